@@ -1,0 +1,50 @@
+# The two commands: `make demo` and `make test`. Each sets up what it needs on a clean clone.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+DATA   ?= $(abspath ../shared/datasets)
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export LINKWISE_DATA ?= $(DATA)
+
+.PHONY: demo test lint unit browser bench clean
+
+demo: $(VENV)/.demo
+	$(BIN)/linkwise demo
+
+test: lint unit
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+# pytest goes last, so that its summary line ends the run.
+unit: $(VENV)/.test browser
+	$(BIN)/pytest -n auto
+
+# Browser tests use the system's Chromium. Only root can install it; without it they are skipped.
+browser:
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	  && echo "installing chromium for the browser tests" \
+	  && apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y \
+	     --no-install-recommends chromium >/dev/null; } \
+	  || echo "no chromium: browser tests will be skipped"
+
+bench: $(VENV)/.test
+	$(BIN)/python -m benchmarks
+
+$(VENV)/bin/pip:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: $(VENV)/bin/pip pyproject.toml
+	$(BIN)/pip install --quiet --editable '.[plot]'
+	@touch $@
+
+$(VENV)/.test: $(VENV)/bin/pip pyproject.toml
+	$(BIN)/pip install --quiet --editable '.[test]'
+	@touch $@ $(VENV)/.demo
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
