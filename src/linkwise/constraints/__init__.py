@@ -1,0 +1,29 @@
+"""What is known: constraints, what follows from them, and whether they can hold.
+
+`Constraints` is the way in; `Tree` holds hierarchies; everything else is reached from these two.
+"""
+
+from ._closure import Closure
+from ._constraints import Constraints, as_constraints
+from ._diagnosis import ClusterCount, Contradiction, Diagnosis, Given
+from ._display import contradiction_lines, diagnosis_lines, verdict
+from ._errors import ConstraintError
+from ._satisfaction import Satisfaction
+from ._tree import Tree, as_tree
+
+__all__ = [
+    "Closure",
+    "ClusterCount",
+    "ConstraintError",
+    "Constraints",
+    "Contradiction",
+    "Diagnosis",
+    "Given",
+    "Satisfaction",
+    "Tree",
+    "as_constraints",
+    "as_tree",
+    "contradiction_lines",
+    "diagnosis_lines",
+    "verdict",
+]

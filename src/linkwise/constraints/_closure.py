@@ -1,0 +1,247 @@
+"""What follows from pairwise constraints: components, and cannot-links between them.
+
+Entry point: `close`, O(links + rows touched) through SciPy's connected components. The entailed
+pairs are never written out unless `Closure.expand` is asked for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import connected_components
+
+from ._errors import ConstraintError
+from ._links import Links, Rows
+
+if TYPE_CHECKING:
+    from ._constraints import Constraints
+
+
+@dataclass(frozen=True, eq=False)
+class Closure:
+    """Everything that follows from must-links and cannot-links, held as components.
+
+    Rows that must be together form a component; a row that only has cannot-links is a component
+    of its own. Two components are cannot-linked when any of their rows are.
+
+    Attributes
+    ----------
+    nodes : ndarray of shape (n_nodes,)
+        The rows that some pairwise constraint touches (numbers, or positions in the ids).
+    component : ndarray of shape (n_nodes,)
+        Component of each of them, numbered by their smallest row.
+    sizes : ndarray of shape (n_components,)
+        Number of rows in each component.
+    cannot_link : ndarray of shape (n_pairs, 2)
+        Pairs of components that must be apart, ascending.
+    weight : ndarray of shape (n_pairs,)
+        Largest weight among the given cannot-links between the two components.
+    witness : ndarray of shape (n_pairs,)
+        Position of a given cannot-link that says so.
+    clashes : ndarray of int
+        Positions of the given cannot-links that lie inside one component: contradictions.
+    """
+
+    nodes: Rows
+    component: Rows
+    sizes: Rows
+    cannot_link: Rows
+    weight: NDArray[np.float64]
+    witness: Rows
+    clashes: Rows
+    _given: Constraints
+
+    @property
+    def n_components(self) -> int:
+        """Number of components, those of a single row included."""
+        return len(self.sizes)
+
+    @property
+    def consistent(self) -> bool:
+        """Whether no cannot-link lies inside a component."""
+        return len(self.clashes) == 0
+
+    @property
+    def n_must_link(self) -> int:
+        """Number of pairs that must be together, given or entailed."""
+        return int((self.sizes * (self.sizes - 1) // 2).sum())
+
+    @property
+    def n_cannot_link(self) -> int:
+        """Number of pairs that must be apart, given or entailed."""
+        return int(self.sizes[self.cannot_link].prod(axis=1).sum())
+
+    @property
+    def components(self) -> list[list[Any]]:
+        """Ids (or row numbers) of each component's rows."""
+        order = np.argsort(self.component, kind="stable")
+        pieces = np.split(self.nodes[order], np.cumsum(self.sizes)[:-1])
+        return [self._given._names(piece) for piece in pieces] if len(self.sizes) else []
+
+    def component_of(self, row: Hashable) -> int | None:
+        """The component of a row or id; None when no pairwise constraint touches it."""
+        node = self._given._code(row)
+        if node is None:
+            return None
+        place = int(np.searchsorted(self.nodes, node))
+        if place == len(self.nodes) or self.nodes[place] != node:
+            return None
+        return int(self.component[place])
+
+    def relation(self, i: Hashable, j: Hashable) -> str | None:
+        """``"must"`` or ``"cannot"`` if the constraints decide about i and j, else None."""
+        if i == j:
+            return "must"
+        a, b = self.component_of(i), self.component_of(j)
+        if a is None or b is None:
+            return None
+        if a == b:
+            return "must"
+        return None if self._apart(a, b) is None else "cannot"
+
+    def _apart(self, a: int, b: int) -> int | None:
+        """Position in `cannot_link` of two components; None when nothing keeps them apart."""
+        key = min(a, b) * self.n_components + max(a, b)
+        place = int(np.searchsorted(self._keys, key))
+        return place if place < len(self._keys) and self._keys[place] == key else None
+
+    @cached_property
+    def _keys(self) -> Rows:
+        """The cannot-linked pairs of components as ascending numbers, for look-up."""
+        return self.cannot_link[:, 0] * self.n_components + self.cannot_link[:, 1]
+
+    def constraints(self) -> Constraints:
+        """The same knowledge with as few links as possible: stars and one link between two."""
+        order = np.argsort(self.component, kind="stable")
+        starts = np.cumsum(self.sizes) - self.sizes
+        rows = self.nodes[order]
+        hub = np.repeat(rows[starts], self.sizes)
+        inside = rows != hub
+        must = Links.make(np.column_stack([hub[inside], rows[inside]]))
+        return self._given._like(must, self._between_hubs(rows[starts]))
+
+    def _between_hubs(self, hubs: Rows) -> Links:
+        inside = self._given._cannot.take(self.clashes)  # contradictions must not get lost
+        ends = np.concatenate([hubs[self.cannot_link], inside.ends])
+        return Links.make(ends, np.concatenate([self.weight, inside.weight]))
+
+    def expand(self, limit: int = 10_000_000) -> Constraints:
+        """Write out every given and entailed pair, each with weight 1.
+
+        Parameters
+        ----------
+        limit : int, default=10_000_000
+            The most pairs to write out; more raise a `ConstraintError`.
+        """
+        total = self.n_must_link + self.n_cannot_link
+        if total > limit:
+            raise ConstraintError(
+                f"the closure has {total:,} pairs, more than limit={limit:,}; raise the limit or "
+                "work with the components"
+            )
+        order = np.argsort(self.component, kind="stable")
+        rows, starts = self.nodes[order], np.cumsum(self.sizes) - self.sizes
+        must = [_inside(rows[s : s + n]) for s, n in zip(starts, self.sizes, strict=True) if n > 1]
+        cannot = [
+            _between(
+                rows[starts[a] : starts[a] + self.sizes[a]],
+                rows[starts[b] : starts[b] + self.sizes[b]],
+            )
+            for a, b in self.cannot_link.tolist()
+        ]
+        return self._given._like(_stack(must), _stack(cannot))
+
+    def __eq__(self, other: object) -> bool:
+        """Equal when the same rows are together and the same components apart."""
+        if not isinstance(other, Closure):
+            return NotImplemented
+        return self._key() == other._key()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _key(self) -> tuple[Any, ...]:
+        members = [frozenset(rows) for rows in self.components]
+        apart = {frozenset((members[a], members[b])) for a, b in self.cannot_link.tolist()}
+        return frozenset(members), frozenset(apart), self.consistent
+
+    def __repr__(self) -> str:
+        state = "" if self.consistent else f", {len(self.clashes)} contradictions"
+        return (
+            f"Closure({len(self.nodes)} rows in {self.n_components} components, "
+            f"{len(self.cannot_link)} pairs of components apart{state})"
+        )
+
+
+def _inside(rows: Rows) -> Rows:
+    i, j = np.triu_indices(len(rows), 1)
+    return np.column_stack([rows[i], rows[j]])
+
+
+def _between(a: Rows, b: Rows) -> Rows:
+    return np.column_stack([np.repeat(a, len(b)), np.tile(b, len(a))])
+
+
+def _stack(pieces: list[Rows]) -> Links:
+    return Links.make(np.concatenate(pieces) if pieces else [])
+
+
+def number_nodes(*ends: Rows) -> tuple[Rows, list[Rows]]:
+    """The distinct rows in `ends`, ascending, and `ends` as positions among them."""
+    flat = np.concatenate([part.reshape(-1) for part in ends]) if ends else np.zeros(0, np.int64)
+    if not len(flat):
+        return np.zeros(0, np.int64), [part.copy() for part in ends]
+    low, high = int(flat.min()), int(flat.max())
+    if high - low <= 16 * len(flat):  # a table is far faster than sorting
+        seen = np.zeros(high - low + 1, dtype=bool)
+        seen[flat - low] = True
+        place = np.cumsum(seen) - 1
+        return np.flatnonzero(seen) + low, [place[part - low] for part in ends]
+    nodes = np.unique(flat)
+    return nodes, [np.searchsorted(nodes, part) for part in ends]
+
+
+def adjacency(pairs: Rows, n_nodes: int) -> csr_array:
+    """Symmetric adjacency matrix of an undirected graph, entries 1."""
+    i, j = np.concatenate([pairs, pairs[:, ::-1]]).T
+    ones = np.ones(len(i), dtype=np.int8)
+    graph = coo_array((ones, (i, j)), shape=(n_nodes, n_nodes)).tocsr()
+    graph.data[:] = 1
+    return graph
+
+
+def close(given: Constraints) -> Closure:
+    """Components of the must-links and the cannot-links between them."""
+    must, cannot = given._must, given._cannot
+    nodes, (must_ends, cannot_ends) = number_nodes(must.ends, cannot.ends)
+    component = _components(must_ends, len(nodes))
+    sizes = np.bincount(component)
+    pairs = np.sort(component[cannot_ends], axis=1)
+    inside = pairs[:, 0] == pairs[:, 1]
+    order = np.lexsort((-cannot.weight, pairs[:, 1], pairs[:, 0]))
+    order = order[~inside[order]]
+    first = np.ones(len(order), dtype=bool)
+    first[1:] = (np.diff(pairs[order], axis=0) != 0).any(axis=1)
+    witness = order[first]  # the heaviest link of each pair of components
+    return Closure(
+        nodes,
+        component,
+        sizes.astype(np.int64),
+        pairs[witness],
+        cannot.weight[witness],
+        witness,
+        np.flatnonzero(inside),
+        given,
+    )
+
+
+def _components(pairs: Rows, n_nodes: int) -> Rows:
+    """Component of each node; numbered by the smallest node, as SciPy does."""
+    ones = np.ones(len(pairs), dtype=np.int8)
+    graph = coo_array((ones, (pairs[:, 0], pairs[:, 1])), shape=(n_nodes, n_nodes))
+    return connected_components(graph, directed=False)[1].astype(np.int64)

@@ -1,0 +1,751 @@
+"""What is known about the data: the `Constraints` class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from os import PathLike
+from typing import Any, Literal, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _diagnosis, _display, _files, _measure, _sample, _satisfaction
+from ._builder import (
+    KINDS,
+    Builder,
+    IdMode,
+    Kind,
+    Parts,
+    add_groups,
+    add_labels,
+    add_rows,
+    is_integer,
+)
+from ._closure import Closure, close, number_nodes
+from ._errors import ConstraintError, complain
+from ._links import Links, Rows, Source, concatenate, is_member, merge_repeated
+
+
+class Constraints:
+    """What is known about some rows: together, apart, or closer than a third.
+
+    Immutable. Rows are named by their number, or by ids of any hashable type (all the one or all
+    the other). A pair given twice counts once, with the largest weight.
+
+    Parameters
+    ----------
+    must_link : rows ``(i, j)`` or ``(i, j, weight)``, default=None
+        Pairs that belong together.
+    cannot_link : rows ``(i, j)`` or ``(i, j, weight)``, default=None
+        Pairs that do not.
+    relative : rows ``(a, b, c)`` or ``(a, b, c, weight)``, default=None
+        a and b are closer to each other than either is to c; written ab|c.
+    groups : iterable of iterables, default=None
+        Sets of rows that belong together. Each becomes must-links from its first member.
+    labels : array-like of shape (n_rows,), or mapping from id to label, default=None
+        Partial labels; -1, None and NaN mean unknown. Rows of a class must be together, rows of
+        two classes apart.
+
+    See Also
+    --------
+    Constraints.from_labels : Draw constraints out of labels, for experiments.
+    Constraints.read : Read constraints from a file.
+
+    Notes
+    -----
+    The object is not array-like on purpose (no length, no shape): scikit-learn hands it through
+    cross-validation unsliced, and ids keep it right there.
+
+    Examples
+    --------
+    >>> from linkwise import Constraints
+    >>> known = Constraints(must_link=[(0, 4), (4, 7)], cannot_link=[(0, 9, 2.5)])
+    >>> known
+    Constraints(must_link=2, cannot_link=1)
+    >>> known.closure().relation(9, 7)
+    'cannot'
+    >>> known.satisfied([0, 0, 0, 0, 0, 1, 1, 1, 1, 1]).n_violated
+    1
+    """
+
+    _must: Links
+    _cannot: Links
+    _relative: Links
+    _ids: tuple[Hashable, ...] | None
+    _sources: tuple[Source, ...]
+    _n_repeated: int
+    _codes: dict[Hashable, int] | None
+    _closure: Closure | None
+
+    def __init__(
+        self,
+        must_link: Any = None,
+        cannot_link: Any = None,
+        relative: Any = None,
+        *,
+        groups: Iterable[Iterable[Hashable]] | None = None,
+        labels: Any = None,
+    ):
+        builder = Builder("constraints")
+        arguments: tuple[tuple[Kind, Any, str], ...] = (
+            ("must", must_link, "must_link"),
+            ("cannot", cannot_link, "cannot_link"),
+            ("relative", relative, "relative"),
+        )
+        for kind, given, name in arguments:
+            if given is not None:
+                add_rows(builder, kind, given, name)
+        if groups is not None:
+            add_groups(builder, groups)
+        if labels is not None:
+            add_labels(builder, labels)
+        self._fill(builder.build())
+
+    def _fill(self, parts: Parts) -> None:
+        set_ = object.__setattr__  # the object refuses ordinary assignment
+        for kind in KINDS:
+            set_(self, f"_{kind}", parts.links[kind])
+        set_(self, "_ids", parts.ids)
+        set_(self, "_sources", parts.sources)
+        set_(self, "_n_repeated", parts.n_merged)
+        set_(self, "_codes", None)
+        set_(self, "_closure", None)
+
+    @classmethod
+    def _of(cls, parts: Parts) -> Constraints:
+        new = cls.__new__(cls)
+        new._fill(parts)
+        return new
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"Constraints are immutable; {name!r} cannot be set")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"Constraints are immutable; {name!r} cannot be deleted")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        links = {kind: self._links(kind) for kind in KINDS}
+        return _unpickle, (Parts(links, self._ids, self._sources, self._n_repeated),)
+
+    # ---------------------------------------------------------------- constructors
+
+    @classmethod
+    def from_labels(
+        cls,
+        y: Any,
+        n: int | None = None,
+        kind: Literal["pairs", "balanced", "triplets", "informative"] = "pairs",
+        *,
+        ids: Sequence[Hashable] | None = None,
+        random_state: Any = None,
+    ) -> Constraints:
+        """Draw constraints out of (partial) labels.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_rows,), or mapping from id to label
+            Labels; -1, None and NaN mean unknown.
+        n : int, default=None
+            Number of constraints to draw. None: all that the labels imply, as few links as
+            possible (``kind="pairs"``), or all informative triplets (``kind="informative"``).
+        kind : {"pairs", "balanced", "triplets", "informative"}
+            Random pairs; half must-links and half cannot-links; random triplets with a, b of
+            one class and c of another; or triplets out of the (k - 1)(n - k) that imply all
+            others [1]_.
+        ids : sequence of hashable, default=None
+            Ids of the rows.
+        random_state : int, RandomState instance or None, default=None
+            Seed of the draw.
+
+        References
+        ----------
+        .. [1] E. Y. Liu, Z. Zhang, W. Wang. Clustering with relative constraints. KDD 2011,
+           section 5.2.
+
+        Examples
+        --------
+        >>> from linkwise import Constraints
+        >>> Constraints.from_labels([0, 0, 1, 1, -1])
+        Constraints(must_link=2, cannot_link=1)
+        >>> Constraints.from_labels([0, 0, 1, 1, -1], n=4, kind="balanced", random_state=0)
+        Constraints(must_link=2, cannot_link=2)
+        """
+        return _sample.from_labels(cls, y, n, kind, ids, random_state)
+
+    @classmethod
+    def from_tree(
+        cls,
+        tree: Any,
+        how: Literal["minimal", "sample"] = "minimal",
+        n: int | None = None,
+        *,
+        random_state: Any = None,
+    ) -> Constraints:
+        """Turn a hierarchy into relative constraints.
+
+        Parameters
+        ----------
+        tree : Tree, Newick text, path to it, nested lists, or linkage matrix
+            The hierarchy.
+        how : {"minimal", "sample"}
+            The O(n) triplets that determine the tree (n - 2 for a binary one), or `n` random
+            triplets that the tree induces.
+        n : int, default=None
+            Number of triplets to draw with ``how="sample"``.
+        random_state : int, RandomState instance or None, default=None
+            Seed of the draw.
+
+        Examples
+        --------
+        >>> from linkwise import Constraints
+        >>> Constraints.from_tree("((cat,dog),(trout,eel));").relative.tolist()
+        [['cat', 'dog', 'trout'], ['trout', 'eel', 'cat']]
+        """
+        return _sample.from_tree(cls, tree, how, n, random_state)
+
+    @classmethod
+    def from_frame(
+        cls, frame: Any, *, columns: dict[str, str] | None = None, ids: IdMode = "auto"
+    ) -> Constraints:
+        """Take over a table with columns ``i, j, link[, weight]`` or ``a, b, c[, weight]``.
+
+        Parameters
+        ----------
+        frame : pandas or polars DataFrame
+            One constraint a row.
+        columns : dict, default=None
+            Own names of the columns, such as ``{"i": "person_1", "j": "person_2"}``.
+        ids : {"auto", "rows", "text"}
+            Whether the cells are row numbers, ids, or whichever all agree on.
+        """
+        return cls._of(_files.parse_frame(frame, columns, ids))
+
+    @classmethod
+    def read(
+        cls,
+        path: str | PathLike[str],
+        *,
+        columns: dict[str, str] | None = None,
+        ids: IdMode = "auto",
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Constraints:
+        """Read constraints from a CSV, JSON lines or Parquet file.
+
+        Columns are found by name: ``i, j, link[, weight]`` with link one of must/cannot,
+        same/different, 1/-1; or ``a, b, c[, weight]``. All wrong lines are named in one
+        `ConstraintError`; nothing is half-read.
+
+        Parameters
+        ----------
+        path : str or path
+            ``.csv``, ``.tsv``, ``.txt`` (also ``.gz``), ``.jsonl``, ``.ndjson`` or ``.parquet``.
+        columns : dict, default=None
+            Own names of the columns, such as ``{"i": "person_1", "j": "person_2"}``.
+        ids : {"auto", "rows", "text"}
+            Whether the cells are row numbers, ids, or whichever all agree on.
+        progress : callable, default=None
+            Called as ``progress(bytes_read, bytes_in_all)`` now and then.
+        """
+        return cls._of(_files.parse_file(path, columns, ids, progress))
+
+    def write(self, path: str | PathLike[str]) -> None:
+        """Write the constraints to a CSV, JSON lines or Parquet file that `read` understands.
+
+        The file appears whole or not at all.
+        """
+        _files.write(self, path)
+
+    def to_frame(self) -> Any:
+        """The constraints as a pandas DataFrame that `from_frame` understands."""
+        return _files.to_frame(self)
+
+    # ---------------------------------------------------------------- numbers and arrays
+
+    @property
+    def n_must_link(self) -> int:
+        """Number of must-links."""
+        return len(self._must)
+
+    @property
+    def n_cannot_link(self) -> int:
+        """Number of cannot-links."""
+        return len(self._cannot)
+
+    @property
+    def n_relative(self) -> int:
+        """Number of relative constraints."""
+        return len(self._relative)
+
+    @property
+    def n_constraints(self) -> int:
+        """Number of constraints of all kinds."""
+        return len(self._must) + len(self._cannot) + len(self._relative)
+
+    @property
+    def n_repeated(self) -> int:
+        """How many constraints were given again and merged."""
+        return self._n_repeated
+
+    @property
+    def n_touched(self) -> int:
+        """Number of different rows that the constraints mention."""
+        return len(self._touched())
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of all weights."""
+        return float(sum(self._links(kind).weight.sum() for kind in KINDS))
+
+    @property
+    def must_link(self) -> NDArray[Any]:
+        """Must-links, shape (n_must_link, 2): row numbers, or ids as objects."""
+        return self._public(self._must)
+
+    @property
+    def cannot_link(self) -> NDArray[Any]:
+        """Cannot-links, shape (n_cannot_link, 2): row numbers, or ids as objects."""
+        return self._public(self._cannot)
+
+    @property
+    def relative(self) -> NDArray[Any]:
+        """Relative constraints ab|c, shape (n_relative, 3): row numbers, or ids as objects."""
+        return self._public(self._relative)
+
+    @property
+    def must_link_weight(self) -> NDArray[np.float64]:
+        """Weights of the must-links."""
+        return self._must.weight
+
+    @property
+    def cannot_link_weight(self) -> NDArray[np.float64]:
+        """Weights of the cannot-links."""
+        return self._cannot.weight
+
+    @property
+    def relative_weight(self) -> NDArray[np.float64]:
+        """Weights of the relative constraints."""
+        return self._relative.weight
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether rows are named by ids rather than by their number."""
+        return self._ids is not None
+
+    @property
+    def rows(self) -> list[Hashable]:
+        """The rows or ids that the constraints mention."""
+        return self._names(self._touched())
+
+    def _links(self, kind: Kind) -> Links:
+        return cast(Links, getattr(self, f"_{kind}"))
+
+    def _public(self, links: Links) -> NDArray[Any]:
+        if self._ids is None:
+            return links.ends
+        flat = np.empty(links.ends.size, dtype=object)
+        flat[:] = self._names(links.ends.reshape(-1))
+        return flat.reshape(links.ends.shape)
+
+    def _touched(self) -> Rows:
+        return number_nodes(*(self._links(kind).ends for kind in KINDS))[0]
+
+    def _names(self, nodes: Rows) -> list[Hashable]:
+        """Row numbers or ids of internal node numbers."""
+        if self._ids is None:
+            return nodes.tolist()
+        return [self._ids[node] for node in nodes.tolist()]
+
+    def _code(self, name: Hashable) -> int | None:
+        """Internal node number of a row number or id; None when it is not mentioned."""
+        if self._ids is None:
+            return int(cast(int, name)) if is_integer(name) else None
+        if self._codes is None:
+            codes = {known: code for code, known in enumerate(self._ids)}
+            object.__setattr__(self, "_codes", codes)
+        assert self._codes is not None
+        return self._codes.get(name)
+
+    def _given(self, kind: Kind, positions: Sequence[int]) -> Iterator[_diagnosis.Given]:
+        """Single constraints, for people to read."""
+        links = self._links(kind)
+        for p in positions:
+            yield _diagnosis.Given(
+                kind,
+                tuple(self._names(links.ends[p])),
+                float(links.weight[p]),
+                self._sources[links.source[p]],
+                int(links.line[p]),
+            )
+
+    def _first(self, n: int) -> list[_diagnosis.Given]:
+        """The first n constraints, for people to read."""
+        shown: list[_diagnosis.Given] = []
+        for kind in KINDS:
+            shown.extend(self._given(kind, range(min(n - len(shown), len(self._links(kind))))))
+        return shown
+
+    # ---------------------------------------------------------------- derived sets
+
+    def _like(
+        self, must: Links | None = None, cannot: Links | None = None, relative: Links | None = None
+    ) -> Constraints:
+        """Other links over the same rows or ids."""
+        links: dict[Kind, Links] = {
+            "must": Links.make([]) if must is None else must,
+            "cannot": Links.make([]) if cannot is None else cannot,
+            "relative": Links.make([], arity=3) if relative is None else relative,
+        }
+        return type(self)._of(Parts(links, self._ids, self._sources or (Source("entailed"),), 0))
+
+    def _where(self, must: NDArray, cannot: NDArray, relative: NDArray) -> Constraints:
+        """The constraints chosen by a mask (or positions) for each kind."""
+        return self._like(
+            self._must.take(must), self._cannot.take(cannot), self._relative.take(relative)
+        )
+
+    def __add__(self, other: Constraints) -> Constraints:
+        """All constraints of both; those in both count once, with the larger weight."""
+        if not isinstance(other, Constraints):
+            return NotImplemented
+        ids, recode = self._common_ids(other)
+        links: dict[Kind, Links] = {}
+        n_repeated = self._n_repeated + other._n_repeated
+        for kind in KINDS:
+            theirs = other._links(kind)
+            theirs = Links.make(
+                recode(theirs.ends),
+                theirs.weight,
+                theirs.source + len(self._sources),
+                theirs.line,
+                arity=theirs.ends.shape[1],
+            )
+            both = concatenate([self._links(kind), theirs], theirs.ends.shape[1])
+            links[kind] = merge_repeated(both)
+            n_repeated += len(both) - len(links[kind])
+        return type(self)._of(Parts(links, ids, self._sources + other._sources, n_repeated))
+
+    def __sub__(self, other: Constraints) -> Constraints:
+        """The constraints that `other` does not have, whatever their weight there."""
+        if not isinstance(other, Constraints):
+            return NotImplemented
+        _, recode = self._common_ids(other)
+        keep = []
+        for kind in KINDS:
+            mine, theirs = self._links(kind), other._links(kind)
+            theirs = theirs.with_ends(recode(theirs.ends))  # codes may sort the other way round
+            keep.append(~is_member(mine, theirs.ends))
+        return self._where(*keep)
+
+    def _common_ids(
+        self, other: Constraints
+    ) -> tuple[tuple[Hashable, ...] | None, Callable[[Rows], Rows]]:
+        """A table of ids for both, and how to renumber the ends of `other` for it."""
+        if not other.n_constraints and not other.has_ids:
+            return self._ids, lambda ends: ends
+        if not self.n_constraints and not self.has_ids:
+            return other._ids, lambda ends: ends
+        if self.has_ids != other.has_ids:
+            named, numbered = (self, other) if self.has_ids else (other, self)
+            raise ConstraintError(
+                "ids and row numbers are mixed: one set of constraints has ids "
+                f"({named.rows[0]!r}, ...), the other row numbers ({numbered.rows[0]}, ...)"
+            )
+        if self._ids is None or other._ids is None:
+            return None, lambda ends: ends
+        table = {name: code for code, name in enumerate(self._ids)}
+        codes = np.array([table.setdefault(name, len(table)) for name in other._ids], np.int64)
+        return tuple(table), lambda ends: codes[ends]
+
+    def __eq__(self, other: object) -> bool:
+        """Equal when both hold the same constraints with the same weights, in any order."""
+        if not isinstance(other, Constraints):
+            return NotImplemented
+        if any(len(self._links(kind)) != len(other._links(kind)) for kind in KINDS):
+            return False
+        if self.n_constraints and self.has_ids != other.has_ids:
+            return False
+        _, recode = self._common_ids(other)
+        for kind in KINDS:
+            theirs = other._links(kind)
+            a = self._links(kind).sorted()
+            b = theirs.with_ends(recode(theirs.ends)).sorted()
+            if not (np.array_equal(a.ends, b.ends) and np.array_equal(a.weight, b.weight)):
+                return False
+        return True
+
+    def __hash__(self) -> int:
+        return hash((self.n_must_link, self.n_cannot_link, self.n_relative, self.has_ids))
+
+    def __bool__(self) -> bool:
+        """Whether there is any constraint."""
+        return self.n_constraints > 0
+
+    def restrict(self, rows: Iterable[Hashable]) -> Constraints:
+        """The constraints wholly among the given rows or ids."""
+        codes = [self._code(row) for row in rows]
+        chosen = np.array([code for code in codes if code is not None], dtype=np.int64)
+        inside = (np.isin(self._links(kind).ends, chosen) for kind in KINDS)
+        return self._where(*(np.flatnonzero(mask.all(axis=1)) for mask in inside))
+
+    def sample(self, n: int, *, random_state: Any = None) -> Constraints:
+        """A random subset of `n` constraints."""
+        return _sample.subset(self, n, random_state)
+
+    def flip(self, share: float, *, random_state: Any = None) -> Constraints:
+        """Make a share of the constraints wrong, to see what noise does.
+
+        Must-links become cannot-links and the other way round; in ab|c, c changes places with
+        a or b. The number is rounded to the nearest integer.
+        """
+        return _sample.flip(self, share, random_state)
+
+    # ---------------------------------------------------------------- speaking of data
+
+    def to_rows(
+        self,
+        n_rows: int | None = None,
+        sample_ids: Any = None,
+        *,
+        missing: Literal["raise", "drop"] = "raise",
+    ) -> Constraints:
+        """The same constraints by row numbers of given data.
+
+        Parameters
+        ----------
+        n_rows : int, default=None
+            Number of rows; needed when there are no ids.
+        sample_ids : sequence of hashable, default=None
+            Id of each row. Without it the constraints must speak of row numbers.
+        missing : {"raise", "drop"}
+            What to do about ids that no row has. Dropping is right for a part of the data, such
+            as a fold of cross-validation.
+        """
+        if sample_ids is None:
+            return self._checked_rows(n_rows)
+        if missing not in ("raise", "drop"):
+            raise ValueError(f"missing={missing!r}: expected 'raise' or 'drop'")
+        nodes = self._touched()
+        row = self._rows_of(nodes, _known_ids(sample_ids, n_rows))
+        links: dict[Kind, Links] = {}
+        problems: list[str] = []
+        for kind in KINDS:
+            given = self._links(kind)
+            ends = row[np.searchsorted(nodes, given.ends)]
+            known = np.flatnonzero((ends >= 0).all(axis=1))
+            problems.extend(self._unknown(kind, ends) if missing == "raise" else ())
+            links[kind] = given.take(known).with_ends(ends[known])
+        complain("constraints on rows that the data does not have", problems)
+        return type(self)._of(Parts(links, None, self._sources, self._n_repeated))
+
+    def _rows_of(self, nodes: Rows, row_of: dict[Hashable, int]) -> Rows:
+        """Row number of each internal node, -1 where no row has its id."""
+        names = self._names(nodes)
+        if names and is_integer(names[0]) != is_integer(next(iter(row_of), names[0])):
+            # A file may have given as text what the data has as numbers, or the other way round.
+            row_of, names = {str(k): row for k, row in row_of.items()}, [str(k) for k in names]
+        return np.array([row_of.get(name, -1) for name in names], dtype=np.int64)
+
+    def _checked_rows(self, n_rows: int | None) -> Constraints:
+        if self.has_ids:
+            raise ConstraintError(
+                f"the constraints speak of ids ({self.rows[0]!r}, ...) but the rows have none; "
+                "give sample_ids (one id a row) or a DataFrame with an index"
+            )
+        problems = []
+        limit = np.inf if n_rows is None else n_rows
+        span = "must not be negative" if n_rows is None else f"there are rows 0 to {n_rows - 1}"
+        for kind in KINDS:
+            ends = self._links(kind).ends
+            bad = (ends < 0) | (ends >= limit)
+            wrong = np.flatnonzero(bad.any(axis=1)).tolist()
+            for position, link in zip(wrong, self._given(kind, wrong), strict=True):
+                row = ends[position][bad[position]][0]
+                problems.append(f"{link.where}: row {row} is out of range; {span}")
+        complain("constraints on rows that the data does not have", problems)
+        return self
+
+    def _unknown(self, kind: Kind, ends: Rows) -> Iterator[str]:
+        """What is wrong with the links that have an end of -1."""
+        wrong = np.flatnonzero((ends < 0).any(axis=1)).tolist()
+        for position, link in zip(wrong, self._given(kind, wrong), strict=True):
+            name = link.rows[int(np.argmin(ends[position]))]
+            yield f"{link.where}: no row has the id {name!r}"
+
+    # ---------------------------------------------------------------- questions to ask of it
+
+    def closure(self) -> Closure:
+        """What follows from the must- and cannot-links, held as components.
+
+        Linear in the number of links. See `Closure`.
+        """
+        if self._closure is None:
+            object.__setattr__(self, "_closure", close(self))
+        assert self._closure is not None
+        return self._closure
+
+    def satisfied(
+        self, labels: Any = None, *, hierarchy: Any = None, sample_ids: Any = None
+    ) -> _satisfaction.Satisfaction:
+        """Which constraints a labelling, or a hierarchy, keeps.
+
+        Parameters
+        ----------
+        labels : array-like of shape (n_rows,), or mapping from id to label, default=None
+            A partition. -1 is no cluster: such a row is together with nobody. A relative
+            constraint ab|c is kept unless c is with one of a, b and not with the other.
+        hierarchy : Tree, Newick text, nested lists or linkage matrix, default=None
+            If given, relative constraints are judged by it: ab|c is kept when a and b meet
+            below c.
+        sample_ids : sequence of hashable, default=None
+            Id of each row, when the constraints speak of ids.
+
+        Returns
+        -------
+        Satisfaction
+            Masks for each kind, totals, and the kept and violated constraints.
+        """
+        return _satisfaction.judge(self, labels, hierarchy, sample_ids)
+
+    def violations(
+        self, labels: Any = None, *, hierarchy: Any = None, sample_ids: Any = None
+    ) -> Constraints:
+        """The constraints that a labelling, or a hierarchy, does not keep.
+
+        Parameters are those of `satisfied`.
+        """
+        return self.satisfied(labels, hierarchy=hierarchy, sample_ids=sample_ids).violated
+
+    def diagnose(
+        self,
+        n_clusters: int | None = None,
+        *,
+        n_rows: int | None = None,
+        limit: int = 20,
+        time_limit: float = 10.0,
+    ) -> _diagnosis.Diagnosis:
+        """Find out whether all this can hold, with proofs, and what it is made of.
+
+        Parameters
+        ----------
+        n_clusters : int, default=None
+            The number of clusters wanted; whether it is possible is NP-hard in general.
+        n_rows : int, default=None
+            Number of rows of the data.
+        limit : int, default=20
+            The most contradictions to prove; all of them are counted.
+        time_limit : float, default=10.0
+            Seconds for the exact search whether `n_clusters` suffice.
+
+        Returns
+        -------
+        Diagnosis
+            Prints as plain words.
+
+        Examples
+        --------
+        >>> from linkwise import Constraints
+        >>> known = Constraints(must_link=[(0, 4), (4, 7)], cannot_link=[(0, 7)])
+        >>> known.diagnose().contradictions[0].rows
+        (0, 4, 7)
+        """
+        return _diagnosis.diagnose(self, n_clusters, n_rows, limit=limit, time_limit=time_limit)
+
+    def informativeness(self, X: Any, clusterer: Any, *, sample_ids: Any = None) -> float:
+        """Share of the constraints that an unconstrained clusterer gets wrong.
+
+        High: the constraints tell what the clusterer would not have found by itself.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            The data.
+        clusterer : estimator with ``fit_predict``
+            Any scikit-learn clusterer; it is cloned.
+        sample_ids : sequence of hashable, default=None
+            Id of each row; the index of a DataFrame if not given.
+
+        References
+        ----------
+        .. [1] I. Davidson, K. L. Wagstaff, S. Basu. Measuring constraint-set utility for
+           partitional clustering algorithms. PKDD 2006.
+        """
+        return _measure.informativeness(self, X, clusterer, sample_ids)
+
+    def coherence(
+        self,
+        X: ArrayLike,
+        *,
+        sample_ids: Any = None,
+        max_pairs: int = 1_000_000,
+        random_state: Any = 0,
+    ) -> float:
+        """Share of (must-link, cannot-link) pairs that do not pull against each other.
+
+        A must-link and a cannot-link are at odds in a metric space when their projections on
+        each other overlap: one draws together what the other pushes apart. NaN without both
+        kinds.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            The data.
+        sample_ids : sequence of hashable, default=None
+            Id of each row; the index of a DataFrame if not given.
+        max_pairs : int, default=1_000_000
+            Beyond so many combinations a random sample of that size is taken.
+        random_state : int, RandomState instance or None, default=0
+            Seed of the sample.
+
+        References
+        ----------
+        .. [1] I. Davidson, K. L. Wagstaff, S. Basu. Measuring constraint-set utility for
+           partitional clustering algorithms. PKDD 2006.
+        """
+        return _measure.coherence(self, X, sample_ids, max_pairs, random_state)
+
+    # ---------------------------------------------------------------- display
+
+    def __repr__(self) -> str:
+        kinds = ("must_link", self.n_must_link), ("cannot_link", self.n_cannot_link)
+        shown = [f"{name}={n}" for name, n in (*kinds, ("relative", self.n_relative)) if n]
+        return f"Constraints({', '.join(shown)})"
+
+    def _repr_html_(self) -> str:
+        return _display.constraints_html(self)
+
+
+def _unpickle(parts: Parts) -> Constraints:
+    for links in parts.links.values():
+        links.__post_init__()  # arrays lose their read-only flag on the way
+    return Constraints._of(parts)
+
+
+def _known_ids(sample_ids: Any, n_rows: int | None) -> dict[Hashable, int]:
+    """Row number of each id; ids must be unique, one for each row."""
+    names = sample_ids.tolist() if hasattr(sample_ids, "tolist") else list(sample_ids)
+    if n_rows is not None and len(names) != n_rows:
+        raise ConstraintError(f"{len(names)} sample_ids for {n_rows} rows; give one id a row")
+    rows: dict[Hashable, int] = {}
+    for row, name in enumerate(names):
+        if rows.setdefault(name, row) != row:
+            raise ConstraintError(
+                f"sample_ids: rows {rows[name]} and {row} have the same id {name!r}; "
+                "ids must differ"
+            )
+    return rows
+
+
+def as_constraints(given: Any) -> Constraints:
+    """Take what estimators accept as constraints: an object, a frame, a path, or nothing."""
+    if given is None:
+        return Constraints()
+    if isinstance(given, Constraints):
+        return given
+    if isinstance(given, (str, PathLike)):
+        return Constraints.read(given)
+    if hasattr(given, "columns"):
+        return Constraints.from_frame(given)
+    raise TypeError(
+        f"constraints must be a Constraints, a DataFrame or a path, not {type(given).__name__}; "
+        "try Constraints(must_link=..., cannot_link=...)"
+    )

@@ -1,0 +1,36 @@
+"""The one error of this package: what is known contradicts itself, or cannot be read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+SHOWN = 20
+
+
+class ConstraintError(ValueError):
+    """Constraints that cannot be used: wrong input, or knowledge that contradicts itself.
+
+    Attributes
+    ----------
+    problems : tuple of str
+        Every single thing that is wrong; the message shows the first few of them.
+    """
+
+    def __init__(self, message: str, problems: Sequence[str] = ()):
+        super().__init__(message)
+        self.problems = tuple(problems) or (message,)
+
+    def __reduce__(self) -> tuple:
+        return type(self), (str(self), self.problems)
+
+
+def complain(what: str, problems: Sequence[str]) -> None:
+    """Raise one error that names all `problems`; do nothing when there are none."""
+    if not problems:
+        return
+    if len(problems) == 1:
+        raise ConstraintError(f"{what}: {problems[0]}", problems)
+    shown = [f"  {problem}" for problem in problems[:SHOWN]]
+    if len(problems) > SHOWN:
+        shown.append(f"  ... and {len(problems) - SHOWN:,} more (see the error's `problems`)")
+    raise ConstraintError(f"{what}: {len(problems):,} problems\n" + "\n".join(shown), problems)

@@ -1,0 +1,555 @@
+"""Constraints from and to files and frames.
+
+Entry points: `parse_file` (CSV, JSON lines, Parquet), `parse_frame`, `write`, `to_frame`. Files
+are read in blocks, so that ten million lines need no more memory than the constraints in them;
+every wrong line is named in one error, and a file is written whole or not at all.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from linkwise._optional import optional
+
+from ._builder import KINDS, Builder, IdMode, Kind, Parts
+from ._errors import ConstraintError
+
+if TYPE_CHECKING:
+    from ._constraints import Constraints
+
+Progress = Callable[[int, int], None]
+
+_BLOCK = 65_536
+_CSV = (".csv", ".tsv", ".txt")
+_JSON = (".jsonl", ".ndjson")
+_PARQUET = (".parquet", ".pq")
+
+# What columns may be called. The first name of each is the one we write.
+_NAMES: dict[str, tuple[str, ...]] = {
+    "i": ("i", "id1", "id_1", "row1", "row_1", "first", "left", "source"),
+    "j": ("j", "id2", "id_2", "row2", "row_2", "second", "right", "target"),
+    "a": ("a",),
+    "b": ("b",),
+    "c": ("c",),
+    "link": ("link", "constraint", "kind", "type", "answer"),
+    "weight": ("weight", "confidence", "w"),
+}
+_WORDS: dict[str, Kind] = {
+    **dict.fromkeys(("must", "must-link", "must_link", "ml", "same", "together"), "must"),
+    **dict.fromkeys(("1", "+1", "1.0"), "must"),
+    **dict.fromkeys(("cannot", "cannot-link", "cannot_link", "cl", "different"), "cannot"),
+    **dict.fromkeys(("apart", "-1", "-1.0"), "cannot"),
+    **dict.fromkeys(("relative", "closer"), "relative"),
+}
+_EXPECTED_LINK = "expected must/cannot, same/different or 1/-1"
+_EXPECTED_COLUMNS = "expected i, j, link[, weight] or a, b, c[, weight]"
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Which column holds what: ends, the kind of link if it differs by row, the weight."""
+
+    ends: tuple[int, ...]
+    third: int | None
+    link: int | None
+    weight: int | None
+    width: int
+
+
+# -------------------------------------------------------------------- finding the columns
+
+
+def _layout(header: Sequence[Any], columns: dict[str, str] | None, where: str) -> _Layout:
+    names = [str(name).strip() for name in header]
+    role = _roles(names, columns or {}, where)
+    if {"a", "b"} <= role.keys() and not {"i", "j"} & role.keys():
+        role["i"], role["j"] = role.pop("a"), role.pop("b")
+    missing = [name for name in ("i", "j") if name not in role]
+    if missing or ("link" not in role and "c" not in role):
+        raise ConstraintError(
+            f"{where}: the columns {', '.join(map(repr, names))} do not say what is linked; "
+            f'{_EXPECTED_COLUMNS}, or name them with columns={{"i": ..., "j": ...}}'
+        )
+    return _Layout(
+        (role["i"], role["j"]), role.get("c"), role.get("link"), role.get("weight"), len(names)
+    )
+
+
+def _roles(names: list[str], columns: dict[str, str], where: str) -> dict[str, int]:
+    """Which position plays which role; every column must play one."""
+    role: dict[str, int] = {}
+    for key, name in columns.items():
+        if key not in _NAMES:
+            raise ValueError(f"columns: unknown role {key!r}; roles are {', '.join(_NAMES)}")
+        if name not in names:
+            raise ConstraintError(
+                f"{where}: no column is called {name!r}; there are {', '.join(map(repr, names))}"
+            )
+        role[key] = names.index(name)
+    unknown = []
+    for position, name in enumerate(names):
+        if position in role.values():
+            continue
+        known = next((k for k, known in _NAMES.items() if name.lower() in known), None)
+        if known is None or known in role:
+            unknown.append(name)
+        else:
+            role[known] = position
+    if unknown and not columns:
+        raise ConstraintError(
+            f"{where}: unknown column{'s' if len(unknown) > 1 else ''} "
+            f"{', '.join(map(repr, unknown))}; {_EXPECTED_COLUMNS}, or name the columns to use "
+            'with columns={"i": ..., "j": ...}'
+        )
+    return role
+
+
+# -------------------------------------------------------------------- blocks of rows
+
+
+class _Reader:
+    """Turns blocks of cells into constraints of a builder."""
+
+    def __init__(self, builder: Builder, source: int, layout: _Layout, *, from_text: bool):
+        self.builder, self.source, self.layout = builder, source, layout
+        self.from_text = from_text
+
+    def rows(self, rows: Sequence[Sequence[Any]], lines: Sequence[int]) -> None:
+        """Add a block of rows, leaving out blank ones and noting those of a wrong width."""
+        width = self.layout.width
+        if any(len(row) != width for row in rows):
+            rows, lines = self._of_right_width(rows, lines)
+        if rows:
+            self.columns(list(zip(*rows, strict=True)), np.array(lines, dtype=np.int64))
+
+    def _of_right_width(
+        self, rows: Sequence[Sequence[Any]], lines: Sequence[int]
+    ) -> tuple[list[Sequence[Any]], list[int]]:
+        kept: list[Sequence[Any]] = []
+        kept_lines = []
+        for row, line in zip(rows, lines, strict=True):
+            if len(row) == self.layout.width:
+                kept.append(row)
+                kept_lines.append(line)
+            elif row:
+                what = f"{len(row)} value{'s' * (len(row) != 1)} where the header has"
+                self.builder.problem(self.source, line, f"{what} {self.layout.width}")
+        return kept, kept_lines
+
+    def columns(self, columns: Sequence[Sequence[Any]], lines: np.ndarray) -> None:
+        """Add a block given by columns."""
+        layout = self.layout
+        kinds = self._kinds(columns, lines)
+        weight = np.ones(len(lines))
+        if layout.weight is not None:
+            weight = self._weights(columns[layout.weight], lines)
+        for kind in KINDS:
+            chosen = np.flatnonzero(kinds == KINDS.index(kind))
+            ends: tuple[int, ...] = layout.ends
+            if kind == "relative" and len(chosen):
+                if layout.third is None:
+                    for p in chosen.tolist():
+                        self._problem(lines[p], "a relative constraint needs a column c")
+                    continue
+                ends = (*ends, layout.third)
+            cells = [_pick(columns[position], chosen) for position in ends]
+            self.builder.add(
+                kind, cells, weight[chosen], self.source, lines[chosen], from_text=self.from_text
+            )
+
+    def _kinds(self, columns: Sequence[Sequence[Any]], lines: np.ndarray) -> np.ndarray:
+        """Kind of each row as a position in KINDS, -1 where it cannot be told."""
+        if self.layout.link is None:
+            return np.full(len(lines), KINDS.index("relative"))
+        cells = columns[self.layout.link]
+        meaning: dict[Any, int] = {}
+        for cell in set(cells):
+            kind = _WORDS.get(str(cell).strip().lower())
+            meaning[cell] = -1 if kind is None else KINDS.index(kind)
+        kinds = np.fromiter((meaning[cell] for cell in cells), np.int64, len(cells))
+        for p in np.flatnonzero(kinds < 0).tolist():
+            self._problem(lines[p], f"link {cells[p]!r}: {_EXPECTED_LINK}")
+        return kinds
+
+    def _weights(self, cells: Sequence[Any], lines: np.ndarray) -> np.ndarray:
+        try:
+            return np.array(cells, dtype=np.float64)
+        except (TypeError, ValueError):
+            return np.array([self._weight(c, line) for c, line in zip(cells, lines, strict=True)])
+
+    def _weight(self, cell: Any, line: int) -> float:
+        if cell is None or (isinstance(cell, str) and not cell.strip()):
+            return 1.0  # left empty: as if there were no weight
+        try:
+            return float(cell)
+        except (TypeError, ValueError):
+            self._problem(line, f"weight {cell!r} is not a number")
+            return 1.0
+
+    def _problem(self, line: int, text: str) -> None:
+        self.builder.problem(self.source, int(line), text)
+
+
+def _pick(column: Sequence[Any], chosen: np.ndarray) -> Any:
+    if len(chosen) == len(column):
+        return column
+    if isinstance(column, np.ndarray):
+        return column[chosen]
+    return [column[p] for p in chosen.tolist()]
+
+
+# -------------------------------------------------------------------- reading
+
+
+def parse_file(
+    path: str | os.PathLike[str],
+    columns: dict[str, str] | None,
+    ids: IdMode,
+    progress: Progress | None,
+) -> Parts:
+    """Read a file of constraints; see `Constraints.read`."""
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"no such file: {path}")
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; give a file of constraints")
+    suffix = _suffix(path)
+    builder = Builder(str(path), ids)
+    source = builder.source(path.name, is_file=True)
+    if suffix in _PARQUET:
+        _read_parquet(path, builder, source, columns)
+    else:
+        with _text(path, progress) as file:
+            read = _read_json if suffix in _JSON else _read_csv
+            read(file, path, builder, source, columns)
+    return builder.build()
+
+
+def _suffix(path: Path) -> str:
+    suffix = path.suffixes[-2] if path.suffix == ".gz" and len(path.suffixes) > 1 else path.suffix
+    if suffix.lower() not in (*_CSV, *_JSON, *_PARQUET):
+        known = ", ".join((*_CSV, *_JSON, *_PARQUET))
+        raise ConstraintError(f"{path}: cannot tell the format from {suffix!r}; use one of {known}")
+    return suffix.lower()
+
+
+@contextmanager
+def _text(path: Path, progress: Progress | None) -> Iterator[Iterator[str]]:
+    """The lines of a text file, with their ends."""
+    total = path.stat().st_size
+    with path.open("rb") as raw:
+        start = raw.read(4096)
+        raw.seek(0)
+        if path.suffix == ".gz":
+            binary: Any = gzip.GzipFile(fileobj=raw)
+        else:
+            _refuse_binary(start, path)
+            binary = raw
+        with io.TextIOWrapper(binary, encoding="utf-8-sig", newline="") as text:
+            yield _watched(text, raw, total, progress)
+
+
+def _refuse_binary(start: bytes, path: Path) -> None:
+    if not start.strip():
+        if not start:
+            raise ConstraintError(f"{path} is empty; {_EXPECTED_COLUMNS} in its first line")
+        return
+    if b"\0" in start:
+        raise ConstraintError(f"{path} is a binary file; expected text (CSV or JSON lines)")
+
+
+def _watched(text: IO[str], raw: IO[bytes], total: int, progress: Progress | None) -> Iterator[str]:
+    """Lines of the file; reports progress, and turns decoding errors into a line number."""
+    number = 0
+    while True:
+        try:
+            block = list(islice(text, _BLOCK))
+        except UnicodeDecodeError as error:
+            byte = error.object[error.start]
+            raise ConstraintError(
+                f"{raw.name}: not UTF-8 text (byte 0x{byte:02x} after about line {number:,}); "
+                "save the file as UTF-8"
+            ) from None
+        except (gzip.BadGzipFile, EOFError) as error:
+            raise ConstraintError(f"{raw.name}: not a gzip file ({error})") from None
+        if not block:
+            return
+        yield from block
+        number += len(block)
+        if progress is not None:
+            progress(raw.tell(), total)
+
+
+def _read_csv(
+    lines: Iterator[str],
+    path: Path,
+    builder: Builder,
+    source: int,
+    columns: dict[str, str] | None,
+) -> None:
+    head = next(lines, "")
+    while head and not head.strip():
+        head = next(lines, "")
+    if not head:
+        raise ConstraintError(f"{path} is empty; {_EXPECTED_COLUMNS} in its first line")
+    delimiter = max(",;\t", key=head.count)
+    reader = csv.reader(_chain(head, lines), delimiter=delimiter)
+    header = next(reader)
+    first: list[list[str]] = []
+    layout = _headless(header, path) if columns is None else None
+    if layout is None:
+        layout = _layout(header, columns, str(path))
+    else:
+        first = [header]
+    block = _Reader(builder, source, layout, from_text=True)
+    n_rows = len(first)
+    if first:
+        block.rows(first, [reader.line_num])
+    try:
+        for rows, numbers in _blocks(reader):
+            block.rows(rows, numbers)
+            n_rows += sum(map(bool, rows))
+    except csv.Error as error:
+        builder.problem(source, reader.line_num, f"not CSV: {error}")
+    if not n_rows:
+        raise ConstraintError(f"{path} has a header but no constraints below it")
+
+
+def _chain(head: str, lines: Iterator[str]) -> Iterator[str]:
+    yield head
+    yield from lines
+
+
+def _blocks(reader: Any) -> Iterator[tuple[list[list[str]], list[int]]]:
+    """Rows of a CSV reader with their line numbers (a quoted cell may span lines)."""
+    while True:
+        rows: list[list[str]] = []
+        numbers: list[int] = []
+        for row in islice(reader, _BLOCK):
+            rows.append(row)
+            numbers.append(reader.line_num)
+        if not rows:
+            return
+        yield rows, numbers
+
+
+def _headless(header: list[str], path: Path) -> _Layout | None:
+    """The layout of a file whose first line is a constraint already, else None.
+
+    Only words tell a link from a third row: 1 and -1 in the third place would be ambiguous.
+    """
+    known = {name for names in _NAMES.values() for name in names}
+    cells = [cell.strip().lower() for cell in header]
+    if known & set(cells) - {"1", "-1"} or len(cells) not in (3, 4):
+        return None
+    if cells[2] in _WORDS and not re.fullmatch(r"[-+]?[0-9.]+", cells[2]):
+        return _Layout((0, 1), None, 2, 3 if len(cells) == 4 else None, len(cells))
+    if all(re.fullmatch(r"-?[0-9]+", cell) for cell in cells[:3]):
+        raise ConstraintError(
+            f"{path}: the first line is not a header; add one: i,j,link for pairs or a,b,c for "
+            "relative constraints"
+        )
+    return None
+
+
+def _read_json(
+    lines: Iterator[str],
+    path: Path,
+    builder: Builder,
+    source: int,
+    columns: dict[str, str] | None,
+) -> None:
+    """One object a line; objects with the same keys are handled together."""
+    waiting: dict[tuple[str, ...], tuple[list[list[Any]], list[int]]] = {}
+    n_seen = 0
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        n_seen += 1
+        try:
+            item = json.loads(line)
+        except ValueError as error:
+            builder.problem(source, number, f"not JSON: {error}")
+            continue
+        if not isinstance(item, dict):
+            found = type(item).__name__
+            builder.problem(source, number, f"expected an object such as {_EXAMPLE}, not {found}")
+            continue
+        rows, numbers = waiting.setdefault(tuple(item), ([], []))
+        rows.append(list(item.values()))
+        numbers.append(number)
+        if len(rows) == _BLOCK:
+            _add_json(waiting, builder, source, columns)
+    if not n_seen:
+        raise ConstraintError(f"{path} is empty; expected lines such as {_EXAMPLE}")
+    _add_json(waiting, builder, source, columns)
+
+
+_EXAMPLE = '{"i": 0, "j": 4, "link": "must"}'
+
+
+def _add_json(
+    waiting: dict[tuple[str, ...], tuple[list[list[Any]], list[int]]],
+    builder: Builder,
+    source: int,
+    columns: dict[str, str] | None,
+) -> None:
+    for keys, (rows, numbers) in waiting.items():
+        try:
+            layout = _layout(keys, columns, "")
+        except ConstraintError as error:
+            for number in numbers:
+                builder.problem(source, number, str(error).removeprefix(": "))
+            continue
+        flat = [[_hashable(cell) for cell in row] for row in rows]
+        _Reader(builder, source, layout, from_text=False).rows(flat, numbers)
+    waiting.clear()
+
+
+def _hashable(cell: Any) -> Any:
+    return json.dumps(cell) if isinstance(cell, (list, dict)) else cell
+
+
+def _read_parquet(
+    path: Path, builder: Builder, source: int, columns: dict[str, str] | None
+) -> None:
+    parquet = optional("pyarrow.parquet", extra="parquet", need="Reading Parquet files")
+    arrow = optional("pyarrow", extra="parquet", need="Reading Parquet files")
+    try:
+        file = parquet.ParquetFile(path)
+    except arrow.ArrowInvalid as error:
+        raise ConstraintError(f"{path}: not a Parquet file ({error})") from None
+    with file:
+        layout = _layout(file.schema_arrow.names, columns, str(path))
+        reader, line = _Reader(builder, source, layout, from_text=False), 1
+        for batch in file.iter_batches(_BLOCK):
+            cells = [_arrow_column(column) for column in batch.columns]
+            reader.columns(cells, np.arange(line, line + batch.num_rows))
+            line += batch.num_rows
+    if line == 1:
+        raise ConstraintError(f"{path} has columns but no constraints")
+
+
+def _arrow_column(column: Any) -> Any:
+    if column.null_count == 0 and str(column.type).startswith(("int", "uint", "float", "double")):
+        return column.to_numpy()
+    return column.to_pylist()
+
+
+def parse_frame(frame: Any, columns: dict[str, str] | None, ids: IdMode) -> Parts:
+    """Take over a frame; see `Constraints.from_frame`."""
+    if not hasattr(frame, "columns"):
+        raise TypeError(f"expected a DataFrame, not {type(frame).__name__}")
+    builder = Builder("frame", ids)
+    source = builder.source("row")
+    names = list(frame.columns)
+    layout = _layout(names, columns, "frame")
+    arrays = [np.asarray(frame[name]) for name in names]
+    cells: list[Any] = [a if a.dtype.kind in "iuf" else a.tolist() for a in arrays]
+    reader = _Reader(builder, source, layout, from_text=False)
+    reader.columns(cells, np.arange(len(frame)))
+    return builder.build()
+
+
+# -------------------------------------------------------------------- writing
+
+
+def _table(given: Constraints) -> dict[str, list[Any]]:
+    """Columns that describe the constraints: no column that says the same in every row."""
+    pairs, triplets = given.n_must_link + given.n_cannot_link, given.n_relative
+    ends = [*given.must_link.tolist(), *given.cannot_link.tolist(), *given.relative.tolist()]
+    weight = np.concatenate([given._links(kind).weight for kind in KINDS])
+    table: dict[str, list[Any]] = {}
+    i, j = ("i", "j") if pairs or not triplets else ("a", "b")
+    table[i], table[j] = [end[0] for end in ends], [end[1] for end in ends]
+    if triplets:
+        table["c"] = [end[2] if len(end) > 2 else None for end in ends]
+    if pairs or not triplets:
+        table["link"] = ["must"] * given.n_must_link + ["cannot"] * given.n_cannot_link
+        table["link"] += ["relative"] * triplets
+    if (weight != 1).any():
+        table["weight"] = weight.tolist()
+    return table
+
+
+def to_frame(given: Constraints) -> Any:
+    """See `Constraints.to_frame`."""
+    pandas = optional("pandas", extra="parquet", need="A DataFrame of constraints")
+    table = pandas.DataFrame(_table(given))
+    if "c" in table and given.n_constraints > given.n_relative and not given.has_ids:
+        table["c"] = table["c"].astype("Int64")  # integers with gaps
+    return table
+
+
+def write(given: Constraints, path: str | os.PathLike[str]) -> None:
+    """See `Constraints.write`."""
+    path = Path(path)
+    suffix = _suffix(path)
+    if path.suffix == ".gz" and suffix in _PARQUET:
+        raise ConstraintError(f"{path}: Parquet is compressed already; drop the .gz")
+    table = _table(given)
+    with _whole(path) as file:
+        if suffix in _PARQUET:
+            arrow = optional("pyarrow", extra="parquet", need="Writing Parquet files")
+            parquet = optional("pyarrow.parquet", extra="parquet", need="Writing Parquet files")
+            parquet.write_table(arrow.table(table), file)
+            return
+        binary = gzip.GzipFile(fileobj=file, mode="wb") if path.suffix == ".gz" else file
+        with io.TextIOWrapper(binary, encoding="utf-8", newline="") as text:
+            lines = _json_lines(table) if suffix in _JSON else _csv_lines(table, suffix)
+            text.writelines(lines)
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[Any]:
+    """A file that takes its name only when it is complete."""
+    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        try:
+            yield file
+            file.close()
+            os.chmod(file.name, 0o666 & ~_umask())
+            os.replace(file.name, path)
+        except BaseException:
+            os.unlink(file.name)
+            raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _csv_lines(table: dict[str, list[Any]], suffix: str) -> Iterable[str]:
+    line = io.StringIO()
+    writer = csv.writer(line, delimiter="\t" if suffix == ".tsv" else ",", lineterminator="\n")
+    for row in _chain_rows(table):
+        writer.writerow("" if cell is None else cell for cell in row)
+        yield line.getvalue()
+        line.seek(0)
+        line.truncate()
+
+
+def _chain_rows(table: dict[str, list[Any]]) -> Iterator[Sequence[Any]]:
+    yield list(table)
+    yield from zip(*table.values(), strict=True)
+
+
+def _json_lines(table: dict[str, list[Any]]) -> Iterable[str]:
+    for row in zip(*table.values(), strict=True):
+        item = {key: cell for key, cell in zip(table, row, strict=True) if cell is not None}
+        yield json.dumps(item, ensure_ascii=False, default=str) + "\n"

@@ -1,0 +1,119 @@
+"""Constraints of one kind as plain arrays, and where each of them was read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rows = NDArray[np.int64]
+
+
+class Source(NamedTuple):
+    """A place constraints come from: a file, or an argument of a call."""
+
+    name: str
+    is_file: bool = False
+
+    def at(self, line: int) -> str:
+        """Name one line of the source, as a person would look it up."""
+        if line < 0:
+            return self.name
+        return f"line {line:,} of {self.name}" if self.is_file else f"{self.name}[{line}]"
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """Constraints of one kind: pairs (i, j), or triplets (a, b, c) read as ab|c.
+
+    The two ends that may be swapped stand in ascending order, so that equal constraints are
+    equal rows.
+
+    Attributes
+    ----------
+    ends : ndarray of shape (n_links, 2 or 3)
+        Row numbers, or positions in the table of ids.
+    weight : ndarray of shape (n_links,)
+        Positive weights.
+    source, line : ndarrays of shape (n_links,)
+        Where each link was given: position in the list of sources, and line in that source.
+    """
+
+    ends: Rows
+    weight: NDArray[np.float64]
+    source: NDArray[np.int32]
+    line: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        for array in (self.ends, self.weight, self.source, self.line):
+            array.flags.writeable = False
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    @classmethod
+    def make(
+        cls, ends: Any, weight: Any = 1.0, source: Any = 0, line: Any = -1, *, arity: int = 2
+    ) -> Links:
+        """Build links from ends in any order; scalars stand for all links."""
+        ends = np.array(ends, dtype=np.int64).reshape(-1, arity)
+        ends[:, :2].sort(axis=1)
+        shape = len(ends)
+        return cls(
+            np.ascontiguousarray(ends),
+            np.array(np.broadcast_to(weight, shape), dtype=np.float64),
+            np.array(np.broadcast_to(source, shape), dtype=np.int32),
+            np.array(np.broadcast_to(line, shape), dtype=np.int64),
+        )
+
+    def take(self, which: NDArray[Any]) -> Links:
+        """The links chosen by a mask or by positions."""
+        return Links(self.ends[which], self.weight[which], self.source[which], self.line[which])
+
+    def with_ends(self, ends: Rows) -> Links:
+        """The same links between other ends."""
+        return Links.make(ends, self.weight, self.source, self.line, arity=self.ends.shape[1])
+
+    def sorted(self) -> Links:
+        """The same links in a fixed order."""
+        return self.take(np.lexsort(self.ends.T[::-1]))
+
+
+def concatenate(parts: Sequence[Links], arity: int) -> Links:
+    """All links of `parts`, in order."""
+    if not parts:
+        return Links.make([], arity=arity)
+    return Links(
+        np.concatenate([part.ends for part in parts]),
+        np.concatenate([part.weight for part in parts]),
+        np.concatenate([part.source for part in parts]),
+        np.concatenate([part.line for part in parts]),
+    )
+
+
+def merge_repeated(links: Links) -> Links:
+    """Keep each link once, where it first stood, with the largest weight it was given."""
+    if len(links) < 2:
+        return links
+    order = np.lexsort(links.ends.T[::-1])  # stable: the first of equals stays first
+    ends = links.ends[order]
+    is_first = np.ones(len(links), dtype=bool)
+    is_first[1:] = (ends[1:] != ends[:-1]).any(axis=1)
+    if is_first.all():
+        return links
+    starts = np.flatnonzero(is_first)
+    weight = np.empty(len(links))
+    weight[order[starts]] = np.maximum.reduceat(links.weight[order], starts)
+    kept = np.sort(order[starts])
+    return Links(links.ends[kept], weight[kept], links.source[kept], links.line[kept])
+
+
+def is_member(links: Links, others: Rows) -> NDArray[np.bool_]:
+    """Which links have the same ends as some row of `others`."""
+    both = np.concatenate([links.ends, others.reshape(-1, links.ends.shape[1])])
+    _, group = np.unique(both, axis=0, return_inverse=True)
+    group = group.reshape(-1)
+    return np.isin(group[: len(links)], group[len(links) :])

@@ -1,0 +1,407 @@
+"""Rooted trees with named leaves: hierarchies as knowledge and as results.
+
+Entry points: `Tree.from_newick`, `Tree.from_nested`, `Tree.from_linkage`, `Tree.from_labels`,
+`as_tree` (any of them). All are linear in the number of nodes; `Tree.displays` takes
+O(log depth) numpy passes for any number of triplets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ._errors import ConstraintError
+
+# An integer as Python would print it: "007" and "+7" are names, not numbers.
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
+
+
+class Tree:
+    """A rooted, unordered tree whose leaves carry ids.
+
+    Nodes are numbered with the leaves first, every child before its parent and the root last.
+    Inner nodes with a single child say nothing about the leaves and are left out.
+
+    Parameters
+    ----------
+    parent : array-like of shape (n_nodes,)
+        Parent of each node, -1 for the root.
+    leaves : sequence of hashable
+        Ids of the leaves, nodes 0 to n_leaves - 1.
+    lengths : array-like of shape (n_nodes,), default=None
+        Length of the branch above each node.
+
+    Examples
+    --------
+    >>> from linkwise import Tree
+    >>> tree = Tree.from_newick("((cat,dog),trout);")
+    >>> tree.leaves
+    ['cat', 'dog', 'trout']
+    >>> tree.displays([("cat", "dog", "trout"), ("cat", "trout", "dog")]).tolist()
+    [True, False]
+    """
+
+    def __init__(
+        self, parent: ArrayLike, leaves: Sequence[Hashable], lengths: ArrayLike | None = None
+    ):
+        self.parent: NDArray[np.int64] = np.asarray(parent, dtype=np.int64)
+        self.leaves = list(leaves)
+        self.lengths = None if lengths is None else np.asarray(lengths, dtype=float)
+        self._check()
+
+    def _check(self) -> None:
+        n_nodes, n_leaves = len(self.parent), len(self.leaves)
+        if n_leaves == 0:
+            raise ConstraintError("a tree needs at least one leaf")
+        if len(set(self.leaves)) < n_leaves:
+            seen: set[Hashable] = set()
+            twice = next(leaf for leaf in self.leaves if leaf in seen or seen.add(leaf))  # type: ignore[func-returns-value]
+            raise ConstraintError(f"two leaves of the tree are called {twice!r}; names must differ")
+        inner = self.parent[:-1]
+        if (
+            self.parent[-1] != -1
+            or (inner <= np.arange(n_nodes - 1)).any()
+            or (inner >= n_nodes).any()
+            or (n_nodes > 1 and (inner < n_leaves).any())
+            or (np.bincount(inner, minlength=n_nodes)[n_leaves:] < 2).any()
+        ):
+            raise ConstraintError(
+                "not a tree: parents must come after their children, the root last with parent -1, "
+                "and every inner node needs at least two children"
+            )
+
+    # ---------------------------------------------------------------- constructors
+
+    @classmethod
+    def from_newick(cls, text: str) -> Tree:
+        """Read a tree in Newick format, such as ``((a,b),c);`` with or without branch lengths.
+
+        Names that are all integers become integers (row numbers). Names of inner nodes are
+        read over.
+        """
+        return _from_events(*_newick_events(text))
+
+    @classmethod
+    def from_nested(cls, nested: Any) -> Tree:
+        """Build a tree from nested lists or tuples, such as ``[["a", "b"], "c"]``."""
+        leaves: list[Hashable] = []
+        # Post-order events without recursion: trees may be as deep as they have leaves.
+        events: list[int] = []
+        stack: list[tuple[Any, bool]] = [(nested, False)]
+        while stack:
+            node, done = stack.pop()
+            if not isinstance(node, (list, tuple)):
+                leaves.append(node)
+                events.append(-1)
+            elif done:
+                events.append(len(node))
+            elif not node:
+                raise ConstraintError("a nested tree has an empty list in it; remove it")
+            else:
+                stack.append((node, True))
+                stack.extend((child, False) for child in reversed(node))
+        return _from_events(events, leaves, None)
+
+    @classmethod
+    def from_linkage(cls, merges: ArrayLike, leaves: Sequence[Hashable] | None = None) -> Tree:
+        """Take over a SciPy linkage matrix or scikit-learn's ``children_``.
+
+        Parameters
+        ----------
+        merges : array-like of shape (n - 1, 4) or (n - 1, 2)
+            Row t says which two nodes are merged into node n + t.
+        leaves : sequence of n hashables, default=None
+            Ids of the leaves; row numbers if not given.
+        """
+        pairs = np.asarray(merges)[:, :2].astype(np.int64)
+        n_leaves = len(pairs) + 1
+        parent = np.full(2 * n_leaves - 1, -1, dtype=np.int64)
+        parent[pairs] = np.arange(n_leaves, 2 * n_leaves - 1)[:, None]
+        return cls(parent, range(n_leaves) if leaves is None else leaves)
+
+    @classmethod
+    def from_labels(cls, y: ArrayLike, ids: Sequence[Hashable] | None = None) -> Tree:
+        """The two-level tree of a partition: a node per class below one root.
+
+        Rows with label -1 are unknown and take no part.
+        """
+        labels = np.asarray(y)
+        names = list(range(len(labels))) if ids is None else list(ids)
+        groups: dict[Any, list[Hashable]] = {}
+        for name, label in zip(names, labels.tolist(), strict=True):
+            if label != -1:
+                groups.setdefault(label, []).append(name)
+        return cls.from_nested(list(groups.values()))
+
+    # ---------------------------------------------------------------- structure
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return len(self.leaves)
+
+    @cached_property
+    def children(self) -> list[list[int]]:
+        """Children of every node, in order."""
+        below: list[list[int]] = [[] for _ in self.parent]
+        for node, up in enumerate(self.parent[:-1].tolist()):
+            below[up].append(node)
+        return below
+
+    @cached_property
+    def depth(self) -> NDArray[np.int64]:
+        """Number of steps from the root to each node."""
+        depth = [0] * len(self.parent)
+        parent = self.parent.tolist()
+        for node in range(len(parent) - 2, -1, -1):
+            depth[node] = depth[parent[node]] + 1
+        return np.array(depth, dtype=np.int64)
+
+    @cached_property
+    def position(self) -> dict[Hashable, int]:
+        """Node number of each leaf id."""
+        return {leaf: node for node, leaf in enumerate(self.leaves)}
+
+    @cached_property
+    def _jumps(self) -> list[NDArray[np.int64]]:
+        """Ancestors 1, 2, 4, ... steps up; the root is its own ancestor here."""
+        up = self.parent.copy()
+        up[-1] = len(up) - 1
+        jumps = [up]
+        for _ in range(int(self.depth.max()).bit_length() - 1):
+            jumps.append(jumps[-1][jumps[-1]])
+        return jumps
+
+    def lca(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.int64]:
+        """Lowest common ancestors of nodes `a` and `b`, elementwise."""
+        low, high = np.broadcast_arrays(np.asarray(a, np.int64), np.asarray(b, np.int64))
+        swap = self.depth[low] < self.depth[high]
+        low, high = np.where(swap, high, low), np.where(swap, low, high)
+        gap = self.depth[low] - self.depth[high]
+        for power, up in enumerate(self._jumps):
+            low = np.where((gap >> power) & 1, up[low], low)
+        for up in reversed(self._jumps):
+            apart = up[low] != up[high]
+            low, high = np.where(apart, up[low], low), np.where(apart, up[high], high)
+        return np.where(low == high, low, self._jumps[0][low])
+
+    def displays(self, triplets: Iterable[Sequence[Hashable]]) -> NDArray[np.bool_]:
+        """Which triplets (a, b, c), read ab|c, the tree induces: a and b meet below c."""
+        nodes = self._nodes(triplets)
+        if not len(nodes):
+            return np.zeros(0, dtype=bool)
+        a, b, c = nodes.T
+        return self.depth[self.lca(a, b)] > self.depth[self.lca(a, c)]
+
+    def _nodes(self, triplets: Iterable[Sequence[Hashable]]) -> NDArray[np.int64]:
+        try:
+            rows = [[self.position[leaf] for leaf in row] for row in triplets]
+        except KeyError as error:
+            raise ConstraintError(f"{error.args[0]!r} is not a leaf of the tree") from None
+        return np.array(rows, dtype=np.int64).reshape(-1, 3)
+
+    @cached_property
+    def first_leaf(self) -> NDArray[np.int64]:
+        """The first leaf below each node, which stands for the node."""
+        first = np.arange(len(self.parent))
+        for node in range(self.n_leaves, len(self.parent)):
+            first[node] = first[self.children[node][0]]
+        return first
+
+    # ---------------------------------------------------------------- other forms
+
+    def to_newick(self) -> str:
+        """Write the tree in Newick format, with branch lengths if it has any."""
+        parts: list[str] = []
+        for node in range(len(self.parent)):
+            if node < self.n_leaves:
+                text = _quote(str(self.leaves[node]))
+            else:
+                text = "(" + ",".join(parts[child] for child in self.children[node]) + ")"
+                for child in self.children[node]:
+                    parts[child] = ""  # a deep tree must not hold every subtree's text
+            if self.lengths is not None and self.parent[node] >= 0:
+                text += f":{self.lengths[node]:.12g}"
+            parts.append(text)
+        return parts[-1] + ";"
+
+    def to_nested(self) -> Any:
+        """The tree as nested lists of leaf ids."""
+        parts: list[Any] = list(self.leaves)
+        for node in range(self.n_leaves, len(self.parent)):
+            parts.append([parts[child] for child in self.children[node]])
+        return parts[-1]
+
+    def restrict(self, ids: Iterable[Hashable]) -> Tree:
+        """The tree that is left when only the leaves `ids` are kept."""
+        wanted = set(ids)
+        parts: list[Any] = [leaf if leaf in wanted else None for leaf in self.leaves]
+        for node in range(self.n_leaves, len(self.parent)):
+            kept = [parts[child] for child in self.children[node] if parts[child] is not None]
+            parts.append(kept if len(kept) > 1 else (kept[0] if kept else None))
+        if parts[-1] is None:
+            raise ConstraintError("none of these ids is a leaf of the tree")
+        return Tree.from_nested(parts[-1])
+
+    def __eq__(self, other: object) -> bool:
+        """Equal when both group the same leaves in the same way; order and lengths aside."""
+        if not isinstance(other, Tree):
+            return NotImplemented
+        if set(self.leaves) != set(other.leaves) or len(self.parent) != len(other.parent):
+            return False
+        # Numbered by the leaves of `self`, each inner node by the set of its children's numbers.
+        number: dict[frozenset[int], int] = {}
+        roots = []
+        for tree in (self, other):
+            code = [self.position[leaf] for leaf in tree.leaves]
+            for node in range(tree.n_leaves, len(tree.parent)):
+                key = frozenset(code[child] for child in tree.children[node])
+                code.append(number.setdefault(key, len(self.parent) + len(number)))
+            roots.append(code[-1])
+        return roots[0] == roots[1]
+
+    def __hash__(self) -> int:
+        return hash((frozenset(self.leaves), len(self.parent)))
+
+    def __repr__(self) -> str:
+        inner = len(self.parent) - self.n_leaves
+        return f"Tree({self.n_leaves} leaves, {inner} inner nodes)"
+
+
+def as_tree(tree: Any) -> Tree:
+    """Turn a `Tree`, Newick text, a path to it, nested lists or a linkage matrix into a `Tree`."""
+    if isinstance(tree, Tree):
+        return tree
+    if isinstance(tree, np.ndarray):
+        return Tree.from_linkage(tree)
+    if isinstance(tree, (list, tuple)):
+        return Tree.from_nested(tree)
+    if isinstance(tree, Path) or (isinstance(tree, str) and "(" not in tree and ";" not in tree):
+        path = Path(tree)
+        if not path.exists():
+            raise ConstraintError(f"{path}: no such file, and not a tree in Newick format either")
+        return Tree.from_newick(path.read_text(encoding="utf-8"))
+    if isinstance(tree, str):
+        return Tree.from_newick(tree)
+    raise ConstraintError(
+        f"cannot read a {type(tree).__name__} as a tree; give Newick text, a path, nested lists, "
+        "a linkage matrix or a Tree"
+    )
+
+
+# -------------------------------------------------------------------- reading
+
+
+def _from_events(
+    events: Sequence[int], leaves: list[Hashable], lengths: Sequence[float] | None
+) -> Tree:
+    """Number the nodes of a post-order walk: -1 is the next leaf, m > 0 joins the last m nodes."""
+    parent: dict[int, int] = {}
+    above: dict[int, float] = {}
+    stack: list[int] = []
+    n_leaf, n_inner = 0, len(leaves)
+    for step, event in enumerate(events):
+        length = 0.0 if lengths is None else lengths[step]
+        if event == 1:  # a single child: no branching here, only a longer branch
+            above[stack[-1]] += length
+            continue
+        if event < 0:
+            node, n_leaf = n_leaf, n_leaf + 1
+        else:
+            node, n_inner = n_inner, n_inner + 1
+            for child in stack[-event:]:
+                parent[child] = node
+            del stack[-event:]
+        stack.append(node)
+        above[node] = length
+    n_nodes = n_inner
+    parents = np.array([parent.get(node, -1) for node in range(n_nodes)], dtype=np.int64)
+    tree_lengths = None if lengths is None else [above[node] for node in range(n_nodes)]
+    return Tree(parents, leaves, tree_lengths)
+
+
+_TOKEN = re.compile(
+    r"\s+|\[[^\]]*\]|(?P<mark>[(),;])|:\s*(?P<length>[-+0-9.eE]+)"
+    r"|'(?P<quoted>(?:[^']|'')*)'|(?P<name>[^\s()\[\]':;,]+)"
+)
+
+
+def _newick_events(text: str) -> tuple[list[int], list[Hashable], list[float] | None]:
+    """Walk Newick text: post-order events, leaf names and branch lengths, step by step."""
+    events: list[int] = []
+    names: list[str] = []
+    lengths: list[float] = []
+    open_at: list[int] = []  # where each open parenthesis stands
+    counts: list[int] = []  # children seen so far in each
+    fresh, measured, place = True, False, 0
+    for match in _tokens(text):
+        place = match.start()
+        mark = match["mark"]
+        name = match["name"] if match["quoted"] is None else match["quoted"].replace("''", "'")
+        if mark == "(" and fresh:
+            open_at.append(place)
+            counts.append(0)
+        elif mark in (",", ")") and open_at and not fresh:
+            counts[-1] += 1
+            fresh = mark == ","
+            if mark == ")":
+                open_at.pop()
+                events.append(counts.pop())
+                lengths.append(0.0)
+        elif mark == ";" and not fresh and not open_at:
+            break
+        elif mark:
+            raise _newick_error(f"unexpected {mark!r}", text, place)
+        elif match["length"] is not None:
+            if fresh:
+                raise _newick_error("a branch length without a node", text, place)
+            lengths[-1], measured = _length(match["length"], text, place), True
+        elif name is not None and fresh:
+            names.append(name)
+            events.append(-1)
+            lengths.append(0.0)
+            fresh = False
+        elif name is not None and events[-1] < 0:
+            raise _newick_error(f"unexpected {name!r} (quote names with blanks)", text, place)
+    if open_at:
+        raise _newick_error("a parenthesis is never closed", text, open_at[-1])
+    if not names or fresh:
+        raise _newick_error("the tree ends where a name or '(' should stand", text, place)
+    whole = all(_INTEGER.fullmatch(name) for name in names)
+    leaves: list[Hashable] = [int(name) for name in names] if whole else list(names)
+    return events, leaves, lengths if measured else None
+
+
+def _tokens(text: str) -> Iterable[re.Match[str]]:
+    place = 0
+    while place < len(text):
+        match = _TOKEN.match(text, place)
+        if match is None:
+            raise _newick_error(f"unexpected {text[place]!r}", text, place)
+        place = match.end()
+        if match.lastgroup:  # not a blank or a comment
+            yield match
+
+
+def _length(number: str, text: str, place: int) -> float:
+    try:
+        return float(number)
+    except ValueError:
+        raise _newick_error(f"{number!r} is not a branch length", text, place) from None
+
+
+def _newick_error(what: str, text: str, place: int) -> ConstraintError:
+    around = text[max(0, place - 15) : place + 15].replace("\n", " ")
+    return ConstraintError(f"not a Newick tree: {what} at character {place + 1} (near {around!r})")
+
+
+def _quote(name: str) -> str:
+    if re.fullmatch(r"[^\s()\[\]':;,]+", name):
+        return name
+    return "'" + name.replace("'", "''") + "'"
