@@ -1,0 +1,190 @@
+"""How good a clustering is: agreement with the truth, and with what was known."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+from sklearn.metrics.cluster import pair_confusion_matrix
+
+from linkwise.constraints import as_constraints
+
+
+@dataclass(frozen=True)
+class PairScores:
+    """Precision, recall and F over pairs of rows.
+
+    Attributes
+    ----------
+    precision : float
+        Share of the pairs put together that belong together; 1 when no pair was put together.
+    recall : float
+        Share of the pairs that belong together that were put together; 1 when there are none.
+    f : float
+        Harmonic mean of the two.
+    """
+
+    precision: float
+    recall: float
+    f: float
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of a clustering; see `score`.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows that were scored.
+    pair_precision, pair_recall, pair_f : float
+        Over pairs of rows.
+    ari : float
+        Adjusted Rand index.
+    nmi : float
+        Mutual information divided by the arithmetic mean of the entropies.
+    rand : float
+        Rand index.
+    kept : float or None
+        Share of the constraints kept.
+    kept_weight : float or None
+        Share of the constraints' weight kept.
+    """
+
+    n_rows: int
+    pair_precision: float
+    pair_recall: float
+    pair_f: float
+    ari: float
+    nmi: float
+    rand: float
+    kept: float | None = None
+    kept_weight: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The scores by name; those that were not asked for are left out."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+def pair_scores(
+    labels_true: ArrayLike, labels_pred: ArrayLike, *, rows: ArrayLike | None = None
+) -> PairScores:
+    """Precision, recall and F over pairs of rows.
+
+    Parameters
+    ----------
+    labels_true, labels_pred : array-like of shape (n_rows,)
+        The truth and the clustering.
+    rows : array-like of int or bool, default=None
+        Score only these rows (a test fold); all if not given.
+
+    Examples
+    --------
+    >>> from linkwise.evaluation import pair_scores
+    >>> pair_scores([0, 0, 1, 1], [0, 0, 0, 1])
+    PairScores(precision=0.3333333333333333, recall=0.5, f=0.4)
+    """
+    return _pair_scores(_confusion(*_restricted(labels_true, labels_pred, rows)))
+
+
+def score(
+    labels_true: ArrayLike,
+    labels_pred: ArrayLike,
+    *,
+    rows: ArrayLike | None = None,
+    constraints: Any = None,
+    sample_ids: Any = None,
+) -> Scores:
+    """Compare a clustering with the truth, and with constraints.
+
+    Parameters
+    ----------
+    labels_true, labels_pred : array-like of shape (n_rows,)
+        The truth and the clustering. Names of clusters do not matter.
+    rows : array-like of int or bool, default=None
+        Score only these rows (a test fold). Constraints count when all their rows are among
+        them.
+    constraints : Constraints, DataFrame or path, default=None
+        If given, the share of them that is kept is added.
+    sample_ids : sequence of hashable, default=None
+        Id of each row, when the constraints speak of ids.
+
+    Returns
+    -------
+    Scores
+
+    Examples
+    --------
+    >>> from linkwise.evaluation import score
+    >>> score([0, 0, 1, 1], [1, 1, 0, 0]).ari
+    1.0
+    """
+    truth, found = _restricted(labels_true, labels_pred, rows)
+    pairs = _confusion(truth, found)
+    precision_recall = _pair_scores(pairs)
+    kept = kept_weight = None
+    if constraints is not None:
+        clusters = np.asarray(labels_pred)
+        known = as_constraints(constraints).to_rows(len(clusters), sample_ids)
+        if rows is not None:
+            known = known.restrict(_positions(rows, len(clusters)).tolist())
+        satisfied = known.satisfied(clusters)
+        kept, kept_weight = satisfied.share, satisfied.weight_share
+    return Scores(
+        n_rows=len(truth),
+        pair_precision=precision_recall.precision,
+        pair_recall=precision_recall.recall,
+        pair_f=precision_recall.f,
+        ari=float(adjusted_rand_score(truth, found)),
+        nmi=float(normalized_mutual_info_score(truth, found)),
+        rand=_share(pairs[0, 0] + pairs[1, 1], pairs.sum()),
+        kept=kept,
+        kept_weight=kept_weight,
+    )
+
+
+def _restricted(
+    labels_true: ArrayLike, labels_pred: ArrayLike, rows: ArrayLike | None
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    truth, found = np.asarray(labels_true), np.asarray(labels_pred)
+    if truth.ndim != 1 or found.ndim != 1:
+        raise ValueError(f"labels must be one-dimensional, not {truth.shape} and {found.shape}")
+    if len(truth) != len(found):
+        raise ValueError(
+            f"{len(truth)} true labels but {len(found)} clusters; there must be one of each a row"
+        )
+    if rows is not None:
+        chosen = _positions(rows, len(truth))
+        truth, found = truth[chosen], found[chosen]
+    if not len(truth):
+        raise ValueError("no rows to score")
+    return truth, found
+
+
+def _positions(rows: ArrayLike, n_rows: int) -> NDArray[np.int64]:
+    """Row numbers out of row numbers or a mask."""
+    chosen = np.asarray(rows)
+    if chosen.dtype == bool and len(chosen) != n_rows:
+        raise ValueError(f"the mask `rows` has {len(chosen)} entries for {n_rows} rows")
+    return np.arange(n_rows)[chosen] if len(chosen) else np.zeros(0, dtype=np.int64)
+
+
+def _confusion(truth: NDArray[Any], found: NDArray[Any]) -> NDArray[np.int64]:
+    """Ordered pairs of rows: apart/together in the truth by apart/together in the clustering."""
+    return pair_confusion_matrix(truth, found)
+
+
+def _pair_scores(pairs: NDArray[np.int64]) -> PairScores:
+    together = pairs[1, 1]
+    precision = _share(together, together + pairs[0, 1])
+    recall = _share(together, together + pairs[1, 0])
+    f = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+    return PairScores(precision, recall, f)
+
+
+def _share(part: float, whole: float) -> float:
+    """A share; of nothing, all."""
+    return float(part / whole) if whole else 1.0
