@@ -1,0 +1,147 @@
+"""`linkwise check`: is what you know consistent, what follows, and what is it worth?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.panel import Panel
+from rich.table import Table as RichTable
+
+from . import _output as out
+
+if TYPE_CHECKING:
+    from linkwise.constraints import Constraints, Diagnosis
+
+
+def check(
+    links: Annotated[Path, typer.Argument(help="File of constraints: CSV, JSON lines or Parquet.")],
+    data: Annotated[
+        Path | None, typer.Option(help="The data: rows and ids are checked against it.")
+    ] = None,
+    id_column: Annotated[
+        str | None,
+        typer.Option(help="Column of --data with the ids; row numbers from 0 if absent."),
+    ] = None,
+    clusters: Annotated[
+        int | None, typer.Option("--clusters", "-k", help="Number of clusters you want.", min=1)
+    ] = None,
+    features: Annotated[
+        str | None, typer.Option(help="Columns of --data to measure with, such as a,b,c.")
+    ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(help="Own column names in LINKS: i=person_1 (repeat for j, link, ...)."),
+    ] = None,
+    ids: Annotated[
+        str, typer.Option(help="Are rows named by number (rows), by id (text), or auto?")
+    ] = "auto",
+    time_limit: Annotated[
+        float, typer.Option(help="Seconds to search whether -k clusters suffice.", min=0.0)
+    ] = 10.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+) -> None:
+    """Tell whether constraints are consistent, what follows from them and what they are worth.
+
+    LINKS has columns i, j, link[, weight] with link one of must/cannot, same/different or 1/-1,
+    or a, b, c[, weight] for "a and b are closer to each other than to c".
+
+    Exit code: 0 consistent, 1 contradiction, 2 wrong usage.
+
+    Examples:
+
+        linkwise check links.csv
+
+        linkwise check links.csv --data beans.csv --id-column bean -k 3
+    """
+    with out.plain_errors():
+        if id_column is not None and data is None:
+            raise ValueError("--id-column names a column of --data; give --data too")
+        if id_column is not None and ids == "auto":
+            ids = "text"  # the data has ids, so these are ids whatever they look like
+        known = out.read_constraints(links, ids, column or [])
+        worth: dict[str, Any] = {}
+        n_rows = None
+        if data is None:
+            if not known.has_ids:
+                known.to_rows(None)
+        else:
+            known, n_rows, worth = _against_data(known, data, id_column, features, clusters)
+        diagnosis = known.diagnose(clusters, n_rows=n_rows, time_limit=time_limit)
+    if as_json:
+        out.print_json({"file": str(links), **diagnosis.to_dict(), **worth})
+    else:
+        _show(links, diagnosis, worth)
+    raise typer.Exit(out.CONSISTENT if diagnosis.consistent else out.CONTRADICTION)
+
+
+def _against_data(
+    known: Constraints,
+    data: Path,
+    id_column: str | None,
+    features: str | None,
+    clusters: int | None,
+) -> tuple[Constraints, int, dict[str, Any]]:
+    """The constraints checked against the data, its size, and what they are worth on it."""
+    from linkwise.datasets import read_table
+
+    table = read_table(data)
+    names = out.read_ids(table, id_column)
+    by_row = known.to_rows(table.n_rows, names)
+    if clusters is not None and clusters > table.n_rows:
+        known.diagnose(clusters, n_rows=table.n_rows)  # says what is wrong
+    chosen = features.split(",") if features else [n for n in table.numeric_names if n != id_column]
+    worth = {"worth": _worth(by_row, table.matrix(chosen), clusters)} if chosen else {}
+    return known, table.n_rows, worth
+
+
+def _worth(known: Constraints, X: Any, clusters: int | None) -> dict[str, Any]:
+    """Informativeness against k-means and coherence, on standardised complete columns."""
+    import numpy as np
+    from sklearn.cluster import KMeans
+    from sklearn.preprocessing import StandardScaler
+
+    complete = np.isfinite(X).all(axis=0)
+    if not complete.any() or not known:
+        return {}
+    X = StandardScaler().fit_transform(X[:, complete])
+    worth: dict[str, Any] = {"features": int(complete.sum())}
+    coherence = known.coherence(X)
+    if np.isfinite(coherence):
+        worth["coherence"] = round(coherence, 4)
+    if clusters is not None and clusters <= len(np.unique(X, axis=0)):
+        kmeans = KMeans(clusters, n_init=10, random_state=0)
+        worth["informativeness"] = round(known.informativeness(X, kmeans), 4)
+    return worth
+
+
+def _show(links: Path, diagnosis: Diagnosis, worth: dict[str, Any]) -> None:
+    from linkwise.constraints import contradiction_lines, diagnosis_lines, verdict
+
+    good = diagnosis.consistent
+    title = escape(f"{links.name}: {verdict(diagnosis)}")
+    body = RichTable.grid(padding=(0, 1))
+    for line in contradiction_lines(diagnosis):
+        body.add_row("[red]✗[/red]", escape(line))
+    for line in [*diagnosis_lines(diagnosis), *_worth_lines(worth.get("worth", {}))]:
+        body.add_row("•", escape(line))
+    out.console.print(
+        Panel(body, title=title, title_align="left", border_style="green" if good else "red")
+    )
+
+
+def _worth_lines(worth: dict[str, Any]) -> list[str]:
+    lines = []
+    if "informativeness" in worth:
+        lines.append(
+            f"informativeness {worth['informativeness']:.0%}: so many of them plain k-means gets "
+            "wrong, and can learn from"
+        )
+    if "coherence" in worth:
+        lines.append(
+            f"coherence {worth['coherence']:.0%}: so many combinations of a must-link and a "
+            "cannot-link do not pull against each other"
+        )
+    return lines
