@@ -26,6 +26,7 @@ ARITY: dict[Kind, int] = {"must": 2, "cannot": 2, "relative": 3}
 
 # An integer as Python would print it: "007" and "+7" are ids, not row numbers.
 INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
+_ROW_NUMBERS = re.compile(r"(?:(?:0|[1-9][0-9]{0,17}),)*+(?:0|[1-9][0-9]{0,17})")
 _EXACT = 2**53  # integers up to here survive a float64
 _LARGEST = 2**63 - 1
 
@@ -264,8 +265,10 @@ def integers(cells: Sequence[Any], *, from_text: bool = False) -> Rows | None:
     """
     try:
         if from_text:
-            plain = all(c.isdigit() and c.isascii() and (c[0] != "0" or c == "0") for c in cells)
-            if not plain and not all(INTEGER.fullmatch(c) for c in cells):
+            text = ",".join(cells)
+            if _ROW_NUMBERS.fullmatch(text):  # the usual case, parsed in one go
+                return np.fromstring(text, dtype=np.int64, sep=",")
+            if not all(INTEGER.fullmatch(cell.strip()) for cell in cells):
                 return None
             return np.fromiter(map(int, cells), np.int64, len(cells))
         if all(is_integer(cell) for cell in cells):

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import IO, TYPE_CHECKING, Any
@@ -136,6 +136,21 @@ class _Reader:
         if rows:
             self.columns(list(zip(*rows, strict=True)), np.array(lines, dtype=np.int64))
 
+    def lines(self, lines: Sequence[str], number: int, delimiter: str) -> int:
+        """Add lines without quotes; `number` lines came before. Returns the number of rows."""
+        width = self.layout.width
+        if all(line.count(delimiter) == width - 1 for line in lines):
+            # Every line has all its cells: split the block at once and take every width-th cell.
+            text = "".join(lines).replace("\r\n", "\n").rstrip("\n").replace("\n", delimiter)
+            cells = text.split(delimiter)
+            if width > 1 and len(cells) == width * len(lines):
+                columns = [cells[k::width] for k in range(width)]
+                self.columns(columns, np.arange(number + 1, number + len(lines) + 1))
+                return len(lines)
+        rows = [line.strip("\r\n").split(delimiter) if line.strip() else [] for line in lines]
+        self.rows(rows, range(number + 1, number + len(lines) + 1))
+        return sum(map(bool, rows))
+
     def _of_right_width(
         self, rows: Sequence[Sequence[Any]], lines: Sequence[int]
     ) -> tuple[list[Sequence[Any]], list[int]]:
@@ -248,8 +263,8 @@ def _suffix(path: Path) -> str:
 
 
 @contextmanager
-def _text(path: Path, progress: Progress | None) -> Iterator[Iterator[str]]:
-    """The lines of a text file, with their ends."""
+def _text(path: Path, progress: Progress | None) -> Iterator[Iterator[list[str]]]:
+    """The lines of a text file, with their ends, in blocks."""
     total = path.stat().st_size
     with path.open("rb") as raw:
         start = raw.read(4096)
@@ -260,7 +275,7 @@ def _text(path: Path, progress: Progress | None) -> Iterator[Iterator[str]]:
             _refuse_binary(start, path)
             binary = raw
         with io.TextIOWrapper(binary, encoding="utf-8-sig", newline="") as text:
-            yield _watched(text, raw, total, progress)
+            yield _blocks(text, raw, total, progress)
 
 
 def _refuse_binary(start: bytes, path: Path) -> None:
@@ -272,8 +287,10 @@ def _refuse_binary(start: bytes, path: Path) -> None:
         raise ConstraintError(f"{path} is a binary file; expected text (CSV or JSON lines)")
 
 
-def _watched(text: IO[str], raw: IO[bytes], total: int, progress: Progress | None) -> Iterator[str]:
-    """Lines of the file; reports progress, and turns decoding errors into a line number."""
+def _blocks(
+    text: IO[str], raw: IO[bytes], total: int, progress: Progress | None
+) -> Iterator[list[str]]:
+    """Blocks of lines; reports progress, and turns decoding errors into a line number."""
     number = 0
     while True:
         try:
@@ -288,63 +305,69 @@ def _watched(text: IO[str], raw: IO[bytes], total: int, progress: Progress | Non
             raise ConstraintError(f"{raw.name}: not a gzip file ({error})") from None
         if not block:
             return
-        yield from block
         number += len(block)
+        yield block
         if progress is not None:
             progress(raw.tell(), total)
 
 
 def _read_csv(
-    lines: Iterator[str],
+    blocks: Iterator[list[str]],
     path: Path,
     builder: Builder,
     source: int,
     columns: dict[str, str] | None,
 ) -> None:
-    head = next(lines, "")
-    while head and not head.strip():
-        head = next(lines, "")
-    if not head:
+    lines, n_before = _from_first_text(blocks)
+    if not lines:
         raise ConstraintError(f"{path} is empty; {_EXPECTED_COLUMNS} in its first line")
-    delimiter = max(",;\t", key=head.count)
-    reader = csv.reader(_chain(head, lines), delimiter=delimiter)
-    header = next(reader)
-    first: list[list[str]] = []
+    delimiter = max(",;\t", key=lines[0].count)
+    header = next(csv.reader(lines[:1], delimiter=delimiter))
     layout = _headless(header, path) if columns is None else None
-    if layout is None:
-        layout = _layout(header, columns, str(path))
-    else:
-        first = [header]
-    block = _Reader(builder, source, layout, from_text=True)
-    n_rows = len(first)
-    if first:
-        block.rows(first, [reader.line_num])
-    try:
-        for rows, numbers in _blocks(reader):
-            block.rows(rows, numbers)
-            n_rows += sum(map(bool, rows))
-    except csv.Error as error:
-        builder.problem(source, reader.line_num, f"not CSV: {error}")
+    skip = 0 if layout is not None else 1
+    reader = _Reader(builder, source, layout or _layout(header, columns, str(path)), from_text=True)
+    n_rows, number = 0, n_before + skip
+    for block in chain([lines[skip:]], blocks):
+        if any('"' in line for line in block):
+            # A quoted cell may span lines and blocks: from here on line by line.
+            rest = chain(block, chain.from_iterable(blocks))
+            n_rows += _read_quoted(rest, number, delimiter, reader)
+            break
+        n_rows += reader.lines(block, number, delimiter)
+        number += len(block)
     if not n_rows:
         raise ConstraintError(f"{path} has a header but no constraints below it")
 
 
-def _chain(head: str, lines: Iterator[str]) -> Iterator[str]:
-    yield head
-    yield from lines
+def _from_first_text(blocks: Iterator[list[str]]) -> tuple[list[str], int]:
+    """The first block from its first line that is not blank, and how many lines came before."""
+    n_before = 0
+    for block in blocks:
+        for place, line in enumerate(block):
+            if line.strip():
+                return block[place:], n_before + place
+        n_before += len(block)
+    return [], n_before
 
 
-def _blocks(reader: Any) -> Iterator[tuple[list[list[str]], list[int]]]:
-    """Rows of a CSV reader with their line numbers (a quoted cell may span lines)."""
+def _read_quoted(lines: Iterator[str], number: int, delimiter: str, block: _Reader) -> int:
+    """Read lines with quoted cells; `number` lines came before. Returns the number of rows."""
+    reader = csv.reader(lines, delimiter=delimiter)
+    n_rows = 0
     while True:
         rows: list[list[str]] = []
         numbers: list[int] = []
-        for row in islice(reader, _BLOCK):
-            rows.append(row)
-            numbers.append(reader.line_num)
+        try:
+            for row in islice(reader, _BLOCK):
+                rows.append(row)
+                numbers.append(number + reader.line_num)
+        except csv.Error as error:
+            block.builder.problem(block.source, number + reader.line_num, f"not CSV: {error}")
+            return max(n_rows, 1)
         if not rows:
-            return
-        yield rows, numbers
+            return n_rows
+        block.rows(rows, numbers)
+        n_rows += sum(map(bool, rows))
 
 
 def _headless(header: list[str], path: Path) -> _Layout | None:
@@ -367,7 +390,7 @@ def _headless(header: list[str], path: Path) -> _Layout | None:
 
 
 def _read_json(
-    lines: Iterator[str],
+    blocks: Iterator[list[str]],
     path: Path,
     builder: Builder,
     source: int,
@@ -376,7 +399,7 @@ def _read_json(
     """One object a line; objects with the same keys are handled together."""
     waiting: dict[tuple[str, ...], tuple[list[list[Any]], list[int]]] = {}
     n_seen = 0
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(chain.from_iterable(blocks), 1):
         if not line.strip():
             continue
         n_seen += 1

@@ -79,7 +79,23 @@ class Links:
 
     def sorted(self) -> Links:
         """The same links in a fixed order."""
-        return self.take(np.lexsort(self.ends.T[::-1]))
+        return self.take(in_order(self.ends))
+
+
+def in_order(ends: Rows) -> Rows:
+    """Positions that sort rows by their first, then second, ... column; stable."""
+    if not len(ends):
+        return np.zeros(0, dtype=np.int64)
+    low, high = ends.min(axis=0).tolist(), ends.max(axis=0).tolist()
+    size = 1
+    for least, most in zip(low, high, strict=True):
+        size *= most - least + 1
+    if size >= 2**63:
+        return np.lexsort(ends.T[::-1])
+    key = np.zeros(len(ends), dtype=np.int64)  # one number per row sorts faster
+    for column, least, most in zip(ends.T, low, high, strict=True):
+        key = key * (most - least + 1) + (column - least)
+    return np.argsort(key, kind="stable")
 
 
 def concatenate(parts: Sequence[Links], arity: int) -> Links:
@@ -98,7 +114,7 @@ def merge_repeated(links: Links) -> Links:
     """Keep each link once, where it first stood, with the largest weight it was given."""
     if len(links) < 2:
         return links
-    order = np.lexsort(links.ends.T[::-1])  # stable: the first of equals stays first
+    order = in_order(links.ends)  # stable: the first of equals stays first
     ends = links.ends[order]
     is_first = np.ones(len(links), dtype=bool)
     is_first[1:] = (ends[1:] != ends[:-1]).any(axis=1)
