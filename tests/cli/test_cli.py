@@ -7,12 +7,16 @@ import os
 import pty
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
-from linkwise.cli import app
+from linkwise import Constraints
+from linkwise.cli import _output, app, main
+from linkwise.evaluation import score
 
 runner = CliRunner()
 
@@ -81,13 +85,13 @@ def test_check_triplets(tmp_path):
 def test_check_too_few_and_too_many_clusters(links, data):
     result = run("check", links, "-k", 1)
     assert result.exit_code == 1
-    assert "n_clusters=1 is too small" in flat(result)
+    assert "-k 1 is too small" in flat(result)
     result = run("check", links, "--data", data, "--id-column", "name", "-k", 9)
     assert result.exit_code == 2
-    assert "n_clusters=9 is larger than the number of rows, 5" in result.stderr
+    assert "-k 9 is larger than the number of rows, 5" in result.stderr
     result = run("check", links, "--data", data, "--id-column", "name", "-k", 4)
     assert result.exit_code == 1
-    assert "must-links leave only 3 groups of rows" in flat(result)
+    assert "-k 4 is too large: must-links leave only 3 groups of rows" in flat(result)
 
 
 def test_check_json(links, data):
@@ -127,6 +131,35 @@ def test_ids_that_look_like_numbers_are_ids_with_an_id_column(tmp_path):
     assert result.exit_code == 2
     assert "--ids text" in result.stderr
     assert run("check", links, "--ids", "text").exit_code == 0
+
+
+PYTHON_WORDS = ("sample_ids", "DataFrame", "columns=", "columns:", "ids=", "n_clusters", "`")
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        ("i,j,link\nana,bo,must\n", ["--data"], "name the column that holds the ids with --id-c"),
+        ("i,j,link\nX,Y,must\n", ["--data", "--id-column", "city"],
+         "--id-column: rows 0 and 2 have the same id 'X'"),
+        ("p,q,link\n0,1,must\n", [], "unknown columns 'p', 'q'; expected i, j, link[, weight] or "
+         "a, b, c[, weight], or name the columns to use with --column i=NAME --column j=NAME"),
+        ("i,j\n0,1\n", [], "or name them with --column i=NAME --column j=NAME"),
+        ("i,j,link\n0,1,must\n", ["--column", "k=i"], "--column: unknown role 'k'; roles are i,"),
+        ("i,j,link\n0,1,must\n", ["--ids", "names"], "--ids 'names': expected 'auto'"),
+        ("i,j,link\n0,1,must\nana,2,must\n", [], "read them with --ids text"),
+        ("i,j,link\n" + "1,1,must\n" * 30, [], "... and 10 more"),
+        ("i,j,link\n0,1,must\n", ["--data", "-k", "9"], "-k 9 is larger than"),
+    ],
+)  # fmt: skip
+def test_messages_name_options_not_arguments(links, data, content, options, message):
+    links.write_text(content)
+    if options[:1] == ["--data"]:
+        options = ["--data", data, *options[1:]]
+    result = run("check", links, *options)
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
+    assert not [word for word in PYTHON_WORDS if word in result.stderr]
 
 
 @pytest.mark.parametrize(
@@ -191,13 +224,18 @@ def test_score(tmp_path):
     ("labels", "truth", "options", "message"),
     [
         ("cluster\n0\n1\n", "class\n0\n1\n1\n", [], "has 2 rows, .* has 3"),
-        ("id,cluster\na,0\n", "id,class\nb,0\n", ["--id-column", "id"], "are not in .* 'a'"),
+        ("id,cluster\na,0\nb,0\n", "id,class\nb,0\n", ["--id-column", "id"],
+         "1 rows of .* are not in .* 'a'"),
+        ("id,cluster\na,0\n", "id,class\nb,0\n", ["--id-column", "id"],
+         "no row of .*l.csv is in .*t.csv: .* 'a', .* 'b'; is --id-column the right one"),
+        ("0\n0\n1\n", "class\n0\n0\n1\n", [], "l.csv: line 1 holds only numbers .* add a line"),
+        ("cluster\n0\n0\n1\n", "0\n0\n1\n", [], "t.csv: line 1 holds only numbers .* add a line"),
         ("id,cluster\na,0\na,1\n", "id,class\na,0\n", ["--id-column", "id"], "more than one row"),
         ("x,z\n0,1\n", "class\n0\n", [], "which column holds the labels. Give --label-column"),
         ("cluster\n0\n", "class,x\n0,1\n", ["--truth-column", "klass"], "klass"),
         ("a,cluster\n1,\n2,3\n", "class\n0\n1\n", [], "row 1 has no 'cluster'"),
     ],
-)
+)  # fmt: skip
 def test_score_wrong_usage(tmp_path, labels, truth, options, message):
     import re
 
@@ -206,6 +244,56 @@ def test_score_wrong_usage(tmp_path, labels, truth, options, message):
     result = run("score", tmp_path / "l.csv", tmp_path / "t.csv", *options)
     assert result.exit_code == 2
     assert re.search(message, " ".join(result.stderr.split()))
+
+
+@pytest.mark.parametrize(
+    "clusters",
+    [
+        ["-1", "-1", "0", "0", "1"],
+        ["-1.0", "-1.0", "0.0", "0.0", "1.0"],
+        ["-1", "-1", "a", "a", "b"],
+    ],
+)
+def test_score_knows_minus_one_as_no_cluster(tmp_path, clusters):
+    labels, truth, links = (tmp_path / name for name in ("l.csv", "t.csv", "links.csv"))
+    classes = [0, 0, 1, 1, 1]
+    labels.write_text("\n".join(["cluster", *clusters]))
+    truth.write_text("\n".join(["class", *map(str, classes)]))
+    links.write_text("i,j,link\n0,1,must\n2,3,must\n0,1,cannot\n0,4,cannot\n")
+    result = run("score", labels, truth, "--constraints", links, "--json")
+    found = json.loads(result.stdout)
+    expected = score(classes, [-1, -1, 0, 0, 1], constraints=Constraints.read(links)).to_dict()
+    assert found == {**expected, "rows_without_label": 0}
+    assert found["kept"] == 0.75
+
+
+def test_score_counts_rows_without_a_label(tmp_path):
+    labels, truth = tmp_path / "labels.csv", tmp_path / "truth.csv"
+    labels.write_text("id,cluster\nd,0\nb,1\n")
+    truth.write_text("id,class\na,P\nb,P\nc,Q\nd,Q\n")
+    result = run("score", labels, truth, "--id-column", "id", "--json")
+    assert result.exit_code == 0
+    found = json.loads(result.stdout)
+    assert (found["n_rows"], found["rows_without_label"]) == (2, 2)
+    note = f"note: rows of {truth} that {labels} lacks are not scored: 2 of 4, the first 'a'"
+    assert note in result.stderr
+    assert note in run("score", labels, truth, "--id-column", "id").stderr
+    labels.write_text("id,cluster\nd,0\nb,1\na,1\nc,0\n")
+    result = run("score", labels, truth, "--id-column", "id", "--json")
+    assert json.loads(result.stdout)["rows_without_label"] == 0
+    assert not result.stderr
+
+
+def test_score_with_own_columns_of_constraints(tmp_path):
+    labels, links = tmp_path / "labels.csv", tmp_path / "links.csv"
+    labels.write_text("cluster\n0\n0\n1\n")
+    links.write_text("p,q,link\n0,1,must\n")
+    result = run("score", labels, labels, "--constraints", links)
+    assert result.exit_code == 2
+    assert "--column i=NAME --column j=NAME" in result.stderr
+    columns = ["--column", "i=p", "--column", "j=q"]
+    result = run("score", labels, labels, "--constraints", links, *columns, "--json")
+    assert json.loads(result.stdout)["kept"] == 1.0
 
 
 # -------------------------------------------------------------------- demo, algorithms, and all
@@ -222,6 +310,18 @@ def test_demo(tmp_path):
     # What it tells people to try works.
     command = flat(result).rpartition("linkwise check ")[2].split()
     assert run("check", *command).exit_code == 0
+
+
+def test_demo_json(tmp_path):
+    folder = tmp_path / "a [red] folder"
+    result = run("demo", "--folder", folder, "--json")
+    found = json.loads(result.stdout)
+    assert found.keys() == {"n_rows", "ari", "kept", "diagnosis", "picture"}
+    assert -1 <= found["ari"] <= 1
+    assert 0 <= found["kept"] <= 1
+    assert found["diagnosis"]["consistent"] is True
+    assert Path(found["picture"]).read_bytes().startswith(b"\x89PNG")
+    assert str(folder / "demo.png") in run("demo", "--folder", folder).output.replace("\n", "")
 
 
 def test_algorithms():
@@ -264,6 +364,97 @@ def test_large_files_show_progress(tmp_path):
     os.close(primary)
     assert json.loads(output)["must_link"] == 100_000
     assert b"reading links.csv" in shown
+
+
+def seen_in_a_terminal(monkeypatch, path) -> str:
+    """What people see while the file is read as a large one."""
+    screen = StringIO()
+    monkeypatch.setattr(_output, "_LARGE_FILE", 0)
+    monkeypatch.setattr(_output, "errors", Console(file=screen, force_terminal=True))
+    assert _output.read_constraints(path, "auto", []).n_must_link == 1
+    return screen.getvalue()
+
+
+@pytest.mark.parametrize("name", ["a [b].csv", "links.csv.gz", "links.jsonl"])
+def test_bar_for_large_text_files(tmp_path, monkeypatch, name):
+    Constraints(must_link=[(0, 1)]).write(tmp_path / name)
+    shown = seen_in_a_terminal(monkeypatch, tmp_path / name)
+    assert f"reading {name}" in shown
+    assert "100%" in shown
+
+
+@pytest.mark.parametrize("name", ["links.parquet", "LINKS.PQ"])
+def test_spinner_for_large_parquet_files(tmp_path, monkeypatch, name):
+    """Their reader does not tell how far it is: a bar would stand still."""
+    pytest.importorskip("pyarrow")
+    Constraints(must_link=[(0, 1)]).write(tmp_path / name)
+    shown = seen_in_a_terminal(monkeypatch, tmp_path / name)
+    assert f"reading {name}" in shown
+    assert "%" not in shown
+
+
+# -------------------------------------------------------------------- exit codes of main
+
+
+@pytest.fixture
+def exit_code(monkeypatch):
+    """Run `main` as the shell does, with reading that raises, and return the exit code."""
+
+    def exit_code(*arguments, raising=None):
+        def fail(*_, **__):
+            raise raising
+
+        # typer sets a hook of its own for exceptions; this puts the old one back afterwards.
+        monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+        monkeypatch.setattr(sys, "argv", ["linkwise", *map(str, arguments)])
+        if raising is not None:
+            monkeypatch.setattr(Constraints, "read", fail)
+        with pytest.raises(SystemExit) as caught:
+            main()
+        return caught.value.code
+
+    return exit_code
+
+
+def test_main_exits_as_the_commands_say(exit_code, links, capsys):
+    assert exit_code("--version") == 0
+    assert exit_code("check", links) == 0
+    assert exit_code("check", links, "-k", 1) == 1
+    assert exit_code("check", links.with_name("nothing.csv")) == 2
+    assert exit_code("chekc") == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("fault", [RuntimeError("boom"), KeyError("boom"), MemoryError("boom")])
+def test_main_asks_to_report_a_fault(exit_code, links, capsys, fault):
+    assert exit_code("check", links, raising=fault) == 70
+    shown = capsys.readouterr()
+    assert not shown.out
+    assert "Traceback" in shown.err
+    assert "boom" in shown.err
+    assert "Please report it" in shown.err.splitlines()[-1]
+
+
+def test_main_interrupted(exit_code, links, capsys):
+    assert exit_code("check", links, raising=KeyboardInterrupt()) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_main_with_a_file_that_ends_early(exit_code, links, capsys):
+    assert exit_code("check", links, raising=EOFError("ends too early")) == 2
+    assert "error: ends too early" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_reader_that_goes_away_is_no_contradiction(links, options):
+    """As in `linkwise check links.csv | head -0`."""
+    command = [sys.executable, "-m", "linkwise", "check", str(links), *options]
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert done.returncode == 141
+    assert not done.stderr
 
 
 def test_ids_with_markup_stay_text(tmp_path):

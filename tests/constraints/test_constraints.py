@@ -205,7 +205,7 @@ def test_every_wrong_row_is_named():
         ({"must_link": [(0, 1, -2)]}, "weight -2 must be a positive"),
         ({"must_link": [(0, 1, np.nan)]}, "weight nan must be a positive"),
         ({"must_link": [(0, 1, np.inf)]}, "weight inf must be a positive"),
-        ({"must_link": [("a", "b", "heavy")]}, "weight nan must be a positive"),
+        ({"must_link": [("a", "b", "heavy")]}, "weight 'heavy' is not a number"),
         ({"must_link": [(0, "a")]}, "ids and row numbers are mixed: 'a' here, but 0 at"),
         ({"must_link": [(0, 1)], "cannot_link": [("a", "b")]},
          r"ids and row numbers are mixed: 'a' here, but 0 at must_link\[0\]"),
@@ -255,3 +255,55 @@ def test_html_escapes_ids():
     assert "none" in Constraints()._repr_html_()
     many = Constraints(must_link=[(i, i + 1) for i in range(30)])
     assert "... and 20 more" in many._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["a", "a", -1, "b", -1],
+        ["a", "a", None, "b", None],
+        ["a", "a", float("nan"), "b", float("nan")],
+        np.array(["a", "a", "-1", "b", "-1"]),
+        pd.Series(["a", "a", None, "b", None], dtype="string"),
+        {0: "a", 1: "a", 2: -1, 3: "b", 4: -1},
+    ],
+)
+def test_unknown_labels_among_text(labels):
+    assert Constraints(labels=labels) == Constraints(must_link=[(0, 1)], cannot_link=[(0, 3)])
+
+
+def test_missing_ids_of_pandas_are_missing():
+    frame = pd.DataFrame({"i": pd.array(["a", None], dtype="string"), "j": ["b", "c"]})
+    with pytest.raises(ConstraintError, match=r"row\[1\]: a row number or id is missing"):
+        Constraints.from_frame(frame.assign(link="must"))
+    with pytest.raises(ConstraintError, match="link 'nan': expected must/cannot"):
+        Constraints.from_frame(pd.DataFrame({"i": [0], "j": [1], "link": [np.nan]}))
+
+
+def test_ids_of_arguments_are_taken_as_they_are():
+    known = Constraints(must_link=[(" a", "b")])
+    assert known.rows == [" a", "b"]
+    assert known.to_rows(2, [" a", "b"]).must_link.tolist() == [[0, 1]]
+
+
+def test_empty_sets_have_neither_ids_nor_rows():
+    nothing = Constraints(must_link=[("a", "b")]).restrict([])
+    assert nothing.to_rows(5) == Constraints()
+    assert nothing + Constraints(must_link=[(0, 1)]) == Constraints(must_link=[(0, 1)])
+    assert nothing == Constraints()
+
+
+def test_every_odd_cell_of_a_mixture_is_named():
+    with pytest.raises(ConstraintError) as error:
+        Constraints(must_link=[(0, 1), (2, "x"), (3, 3), (4, 5), ("y", 6)])
+    text = "\n".join(error.value.problems)
+    assert "must_link[1]: ids and row numbers are mixed: 'x' here" in text
+    assert "must_link[4]: ids and row numbers are mixed: 'y' here" in text
+    assert "must_link[2]: the pair (3, 3) links a row with itself" in text
+
+
+def test_too_many_classes():
+    with pytest.raises(ConstraintError, match="labels with 20,000 classes would need"):
+        Constraints(labels=np.arange(20_000))
+    with pytest.raises(TypeError, match="groups must be sets of rows, not int"):
+        Constraints(groups=5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -200,3 +201,43 @@ def test_closure_limits():
     assert closure.component_of("x") is None
     assert closure.relation(3, 3) == "must"
     assert "101 rows in 2 components" in repr(closure)
+
+
+def test_limits_and_pickling():
+    known = Constraints(must_link=[(0, 9)], cannot_link=[(1, 2)])
+    with pytest.raises(ConstraintError, match="row 9 is out of range"):
+        known.diagnose(2, n_rows=5)
+    named = Constraints(must_link=[("a", "b"), ("c", "d")])
+    with pytest.raises(ValueError, match="speak of 4 different rows, but n_rows=2"):
+        named.diagnose(2, n_rows=2)
+    diagnosis = pickle.loads(pickle.dumps(known.diagnose(2)))
+    assert diagnosis.clusters.example.keys() == {0, 1, 2, 9}
+
+
+def test_shrinking_stops_in_time():
+    n = 400
+    tree = [n - 1]
+    for leaf in range(n - 2, -1, -1):
+        tree = [leaf, tree]
+    given = Constraints.from_tree(tree).relative.tolist()
+    known = Constraints(relative=[*given, (0, n - 1, 1)])
+    (found,) = known.diagnose(time_limit=0.2).contradictions
+    assert not found.minimal
+    assert "perhaps not all are needed" in str(found)
+
+
+def test_closure_as_constraints_keeps_everything():
+    known = Constraints(
+        must_link=[(0, 1, 2.0), (1, 2, 0.5)], cannot_link=[(2, 9, 3.0)], relative=[(0, 5, 9)]
+    )
+    small = known.closure().constraints()
+    assert small.relative.tolist() == [[0, 5, 9]]
+    assert small.must_link_weight.tolist() == [0.5, 0.5]
+    assert small.cannot_link_weight.tolist() == [3.0]
+    assert small.at(0).where == "entailed"
+    whole = known.closure().expand()
+    weights = {
+        tuple(p): w for p, w in zip(whole.must_link.tolist(), whole.must_link_weight, strict=True)
+    }
+    assert weights == {(0, 1): 2.0, (1, 2): 0.5, (0, 2): 0.5}
+    assert whole.n_cannot_link == 3

@@ -226,3 +226,48 @@ def test_a_bad_line_far_down_is_found(tmp_path):
         file.write("i,j,link\n" + "1,2,must\n" * 100_000 + "3,3,must\n" + "1,2,must\n" * 100_000)
     with pytest.raises(ConstraintError, match=r"line 100,002 of links.csv.gz: the pair \(3, 3\)"):
         Constraints.read(path)
+
+
+def test_spreadsheets(tmp_path):
+    text = "sep=;\ni;j;link;weight;\n0;4;must;0,5;\n;;;;\n0;9;cannot;2;\n"
+    expected = Constraints(must_link=[(0, 4, 0.5)], cannot_link=[(0, 9, 2.0)])
+    assert read(tmp_path, text) == expected
+    path = tmp_path / "wide.csv"
+    path.write_bytes("i\tj\tlink\r\n0\t4\tmust\r\n0\t9\tcannot\r\n".encode("utf-16"))
+    assert Constraints.read(path) == EXPECTED
+
+
+def test_headless_with_ids_that_are_column_names(tmp_path):
+    assert read(tmp_path, "a,b,must\nb,c,cannot\n") == Constraints(
+        must_link=[("a", "b")], cannot_link=[("b", "c")]
+    )
+
+
+def test_null_weights_are_as_empty_ones(tmp_path):
+    text = '{"i": 0, "j": 4, "link": "must", "weight": null}\n'
+    assert read(tmp_path, text, "a.jsonl") == Constraints(must_link=[(0, 4)])
+
+
+def test_an_open_quote_is_named_where_it_opens(tmp_path):
+    with pytest.raises(
+        ConstraintError, match="line 3 of links.csv: 2 values where the header has 3"
+    ):
+        read(tmp_path, 'i,j,link\n0,4,must\n0,"9,cannot\n1,2,must\n')
+
+
+def test_damaged_gzip(tmp_path):
+    path = tmp_path / "links.csv.gz"
+    whole = bytearray(gzip.compress(b"i,j,link\n" + b"0,4,must\n" * 1000))
+    whole[20] ^= 0xFF
+    path.write_bytes(bytes(whole))
+    with pytest.raises(ConstraintError, match="not a gzip file"):
+        Constraints.read(path)
+
+
+def test_what_cannot_be_written(tmp_path):
+    with pytest.raises(
+        ConstraintError, match="is a tuple; files hold ids that are text or numbers"
+    ):
+        Constraints(must_link=[((1, 2), (3, 4))]).write(tmp_path / "a.jsonl")
+    with pytest.raises(FileNotFoundError, match="no such folder"):
+        EXPECTED.write(tmp_path / "nowhere" / "a.csv")

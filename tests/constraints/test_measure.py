@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.sparse import csr_array
 from sklearn.cluster import KMeans
 
 from linkwise import Constraints
@@ -76,3 +77,21 @@ def test_informativeness():
     assert Constraints(must_link=[("a", "d")]).informativeness(frame, kmeans) == 1.0
     with pytest.raises(TypeError, match="str is not a clusterer"):
         right.informativeness(X, "kmeans")
+
+
+def test_coherence_of_many_features_and_sparse_data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3000)) * (rng.random((300, 3000)) < 0.02)
+    known = Constraints.from_labels(rng.integers(0, 3, 300), 300, "balanced", random_state=0)
+    dense = known.coherence(X)
+    assert known.coherence(csr_array(X)) == pytest.approx(dense)
+
+
+def test_coherence_of_many_rows(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    known = Constraints.from_labels(rng.integers(0, 3, 300), 300, "balanced", random_state=0)
+    expected = known.coherence(X)
+    monkeypatch.setattr("linkwise.constraints._measure._GRAM_ROWS", 10)
+    assert known.coherence(X) == expected
+    assert known.coherence(csr_array(X)) == expected

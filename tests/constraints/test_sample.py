@@ -117,3 +117,26 @@ def test_from_tree():
         Constraints.from_tree([[0, 1], 2], "all")
     with pytest.raises(ValueError, match="n goes with how='sample'"):
         Constraints.from_tree([[0, 1], 2], n=4)
+
+
+def test_every_pair_and_triplet_is_as_likely():
+    y = np.array([0, 0, 0, 1, 1, 2])
+    for kind, total in (("pairs", 15), ("triplets", 3 * 3 + 4), ("informative", 2 * 3)):
+        whole = Constraints.from_labels(y, total, kind, random_state=0)
+        assert whole.n_constraints == total  # every one is there, once
+        counts = {}
+        for seed in range(600):
+            link = Constraints.from_labels(y, 1, kind, random_state=seed).at(0)
+            counts[link.rows] = counts.get(link.rows, 0) + 1
+        assert len(counts) == total
+        expected = 600 / total
+        assert sum((n - expected) ** 2 / expected for n in counts.values()) < 2.5 * total + 10
+
+
+def test_many_small_classes_and_one_large():
+    pairs = np.repeat(np.arange(50_000), 2)
+    assert Constraints.from_labels(pairs, 100, "balanced", random_state=0).n_must_link == 50
+    skewed = np.concatenate([np.zeros(1_000_000, int), np.arange(1, 1001)])
+    known = Constraints.from_labels(skewed, 100_000, "triplets", random_state=0)
+    assert known.n_relative == 100_000
+    assert known.satisfied(skewed)

@@ -111,3 +111,14 @@ def test_one_tree_is_fast_on_many_triplets():
     assert built.parent is not None
     assert Tree(built.parent, range(n)).displays(known.relative.tolist()).all()
     assert time.perf_counter() - start < 20  # a hang, not a benchmark
+
+
+def test_ids_that_are_tuples_and_text():
+    tree = Tree.from_labels([0, 0, 1, 1], ids=[("a", 1), ("a", 2), ("b", 1), ("b", 2)])
+    assert tree.n_leaves == 4
+    assert tree.restrict([("a", 1), ("a", 2), ("b", 1)]).displays([(("a", 1), ("a", 2), ("b", 1))])[
+        0
+    ]
+    with pytest.raises(ConstraintError, match="more than one tree"):
+        Tree.from_newick("(a,b);(c,d);")
+    assert Constraints(relative=[("0", "1", "2")]).satisfied(hierarchy="((0,1),2);")

@@ -111,8 +111,17 @@ def test_text_that_comes_late_makes_the_column_text(write):
     assert table.column("y").sum() == sum(range(45_000)) + 7
 
 
-def test_whole_numbers_may_be_names(write):
-    assert list(read_table(write("0,1,2\n1.5,2,3\n")).columns) == ["0", "1", "2"]
+@pytest.mark.parametrize("header", ["0,1", "0,1,2"])
+def test_columns_may_be_numbered_from_zero(write, header):
+    """So pandas writes a frame whose columns have no names."""
+    row = header.replace("0", "1.5")
+    assert list(read_table(write(f"{header}\n{row}\n")).columns) == header.split(",")
+
+
+def test_a_frame_of_pandas_without_names(tmp_path):
+    pd = pytest.importorskip("pandas")
+    pd.DataFrame(np.eye(3)).to_csv(tmp_path / "a.csv", index=False)
+    assert read_table(tmp_path / "a.csv").matrix().tolist() == np.eye(3).tolist()
 
 
 def test_a_thousand_columns(write):
@@ -235,6 +244,28 @@ def test_column_without_a_name(write):
 
 def test_no_header_line(write):
     refuses(write("5.1,3.5,-1.4\n4.9,3.0,1.4\n"), "line 1 holds only numbers", "add a line")
+    for line in ("5,1;3,4", "5,1;3", "5;3,1;4"):  # decimal commas
+        refuses(write(f"{line}\n{line}\n"), "line 1 holds only numbers", "add a line")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("0\n0\n1\n", "(0)"),
+        ("1\n2\n", "(1)"),
+        ("1,0\n0,1\n", "(1, 0)"),
+        ("1,2,3\n4,5,6\n", "(1, 2, 3)"),
+        ("-1\n0\n", "(-1)"),
+        ("0,1,3,7\n1,1,1,1\n", "(0, 1, 3, ...)"),
+    ],
+)
+def test_whole_numbers_in_line_1_are_data(write, text, shown):
+    refuses(write(text), f"line 1 holds only numbers {shown}", "add a line of names above it")
+
+
+def test_names_that_are_numbers_need_a_letter(write):
+    refuses(write("2019,2020\n1,2\n"), "if these are the names", "a letter before each: x2019")
+    assert list(read_table(write("x2019,2020\n1,2\n")).columns) == ["x2019", "2020"]
 
 
 def test_quote_never_closed(write):

@@ -63,6 +63,46 @@ def test_constraints_by_id():
     assert "kept" not in score([0, 0], [1, 1]).to_dict()
 
 
+def test_no_share_of_no_constraints():
+    known = Constraints(must_link=[(0, 1)], cannot_link=[(2, 3)])
+    truth = [0, 0, 1, 1]
+    for scores in (
+        score(truth, truth, rows=[1, 2], constraints=known),
+        score(truth, truth, constraints=Constraints()),
+    ):
+        assert scores.kept is None
+        assert scores.kept_weight is None
+        assert not {"kept", "kept_weight"} & scores.to_dict().keys()
+    assert score(truth, truth, rows=[2, 3], constraints=known).kept == 0.0
+
+
+def test_rows_in_any_order():
+    truth, found = [0, 0, 1, 1, 1], [0, 0, 1, 0, 1]
+    assert score(truth, found, rows=[4, 0, 2, 1]) == score(truth, found, rows=[0, 1, 2, 4])
+    assert score(truth, found, rows=np.array([0, 4], dtype=np.uint8)).n_rows == 2
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([0, 5], "`rows`: row 5 is out of range; there are rows 0 to 2"),
+        ([-1, 0], "`rows`: row -1 is out of range; there are rows 0 to 2"),
+        ([3, 0, 7], "`rows`: row 3 is out of range (and 1 more); there are rows 0 to 2"),
+        ([0, 0, 1], "`rows`: row 0 is given more than once; give each row once"),
+        ([2, 1, 2, 1, 2], "`rows`: row 1 is given more than once (and 1 more); give each row once"),
+        ([0.0, 1.0], "`rows` must hold row numbers or be a mask of True and False, not float64"),
+        (["a", "b"], "`rows` must hold row numbers or be a mask"),
+        ([[0], [1]], "`rows` must be one-dimensional, not of shape (2, 1)"),
+        (1, "`rows` must be one-dimensional, not of shape ()"),
+    ],
+)
+@pytest.mark.parametrize("function", [score, pair_scores])
+def test_wrong_rows(function, rows, message):
+    with pytest.raises(ValueError) as caught:
+        function([0, 0, 1], [0, 1, 1], rows=rows)
+    assert message in str(caught.value)
+
+
 def test_wrong_input():
     with pytest.raises(ValueError, match="3 true labels but 2 clusters"):
         score([0, 1, 1], [0, 1])

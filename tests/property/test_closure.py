@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 from itertools import pairwise as pairwise_rows
 
 import numpy as np
@@ -11,9 +11,14 @@ from hypothesis import strategies as st
 
 from linkwise import Constraints
 from tests import reference
-from tests.strategies import constraints, labellings, pairs, pairwise
+from tests.strategies import constraints, labellings, pairs, pairwise, triplets
 
 N = 8
+ALL_PARTITIONS = [
+    labels
+    for labels in product(range(5), repeat=5)
+    if all(x <= max(labels[:i], default=-1) + 1 for i, x in enumerate(labels))
+]
 
 
 @given(pairwise(N))
@@ -163,3 +168,25 @@ def test_ids_and_rows_say_the_same(known):
         known.satisfied(labels, sample_ids=names).relative, by_row.satisfied(labels).relative
     )
     assert by_row.diagnose(3).n_contradictions == known.diagnose(3).n_contradictions
+
+
+@given(pairs(5, 5), pairs(5, 4), triplets(5, 5))
+def test_pairs_and_triplets_together_against_all_partitions(must, cannot, relative):
+    known = Constraints(must_link=must, cannot_link=cannot, relative=relative)
+    found = [c for c in known.diagnose(limit=100).contradictions if c.kind != "relative"]
+    possible = any(known.satisfied(labels) for labels in ALL_PARTITIONS)
+    assert bool(found) != possible
+    for contradiction in found:
+        proof = contradiction.proof
+        assert not (proof - known)
+        assert not any(proof.satisfied(labels) for labels in ALL_PARTITIONS)
+        for position in range(proof.n_constraints):  # dropping any one makes the rest possible
+            rest = proof - _alone(proof, position)
+            assert any(rest.satisfied(labels) for labels in ALL_PARTITIONS)
+
+
+def _alone(known, position):
+    link = known.at(position)
+    return Constraints(
+        **{{"must": "must_link", "cannot": "cannot_link"}.get(link.kind, link.kind): [link.rows]}
+    )

@@ -8,6 +8,7 @@ import typer
 
 from linkwise._version import __version__
 
+from . import _output as out
 from ._algorithms import algorithms
 from ._check import check
 from ._demo import demo
@@ -42,5 +43,28 @@ def _root(
 
 
 def main() -> None:
-    """Run the command line."""
-    app()
+    """Run the command line and exit with one of the codes that `_output` lists."""
+    try:
+        app()
+    except (KeyboardInterrupt, SystemExit) as end:
+        raise SystemExit(_exit_code(end)) from None
+    except Exception:
+        out.print_fault()
+        raise SystemExit(out.FAULT) from None
+
+
+def _exit_code(end: BaseException) -> int | str | None:
+    """The exit code, also where typer or rich chose 1, which means a contradiction here."""
+    if _led_to(end, KeyboardInterrupt):
+        out.errors.print("interrupted")
+        return out.INTERRUPTED
+    if _led_to(end, BrokenPipeError):
+        return out.BROKEN_PIPE
+    return end.code if isinstance(end, SystemExit) else out.FAULT
+
+
+def _led_to(end: BaseException | None, kind: type[BaseException]) -> bool:
+    """Whether an exception of this kind was being handled when `end` was raised."""
+    while end is not None and not isinstance(end, kind):
+        end = end.__context__
+    return end is not None

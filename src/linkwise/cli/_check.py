@@ -48,7 +48,7 @@ def check(
     LINKS has columns i, j, link[, weight] with link one of must/cannot, same/different or 1/-1,
     or a, b, c[, weight] for "a and b are closer to each other than to c".
 
-    Exit code: 0 consistent, 1 contradiction, 2 wrong usage.
+    Exit code: 0 consistent, 1 contradiction, 2 wrong usage, 70 a fault in linkwise.
 
     Examples:
 
@@ -125,7 +125,8 @@ def _show(links: Path, diagnosis: Diagnosis, worth: dict[str, Any]) -> None:
     body = RichTable.grid(padding=(0, 1))
     for line in contradiction_lines(diagnosis):
         body.add_row("[red]✗[/red]", escape(line))
-    for line in [*diagnosis_lines(diagnosis), *_worth_lines(worth.get("worth", {}))]:
+    facts = map(out.in_command_words, diagnosis_lines(diagnosis))
+    for line in [*facts, *_worth_lines(worth.get("worth", {}))]:
         body.add_row("•", escape(line))
     out.console.print(
         Panel(body, title=title, title_align="left", border_style="green" if good else "red")

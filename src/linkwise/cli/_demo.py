@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +14,7 @@ from rich.markup import escape
 from . import _output as out
 
 if TYPE_CHECKING:
-    from linkwise.constraints import Constraints
+    from linkwise.constraints import Constraints, Diagnosis
 
 _SAMPLE = ("beans.csv", "tastings.csv")
 
@@ -22,6 +23,7 @@ def demo(
     folder: Annotated[
         Path, typer.Option("--folder", help="Where the sample and the picture go.")
     ] = Path("linkwise-demo"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
     """Show what linkwise does, on a small sample.
 
@@ -29,33 +31,69 @@ def demo(
     the same place.
     """
     with out.plain_errors():
-        from sklearn.cluster import KMeans
+        found = _run(folder)
+        if not as_json:
+            _show(found, folder)
+    if as_json:
+        out.print_json(found.to_dict())
 
-        from linkwise.constraints import Constraints
-        from linkwise.datasets import read_table
-        from linkwise.evaluation import score
 
-        _copy_sample(folder)
-        table = read_table(folder / "beans.csv")
-        names, origin = table.text("bean").tolist(), table.text("origin").tolist()
-        X = table.matrix(["acidity", "roast"])
-        known = Constraints.read(folder / "tastings.csv")
-        by_row = known.to_rows(len(X), names)
-        say = out.console.print
-        say(f"[bold]The data[/bold]: {len(X)} coffee beans, acidity and roast.")
-        say(f"[bold]What is known[/bold]: {escape(str(known.diagnose(3, n_rows=len(X))))}\n")
+@dataclass(frozen=True)
+class _Findings:
+    """What the demo found: plain k-means on the beans, and what is known about them."""
 
-        labels = KMeans(3, n_init=10, random_state=0).fit_predict(X)
-        scores = score(origin, labels, constraints=by_row)
-        say(
-            "[bold]Without knowledge[/bold], plain k-means finds the origins with an ARI of "
-            f"{scores.ari:.2f} and keeps {scores.kept:.0%} of what the tasters said."
-        )
-        _second_thoughts(known)
-        _draw(X, labels, by_row, folder / "demo.png")
-        say(f"\nA picture is in [bold]{folder / 'demo.png'}[/bold]. Now try it yourself:")
-        data = f"--data {folder / 'beans.csv'} --id-column bean"
-        say(f"  linkwise check {folder / 'tastings.csv'} {data} -k 3", soft_wrap=True)
+    n_rows: int
+    known: Constraints
+    diagnosis: Diagnosis
+    ari: float
+    kept: float
+    picture: Path
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values, ready for JSON."""
+        return {
+            "n_rows": self.n_rows,
+            "ari": self.ari,
+            "kept": self.kept,
+            "diagnosis": self.diagnosis.to_dict(),
+            "picture": str(self.picture),
+        }
+
+
+def _run(folder: Path) -> _Findings:
+    from sklearn.cluster import KMeans
+
+    from linkwise.constraints import Constraints
+    from linkwise.datasets import read_table
+    from linkwise.evaluation import score
+
+    _copy_sample(folder)
+    table = read_table(folder / "beans.csv")
+    X = table.matrix(["acidity", "roast"])
+    known = Constraints.read(folder / "tastings.csv")
+    by_row = known.to_rows(len(X), table.text("bean").tolist())
+    labels = KMeans(3, n_init=10, random_state=0).fit_predict(X)
+    scores = score(table.text("origin").tolist(), labels, constraints=by_row)
+    assert scores.kept is not None  # the sample has constraints
+    picture = folder / "demo.png"
+    _draw(X, labels, by_row, picture)
+    diagnosis = known.diagnose(3, n_rows=len(X))
+    return _Findings(len(X), known, diagnosis, scores.ari, scores.kept, picture)
+
+
+def _show(found: _Findings, folder: Path) -> None:
+    say = out.console.print
+    say(f"[bold]The data[/bold]: {found.n_rows} coffee beans, acidity and roast.")
+    say(f"[bold]What is known[/bold]: {escape(str(found.diagnosis))}\n")
+    say(
+        "[bold]Without knowledge[/bold], plain k-means finds the origins with an ARI of "
+        f"{found.ari:z.2f} and keeps {found.kept:.0%} of what the tasters said."
+    )
+    _second_thoughts(found.known)
+    picture = escape(str(found.picture))
+    say(f"\nA picture is in [bold]{picture}[/bold]. Now try it yourself:")
+    data = f"--data {folder / 'beans.csv'} --id-column bean"
+    say(escape(f"  linkwise check {folder / 'tastings.csv'} {data} -k 3"), soft_wrap=True)
 
 
 def _copy_sample(folder: Path) -> None:

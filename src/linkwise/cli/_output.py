@@ -3,20 +3,43 @@
 from __future__ import annotations
 
 import json
+import re
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
+
+from linkwise._version import __version__
 
 if TYPE_CHECKING:
     from linkwise.constraints import Constraints
     from linkwise.datasets import Table
 
 CONSISTENT, CONTRADICTION, WRONG_USAGE = 0, 1, 2
-_LARGE_FILE = 20_000_000  # bytes; above this, reading shows a progress bar
+FAULT, INTERRUPTED, BROKEN_PIPE = 70, 130, 141  # as sysexits.h and the shells have them
+_LARGE_FILE = 20_000_000  # bytes; above this, reading shows that it goes on
+_PARQUET = (".parquet", ".pq")
+
+# What the library says to those who call it from Python, and what that is on the command line.
+_IN_COMMAND_WORDS = (
+    (
+        r"give sample_ids \(one id a row\) or a DataFrame with an index",
+        "name the column that holds the ids with --id-column",
+    ),
+    (r"^sample_ids: ", "--id-column: "),
+    (r'columns=\{"i": \.\.\., "j": \.\.\.\}', "--column i=NAME --column j=NAME"),
+    (r"^columns: unknown role", "--column: unknown role"),
+    (r'ids="text" \(on the command line: --ids text\)', "--ids text"),
+    (r"^ids=", "--ids "),
+    (r"^n_clusters=(\d+)", r"-k \1"),
+    (r" \(see the error's `problems`\)", ""),
+)
 
 console = Console()
 errors = Console(stderr=True)
@@ -27,32 +50,65 @@ def print_json(value: Any) -> None:
     typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 
+def print_note(text: str) -> None:
+    """Something to know about the answer, on standard error."""
+    errors.print(f"note: {text}", markup=False, highlight=False, soft_wrap=True)
+
+
+def print_fault() -> None:
+    """The traceback of what nobody foresaw, and what to do with it."""
+    traceback.print_exc()
+    errors.print(
+        f"This is a fault in linkwise {__version__}, not in what you asked for. Please report it, "
+        "with the lines above and the command you gave.",
+        style="red",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def in_command_words(text: str) -> str:
+    """A message of the library, with options where it names arguments of Python."""
+    for pattern, words in _IN_COMMAND_WORDS:
+        text = re.sub(pattern, words, text)
+    return text
+
+
 @contextmanager
 def plain_errors() -> Iterator[None]:
     """Turn wrong input into a message and exit code 2."""
     try:
         yield
-    except (ValueError, OSError, ImportError, TypeError) as error:
-        errors.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+    # EOFError: a file that ends too early. typer would take it for the end of a prompt and exit
+    # with 1, which means a contradiction here.
+    except (ValueError, OSError, ImportError, TypeError, EOFError) as error:
+        text = f"error: {in_command_words(str(error))}"
+        errors.print(text, style="red", markup=False, highlight=False, soft_wrap=True)
         raise typer.Exit(WRONG_USAGE) from None
 
 
 def read_constraints(path: Path, ids: str, columns: list[str]) -> Constraints:
-    """Read constraints, with a progress bar for large files."""
+    """Read constraints; for large files, show that it goes on."""
     from linkwise.constraints import Constraints
 
     roles = dict(_role(text) for text in columns) or None
+    read = partial(Constraints.read, path, ids=ids, columns=roles)  # type: ignore[arg-type]
     if not path.is_file() or path.stat().st_size < _LARGE_FILE:
-        return Constraints.read(path, ids=ids, columns=roles)  # type: ignore[arg-type]
+        return read()
+    doing = f"reading {escape(path.name)}"
+    if path.suffix.lower() in _PARQUET:  # the reader does not tell how far it is
+        with errors.status(doing):
+            return read()
     from rich.progress import Progress
 
     with Progress(console=errors, transient=True) as bar:
-        task = bar.add_task(f"reading {path.name}", total=path.stat().st_size)
+        task = bar.add_task(doing, total=path.stat().st_size)
 
         def show(done: int, total: int) -> None:
             bar.update(task, completed=done, total=total)
 
-        return Constraints.read(path, ids=ids, columns=roles, progress=show)  # type: ignore[arg-type]
+        return read(progress=show)
 
 
 def _role(text: str) -> tuple[str, str]:

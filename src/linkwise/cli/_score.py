@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table as RichTable
@@ -41,12 +41,17 @@ def score(
     constraints: Annotated[
         Path | None, typer.Option(help="File of constraints: also tell how many are kept.")
     ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(help="Own column names in --constraints: i=person_1 (repeat for j, ...)."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
     """Compare a clustering with the true classes.
 
-    Rows are matched by --id-column, or by their order when it is not given. Names of clusters do
-    not matter.
+    Rows are matched by --id-column, or by their order when it is not given; rows of TRUTH without
+    a label are left out, and counted. Names of clusters do not matter, but -1 is no cluster: such
+    rows keep no must-link.
 
     Examples:
 
@@ -62,6 +67,7 @@ def score(
         clusters = _labels(found, label_column, id_column, "--label-column")
         classes = _labels(true, truth_column, id_column, "--truth-column")
         names = out.read_ids(found, id_column)
+        n_without = 0
         if names is None:
             if len(clusters) != len(classes):
                 raise ValueError(
@@ -69,11 +75,14 @@ def score(
                     "the same rows, or match them with --id-column"
                 )
         else:
-            classes = _matched(names, out.read_ids(true, id_column) or [], classes, labels, truth)
+            others = out.read_ids(true, id_column) or []
+            classes = _matched(names, others, classes, labels, truth)
+            n_without = _note_unlabelled(names, others, labels, truth)
         known = None
         if constraints is not None:
-            known = out.read_constraints(constraints, "text" if names else "rows", [])
-        result = compare(classes, clusters, constraints=known, sample_ids=names).to_dict()
+            known = out.read_constraints(constraints, "text" if names else "rows", column or [])
+        scores = compare(classes, _numbered(clusters), constraints=known, sample_ids=names)
+        result = {**scores.to_dict(), "rows_without_label": n_without}
     if as_json:
         out.print_json(result)
         return
@@ -86,7 +95,7 @@ def score(
     out.console.print(table)
 
 
-def _labels(table: Table, column: str | None, id_column: str | None, option: str) -> list[Any]:
+def _labels(table: Table, column: str | None, id_column: str | None, option: str) -> list[str]:
     """The label column as text, found by name when it is not given."""
     if column is None:
         column = _find(list(table.columns), id_column, str(table.path), option)
@@ -95,6 +104,19 @@ def _labels(table: Table, column: str | None, id_column: str | None, option: str
         if not cell:
             raise ValueError(f"{table.path}: row {row + 1} has no {column!r}")
     return cells
+
+
+def _numbered(clusters: list[str]) -> list[int]:
+    """The clusters by number; -1 stays -1, which the library knows as no cluster."""
+    number: dict[str, int] = {}
+    return [-1 if _is_noise(name) else number.setdefault(name, len(number)) for name in clusters]
+
+
+def _is_noise(name: str) -> bool:
+    try:
+        return float(name) == -1  # "-1.0" too, where a column was saved as floats
+    except ValueError:
+        return False
 
 
 def _find(names: list[str], id_column: str | None, path: str, option: str) -> str:
@@ -108,17 +130,34 @@ def _find(names: list[str], id_column: str | None, path: str, option: str) -> st
 
 
 def _matched(
-    names: list[str], others: list[str], classes: list[Any], labels: Path, truth: Path
-) -> list[Any]:
-    """The classes in the order of `names`; both files must have the same ids, each once."""
+    names: list[str], others: list[str], classes: list[str], labels: Path, truth: Path
+) -> list[str]:
+    """The classes in the order of `names`; each id must stand once, and have a class."""
     for path, ids in ((labels, names), (truth, others)):
         if len(set(ids)) < len(ids):
             twice = next(name for name in ids if ids.count(name) > 1)
             raise ValueError(f"{path}: the id {twice!r} stands in more than one row")
     by_id = dict(zip(others, classes, strict=True))
     missing = [name for name in names if name not in by_id]
+    if len(missing) == len(names):
+        raise ValueError(
+            f"no row of {labels} is in {truth}: one has ids such as {names[0]!r}, the other such "
+            f"as {others[0]!r}; is --id-column the right one?"
+        )
     if missing:
         raise ValueError(
             f"{len(missing):,} rows of {labels} are not in {truth}, the first {missing[0]!r}"
         )
     return [by_id[name] for name in names]
+
+
+def _note_unlabelled(names: list[str], others: list[str], labels: Path, truth: Path) -> int:
+    """How many rows of the truth have no label; says so when there are any."""
+    labelled = set(names)
+    without = [name for name in others if name not in labelled]
+    if without:
+        out.print_note(
+            f"rows of {truth} that {labels} lacks are not scored: {len(without):,} of "
+            f"{len(others):,}, the first {without[0]!r}"
+        )
+    return len(without)

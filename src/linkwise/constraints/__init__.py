@@ -3,10 +3,12 @@
 `Constraints` is the way in; `Tree` holds hierarchies; everything else is reached from these two.
 """
 
-from ._closure import Closure
+from ._builder import label_codes, row_names
+from ._closure import Closure, adjacency
+from ._colouring import colour
 from ._constraints import Constraints, as_constraints
 from ._diagnosis import ClusterCount, Contradiction, Diagnosis, Given
-from ._display import contradiction_lines, diagnosis_lines, verdict
+from ._display import contradiction_lines, diagnosis_lines, table_html, verdict
 from ._errors import ConstraintError
 from ._satisfaction import Satisfaction
 from ._tree import Tree, as_tree
@@ -21,9 +23,14 @@ __all__ = [
     "Given",
     "Satisfaction",
     "Tree",
+    "adjacency",
     "as_constraints",
     "as_tree",
+    "colour",
     "contradiction_lines",
     "diagnosis_lines",
+    "label_codes",
+    "row_names",
+    "table_html",
     "verdict",
 ]

@@ -7,7 +7,6 @@ problem with its place, and makes links only when there is none.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ._errors import complain
+from ._errors import ConstraintError, complain
 from ._links import Links, Rows, Source, concatenate, merge_repeated
 
 Kind = Literal["must", "cannot", "relative"]
@@ -29,6 +28,8 @@ INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 _ROW_NUMBERS = re.compile(r"(?:(?:0|[1-9][0-9]{0,17}),)*+(?:0|[1-9][0-9]{0,17})")
 _EXACT = 2**53  # integers up to here survive a float64
 _LARGEST = 2**63 - 1
+_MOST_PLACES = 1000
+_MOST_CLASSES = 10_000
 
 
 @dataclass
@@ -72,9 +73,9 @@ class Builder:
         self._problems: list[tuple[int, int, str]] = []
         self._table: dict[Hashable, int] = {}
         self._n_missing = 0
-        # One example of each, as (value, source, line): a mixture of the two is refused.
-        self._number: tuple[Any, int, int] | None = None
-        self._name: tuple[Any, int, int] | None = None
+        # Where row numbers and ids stand, a few of each: a mixture of the two is refused.
+        self._numbers = _Sightings()
+        self._names = _Sightings()
 
     def source(self, name: str, *, is_file: bool = False) -> int:
         """Register a source and return its number."""
@@ -97,14 +98,16 @@ class Builder:
     ) -> None:
         """Take a block of constraints: one column of cells per end.
 
-        With `from_text` the cells come from a text file, where "12" may mean the number.
+        With `from_text` the cells come from a text file, where "12" may mean the number and
+        blanks around a cell mean nothing.
         """
         if not len(lines):
             return
-        from_text = from_text and self.ids != "text"
         ends = [self._column(column, source, lines, from_text) for column in columns]
-        weight = np.ones(len(lines)) if weight is None else weight
-        self._blocks.append(_Block(kind, ends, weight, source, lines))
+        block = _Block(kind, ends, np.ones(len(lines)) if weight is None else weight, source, lines)
+        self._check_ends(block, columns)
+        self._check_weight(block)
+        self._blocks.append(block)
 
     # ---------------------------------------------------------------- cells
 
@@ -120,22 +123,28 @@ class Builder:
             cells = column.tolist() if isinstance(column, np.ndarray) else column
             if self.ids != "text":
                 rows = integers(cells, from_text=from_text)
+            if rows is None and from_text:
+                cells = list(map(str.strip, cells))
         if rows is None:
-            return self._encode(cells, source, lines, from_text)
-        self._number = self._number or (int(rows[0]), source, int(lines[0]))
+            return self._encode(cells, source, lines, from_text and self.ids != "text")
+        self._numbers.add(len(rows), int(rows[0]), source, int(lines[0]))
         return rows
 
     def _encode(self, cells: Sequence[Any], source: int, lines: Rows, from_text: bool) -> Rows:
         ids: Sequence[Hashable] | None = self._plain_text(cells, from_text)
         if ids is not None:
-            self._name = self._name or (ids[0], source, int(lines[0]))
+            self._names.add(len(ids), ids[0], source, int(lines[0]))
         else:
             ids = [self._id(c, source, int(lines[i]), from_text) for i, c in enumerate(cells)]
             rows = integers([self._stand_in() if cell is None else cell for cell in ids])
             if rows is not None:
-                self._number = self._number or (int(rows[0]), source, int(lines[0]))
+                self._numbers.add(len(rows), int(rows[0]), source, int(lines[0]))
                 return rows
-            self._find_examples(ids, source, lines)
+            for i, cell in enumerate(ids):
+                number = is_integer(cell) and abs(cell) <= _LARGEST  # type: ignore[arg-type]
+                if cell is not None:
+                    seen = self._numbers if number else self._names
+                    seen.add(1, cell, source, int(lines[i]))
         table = self._table  # setdefault numbers an id when it is first seen
         return np.array([table.setdefault(cell, len(table)) for cell in ids], dtype=np.int64)
 
@@ -144,31 +153,19 @@ class Builder:
         self._n_missing += 1
         return -_LARGEST + self._n_missing
 
-    def _find_examples(self, ids: Sequence[Hashable], source: int, lines: Rows) -> None:
-        for i, cell in enumerate(ids):
-            place = (cell, source, int(lines[i]))
-            if is_integer(cell) and abs(cell) <= _LARGEST:  # type: ignore[arg-type]
-                self._number = self._number or place
-            elif cell is not None:
-                self._name = self._name or place
-
-    def _plain_text(self, cells: Sequence[Any], from_text: bool) -> list[str] | None:
+    def _plain_text(self, cells: Sequence[Any], from_text: bool) -> Sequence[str] | None:
         """The cells as ids at once, when all are text that cannot be a row number."""
-        if self.ids == "rows" or not all(type(cell) is str for cell in cells):
+        if self.ids == "rows" or not all(type(cell) is str for cell in cells) or not all(cells):
             return None
-        text = list(map(str.strip, cells))
-        if not all(text):
+        if from_text and any(c[0] in "-0123456789" and INTEGER.fullmatch(c) for c in cells):
             return None
-        if from_text and any(c[0] in "-0123456789" and INTEGER.fullmatch(c) for c in text):
-            return None
-        return text
+        return cells
 
     def _id(self, cell: Any, source: int, line: int, from_text: bool) -> Hashable:
         """One cell as an id or row number; None, with a problem noted, when it is neither."""
         if isinstance(cell, np.generic):
             cell = cell.item()
         if isinstance(cell, str):
-            cell = cell.strip()
             if from_text and INTEGER.fullmatch(cell):
                 return int(cell)
         elif isinstance(cell, float) and cell.is_integer():
@@ -180,7 +177,7 @@ class Builder:
         return str(cell) if self.ids == "text" and is_integer(cell) else cell
 
     def _wrong(self, cell: Any) -> str | None:
-        if cell is None or (isinstance(cell, (str, float)) and (cell == "" or cell != cell)):
+        if is_missing(cell) or cell == "":
             return "a row number or id is missing"
         if isinstance(cell, (bool, float)):
             return f"{cell} is neither a row number nor an id"
@@ -192,59 +189,17 @@ class Builder:
             return f"ids must be hashable, not {type(cell).__name__}"
         return None
 
-    # ---------------------------------------------------------------- making links
-
-    def build(self) -> Parts:
-        """Check everything; raise one error for all problems, or return the links."""
-        if self._number and self._name:
-            self._mixed(self._number, self._name)
-            self._complain()  # at once: the ends have no common numbering
-        ids = tuple(self._table) if self._name else None
-        links: dict[Kind, Links] = {}
-        n_merged = 0
-        for kind in KINDS:
-            parts = [self._links(block, ids) for block in self._blocks if block.kind == kind]
-            given = concatenate(parts, ARITY[kind])
-            links[kind] = merge_repeated(given)
-            n_merged += len(given) - len(links[kind])
-        self._complain()
-        return Parts(links, ids, tuple(self.sources), n_merged)
-
-    def _complain(self) -> None:
-        found = sorted(self._problems, key=lambda problem: problem[:2])
-        complain(self.what, [f"{self.sources[s].at(line)}: {text}" for s, line, text in found])
-
-    def _mixed(self, number: tuple[Any, int, int], name: tuple[Any, int, int]) -> None:
-        (row, row_source, row_line), (text, source, line) = number, name
-        where = self.sources[row_source].at(row_line)
-        advice = (
-            'if all are ids, read them with ids="text" (on the command line: --ids text)'
-            if self.sources[source].is_file
-            else "use one or the other throughout"
-        )
-        self.problem(
-            source,
-            line,
-            f"ids and row numbers are mixed: {text!r} here, but {row} at {where}; {advice}",
-        )
-
-    def _links(self, block: _Block, ids: Sequence[Hashable] | None) -> Links:
-        ends = np.column_stack(block.columns)
-        self._check_ends(block, ends, ids)
-        self._check_weight(block)
-        arity = ARITY[block.kind]
-        return Links.make(ends, block.weight, block.source, block.lines, arity=arity)
-
-    def _check_ends(self, block: _Block, ends: Rows, ids: Sequence[Hashable] | None) -> None:
-        ordered = np.sort(ends, axis=1)
+    def _check_ends(self, block: _Block, cells: Sequence[Rows | Sequence[Any]]) -> None:
+        # A column of row numbers and one of ids cannot repeat a row (and are refused later).
+        ordered = np.sort(np.column_stack(block.columns), axis=1)
         for i in np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1)).tolist():
-            shown = [end if ids is None else ids[end] for end in ends[i].tolist()]
-            if None in shown:  # already reported as missing
+            shown = tuple(_shown(column[i]) for column in cells)
+            if len(set(map(str, shown))) == len(shown) or any(is_missing(c) for c in shown):
                 continue
             if block.kind == "relative":
-                text = f"the triplet {tuple(shown)} repeats a row; it needs three different ones"
+                text = f"the triplet {shown} repeats a row; it needs three different ones"
             else:
-                text = f"the pair {tuple(shown)} links a row with itself"
+                text = f"the pair {shown} links a row with itself"
             self.problem(block.source, int(block.lines[i]), text)
 
     def _check_weight(self, block: _Block) -> None:
@@ -252,6 +207,82 @@ class Builder:
         for i in np.flatnonzero(~good).tolist():
             text = f"weight {block.weight[i]:g} must be a positive, finite number"
             self.problem(block.source, int(block.lines[i]), text)
+
+    # ---------------------------------------------------------------- making links
+
+    def build(self) -> Parts:
+        """Raise one error for all problems, or return the links."""
+        if self._numbers.count and self._names.count:
+            self._mixed()
+        found = sorted(self._problems, key=lambda problem: problem[:2])
+        complain(self.what, [f"{self.sources[s].at(line)}: {text}" for s, line, text in found])
+        links: dict[Kind, Links] = {}
+        n_merged = 0
+        for kind in KINDS:
+            parts = [
+                Links.make(
+                    np.column_stack(b.columns), b.weight, b.source, b.lines, arity=ARITY[kind]
+                )
+                for b in self._blocks
+                if b.kind == kind
+            ]
+            given = concatenate(parts, ARITY[kind])
+            links[kind] = merge_repeated(given)
+            n_merged += len(given) - len(links[kind])
+        ids = tuple(self._table) if self._names.count else None
+        return Parts(links, ids, tuple(self.sources), n_merged)
+
+    def _mixed(self) -> None:
+        """Name the cells of the rarer sort: they are the likely slips."""
+        rare, common = sorted((self._names, self._numbers), key=lambda seen: seen.count)
+        value, source, line = common.places[0]
+        other = f"{value!r} at {self.sources[source].at(line)}"
+        for value, source, line in rare.places:
+            advice = (
+                'if all are ids, read them with ids="text" (on the command line: --ids text)'
+                if self.sources[source].is_file
+                else "use one or the other throughout"
+            )
+            self.problem(
+                source,
+                line,
+                f"ids and row numbers are mixed: {value!r} here, but {other}; {advice}",
+            )
+
+
+class _Sightings:
+    """How many cells of a sort there were, and where the first few stood."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.places: list[tuple[Any, int, int]] = []
+
+    def add(self, count: int, value: Any, source: int, line: int) -> None:
+        self.count += count
+        if len(self.places) < _MOST_PLACES:
+            self.places.append((value, source, line))
+
+
+def _shown(cell: Any) -> Any:
+    """A cell as it is shown in a message: numbers without quotes."""
+    if isinstance(cell, np.generic):
+        cell = cell.item()
+    if isinstance(cell, str):
+        cell = cell.strip()
+        return int(cell) if INTEGER.fullmatch(cell) else cell
+    return int(cell) if isinstance(cell, float) and cell.is_integer() else cell
+
+
+def is_missing(cell: Any) -> bool:
+    """Whether a cell is None, NaN, NaT or pandas' NA."""
+    if cell is None:
+        return True
+    try:
+        return bool(cell != cell)
+    except TypeError:  # NA refuses to be true or false
+        return True
+    except ValueError:  # an array
+        return False
 
 
 def is_integer(cell: Any) -> bool:
@@ -305,8 +336,12 @@ def add_rows(builder: Builder, kind: Kind, given: Any, name: str) -> None:
         if values is None or len(values) not in (arity, arity + 1):
             builder.problem(source, line, f"expected {_form(arity)}, found {row!r}")
             continue
+        weight_of_row = _weight(values[arity]) if len(values) > arity else 1.0
+        if weight_of_row is None:
+            builder.problem(source, line, f"weight {values[arity]!r} is not a number")
+            continue
         cells.append(values[:arity])
-        weights.append(_weight(values[arity]) if len(values) > arity else 1.0)
+        weights.append(weight_of_row)
         kept.append(line)
     columns = [list(column) for column in zip(*cells, strict=True)] or [[] for _ in range(arity)]
     builder.add(kind, columns, np.array(weights, dtype=float), source, np.array(kept, np.int64))
@@ -339,12 +374,12 @@ def _row(row: Any) -> list[Any] | None:
     return list(row)
 
 
-def _weight(cell: Any) -> float:
-    """A weight as a float; what is no number becomes NaN and is refused with the bad weights."""
+def _weight(cell: Any) -> float | None:
+    """A weight as a float; None when it is no number."""
     try:
         return float(cell)
     except (TypeError, ValueError):
-        return math.nan
+        return None
 
 
 def _form(arity: int) -> str:
@@ -357,6 +392,8 @@ def add_groups(builder: Builder, groups: Any) -> None:
     source = builder.source("groups")
     if isinstance(groups, dict):
         groups = groups.values()
+    if isinstance(groups, (str, bytes)) or not isinstance(groups, Iterable):
+        raise TypeError(f"groups must be sets of rows, not {type(groups).__name__}")
     for line, group in enumerate(groups):
         members = _row(group)
         if members is None:
@@ -364,7 +401,8 @@ def add_groups(builder: Builder, groups: Any) -> None:
                 source, line, f"expected a group of row numbers or ids, found {group!r}"
             )
             continue
-        members = list(dict.fromkeys(members))
+        if all(isinstance(member, Hashable) for member in members):  # else the check below says so
+            members = list(dict.fromkeys(members))
         if len(members) > 1:
             hub = [members[0]] * (len(members) - 1)
             lines = np.full(len(hub), line, dtype=np.int64)
@@ -381,6 +419,11 @@ def add_labels(builder: Builder, labels: Any, ids: Sequence[Hashable] | None = N
     inside = order != hub
     add = _adder(builder, names, source)
     add("must", hub[inside], order[inside])
+    if len(starts) > _MOST_CLASSES:
+        raise ConstraintError(
+            f"labels with {len(starts):,} classes would need a cannot-link for every two of them; "
+            f"the limit is {_MOST_CLASSES:,} classes: give groups (or must-links) instead"
+        )
     first, second = np.triu_indices(len(starts), 1)
     add("cannot", order[starts][first], order[starts][second])
 
@@ -430,6 +473,8 @@ def label_codes(
     values = np.asarray(labels)
     if values.ndim != 1:
         raise ValueError(f"labels must be one-dimensional, not of shape {values.shape}")
+    if values.dtype.kind in "US" and not isinstance(labels, np.ndarray):
+        values = np.array(list(labels), dtype=object)  # NumPy made text of -1, None and NaN
     if ids is not None and len(ids) != len(values):
         raise ValueError(f"{len(values)} labels but {len(ids)} ids; there must be one id a row")
     known = _is_known(values)
@@ -450,7 +495,9 @@ def _is_known(values: NDArray[Any]) -> NDArray[np.bool_]:
     if values.dtype.kind in "iuf":
         return (values != -1) & (values == values)  # NaN differs from itself
     if values.dtype.kind == "O":
-        return np.array([v is not None and v != -1 and v == v for v in values], dtype=bool)
+        return np.array([not is_missing(v) and v not in (-1, "-1") for v in values], dtype=bool)
+    if values.dtype.kind == "U":
+        return values != "-1"
     return np.ones(len(values), dtype=bool)
 
 

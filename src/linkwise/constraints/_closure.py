@@ -17,7 +17,7 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
 from ._errors import ConstraintError
-from ._links import Links, Rows
+from ._links import Rows
 
 if TYPE_CHECKING:
     from ._constraints import Constraints
@@ -117,22 +117,28 @@ class Closure:
         return self.cannot_link[:, 0] * self.n_components + self.cannot_link[:, 1]
 
     def constraints(self) -> Constraints:
-        """The same knowledge with as few links as possible: stars and one link between two."""
+        """The same knowledge with as few pairs as possible: stars and one link between two.
+
+        A must-link weighs as much as the lightest of its component, a cannot-link as much as the
+        heaviest between the two components. Relative constraints stay as they are.
+        """
         order = np.argsort(self.component, kind="stable")
         starts = np.cumsum(self.sizes) - self.sizes
         rows = self.nodes[order]
         hub = np.repeat(rows[starts], self.sizes)
         inside = rows != hub
-        must = Links.make(np.column_stack([hub[inside], rows[inside]]))
-        return self._given._like(must, self._between_hubs(rows[starts]))
-
-    def _between_hubs(self, hubs: Rows) -> Links:
-        inside = self._given._cannot.take(self.clashes)  # contradictions must not get lost
-        ends = np.concatenate([hubs[self.cannot_link], inside.ends])
-        return Links.make(ends, np.concatenate([self.weight, inside.weight]))
+        least = self._least_weights()[self.component[order][inside]]
+        must = np.column_stack([hub[inside], rows[inside]])
+        clashes = self._given._cannot.take(self.clashes)  # contradictions must not get lost
+        cannot = np.concatenate([rows[starts][self.cannot_link], clashes.ends])
+        weight = np.concatenate([self.weight, clashes.weight])
+        return self._given._entailed((must, least), (cannot, weight))
 
     def expand(self, limit: int = 10_000_000) -> Constraints:
-        """Write out every given and entailed pair, each with weight 1.
+        """Write out every given and entailed pair.
+
+        Given links keep their weights. An entailed must-link weighs as much as the lightest link
+        of its component; an entailed cannot-link as much as the lightest of all that imply it.
 
         Parameters
         ----------
@@ -145,17 +151,34 @@ class Closure:
                 f"the closure has {total:,} pairs, more than limit={limit:,}; raise the limit or "
                 "work with the components"
             )
-        order = np.argsort(self.component, kind="stable")
-        rows, starts = self.nodes[order], np.cumsum(self.sizes) - self.sizes
-        must = [_inside(rows[s : s + n]) for s, n in zip(starts, self.sizes, strict=True) if n > 1]
-        cannot = [
-            _between(
-                rows[starts[a] : starts[a] + self.sizes[a]],
-                rows[starts[b] : starts[b] + self.sizes[b]],
-            )
-            for a, b in self.cannot_link.tolist()
-        ]
-        return self._given._like(_stack(must), _stack(cannot))
+        given, least = self._given, self._least_weights()
+        inside = np.flatnonzero(self.sizes > 1)
+        must, which = self._product(inside, inside)
+        upper = must[:, 0] < must[:, 1]
+        must, which = must[upper], which[upper]
+        a, b = self.cannot_link.T
+        cannot, pair = self._product(a, b)
+        between = np.minimum(self.weight, np.minimum(least[a], least[b]))
+        return given._entailed((must, least[inside][which]), (cannot, between[pair]), given)
+
+    def _least_weights(self) -> NDArray[np.float64]:
+        """Weight of the lightest must-link of each component; infinite where there is none."""
+        least = np.full(self.n_components, np.inf)
+        must = self._given._must
+        place = np.searchsorted(self.nodes, must.ends[:, 0])
+        np.minimum.at(least, self.component[place], must.weight)
+        return least
+
+    def _product(self, a: Rows, b: Rows) -> tuple[Rows, Rows]:
+        """All pairs of a row of component a[t] and a row of b[t], and which t each belongs to."""
+        rows = self.nodes[np.argsort(self.component, kind="stable")]
+        starts = np.cumsum(self.sizes) - self.sizes
+        counts = self.sizes[a] * self.sizes[b]
+        which = np.repeat(np.arange(len(a)), counts)
+        place = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
+        first, second = np.divmod(place, self.sizes[b][which])
+        pairs = np.column_stack([rows[starts[a][which] + first], rows[starts[b][which] + second]])
+        return pairs, which
 
     def __eq__(self, other: object) -> bool:
         """Equal when the same rows are together and the same components apart."""
@@ -176,19 +199,6 @@ class Closure:
             f"Closure({len(self.nodes)} rows in {self.n_components} components, "
             f"{len(self.cannot_link)} pairs of components apart{state})"
         )
-
-
-def _inside(rows: Rows) -> Rows:
-    i, j = np.triu_indices(len(rows), 1)
-    return np.column_stack([rows[i], rows[j]])
-
-
-def _between(a: Rows, b: Rows) -> Rows:
-    return np.column_stack([np.repeat(a, len(b)), np.tile(b, len(a))])
-
-
-def _stack(pieces: list[Rows]) -> Links:
-    return Links.make(np.concatenate(pieces) if pieces else [])
 
 
 def number_nodes(*ends: Rows) -> tuple[Rows, list[Rows]]:

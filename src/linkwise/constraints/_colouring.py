@@ -25,6 +25,7 @@ Status = Literal["feasible", "too small", "infeasible", "undecided"]
 # Beyond this many coefficients the programme would not be solved in any time one would wait.
 _MOST_COEFFICIENTS = 5_000_000
 _CLIQUE_SEEDS = 32
+_CLIQUE_SECONDS = 1.0
 _TABU_STEPS = 500  # per vertex
 
 
@@ -54,10 +55,12 @@ def greedy_clique(pairs: Rows, n_vertices: int) -> Rows:
     if not len(pairs):
         return np.arange(min(n_vertices, 1))
     graph = adjacency(pairs, n_vertices)
+    graph.sort_indices()
     degree = np.diff(graph.indptr)
     best: Rows = np.zeros(0, dtype=np.int64)
+    deadline = time.monotonic() + _CLIQUE_SECONDS
     for seed in np.argsort(-degree, kind="stable")[:_CLIQUE_SEEDS].tolist():
-        if degree[seed] < len(best):
+        if degree[seed] < len(best) or (len(best) and time.monotonic() > deadline):
             break
         clique = _grow_clique(graph, degree, seed)
         if len(clique) > len(best):
@@ -69,7 +72,7 @@ def _grow_clique(graph: csr_array, degree: NDArray, seed: int) -> Rows:
     clique, candidates = [seed], _neighbours(graph, seed)
     while len(candidates):
         # Prefer the candidate that keeps most of the others possible.
-        inside = graph[candidates][:, candidates] if len(candidates) <= 2000 else None
+        inside = graph[candidates][:, candidates] if len(candidates) <= 200 else None
         score = degree[candidates] if inside is None else np.diff(inside.indptr)
         vertex = int(candidates[np.argmax(score)])
         clique.append(vertex)
@@ -81,12 +84,17 @@ def _neighbours(graph: csr_array, vertex: int) -> NDArray:
     return graph.indices[graph.indptr[vertex] : graph.indptr[vertex + 1]]
 
 
-def colour(pairs: Rows, n_vertices: int, k: int, time_limit: float = 10.0) -> Colouring:
-    """Decide whether the graph with edges `pairs` can be coloured with k colours."""
+def colour(
+    pairs: Rows, n_vertices: int, k: int, time_limit: float = 10.0, clique: Rows | None = None
+) -> Colouring:
+    """Decide whether the graph with edges `pairs` can be coloured with k colours.
+
+    `clique` is a large clique, if the caller knows one.
+    """
     nothing = np.zeros(0, dtype=np.int64)
     if not len(pairs):
         return Colouring("feasible", np.zeros(n_vertices, dtype=np.int64), nothing)
-    clique = greedy_clique(pairs, n_vertices)
+    clique = greedy_clique(pairs, n_vertices) if clique is None else clique
     if len(clique) > k:
         return Colouring("too small", None, clique)
     graph = adjacency(pairs, n_vertices)
@@ -170,14 +178,13 @@ def _peel(graph: csr_array, k: int) -> tuple[Rows, Rows]:
     degree = np.diff(graph.indptr).astype(np.int64)
     gone = np.zeros(len(degree), dtype=bool)
     order: list[NDArray] = []
-    while True:
-        low = np.flatnonzero(~gone & (degree < k))
-        if not len(low):
-            break
+    low = np.flatnonzero(degree < k)
+    while len(low):
         gone[low] = True
         order.append(low)
-        touched = graph[low].indices
-        degree -= np.bincount(touched, minlength=len(degree))
+        touched, times = np.unique(graph[low].indices, return_counts=True)
+        degree[touched] -= times
+        low = touched[~gone[touched] & (degree[touched] < k)]
     peeled = np.concatenate(order) if order else np.zeros(0, dtype=np.int64)
     return peeled, np.flatnonzero(~gone)
 

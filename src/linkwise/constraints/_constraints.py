@@ -188,8 +188,8 @@ class Constraints:
         tree : Tree, Newick text, path to it, nested lists, or linkage matrix
             The hierarchy.
         how : {"minimal", "sample"}
-            The O(n) triplets that determine the tree (n - 2 for a binary one), or `n` random
-            triplets that the tree induces.
+            The triplets that determine the tree (n - 2 for a binary one, O(n) if nodes have a
+            bounded number of children), or `n` random triplets that the tree induces.
         n : int, default=None
             Number of triplets to draw with ``how="sample"``.
         random_state : int, RandomState instance or None, default=None
@@ -251,7 +251,8 @@ class Constraints:
     def write(self, path: str | PathLike[str]) -> None:
         """Write the constraints to a CSV, JSON lines or Parquet file that `read` understands.
 
-        The file appears whole or not at all.
+        The file appears whole or not at all. Ids must be text or numbers. CSV does not tell
+        the text "12" from the number 12: read such ids with ``ids="text"``.
         """
         _files.write(self, path)
 
@@ -377,6 +378,15 @@ class Constraints:
                 int(links.line[p]),
             )
 
+    def at(self, position: int) -> _diagnosis.Given:
+        """One constraint: must-links are counted first, then cannot-links, then relative ones."""
+        place = position
+        for kind in KINDS:
+            if place < len(self._links(kind)):
+                return next(self._given(kind, [place]))
+            place -= len(self._links(kind))
+        raise IndexError(f"there are {self.n_constraints} constraints; none at {position}")
+
     def _first(self, n: int) -> list[_diagnosis.Given]:
         """The first n constraints, for people to read."""
         shown: list[_diagnosis.Given] = []
@@ -395,7 +405,23 @@ class Constraints:
             "cannot": Links.make([]) if cannot is None else cannot,
             "relative": Links.make([], arity=3) if relative is None else relative,
         }
-        return type(self)._of(Parts(links, self._ids, self._sources or (Source("entailed"),), 0))
+        return type(self)._of(Parts(links, self._ids, self._sources, 0))
+
+    def _entailed(
+        self,
+        must: tuple[Rows, NDArray[np.float64]],
+        cannot: tuple[Rows, NDArray[np.float64]],
+        given: Constraints | None = None,
+    ) -> Constraints:
+        """Links (ends and weights) that follow from these constraints, besides `given` ones."""
+        sources = (*self._sources, Source("entailed"))
+        links: dict[Kind, Links] = {"relative": self._relative}
+        new: tuple[tuple[Kind, Any], ...] = (("must", must), ("cannot", cannot))
+        for kind, (ends, weight) in new:
+            added = Links.make(ends, weight, len(sources) - 1)
+            before = [] if given is None else [given._links(kind)]
+            links[kind] = merge_repeated(concatenate([*before, added], 2))
+        return type(self)._of(Parts(links, self._ids, sources, 0))
 
     def _where(self, must: NDArray, cannot: NDArray, relative: NDArray) -> Constraints:
         """The constraints chosen by a mask (or positions) for each kind."""
@@ -440,9 +466,9 @@ class Constraints:
         self, other: Constraints
     ) -> tuple[tuple[Hashable, ...] | None, Callable[[Rows], Rows]]:
         """A table of ids for both, and how to renumber the ends of `other` for it."""
-        if not other.n_constraints and not other.has_ids:
+        if not other.n_constraints:
             return self._ids, lambda ends: ends
-        if not self.n_constraints and not self.has_ids:
+        if not self.n_constraints:
             return other._ids, lambda ends: ends
         if self.has_ids != other.has_ids:
             named, numbered = (self, other) if self.has_ids else (other, self)
@@ -546,6 +572,8 @@ class Constraints:
         return np.array([row_of.get(name, -1) for name in names], dtype=np.int64)
 
     def _checked_rows(self, n_rows: int | None) -> Constraints:
+        if not self.n_constraints:
+            return type(self)()
         if self.has_ids:
             raise ConstraintError(
                 f"the constraints speak of ids ({self.rows[0]!r}, ...) but the rows have none; "
@@ -634,7 +662,8 @@ class Constraints:
         limit : int, default=20
             The most contradictions to prove; all of them are counted.
         time_limit : float, default=10.0
-            Seconds for the exact search whether `n_clusters` suffice.
+            Seconds for the exact search whether `n_clusters` suffice, and for shrinking an
+            inconsistent set of relative constraints.
 
         Returns
         -------
@@ -648,6 +677,8 @@ class Constraints:
         >>> known.diagnose().contradictions[0].rows
         (0, 4, 7)
         """
+        if n_rows is not None and not self.has_ids:
+            self._checked_rows(n_rows)
         return _diagnosis.diagnose(self, n_clusters, n_rows, limit=limit, time_limit=time_limit)
 
     def informativeness(self, X: Any, clusterer: Any, *, sample_ids: Any = None) -> float:

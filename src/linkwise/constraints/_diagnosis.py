@@ -11,12 +11,16 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice, pairwise
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
+from scipy.sparse.csgraph import (
+    breadth_first_order,
+    connected_components,
+    minimum_spanning_tree,
+)
 
 from ._closure import Closure, number_nodes
 from ._colouring import Status, colour, greedy_clique
@@ -63,7 +67,7 @@ class Given:
         return f"{i} and {j} must be {'together' if self.kind == 'must' else 'apart'}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Contradiction:
     """Constraints that cannot hold together.
 
@@ -71,28 +75,47 @@ class Contradiction:
     ----------
     kind : {"pairs", "relative", "mixed"}
         What contradicts: must- and cannot-links, relative constraints, or the two together.
-    links : tuple of Given
-        The given constraints that prove it. For pairs: the shortest chain of must-links between
-        the two ends of a cannot-link, which comes last. For relative ones an irreducible set.
-    rows : tuple
-        For pairs, the rows along the chain.
+    proof : Constraints
+        The given constraints that cannot hold together. For pairs: the shortest chain of
+        must-links between the two ends of a cannot-link.
+    minimal : bool
+        Whether dropping any one of them makes the rest consistent; False only when there was no
+        time to find out.
     """
 
     kind: Literal["pairs", "relative", "mixed"]
-    links: tuple[Given, ...]
-    rows: tuple[Hashable, ...] = ()
+    proof: Constraints
+    minimal: bool = True
+    _chain: Rows | None = field(default=None, repr=False)
+
+    @cached_property
+    def links(self) -> tuple[Given, ...]:
+        """The constraints of the proof one by one; for pairs in the order of the chain."""
+        return tuple(self.proof._first(self.proof.n_constraints))
+
+    @cached_property
+    def rows(self) -> tuple[Hashable, ...]:
+        """For pairs, the rows along the chain from one end of the cannot-link to the other."""
+        return () if self._chain is None else tuple(self.proof._names(self._chain))
 
     def __str__(self) -> str:
-        where = places(self.links)
-        if self.kind == "pairs":
-            first, last = self.rows[0], self.rows[-1]
-            return (
-                f"rows {chain(self.rows)} must be together, "
-                f"but {first} and {last} must be apart ({where})"
+        where = places(self.proof)
+        if self._chain is not None:
+            ends = (
+                np.concatenate([self._chain[:8], self._chain[-1:]])
+                if (len(self._chain) > 9)
+                else self._chain
             )
-        claims = "; ".join(str(link) for link in self.links[:6])
-        more = f"; and {len(self.links) - 6} more" if len(self.links) > 6 else ""
-        return f"these {len(self.links)} cannot hold together: {claims}{more} ({where})"
+            shown = self.proof._names(ends)
+            return (
+                f"rows {chain(shown, len(self._chain))} must be together, "
+                f"but {shown[0]} and {shown[-1]} must be apart ({where})"
+            )
+        n_links = self.proof.n_constraints
+        claims = "; ".join(str(link) for link in self.proof._first(6))
+        more = f"; and {n_links - 6:,} more" if n_links > 6 else ""
+        doubt = "" if self.minimal else " (perhaps not all are needed for that)"
+        return f"these {n_links:,} cannot hold together{doubt}: {claims}{more} ({where})"
 
 
 @dataclass(frozen=True)
@@ -121,12 +144,16 @@ class ClusterCount:
     least: int
     most: int | None
     proof: tuple[tuple[Hashable, ...], ...]
-    _example: Any = field(default=None, repr=False, compare=False)
+    _example: tuple[Closure, Rows] | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def example(self) -> dict[Hashable, int] | None:
         """A cluster for every constrained row that keeps all pairs, when that is feasible."""
-        return None if self._example is None else self._example()
+        if self._example is None:
+            return None
+        closure, colours = self._example
+        names = closure._given._names(closure.nodes)
+        return dict(zip(names, colours[closure.component].tolist(), strict=True))
 
     @property
     def possible(self) -> bool:
@@ -244,13 +271,16 @@ def plain(value: Hashable) -> Hashable:
     return value if isinstance(value, (int, float, str)) else str(value)
 
 
+_LONG_PROOF = 1000
+
+
 def _contradiction_dict(contradiction: Contradiction) -> dict[str, Any]:
     return {
         "kind": contradiction.kind,
         "text": str(contradiction),
         "constraints": [
             {"link": link.kind, "rows": [plain(row) for row in link.rows], "where": link.where}
-            for link in contradiction.links
+            for link in contradiction.proof._first(_LONG_PROOF)
         ],
     }
 
@@ -269,11 +299,15 @@ def diagnose(
     """See `Constraints.diagnose`."""
     if n_clusters is not None:
         _check_count(n_clusters, n_rows)
+    if n_rows is not None and given.n_touched > n_rows:
+        raise ValueError(
+            f"the constraints speak of {given.n_touched:,} different rows, but n_rows={n_rows:,}"
+        )
     closure = given.closure()
     prover = _Prover(given, closure)
-    mixed = prover.mixed_clashes()
-    n_pairs, relative = len(closure.clashes), prover.relative()
-    found = [*islice(prover.pairs(), limit), *relative, *prover.mixed(mixed[:limit])][:limit]
+    mixed = _Horn(given, closure)
+    n_pairs, relative = len(closure.clashes), prover.relative(time_limit)
+    found = [*islice(prover.pairs(), limit), *relative, *islice(mixed.proofs(), limit)][:limit]
     sizes = -np.sort(-closure.sizes[closure.sizes > 1])
     return Diagnosis(
         n_must_link=given.n_must_link,
@@ -281,7 +315,7 @@ def diagnose(
         n_relative=given.n_relative,
         n_repeated=given.n_repeated,
         contradictions=tuple(found),
-        n_contradictions=n_pairs + len(relative) + len(mixed),
+        n_contradictions=n_pairs + len(relative) + len(mixed.clashes),
         suspects=_suspects(found),
         clusters=_count_clusters(closure, n_clusters, n_rows, time_limit),
         redundant=_redundant(given, closure),
@@ -306,12 +340,14 @@ def _check_count(n_clusters: int, n_rows: int | None) -> None:
 
 
 def _suspects(found: Sequence[Contradiction]) -> tuple[tuple[Given, int], ...]:
-    counts = Counter(link for contradiction in found for link in contradiction.links)
+    # Proofs of thousands of links are not read link by link; nor are they searched for suspects.
+    short = [c for c in found if c.proof.n_constraints <= _LONG_PROOF]
+    counts = Counter(link for contradiction in short for link in contradiction.links)
     return tuple((link, times) for link, times in counts.most_common(5) if times > 1)
 
 
 class _Prover:
-    """Finds contradictions and the given constraints that prove them."""
+    """Finds contradictions of one kind and the given constraints that prove them."""
 
     def __init__(self, given: Constraints, closure: Closure):
         self.given, self.closure = given, closure
@@ -322,18 +358,21 @@ class _Prover:
         self.graph: csr_array = coo_array((number, (i, j)), shape=(n_nodes, n_nodes)).tocsr()
         self._order = np.argsort(closure.component, kind="stable")
         self._starts = np.concatenate([[0], np.cumsum(closure.sizes)])
-        self._searches: dict[int, tuple[Rows, Rows]] = {}
+        self._search_from: tuple[int, Rows, Rows] | None = None
 
     def pairs(self) -> Iterator[Contradiction]:
         """Each cannot-link inside a component, with the shortest chain around it."""
+        nothing = np.zeros(0, dtype=np.int64)
         for position in self.closure.clashes.tolist():
             i, j = np.searchsorted(self.closure.nodes, self.given._cannot.ends[position]).tolist()
-            rows, links = self._chain(i, j)
-            proof = [*self.given._given("must", links), *self.given._given("cannot", [position])]
-            yield Contradiction("pairs", tuple(proof), tuple(self._names(rows)))
+            nodes = self._path(i, j)
+            # Entries of the matrix are read at once; a chain may have a million of them.
+            links = np.asarray(self.graph[nodes[:-1], nodes[1:]]).ravel() - 1
+            proof = self.given._where(links, np.array([position]), nothing)
+            yield Contradiction("pairs", proof, _chain=self.closure.nodes[nodes])
 
-    def relative(self) -> list[Contradiction]:
-        """An irreducible set of relative constraints that no tree meets, if there is one."""
+    def relative(self, time_limit: float) -> list[Contradiction]:
+        """A set of relative constraints that no tree meets, if there is one."""
         links = self.given._relative
         items, (triplets,) = number_nodes(links.ends)
         if not len(triplets):
@@ -341,81 +380,134 @@ class _Prover:
         built = one_tree(triplets, len(items))
         if built.parent is not None:
             return []
-        core = irreducible(built.conflict, lambda chosen: _consistent(triplets[chosen]))
-        return [Contradiction("relative", tuple(self.given._given("relative", core.tolist())))]
+        core, minimal = irreducible(
+            built.conflict, lambda chosen: _consistent(triplets[chosen]), time_limit
+        )
+        nothing = np.zeros(0, dtype=np.int64)
+        return [Contradiction("relative", self.given._where(nothing, nothing, core), minimal)]
 
-    def mixed_clashes(self) -> list[tuple[int, int, int, int]]:
-        """Triplets ab|c with c bound to one of a, b, while the other must be apart from it.
-
-        Every partition that keeps the pairs then has c with a but without b, against ab|c.
-        Each as (position, c, partner, other) in numbers of the closure's nodes.
-        """
-        links, closure = self.given._relative, self.closure
-        if not len(links) or not len(closure.nodes):
-            return []
-        place = np.searchsorted(closure.nodes, links.ends).clip(max=len(closure.nodes) - 1)
-        component = np.where(closure.nodes[place] == links.ends, closure.component[place], -1)
-        found = []
-        for partner, other in ((0, 1), (1, 0)):
-            bound = (component[:, partner] == component[:, 2]) & (component[:, 2] >= 0)
-            for t in np.flatnonzero(bound & (component[:, other] >= 0)).tolist():
-                apart = closure._apart(int(component[t, partner]), int(component[t, other]))
-                if apart is not None:
-                    found.append((t, *place[t, [2, partner, other]].tolist()))
-        return found
-
-    def mixed(self, clashes: Sequence[tuple[int, int, int, int]]) -> Iterator[Contradiction]:
-        """The proofs of `mixed_clashes`."""
-        closure, given = self.closure, self.given
-        for position, c, partner, other in clashes:
-            component = closure.component[partner], closure.component[other]
-            pair = closure._apart(int(component[0]), int(component[1]))
-            witness = int(closure.witness[pair])
-            ends = np.searchsorted(closure.nodes, given._cannot.ends[witness]).tolist()
-            if closure.component[ends[0]] != component[0]:
-                ends.reverse()
-            must = [
-                *self._chain(c, partner)[1],
-                *self._chain(partner, ends[0])[1],
-                *self._chain(ends[1], other)[1],
-            ]
-            proof = [
-                *given._given("must", list(dict.fromkeys(must))),
-                *given._given("cannot", [witness]),
-                *given._given("relative", [position]),
-            ]
-            yield Contradiction("mixed", tuple(proof))
-
-    def _chain(self, i: int, j: int) -> tuple[list[int], list[int]]:
-        """Nodes and must-links of a shortest path from i to j inside their component."""
+    def _path(self, i: int, j: int) -> Rows:
+        """Nodes of a shortest path from i to j inside their component."""
         members, above = self._search(i)
-        node = int(np.searchsorted(members, j))
-        start = int(np.searchsorted(members, i))
+        node, start = np.searchsorted(members, [j, i]).tolist()
         path = [node]
+        above_of = above.tolist() if len(members) < 1000 else above
         while node != start:
-            node = int(above[node])
+            node = int(above_of[node])
             path.append(node)
-        nodes = members[path[::-1]].tolist()
-        return nodes, [self._link(a, b) for a, b in pairwise(nodes)]
+        return members[path[::-1]]
 
     def _search(self, i: int) -> tuple[Rows, Rows]:
         """Breadth-first search from i: the members of its component, and their parents."""
-        if i not in self._searches:
+        if self._search_from is None or self._search_from[0] != i:
             component = self.closure.component[i]
             members = self._order[self._starts[component] : self._starts[component + 1]]
             inside = self.graph[members][:, members]
             start = int(np.searchsorted(members, i))
             above = breadth_first_order(inside, start, directed=True)[1]
-            self._searches = {i: (members, above)}  # clashes of one row tend to come in a row
-        return self._searches[i]
+            self._search_from = (i, members, above)  # clashes of one row tend to come in a row
+        return self._search_from[1:]
 
-    def _link(self, i: int, j: int) -> int:
-        low, high = self.graph.indptr[i], self.graph.indptr[i + 1]
-        place = low + int(np.flatnonzero(self.graph.indices[low:high] == j)[0])
-        return int(self.graph.data[place]) - 1
 
-    def _names(self, nodes: Sequence[int]) -> list[Hashable]:
-        return self.given._names(self.closure.nodes[list(nodes)])
+class _Horn:
+    """Pairs and relative constraints together: what partitions must do, step by step.
+
+    A partition keeps ab|c when c is with both of a, b or with neither (Definition 4.2). So once
+    c must be with one of them, all three must be together, which may bind more rows, and so on.
+    A cannot-link inside what is bound in the end is a contradiction, and there is no other kind
+    but those of pairs alone.
+    """
+
+    def __init__(self, given: Constraints, closure: Closure):
+        self.given = given
+        self.clashes: list[int] = []
+        n_pairs = given.n_must_link + given.n_cannot_link
+        if not given.n_relative or not n_pairs:
+            return
+        kinds = (given._must.ends, given._cannot.ends, given._relative.ends)
+        nodes, (must, cannot, relative) = number_nodes(*kinds)
+        self._must, self._cannot, self._relative = must, cannot, relative
+        self._n = len(nodes)
+        # Edges in the order in which they came to be known: must-links, then derived ones.
+        self._derived: list[tuple[int, int, int]] = []  # (end, other end, triplet)
+        part = self._bind()
+        inside = part[cannot[:, 0]] == part[cannot[:, 1]]
+        inside[closure.clashes] = False
+        self.clashes = np.flatnonzero(inside).tolist()
+
+    def _bind(self) -> Rows:
+        """Join rows until nothing follows any more; returns the part of each."""
+        a, b, c = self._relative.T
+        while True:
+            derived = np.array([edge[:2] for edge in self._derived], dtype=np.int64).reshape(-1, 2)
+            edges = np.concatenate([self._must, derived])
+            graph = coo_array((np.ones(len(edges)), tuple(edges.T)), shape=(self._n, self._n))
+            part = connected_components(graph, directed=False)[1]
+            bound = (part[c] == part[a]) | (part[c] == part[b])
+            new = np.flatnonzero(bound & (part[a] != part[b]))
+            if not len(new):
+                return part
+            self._derived.extend((int(a[t]), int(b[t]), t) for t in new.tolist())
+
+    def proofs(self) -> Iterator[Contradiction]:
+        """Each cannot-link inside what is bound, with the constraints that bind it."""
+        for position in self.clashes:
+            must: set[int] = set()
+            relative: set[int] = set()
+            open_claims = [(*self._cannot[position].tolist(), len(self._derived))]
+            while open_claims:  # why must these two be together?
+                i, j, before = open_claims.pop()
+                for edge in self._path(i, j, before):
+                    if edge < len(self._must):
+                        must.add(edge)
+                        continue
+                    first, second, triplet = self._derived[edge - len(self._must)]
+                    if triplet in relative:
+                        continue
+                    relative.add(triplet)
+                    third = int(self._relative[triplet, 2])
+                    when = edge - len(self._must)  # it rests on earlier edges only
+                    near = first if self._path(third, first, when, probe=True) else second
+                    open_claims.append((third, near, when))
+            yield Contradiction("mixed", self._shrunk(sorted(must), position, sorted(relative)))
+
+    def _shrunk(self, must: list[int], cannot: int, relative: list[int]) -> Constraints:
+        """The proof without what it can do without: paths are short, not always irreducible."""
+        every = np.array([*must, *(-1 - t for t in relative)], dtype=np.int64)
+
+        def choose(part: Rows) -> Constraints:
+            return self.given._where(part[part >= 0], np.array([cannot]), -1 - part[part < 0])
+
+        def holds(part: Rows) -> bool:
+            closure = choose(part).closure()
+            return closure.consistent and not _Horn(closure._given, closure).clashes
+
+        return choose(irreducible(every, holds)[0])
+
+    def _path(self, i: int, j: int, before: int, *, probe: bool = False) -> list[int]:
+        """Edges of a shortest path from i to j over must-links and the first derived edges.
+
+        With `probe`, a non-empty list (or not) only tells whether there is one.
+        """
+        derived = np.array([e[:2] for e in self._derived[:before]], dtype=np.int64).reshape(-1, 2)
+        edges = np.concatenate([self._must, derived])
+        number = np.arange(1, len(edges) + 1)
+        tail, head = np.concatenate([edges, edges[:, ::-1]]).T
+        shape = (self._n, self._n)
+        # Of parallel edges the first is kept: it was known earliest.
+        keys, first = np.unique(tail * self._n + head, return_index=True)
+        entries = np.tile(number, 2)[first]
+        graph = coo_array((entries, np.divmod(keys, self._n)), shape=shape).tocsr()
+        above = breadth_first_order(graph, i, directed=True)[1]
+        if i != j and above[j] < 0:
+            return []
+        if probe:
+            return [0]
+        path = []
+        while j != i:
+            path.append(int(graph[above[j], j]) - 1)
+            j = int(above[j])
+        return path
 
 
 def _consistent(triplets: Rows) -> bool:
@@ -434,18 +526,12 @@ def _count_clusters(
         return ClusterCount(None, None, least, most, _groups(closure, clique))
     if most is not None and n_clusters > most:
         return ClusterCount(n_clusters, "too large", least, most, ())
-    found = colour(pairs, n_components, n_clusters, time_limit)
-
-    def example() -> dict[Hashable, int]:
-        assert found.colours is not None
-        cluster = found.colours[closure.component].tolist()
-        return dict(zip(closure._given._names(closure.nodes), cluster, strict=True))
-
+    found = colour(pairs, n_components, n_clusters, time_limit, clique)
     if found.status == "feasible" and not closure.consistent:
         return ClusterCount(n_clusters, "infeasible", least, most, ())
+    example = None if found.colours is None else (closure, found.colours)
     proof = _groups(closure, found.proof)
-    feasible = found.status == "feasible"
-    return ClusterCount(n_clusters, found.status, least, most, proof, example if feasible else None)
+    return ClusterCount(n_clusters, found.status, least, most, proof, example)
 
 
 def _groups(closure: Closure, chosen: Rows) -> tuple[tuple[Hashable, ...], ...]:

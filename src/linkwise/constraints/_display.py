@@ -6,11 +6,13 @@ from collections.abc import Hashable, Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from ._links import Source
+import numpy as np
+
+from ._builder import KINDS
 
 if TYPE_CHECKING:
     from ._constraints import Constraints
-    from ._diagnosis import ClusterCount, Diagnosis, Given
+    from ._diagnosis import ClusterCount, Diagnosis
 
 _SHOWN_ROWS = 10
 
@@ -44,9 +46,13 @@ def explain_count(count: ClusterCount) -> str:
     return f"at least {count.least} clusters are needed"
 
 
-def chain(rows: Sequence[Hashable]) -> str:
-    """Rows linked one to the next: 0-4-7, or with blanks where ids may have dashes themselves."""
-    return shorten(rows, "-" if all(isinstance(row, int) for row in rows) else " - ")
+def chain(rows: Sequence[Hashable], n_rows: int) -> str:
+    """Rows linked one to the next: 0-4-7, or with blanks where ids may have dashes themselves.
+
+    Of a long chain, `rows` may hold only the beginning and the last.
+    """
+    joint = "-" if all(isinstance(row, int) for row in rows) else " - "
+    return shorten(rows, joint, 8 if n_rows == len(rows) else len(rows) - 1)
 
 
 def shorten(rows: Sequence[Hashable], joint: str, most: int = 8) -> str:
@@ -57,21 +63,21 @@ def shorten(rows: Sequence[Hashable], joint: str, most: int = 8) -> str:
     return f"{head}{joint}...{joint}{rows[-1]}"
 
 
-def places(links: Sequence[Given], most: int = 8) -> str:
+def places(proof: Constraints, most: int = 8) -> str:
     """Where constraints were given: lines of one file together."""
-    lines: dict[Source, list[int]] = {}
-    for link in links:
-        lines.setdefault(link.source, []).append(link.line)
     parts: list[str] = []
-    for source, numbers in lines.items():
-        numbers = sorted(set(numbers))
-        if not source.is_file or len(numbers) == 1:
-            parts.extend(source.at(number) for number in numbers[:most])
-            continue
-        shown = [f"{number:,}" for number in numbers[:most]]
-        if len(numbers) > most:
-            shown.append("...")
-        parts.append(f"lines {_and(shown)} of {source.name}")
+    every = [proof._links(kind) for kind in KINDS]
+    source = np.concatenate([links.source for links in every])
+    line = np.concatenate([links.line for links in every])
+    for number in dict.fromkeys(source.tolist()):
+        origin, numbers = proof._sources[number], np.unique(line[source == number])
+        shown = [f"{n:,}" for n in numbers[:most].tolist()]
+        shown += ["..."] * (len(numbers) > most)
+        if origin.is_file and len(numbers) > 1:
+            parts.append(f"lines {_and(shown)} of {origin.name}")
+        else:
+            parts.extend(origin.at(n) for n in numbers[:most].tolist())
+            parts.extend(["..."] * (len(numbers) > most))
     return _and(parts)
 
 

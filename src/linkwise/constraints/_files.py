@@ -7,12 +7,14 @@ every wrong line is named in one error, and a file is written whole or not at al
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
 import json
 import os
 import re
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -102,7 +104,7 @@ def _roles(names: list[str], columns: dict[str, str], where: str) -> dict[str, i
         role[key] = names.index(name)
     unknown = []
     for position, name in enumerate(names):
-        if position in role.values():
+        if position in role.values() or not name:  # a trailing comma names nothing
             continue
         known = next((k for k, known in _NAMES.items() if name.lower() in known), None)
         if known is None or known in role:
@@ -124,9 +126,17 @@ def _roles(names: list[str], columns: dict[str, str], where: str) -> dict[str, i
 class _Reader:
     """Turns blocks of cells into constraints of a builder."""
 
-    def __init__(self, builder: Builder, source: int, layout: _Layout, *, from_text: bool):
+    def __init__(
+        self,
+        builder: Builder,
+        source: int,
+        layout: _Layout,
+        *,
+        from_text: bool,
+        decimal_comma: bool = False,
+    ):
         self.builder, self.source, self.layout = builder, source, layout
-        self.from_text = from_text
+        self.from_text, self.decimal_comma = from_text, decimal_comma
 
     def rows(self, rows: Sequence[Sequence[Any]], lines: Sequence[int]) -> None:
         """Add a block of rows, leaving out blank ones and noting those of a wrong width."""
@@ -139,7 +149,10 @@ class _Reader:
     def lines(self, lines: Sequence[str], number: int, delimiter: str) -> int:
         """Add lines without quotes; `number` lines came before. Returns the number of rows."""
         width = self.layout.width
-        if all(line.count(delimiter) == width - 1 for line in lines):
+        empty = delimiter * (width - 1)  # what a spreadsheet leaves of an empty row
+        if all(line.count(delimiter) == width - 1 for line in lines) and not any(
+            line.startswith(empty) for line in lines
+        ):
             # Every line has all its cells: split the block at once and take every width-th cell.
             text = "".join(lines).replace("\r\n", "\n").rstrip("\n").replace("\n", delimiter)
             cells = text.split(delimiter)
@@ -147,7 +160,8 @@ class _Reader:
                 columns = [cells[k::width] for k in range(width)]
                 self.columns(columns, np.arange(number + 1, number + len(lines) + 1))
                 return len(lines)
-        rows = [line.strip("\r\n").split(delimiter) if line.strip() else [] for line in lines]
+        blank = delimiter + " \r\n"
+        rows = [line.strip("\r\n").split(delimiter) if line.strip(blank) else [] for line in lines]
         self.rows(rows, range(number + 1, number + len(lines) + 1))
         return sum(map(bool, rows))
 
@@ -191,20 +205,26 @@ class _Reader:
         if self.layout.link is None:
             return np.full(len(lines), KINDS.index("relative"))
         cells = columns[self.layout.link]
-        meaning: dict[Any, int] = {}
-        for cell in set(cells):
-            kind = _WORDS.get(str(cell).strip().lower())
-            meaning[cell] = -1 if kind is None else KINDS.index(kind)
-        kinds = np.fromiter((meaning[cell] for cell in cells), np.int64, len(cells))
+        words = cells if self.from_text else list(map(str, cells))
+        meaning: dict[str, int] = {}
+        for word in set(words):
+            kind = _WORDS.get(word.strip().lower())
+            meaning[word] = -1 if kind is None else KINDS.index(kind)
+        kinds = np.fromiter((meaning[word] for word in words), np.int64, len(words))
         for p in np.flatnonzero(kinds < 0).tolist():
-            self._problem(lines[p], f"link {cells[p]!r}: {_EXPECTED_LINK}")
+            self._problem(lines[p], f"link {words[p]!r}: {_EXPECTED_LINK}")
         return kinds
 
     def _weights(self, cells: Sequence[Any], lines: np.ndarray) -> np.ndarray:
+        if self.decimal_comma:
+            cells = [cell.replace(",", ".") for cell in cells]
         try:
-            return np.array(cells, dtype=np.float64)
+            weight = np.array(cells, dtype=np.float64)
         except (TypeError, ValueError):
             return np.array([self._weight(c, line) for c, line in zip(cells, lines, strict=True)])
+        if not self.from_text and np.isnan(weight).any():  # a null, as a cell left empty
+            weight[[cell is None for cell in cells]] = 1.0
+        return weight
 
     def _weight(self, cell: Any, line: int) -> float:
         if cell is None or (isinstance(cell, str) and not cell.strip()):
@@ -274,7 +294,9 @@ def _text(path: Path, progress: Progress | None) -> Iterator[Iterator[list[str]]
         else:
             _refuse_binary(start, path)
             binary = raw
-        with io.TextIOWrapper(binary, encoding="utf-8-sig", newline="") as text:
+        wide = start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # Excel's "Unicode text"
+        encoding = "utf-16" if wide else "utf-8-sig"
+        with io.TextIOWrapper(binary, encoding=encoding, newline="") as text:
             yield _blocks(text, raw, total, progress)
 
 
@@ -283,7 +305,7 @@ def _refuse_binary(start: bytes, path: Path) -> None:
         if not start:
             raise ConstraintError(f"{path} is empty; {_EXPECTED_COLUMNS} in its first line")
         return
-    if b"\0" in start:
+    if b"\0" in start and start[:2] not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         raise ConstraintError(f"{path} is a binary file; expected text (CSV or JSON lines)")
 
 
@@ -301,7 +323,7 @@ def _blocks(
                 f"{raw.name}: not UTF-8 text (byte 0x{byte:02x} after about line {number:,}); "
                 "save the file as UTF-8"
             ) from None
-        except (gzip.BadGzipFile, EOFError) as error:
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise ConstraintError(f"{raw.name}: not a gzip file ({error})") from None
         if not block:
             return
@@ -325,7 +347,13 @@ def _read_csv(
     header = next(csv.reader(lines[:1], delimiter=delimiter))
     layout = _headless(header, path) if columns is None else None
     skip = 0 if layout is not None else 1
-    reader = _Reader(builder, source, layout or _layout(header, columns, str(path)), from_text=True)
+    reader = _Reader(
+        builder,
+        source,
+        layout or _layout(header, columns, str(path)),
+        from_text=True,
+        decimal_comma=delimiter == ";",
+    )
     n_rows, number = 0, n_before + skip
     for block in chain([lines[skip:]], blocks):
         if any('"' in line for line in block):
@@ -344,7 +372,8 @@ def _from_first_text(blocks: Iterator[list[str]]) -> tuple[list[str], int]:
     n_before = 0
     for block in blocks:
         for place, line in enumerate(block):
-            if line.strip():
+            # Spreadsheets may say in a line of its own which separator they use.
+            if line.strip() and not re.fullmatch(r"sep=.", line.strip(), re.IGNORECASE):
                 return block[place:], n_before + place
         n_before += len(block)
     return [], n_before
@@ -357,10 +386,12 @@ def _read_quoted(lines: Iterator[str], number: int, delimiter: str, block: _Read
     while True:
         rows: list[list[str]] = []
         numbers: list[int] = []
+        begun = reader.line_num
         try:
             for row in islice(reader, _BLOCK):
-                rows.append(row)
-                numbers.append(number + reader.line_num)
+                rows.append(row if any(cell.strip() for cell in row) else [])
+                numbers.append(number + begun + 1)  # where the row begins, if it spans lines
+                begun = reader.line_num
         except csv.Error as error:
             block.builder.problem(block.source, number + reader.line_num, f"not CSV: {error}")
             return max(n_rows, 1)
@@ -375,9 +406,8 @@ def _headless(header: list[str], path: Path) -> _Layout | None:
 
     Only words tell a link from a third row: 1 and -1 in the third place would be ambiguous.
     """
-    known = {name for names in _NAMES.values() for name in names}
     cells = [cell.strip().lower() for cell in header]
-    if known & set(cells) - {"1", "-1"} or len(cells) not in (3, 4):
+    if len(cells) not in (3, 4):
         return None
     if cells[2] in _WORDS and not re.fullmatch(r"[-+]?[0-9.]+", cells[2]):
         return _Layout((0, 1), None, 2, 3 if len(cells) == 4 else None, len(cells))
@@ -522,6 +552,14 @@ def write(given: Constraints, path: str | os.PathLike[str]) -> None:
     """See `Constraints.write`."""
     path = Path(path)
     suffix = _suffix(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"no such folder: {path.parent}")
+    odd = next((name for name in given._ids or () if not isinstance(name, (str, int))), None)
+    if odd is not None:
+        raise ConstraintError(
+            f"{path}: the id {odd!r} is a {type(odd).__name__}; files hold ids that are text or "
+            "numbers, so turn the ids into text first"
+        )
     if path.suffix == ".gz" and suffix in _PARQUET:
         raise ConstraintError(f"{path}: Parquet is compressed already; drop the .gz")
     table = _table(given)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils import check_random_state
+from sklearn.utils.random import sample_without_replacement
 
 from ._builder import ARITY, KINDS, Builder, Kind, Parts, add_labels, known_labels
 from ._errors import ConstraintError
@@ -15,9 +16,6 @@ from ._tree import Tree, as_tree
 
 if TYPE_CHECKING:
     from ._constraints import Constraints
-
-# Up to so many candidates are listed and drawn from; beyond, they are drawn and repeats redrawn.
-_LISTED = 2_000_000
 
 
 def from_labels(
@@ -42,19 +40,24 @@ def from_labels(
         add_labels(builder, y, ids)
         return cls._of(builder.build())
     names, codes = known_labels(y, ids)
-    if kind == "informative":
-        found = _informative(cls, names, codes)
-        return found if n is None else found.sample(n, random_state=random_state)
-    assert n is not None
     rng = check_random_state(random_state)
+    classes = _Classes(codes)
     links: dict[Kind, Rows] = {}
-    if kind == "triplets":
-        links["relative"] = _triplets(codes, n, rng)
+    if kind == "informative":
+        total = classes.n_informative
+        ranks = np.arange(total) if n is None else _ranks(n, total, rng, "informative triplets")
+        links["relative"] = classes.informative(ranks)
+    elif kind == "triplets":
+        links["relative"] = classes.triplets(_ranks(n, classes.n_triplets, rng, "triplets"))
     elif kind == "balanced":
-        links["must"] = _pairs(codes, n - n // 2, rng, same=True)
-        links["cannot"] = _pairs(codes, n // 2, rng, same=False)
+        assert n is not None
+        same, other = classes.n_inside, classes.n_across
+        links["must"] = classes.inside(_ranks(n - n // 2, same, rng, "pairs of rows of one class"))
+        links["cannot"] = classes.across(_ranks(n // 2, other, rng, "pairs of rows of two classes"))
     else:
-        pairs = _pairs(codes, n, rng, same=None)
+        size = len(codes)
+        ranks = _ranks(n, size * (size - 1) // 2, rng, "pairs")
+        pairs = np.column_stack(_unrank_pair(ranks, size))
         together = codes[pairs[:, 0]] == codes[pairs[:, 1]]
         links["must"], links["cannot"] = pairs[together], pairs[~together]
     return _named(cls, names, links, "labels")
@@ -75,95 +78,87 @@ def _named(
     return cls._of(builder.build())
 
 
-def _draw(
-    n: int, total: int, listed: Callable[[], Rows], draw: Callable[[int], Rows], rng: Any, what: str
-) -> Rows:
-    """Draw n different rows: out of the list when it is short, else with repeats redrawn."""
+# -------------------------------------------------------------------- the n-th pair or triplet
+#
+# All pairs (or triplets) of a kind are numbered; a draw is a draw of different numbers, which are
+# then turned into rows. So every one is equally likely and nothing has to be listed.
+
+
+def _ranks(n: int | None, total: int, rng: Any, what: str) -> Rows:
+    """N different numbers below `total`."""
+    assert n is not None
     if n > total:
         raise ValueError(f"asked for {n:,} {what}, but the labels allow only {total:,}")
-    if total <= _LISTED or n > total // 2:
-        rows = listed()
-        return rows[rng.choice(len(rows), n, replace=False)]
-    found = draw(0)
-    while len(found) < n:
-        found = np.concatenate([found, draw(n - len(found) + 16)])
-        _, first = np.unique(found, axis=0, return_index=True)
-        found = found[np.sort(first)]
-    return found[:n]
+    if total >= 2**62:
+        raise ValueError(f"too many {what} to draw from ({total:.1e}); use fewer rows")
+    return sample_without_replacement(total, n, random_state=rng).astype(np.int64)
 
 
-def _pairs(codes: Rows, n: int, rng: Any, *, same: bool | None) -> Rows:
-    """Different pairs of rows: of one class, of two classes, or any."""
-    size = len(codes)
-    total = size * (size - 1) // 2
-    counts = np.bincount(codes, minlength=1)
-    n_same = int((counts * (counts - 1) // 2).sum())
-    what = "pairs" if same is None else f"pairs of rows of {'one class' if same else 'two classes'}"
-
-    def fits(pairs: Rows) -> Rows:
-        if same is None:
-            return pairs
-        return pairs[(codes[pairs[:, 0]] == codes[pairs[:, 1]]) == same]
-
-    def listed() -> Rows:
-        return fits(np.column_stack(np.triu_indices(size, 1)))
-
-    def draw(m: int) -> Rows:
-        first = rng.randint(size, size=m)
-        second = _partner_in_class(first, codes, rng) if same else rng.randint(size, size=m)
-        pairs = np.sort(np.column_stack([first, second]), axis=1)
-        return fits(pairs[pairs[:, 0] < pairs[:, 1]])
-
-    allowed = total if same is None else (n_same if same else total - n_same)
-    return _draw(n, allowed, listed, draw, rng, what)
+def _unrank_pair(rank: Rows, size: int | Rows) -> tuple[Rows, Rows]:
+    """The pair i < j of 0..size-1 with that number, when pairs are numbered by j, then i."""
+    j = ((1 + np.sqrt(1 + 8 * rank.astype(np.float64))) / 2).astype(np.int64)
+    j -= j * (j - 1) // 2 > rank  # the root may be off by one for large numbers
+    j += j * (j + 1) // 2 <= rank
+    return rank - j * (j - 1) // 2, j
 
 
-def _partner_in_class(rows: Rows, codes: Rows, rng: Any) -> Rows:
-    """A random row of the same class for each of `rows`.
+class _Classes:
+    """Rows sorted by class, and how many pairs and triplets they make."""
 
-    Rows are drawn with probability n_c / n and partners with 1 / n_c, so that after dropping
-    rows paired with themselves every pair inside a class is equally likely only if small classes
-    are not favoured: accept with probability n_c / n_max.
-    """
-    order = np.argsort(codes, kind="stable")
-    counts = np.bincount(codes)
-    starts = np.cumsum(counts) - counts
-    label = codes[rows]
-    partner = order[starts[label] + (rng.random_sample(len(rows)) * counts[label]).astype(int)]
-    accepted = rng.random_sample(len(rows)) * counts.max() < counts[label]
-    return np.where(accepted, partner, rows)
+    def __init__(self, codes: Rows):
+        self.rows = np.argsort(codes, kind="stable")
+        self.counts = np.bincount(codes, minlength=1).astype(np.int64)
+        self.starts = np.cumsum(self.counts) - self.counts
+        self.size = len(codes)
+        self._pairs = self.counts * (self.counts - 1) // 2
+        self.n_inside = int(self._pairs.sum())
+        self.n_across = self.size * (self.size - 1) // 2 - self.n_inside
+        counts = self.counts.tolist()
+        self.n_triplets = sum(m * (m - 1) // 2 * (self.size - m) for m in counts)
+        self._n_classes = int((self.counts > 0).sum())
+        self.n_informative = (self._n_classes - 1) * (self.size - self._n_classes)
+
+    def inside(self, rank: Rows) -> Rows:
+        """Pairs of rows of one class."""
+        label, left = _split(rank, self._pairs)
+        i, j = _unrank_pair(left, self.counts[label])
+        return np.column_stack([self.rows[self.starts[label] + k] for k in (i, j)])
+
+    def across(self, rank: Rows) -> Rows:
+        """Pairs of rows of two classes: each row with all rows of later classes."""
+        ends = np.repeat(self.starts + self.counts, self.counts)
+        position, left = _split(rank, self.size - ends)
+        return np.column_stack([self.rows[position], self.rows[ends[position] + left]])
+
+    def triplets(self, rank: Rows) -> Rows:
+        """Two rows of one class and a row of another."""
+        label, left = _split(rank, self._pairs * (self.size - self.counts))
+        pair, third = np.divmod(left, np.maximum(self.size - self.counts[label], 1))
+        i, j = _unrank_pair(pair, self.counts[label])
+        third += np.where(third >= self.starts[label], self.counts[label], 0)
+        start = self.starts[label]
+        return np.column_stack([self.rows[start + i], self.rows[start + j], self.rows[third]])
+
+    def informative(self, rank: Rows) -> Rows:
+        """The first row of a class, another of it, and the first of another class [5.2]."""
+        present = np.flatnonzero(self.counts)
+        if not len(rank):
+            return np.zeros((0, 3), dtype=np.int64)
+        label, left = _split(rank, (self.counts[present] - 1) * (len(present) - 1))
+        member, other = np.divmod(left, len(present) - 1)
+        other += other >= label
+        starts = self.starts[present]
+        lead = self.rows[starts[label]]
+        return np.column_stack(
+            [lead, self.rows[starts[label] + 1 + member], self.rows[starts[other]]]
+        )
 
 
-def _triplets(codes: Rows, n: int, rng: Any) -> Rows:
-    """Different triplets (a, b, c) with a, b of one class and c of another."""
-    size, counts = len(codes), np.bincount(codes, minlength=1)
-    total = int((counts * (counts - 1) // 2 * (size - counts)).sum())
-
-    def listed() -> Rows:
-        blocks = []
-        for label in range(len(counts)):
-            inside, outside = np.flatnonzero(codes == label), np.flatnonzero(codes != label)
-            i, j = np.triu_indices(len(inside), 1)
-            pairs = np.repeat(np.column_stack([inside[i], inside[j]]), len(outside), axis=0)
-            blocks.append(np.column_stack([pairs, np.tile(outside, len(i))]))
-        return np.concatenate(blocks)
-
-    def draw(m: int) -> Rows:
-        # Any two rows of a class are as likely as any others, and so is any third.
-        first = rng.randint(size, size=m)
-        second, third = _partner_in_class(first, codes, rng), rng.randint(size, size=m)
-        pairs = np.sort(np.column_stack([first, second]), axis=1)
-        fits = (pairs[:, 0] < pairs[:, 1]) & (codes[third] != codes[first])
-        return np.column_stack([pairs, third])[fits]
-
-    return _draw(n, total, listed, draw, rng, "triplets")
-
-
-def _informative(cls: type[Constraints], names: Rows | list[Hashable], codes: Rows) -> Constraints:
-    if not len(codes):
-        return cls()
-    positions = Tree.from_labels(codes)
-    return _named(cls, names, {"relative": _minimal(positions)}, "labels")
+def _split(rank: Rows, sizes: Rows) -> tuple[Rows, Rows]:
+    """Which of several consecutive runs of numbers each number falls into, and where in it."""
+    ends = np.cumsum(sizes)
+    which = np.searchsorted(ends, rank, side="right")
+    return which, rank - (ends - sizes)[which]
 
 
 # -------------------------------------------------------------------- trees

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._builder import label_codes
+from ._builder import INTEGER, label_codes
 from ._links import Links, Rows
 from ._tree import Tree, as_tree
 
@@ -134,4 +134,7 @@ def _kept_by_hierarchy(given: Constraints, tree: Tree, sample_ids: Any) -> Mask:
     if sample_ids is not None and all(isinstance(leaf, int) for leaf in tree.leaves):
         row = {name: number for number, name in enumerate(sample_ids)}
         names = [row.get(name, name) for name in names]
+    if names and isinstance(names[0], str) and all(isinstance(leaf, int) for leaf in tree.leaves):
+        texts = [str(name) for name in names]
+        names = [int(text) if INTEGER.fullmatch(text) else text for text in texts]
     return tree.displays(zip(*[iter(names)] * 3, strict=True))

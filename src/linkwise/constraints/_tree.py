@@ -16,10 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ._builder import INTEGER, label_codes
 from ._errors import ConstraintError
-
-# An integer as Python would print it: "007" and "+7" are names, not numbers.
-_INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 
 
 class Tree:
@@ -126,18 +124,17 @@ class Tree:
         return cls(parent, range(n_leaves) if leaves is None else leaves)
 
     @classmethod
-    def from_labels(cls, y: ArrayLike, ids: Sequence[Hashable] | None = None) -> Tree:
+    def from_labels(cls, y: Any, ids: Sequence[Hashable] | None = None) -> Tree:
         """The two-level tree of a partition: a node per class below one root.
 
         Rows with label -1 are unknown and take no part.
         """
-        labels = np.asarray(y)
-        names = list(range(len(labels))) if ids is None else list(ids)
-        groups: dict[Any, list[Hashable]] = {}
-        for name, label in zip(names, labels.tolist(), strict=True):
-            if label != -1:
-                groups.setdefault(label, []).append(name)
-        return cls.from_nested(list(groups.values()))
+        names, codes = label_codes(y, ids)
+        rows = np.argsort(codes, kind="stable")[(codes < 0).sum() :]
+        sizes = np.bincount(codes[rows])
+        events = [step for size in sizes.tolist() for step in (*[-1] * size, size)]
+        leaves = [row if names is None else names[row] for row in rows.tolist()]
+        return _from_events([*events, len(sizes)], leaves, None)
 
     # ---------------------------------------------------------------- structure
 
@@ -145,6 +142,10 @@ class Tree:
     def n_leaves(self) -> int:
         """Number of leaves."""
         return len(self.leaves)
+
+    @property
+    def _n_inner(self) -> int:
+        return len(self.parent) - len(self.leaves)
 
     @cached_property
     def children(self) -> list[list[int]]:
@@ -241,13 +242,29 @@ class Tree:
     def restrict(self, ids: Iterable[Hashable]) -> Tree:
         """The tree that is left when only the leaves `ids` are kept."""
         wanted = set(ids)
-        parts: list[Any] = [leaf if leaf in wanted else None for leaf in self.leaves]
-        for node in range(self.n_leaves, len(self.parent)):
-            kept = [parts[child] for child in self.children[node] if parts[child] is not None]
-            parts.append(kept if len(kept) > 1 else (kept[0] if kept else None))
-        if parts[-1] is None:
+        kept = np.array([leaf in wanted for leaf in self.leaves] + [True] * self._n_inner)
+        below = np.zeros(len(self.parent), dtype=np.int64)  # kept leaves below each node
+        for node, up in enumerate(self.parent.tolist()):
+            below[node] += kept[node] if node < self.n_leaves else 0
+            if up >= 0:
+                below[up] += below[node]
+        if not below[-1]:
             raise ConstraintError("none of these ids is a leaf of the tree")
-        return Tree.from_nested(parts[-1])
+        events: list[int] = []
+        leaves: list[Hashable] = []
+        stack = [(len(self.parent) - 1, False)]
+        while stack:
+            node, done = stack.pop()
+            children = [child for child in self.children[node] if below[child]]
+            if node < self.n_leaves:
+                events.append(-1)
+                leaves.append(self.leaves[node])
+            elif done:
+                events.append(len(children))
+            else:
+                stack.append((node, True))
+                stack.extend((child, False) for child in reversed(children))
+        return _from_events(events, leaves, None)
 
     def __eq__(self, other: object) -> bool:
         """Equal when both group the same leaves in the same way; order and lengths aside."""
@@ -339,9 +356,11 @@ def _newick_events(text: str) -> tuple[list[int], list[Hashable], list[float] | 
     lengths: list[float] = []
     open_at: list[int] = []  # where each open parenthesis stands
     counts: list[int] = []  # children seen so far in each
-    fresh, measured, place = True, False, 0
+    fresh, measured, place, ended = True, False, 0, False
     for match in _tokens(text):
         place = match.start()
+        if ended:
+            raise _newick_error("more than one tree", text, place)
         mark = match["mark"]
         name = match["name"] if match["quoted"] is None else match["quoted"].replace("''", "'")
         if mark == "(" and fresh:
@@ -355,7 +374,7 @@ def _newick_events(text: str) -> tuple[list[int], list[Hashable], list[float] | 
                 events.append(counts.pop())
                 lengths.append(0.0)
         elif mark == ";" and not fresh and not open_at:
-            break
+            ended = True
         elif mark:
             raise _newick_error(f"unexpected {mark!r}", text, place)
         elif match["length"] is not None:
@@ -373,7 +392,7 @@ def _newick_events(text: str) -> tuple[list[int], list[Hashable], list[float] | 
         raise _newick_error("a parenthesis is never closed", text, open_at[-1])
     if not names or fresh:
         raise _newick_error("the tree ends where a name or '(' should stand", text, place)
-    whole = all(_INTEGER.fullmatch(name) for name in names)
+    whole = all(INTEGER.fullmatch(name) for name in names)
     leaves: list[Hashable] = [int(name) for name in names] if whole else list(names)
     return events, leaves, lengths if measured else None
 

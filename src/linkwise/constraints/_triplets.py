@@ -15,6 +15,7 @@ References
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -116,16 +117,21 @@ class _TopDown:
 
 
 def irreducible(
-    candidates: Rows, consistent: Callable[[Rows], bool], weight: Rows | None = None
-) -> Rows:
+    candidates: Rows, consistent: Callable[[Rows], bool], time_limit: float = np.inf
+) -> tuple[Rows, bool]:
     """A subset of inconsistent `candidates` that becomes consistent when any one is dropped.
 
-    QuickXplain: O(m log(n / m)) tests for a result of size m out of n. With `weight`, light
-    candidates are kept in the proof in preference to heavy ones, since those are the ones to
-    doubt.
+    QuickXplain: O(m log(n / m)) tests for a result of size m out of n. When time runs out, the
+    set is inconsistent still, but perhaps not irreducible; the second value tells.
     """
-    ordered = candidates if weight is None else candidates[np.argsort(weight, kind="stable")]
-    return np.sort(_explain(np.zeros(0, np.int64), ordered, False, consistent))
+    deadline = time.monotonic() + time_limit
+
+    def test(chosen: Rows) -> bool:
+        # Saying "consistent" keeps everything that has not been looked at yet.
+        return time.monotonic() > deadline or consistent(chosen)
+
+    core = np.sort(_explain(np.zeros(0, np.int64), candidates, False, test))
+    return core, time.monotonic() <= deadline
 
 
 def _explain(

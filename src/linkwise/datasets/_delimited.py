@@ -26,6 +26,7 @@ _DELIMITERS = ",\t;|"
 _BLOCK = 20_000
 # A longer cell is text for certain; as fixed-width bytes a block of such cells would be huge.
 _LONGEST_NUMBER = 64
+_NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 _SHOWN = 20
 
 
@@ -127,13 +128,29 @@ def _check_header(path: Path, names: Sequence[str]) -> None:
             f"line 1: column {list(names).index('') + 1} has no name; give it one in the header "
             "line, such as 'id' for row numbers, or remove the column",
         )
-    # Whole numbers may be names (0, 1, 2 or years); -0.37 never is.
-    if all(re.fullmatch(r"[-+]?[0-9]*\.?[0-9]+([eE][-+]?[0-9]+)?", name) for name in names) and any(
-        not name.isdigit() for name in names
-    ):
-        raise spoil(
-            path, "line 1 holds only numbers, so the header line is missing; add a line of names"
-        )
+    # Without a header, decimal commas may pass for the delimiter: 5,1;3,5 is 5 and 1;3 and 5 then.
+    parts = re.split(f"[{_DELIMITERS}]", ",".join(names))
+    if all(_NUMBER.fullmatch(part.strip()) for part in parts) and not _counts_up(names):
+        raise spoil(path, _headless(names))
+
+
+def _counts_up(names: Sequence[str]) -> bool:
+    """Whether the names are 0, 1, 2, ..., as pandas writes them for a frame without names.
+
+    A single 0 does not count: it is more likely the first of a column of labels.
+    """
+    return len(names) > 1 and list(names) == [str(place) for place in range(len(names))]
+
+
+def _headless(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+    what = (
+        f"line 1 holds only numbers ({shown}), so it looks like data and the header line is "
+        "missing; add a line of names above it"
+    )
+    if all(map(str.isdigit, names)):  # years, say
+        what += f" (or, if these are the names, put a letter before each: x{names[0]})"
+    return what
 
 
 class _RaggedError(Exception):

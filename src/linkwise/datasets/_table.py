@@ -147,9 +147,10 @@ def read_table(path: str | Path) -> Table:
     Notes
     -----
     Delimited text is UTF-8 with a header line, which also tells the delimiter: comma, tab,
-    semicolon or bar. In files with semicolons a decimal comma is understood. Cells that are empty,
-    ``NA``, ``N/A``, ``NaN`` or ``null`` are missing. Blanks after a delimiter do not count. Blank
-    lines are read over.
+    semicolon or bar. A first line of numbers only is refused as data without a header, unless it is
+    0, 1, 2 and so on, as pandas writes it for columns without names. In files with semicolons a
+    decimal comma is understood. Cells that are empty, ``NA``, ``N/A``, ``NaN`` or ``null`` are
+    missing. Blanks after a delimiter do not count. Blank lines are read over.
 
     The columns of a two-dimensional NumPy array are called x0, x1 and so on. An NPZ file may hold
     one such array, and one-dimensional arrays of the same length that become columns under their

@@ -49,9 +49,9 @@ class Scores:
     rand : float
         Rand index.
     kept : float or None
-        Share of the constraints kept.
+        Share of the constraints kept; None without constraints among the rows scored.
     kept_weight : float or None
-        Share of the constraints' weight kept.
+        Share of the constraints' weight kept; None without constraints among the rows scored.
     """
 
     n_rows: int
@@ -65,7 +65,7 @@ class Scores:
     kept_weight: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The scores by name; those that were not asked for are left out."""
+        """The scores by name; those not asked for, or of no constraint at all, are left out."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
@@ -79,7 +79,7 @@ def pair_scores(
     labels_true, labels_pred : array-like of shape (n_rows,)
         The truth and the clustering.
     rows : array-like of int or bool, default=None
-        Score only these rows (a test fold); all if not given.
+        Score only these rows (a test fold), each given once; all if not given.
 
     Examples
     --------
@@ -105,10 +105,10 @@ def score(
     labels_true, labels_pred : array-like of shape (n_rows,)
         The truth and the clustering. Names of clusters do not matter.
     rows : array-like of int or bool, default=None
-        Score only these rows (a test fold). Constraints count when all their rows are among
-        them.
+        Score only these rows (a test fold), each given once. Constraints count when all their
+        rows are among them.
     constraints : Constraints, DataFrame or path, default=None
-        If given, the share of them that is kept is added.
+        If given, the share of them that is kept is added, unless none counts.
     sample_ids : sequence of hashable, default=None
         Id of each row, when the constraints speak of ids.
 
@@ -131,8 +131,9 @@ def score(
         known = as_constraints(constraints).to_rows(len(clusters), sample_ids)
         if rows is not None:
             known = known.restrict(_positions(rows, len(clusters)).tolist())
-        satisfied = known.satisfied(clusters)
-        kept, kept_weight = satisfied.share, satisfied.weight_share
+        if known:  # of no constraints there is no share; 1 would look like a success
+            satisfied = known.satisfied(clusters)
+            kept, kept_weight = satisfied.share, satisfied.weight_share
     return Scores(
         n_rows=len(truth),
         pair_precision=precision_recall.precision,
@@ -167,9 +168,37 @@ def _restricted(
 def _positions(rows: ArrayLike, n_rows: int) -> NDArray[np.int64]:
     """Row numbers out of row numbers or a mask."""
     chosen = np.asarray(rows)
-    if chosen.dtype == bool and len(chosen) != n_rows:
-        raise ValueError(f"the mask `rows` has {len(chosen)} entries for {n_rows} rows")
-    return np.arange(n_rows)[chosen] if len(chosen) else np.zeros(0, dtype=np.int64)
+    if chosen.ndim != 1:
+        raise ValueError(f"`rows` must be one-dimensional, not of shape {chosen.shape}")
+    if chosen.dtype == bool:
+        if len(chosen) != n_rows:
+            raise ValueError(f"the mask `rows` has {len(chosen)} entries for {n_rows} rows")
+        return np.flatnonzero(chosen)
+    if not len(chosen):
+        return np.zeros(0, dtype=np.int64)
+    if chosen.dtype.kind not in "iu":
+        raise ValueError(
+            f"`rows` must hold row numbers or be a mask of True and False, not {chosen.dtype}"
+        )
+    _check_positions(chosen, n_rows)
+    return chosen.astype(np.int64)
+
+
+def _check_positions(chosen: NDArray[Any], n_rows: int) -> None:
+    """Refuse row numbers that no row has, and those given twice, which would count twice."""
+    outside = chosen[(chosen < 0) | (chosen >= n_rows)]
+    if len(outside):
+        more = f" (and {len(outside) - 1:,} more)" if len(outside) > 1 else ""
+        raise ValueError(
+            f"`rows`: row {outside[0]} is out of range{more}; there are rows 0 to {n_rows - 1}"
+        )
+    values, times = np.unique(chosen, return_counts=True)
+    again = values[times > 1]
+    if len(again):
+        more = f" (and {len(again) - 1:,} more)" if len(again) > 1 else ""
+        raise ValueError(
+            f"`rows`: row {again[0]} is given more than once{more}; give each row once"
+        )
 
 
 def _confusion(truth: NDArray[Any], found: NDArray[Any]) -> NDArray[np.int64]:
