@@ -308,7 +308,7 @@ def test_demo(tmp_path):
     assert {path.name for path in folder.iterdir()} == {"beans.csv", "tastings.csv", "demo.png"}
     assert (folder / "demo.png").read_bytes().startswith(b"\x89PNG")
     # What it tells people to try works.
-    command = flat(result).rpartition("linkwise check ")[2].split()
+    command = flat(result).rpartition(" check ")[2].split()
     assert run("check", *command).exit_code == 0
 
 

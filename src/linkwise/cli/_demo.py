@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -93,7 +94,9 @@ def _show(found: _Findings, folder: Path) -> None:
     picture = escape(str(found.picture))
     say(f"\nA picture is in [bold]{picture}[/bold]. Now try it yourself:")
     data = f"--data {folder / 'beans.csv'} --id-column bean"
-    say(escape(f"  linkwise check {folder / 'tastings.csv'} {data} -k 3"), soft_wrap=True)
+    # `make demo` runs the program inside .venv, where a person's shell does not look.
+    program = "linkwise" if shutil.which("linkwise") else sys.argv[0]
+    say(escape(f"  {program} check {folder / 'tastings.csv'} {data} -k 3"), soft_wrap=True)
 
 
 def _copy_sample(folder: Path) -> None:

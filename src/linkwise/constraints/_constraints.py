@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _diagnosis, _display, _files, _measure, _sample, _satisfaction
+from . import _binding, _diagnosis, _display, _files, _measure, _sample, _satisfaction, _write
 from ._builder import (
     KINDS,
     Builder,
@@ -22,7 +22,7 @@ from ._builder import (
     is_integer,
 )
 from ._closure import Closure, close, number_nodes
-from ._errors import ConstraintError, complain
+from ._errors import ConstraintError
 from ._links import Links, Rows, Source, concatenate, is_member, merge_repeated
 
 
@@ -254,11 +254,11 @@ class Constraints:
         The file appears whole or not at all. Ids must be text or numbers. CSV does not tell
         the text "12" from the number 12: read such ids with ``ids="text"``.
         """
-        _files.write(self, path)
+        _write.write(self, path)
 
     def to_frame(self) -> Any:
         """The constraints as a pandas DataFrame that `from_frame` understands."""
-        return _files.to_frame(self)
+        return _write.to_frame(self)
 
     # ---------------------------------------------------------------- numbers and arrays
 
@@ -546,58 +546,7 @@ class Constraints:
             What to do about ids that no row has. Dropping is right for a part of the data, such
             as a fold of cross-validation.
         """
-        if sample_ids is None:
-            return self._checked_rows(n_rows)
-        if missing not in ("raise", "drop"):
-            raise ValueError(f"missing={missing!r}: expected 'raise' or 'drop'")
-        nodes = self._touched()
-        row = self._rows_of(nodes, _known_ids(sample_ids, n_rows))
-        links: dict[Kind, Links] = {}
-        problems: list[str] = []
-        for kind in KINDS:
-            given = self._links(kind)
-            ends = row[np.searchsorted(nodes, given.ends)]
-            known = np.flatnonzero((ends >= 0).all(axis=1))
-            problems.extend(self._unknown(kind, ends) if missing == "raise" else ())
-            links[kind] = given.take(known).with_ends(ends[known])
-        complain("constraints on rows that the data does not have", problems)
-        return type(self)._of(Parts(links, None, self._sources, self._n_repeated))
-
-    def _rows_of(self, nodes: Rows, row_of: dict[Hashable, int]) -> Rows:
-        """Row number of each internal node, -1 where no row has its id."""
-        names = self._names(nodes)
-        if names and is_integer(names[0]) != is_integer(next(iter(row_of), names[0])):
-            # A file may have given as text what the data has as numbers, or the other way round.
-            row_of, names = {str(k): row for k, row in row_of.items()}, [str(k) for k in names]
-        return np.array([row_of.get(name, -1) for name in names], dtype=np.int64)
-
-    def _checked_rows(self, n_rows: int | None) -> Constraints:
-        if not self.n_constraints:
-            return type(self)()
-        if self.has_ids:
-            raise ConstraintError(
-                f"the constraints speak of ids ({self.rows[0]!r}, ...) but the rows have none; "
-                "give sample_ids (one id a row) or a DataFrame with an index"
-            )
-        problems = []
-        limit = np.inf if n_rows is None else n_rows
-        span = "must not be negative" if n_rows is None else f"there are rows 0 to {n_rows - 1}"
-        for kind in KINDS:
-            ends = self._links(kind).ends
-            bad = (ends < 0) | (ends >= limit)
-            wrong = np.flatnonzero(bad.any(axis=1)).tolist()
-            for position, link in zip(wrong, self._given(kind, wrong), strict=True):
-                row = ends[position][bad[position]][0]
-                problems.append(f"{link.where}: row {row} is out of range; {span}")
-        complain("constraints on rows that the data does not have", problems)
-        return self
-
-    def _unknown(self, kind: Kind, ends: Rows) -> Iterator[str]:
-        """What is wrong with the links that have an end of -1."""
-        wrong = np.flatnonzero((ends < 0).any(axis=1)).tolist()
-        for position, link in zip(wrong, self._given(kind, wrong), strict=True):
-            name = link.rows[int(np.argmin(ends[position]))]
-            yield f"{link.where}: no row has the id {name!r}"
+        return _binding.to_rows(self, n_rows, sample_ids, missing)
 
     # ---------------------------------------------------------------- questions to ask of it
 
@@ -678,7 +627,7 @@ class Constraints:
         (0, 4, 7)
         """
         if n_rows is not None and not self.has_ids:
-            self._checked_rows(n_rows)
+            _binding.check_rows(self, n_rows)
         return _diagnosis.diagnose(self, n_clusters, n_rows, limit=limit, time_limit=time_limit)
 
     def informativeness(self, X: Any, clusterer: Any, *, sample_ids: Any = None) -> float:
@@ -749,21 +698,6 @@ def _unpickle(parts: Parts) -> Constraints:
     for links in parts.links.values():
         links.__post_init__()  # arrays lose their read-only flag on the way
     return Constraints._of(parts)
-
-
-def _known_ids(sample_ids: Any, n_rows: int | None) -> dict[Hashable, int]:
-    """Row number of each id; ids must be unique, one for each row."""
-    names = sample_ids.tolist() if hasattr(sample_ids, "tolist") else list(sample_ids)
-    if n_rows is not None and len(names) != n_rows:
-        raise ConstraintError(f"{len(names)} sample_ids for {n_rows} rows; give one id a row")
-    rows: dict[Hashable, int] = {}
-    for row, name in enumerate(names):
-        if rows.setdefault(name, row) != row:
-            raise ConstraintError(
-                f"sample_ids: rows {rows[name]} and {row} have the same id {name!r}; "
-                "ids must differ"
-            )
-    return rows
 
 
 def as_constraints(given: Any) -> Constraints:

@@ -1,8 +1,8 @@
-"""Constraints from and to files and frames.
+"""Constraints from files and frames.
 
-Entry points: `parse_file` (CSV, JSON lines, Parquet), `parse_frame`, `write`, `to_frame`. Files
-are read in blocks, so that ten million lines need no more memory than the constraints in them;
-every wrong line is named in one error, and a file is written whole or not at all.
+Entry points: `parse_file` (CSV, JSON lines, Parquet) and `parse_frame`. Files are read in blocks,
+so that ten million lines need no more memory than the constraints in them, and every wrong line is
+named in one error.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from tempfile import NamedTemporaryFile
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -30,15 +29,12 @@ from linkwise._optional import optional
 from ._builder import KINDS, Builder, IdMode, Kind, Parts
 from ._errors import ConstraintError
 
-if TYPE_CHECKING:
-    from ._constraints import Constraints
-
 Progress = Callable[[int, int], None]
 
 _BLOCK = 65_536
-_CSV = (".csv", ".tsv", ".txt")
-_JSON = (".jsonl", ".ndjson")
-_PARQUET = (".parquet", ".pq")
+CSV = (".csv", ".tsv", ".txt")
+JSON_LINES = (".jsonl", ".ndjson")
+PARQUET = (".parquet", ".pq")
 
 # What columns may be called. The first name of each is the one we write.
 _NAMES: dict[str, tuple[str, ...]] = {
@@ -262,22 +258,22 @@ def parse_file(
         raise FileNotFoundError(f"no such file: {path}")
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; give a file of constraints")
-    suffix = _suffix(path)
+    suffix = file_kind(path)
     builder = Builder(str(path), ids)
     source = builder.source(path.name, is_file=True)
-    if suffix in _PARQUET:
+    if suffix in PARQUET:
         _read_parquet(path, builder, source, columns)
     else:
         with _text(path, progress) as file:
-            read = _read_json if suffix in _JSON else _read_csv
+            read = _read_json if suffix in JSON_LINES else _read_csv
             read(file, path, builder, source, columns)
     return builder.build()
 
 
-def _suffix(path: Path) -> str:
+def file_kind(path: Path) -> str:
     suffix = path.suffixes[-2] if path.suffix == ".gz" and len(path.suffixes) > 1 else path.suffix
-    if suffix.lower() not in (*_CSV, *_JSON, *_PARQUET):
-        known = ", ".join((*_CSV, *_JSON, *_PARQUET))
+    if suffix.lower() not in (*CSV, *JSON_LINES, *PARQUET):
+        known = ", ".join((*CSV, *JSON_LINES, *PARQUET))
         raise ConstraintError(f"{path}: cannot tell the format from {suffix!r}; use one of {known}")
     return suffix.lower()
 
@@ -516,101 +512,3 @@ def parse_frame(frame: Any, columns: dict[str, str] | None, ids: IdMode) -> Part
     reader = _Reader(builder, source, layout, from_text=False)
     reader.columns(cells, np.arange(len(frame)))
     return builder.build()
-
-
-# -------------------------------------------------------------------- writing
-
-
-def _table(given: Constraints) -> dict[str, list[Any]]:
-    """Columns that describe the constraints: no column that says the same in every row."""
-    pairs, triplets = given.n_must_link + given.n_cannot_link, given.n_relative
-    ends = [*given.must_link.tolist(), *given.cannot_link.tolist(), *given.relative.tolist()]
-    weight = np.concatenate([given._links(kind).weight for kind in KINDS])
-    table: dict[str, list[Any]] = {}
-    i, j = ("i", "j") if pairs or not triplets else ("a", "b")
-    table[i], table[j] = [end[0] for end in ends], [end[1] for end in ends]
-    if triplets:
-        table["c"] = [end[2] if len(end) > 2 else None for end in ends]
-    if pairs or not triplets:
-        table["link"] = ["must"] * given.n_must_link + ["cannot"] * given.n_cannot_link
-        table["link"] += ["relative"] * triplets
-    if (weight != 1).any():
-        table["weight"] = weight.tolist()
-    return table
-
-
-def to_frame(given: Constraints) -> Any:
-    """See `Constraints.to_frame`."""
-    pandas = optional("pandas", extra="parquet", need="A DataFrame of constraints")
-    table = pandas.DataFrame(_table(given))
-    if "c" in table and given.n_constraints > given.n_relative and not given.has_ids:
-        table["c"] = table["c"].astype("Int64")  # integers with gaps
-    return table
-
-
-def write(given: Constraints, path: str | os.PathLike[str]) -> None:
-    """See `Constraints.write`."""
-    path = Path(path)
-    suffix = _suffix(path)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"no such folder: {path.parent}")
-    odd = next((name for name in given._ids or () if not isinstance(name, (str, int))), None)
-    if odd is not None:
-        raise ConstraintError(
-            f"{path}: the id {odd!r} is a {type(odd).__name__}; files hold ids that are text or "
-            "numbers, so turn the ids into text first"
-        )
-    if path.suffix == ".gz" and suffix in _PARQUET:
-        raise ConstraintError(f"{path}: Parquet is compressed already; drop the .gz")
-    table = _table(given)
-    with _whole(path) as file:
-        if suffix in _PARQUET:
-            arrow = optional("pyarrow", extra="parquet", need="Writing Parquet files")
-            parquet = optional("pyarrow.parquet", extra="parquet", need="Writing Parquet files")
-            parquet.write_table(arrow.table(table), file)
-            return
-        binary = gzip.GzipFile(fileobj=file, mode="wb") if path.suffix == ".gz" else file
-        with io.TextIOWrapper(binary, encoding="utf-8", newline="") as text:
-            lines = _json_lines(table) if suffix in _JSON else _csv_lines(table, suffix)
-            text.writelines(lines)
-
-
-@contextmanager
-def _whole(path: Path) -> Iterator[Any]:
-    """A file that takes its name only when it is complete."""
-    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        try:
-            yield file
-            file.close()
-            os.chmod(file.name, 0o666 & ~_umask())
-            os.replace(file.name, path)
-        except BaseException:
-            os.unlink(file.name)
-            raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def _csv_lines(table: dict[str, list[Any]], suffix: str) -> Iterable[str]:
-    line = io.StringIO()
-    writer = csv.writer(line, delimiter="\t" if suffix == ".tsv" else ",", lineterminator="\n")
-    for row in _chain_rows(table):
-        writer.writerow("" if cell is None else cell for cell in row)
-        yield line.getvalue()
-        line.seek(0)
-        line.truncate()
-
-
-def _chain_rows(table: dict[str, list[Any]]) -> Iterator[Sequence[Any]]:
-    yield list(table)
-    yield from zip(*table.values(), strict=True)
-
-
-def _json_lines(table: dict[str, list[Any]]) -> Iterable[str]:
-    for row in zip(*table.values(), strict=True):
-        item = {key: cell for key, cell in zip(table, row, strict=True) if cell is not None}
-        yield json.dumps(item, ensure_ascii=False, default=str) + "\n"

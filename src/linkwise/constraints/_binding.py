@@ -1,0 +1,92 @@
+"""Binding constraints to data: ids become row numbers, and what the data lacks is named."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._builder import KINDS, Kind, Parts, is_integer
+from ._closure import number_nodes
+from ._errors import ConstraintError, complain
+from ._links import Links, Rows
+
+if TYPE_CHECKING:
+    from ._constraints import Constraints
+
+_ABSENT = "constraints on rows that the data does not have"
+
+
+def to_rows(given: Constraints, n_rows: int | None, sample_ids: Any, missing: str) -> Constraints:
+    """See `Constraints.to_rows`."""
+    if missing not in ("raise", "drop"):
+        raise ValueError(f"missing={missing!r}: expected 'raise' or 'drop'")
+    if not given.n_constraints:
+        return type(given)()
+    if sample_ids is None:
+        check_rows(given, n_rows)
+        return given
+    nodes, places = number_nodes(*(given._links(kind).ends for kind in KINDS))
+    row = _rows_of(given, nodes, _known_ids(sample_ids, n_rows))
+    links: dict[Kind, Links] = {}
+    problems: list[str] = []
+    for kind, place in zip(KINDS, places, strict=True):
+        ends = row[place]
+        known = np.flatnonzero((ends >= 0).all(axis=1))
+        problems.extend(_unknown(given, kind, ends) if missing == "raise" else ())
+        links[kind] = given._links(kind).take(known).with_ends(ends[known])
+    complain(_ABSENT, problems)
+    return type(given)._of(Parts(links, None, given._sources, given._n_repeated))
+
+
+def check_rows(given: Constraints, n_rows: int | None) -> None:
+    """Refuse ids, and row numbers that are negative or too large; name all of them."""
+    if given.has_ids:
+        raise ConstraintError(
+            f"the constraints speak of ids ({given.rows[0]!r}, ...) but the rows have none; "
+            "give sample_ids (one id a row) or a DataFrame with an index"
+        )
+    problems = []
+    limit = np.inf if n_rows is None else n_rows
+    span = "must not be negative" if n_rows is None else f"there are rows 0 to {n_rows - 1}"
+    for kind in KINDS:
+        ends = given._links(kind).ends
+        bad = (ends < 0) | (ends >= limit)
+        wrong = np.flatnonzero(bad.any(axis=1)).tolist()
+        for position, link in zip(wrong, given._given(kind, wrong), strict=True):
+            row = ends[position][bad[position]][0]
+            problems.append(f"{link.where}: row {row} is out of range; {span}")
+    complain(_ABSENT, problems)
+
+
+def _rows_of(given: Constraints, nodes: Rows, row_of: dict[Hashable, int]) -> Rows:
+    """Row number of each internal node, -1 where no row has its id."""
+    names = given._names(nodes)
+    if names and is_integer(names[0]) != is_integer(next(iter(row_of), names[0])):
+        # A file may have given as text what the data has as numbers, or the other way round.
+        row_of, names = {str(k): row for k, row in row_of.items()}, [str(k) for k in names]
+    return np.array([row_of.get(name, -1) for name in names], dtype=np.int64)
+
+
+def _unknown(given: Constraints, kind: Kind, ends: Rows) -> Iterator[str]:
+    """What is wrong with the links that have an end of -1."""
+    wrong = np.flatnonzero((ends < 0).any(axis=1)).tolist()
+    for position, link in zip(wrong, given._given(kind, wrong), strict=True):
+        name = link.rows[int(np.argmin(ends[position]))]
+        yield f"{link.where}: no row has the id {name!r}"
+
+
+def _known_ids(sample_ids: Any, n_rows: int | None) -> dict[Hashable, int]:
+    """Row number of each id; ids must be unique, one for each row."""
+    names = sample_ids.tolist() if hasattr(sample_ids, "tolist") else list(sample_ids)
+    if n_rows is not None and len(names) != n_rows:
+        raise ConstraintError(f"{len(names)} sample_ids for {n_rows} rows; give one id a row")
+    rows: dict[Hashable, int] = {}
+    for row, name in enumerate(names):
+        if rows.setdefault(name, row) != row:
+            raise ConstraintError(
+                f"sample_ids: rows {rows[name]} and {row} have the same id {name!r}; "
+                "ids must differ"
+            )
+    return rows
