@@ -4,7 +4,7 @@
 """
 
 from ._builder import label_codes, row_names
-from ._closure import Closure, adjacency
+from ._closure import Closure, adjacency, number_nodes
 from ._colouring import colour
 from ._constraints import Constraints, as_constraints
 from ._diagnosis import ClusterCount, Contradiction, Diagnosis, Given
@@ -30,6 +30,7 @@ __all__ = [
     "contradiction_lines",
     "diagnosis_lines",
     "label_codes",
+    "number_nodes",
     "row_names",
     "table_html",
     "verdict",

@@ -8,14 +8,13 @@ import io
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linkwise._optional import optional
+from linkwise._whole import whole_file
 
 from ._builder import KINDS
 from ._errors import ConstraintError
@@ -67,7 +66,7 @@ def write(given: Constraints, path: str | os.PathLike[str]) -> None:
     if path.suffix == ".gz" and suffix in PARQUET:
         raise ConstraintError(f"{path}: Parquet is compressed already; drop the .gz")
     table = _table(given)
-    with _whole(path) as file:
+    with whole_file(path) as file:
         if suffix in PARQUET:
             arrow = optional("pyarrow", extra="parquet", need="Writing Parquet files")
             parquet = optional("pyarrow.parquet", extra="parquet", need="Writing Parquet files")
@@ -77,26 +76,6 @@ def write(given: Constraints, path: str | os.PathLike[str]) -> None:
         with io.TextIOWrapper(binary, encoding="utf-8", newline="") as text:
             lines = _json_lines(table) if suffix in JSON_LINES else _csv_lines(table, suffix)
             text.writelines(lines)
-
-
-@contextmanager
-def _whole(path: Path) -> Iterator[Any]:
-    """A file that takes its name only when it is complete."""
-    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        try:
-            yield file
-            file.close()
-            os.chmod(file.name, 0o666 & ~_umask())
-            os.replace(file.name, path)
-        except BaseException:
-            os.unlink(file.name)
-            raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _csv_lines(table: dict[str, list[Any]], suffix: str) -> Iterable[str]:

@@ -1,0 +1,6 @@
+"""How far apart: distances to centres, between rows, and metrics that are learnt."""
+
+from ._mahalanobis import Mahalanobis
+from ._moments import Moments
+
+__all__ = ["Mahalanobis", "Moments"]

@@ -1,0 +1,202 @@
+"""Squared Euclidean and Mahalanobis distances: given, or learnt in closed form.
+
+The cost of a row x in cluster c is
+
+    (x - mu_c)' A (x - mu_c) - log det A
+
+with A the identity, or a diagonal or full matrix, one for all clusters or one for each. Sums over
+rows come from `Moments`, so that no pass over the data is needed for objectives and updates.
+
+References
+----------
+.. [1] M. Bilenko, S. Basu, R. J. Mooney. Integrating constraints and metric learning in
+   semi-supervised clustering. ICML 2004.
+.. [2] E. Eaton. Clustering with propagated constraints. MSc thesis, UMBC 2005, equations
+   (2.4)-(2.9).
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._moments import Floats, Moments
+
+Metric = Literal["identity", "diagonal", "full"]
+
+
+class Mahalanobis:
+    """Centres and metrics of a clustering, in coordinates relative to the mean of the data.
+
+    Parameters
+    ----------
+    n_clusters : int
+    total : ndarray of shape (d,) or (d, d)
+        Sum of squares of all rows (relative to the mean); the matrix of products for a full
+        metric that all clusters share.
+    total_weight : float
+        Weight of all rows.
+    metric : {"identity", "diagonal", "full"}
+    per_cluster : bool
+        Whether every cluster has a metric of its own.
+    regularization : float
+        No direction may vary less inside a cluster than this share of what it varies in all the
+        data; this caps the metric and keeps it positive definite.
+    mean : ndarray of shape (d,), default=None
+        Mean of the rows, where they are not relative to it (sparse data).
+    """
+
+    def __init__(
+        self,
+        n_clusters: int,
+        total: Floats,
+        total_weight: float,
+        metric: Metric = "identity",
+        per_cluster: bool = False,
+        regularization: float = 1e-2,
+        mean: Floats | None = None,
+    ):
+        self.k, self.metric, self.per_cluster = n_clusters, metric, per_cluster
+        self.total, self.total_weight = total, total_weight
+        self.regularization = regularization
+        self.n_groups = n_clusters if per_cluster else 1
+        variance = (np.diag(total) if total.ndim == 2 else total) / max(total_weight, 1e-300)
+        variance = np.maximum(variance - (0.0 if mean is None else mean**2), 0.0)
+        self.mean_variance = float(variance.mean())
+        self.scale: Floats = np.where(variance > 0, variance, 1.0)
+        d = len(variance)
+        self.centers: Floats = np.zeros((n_clusters, d))
+        # Metrics as a diagonal (groups, d) or as matrices (groups, d, d).
+        self.metrics: Floats = np.ones((self.n_groups, d))
+        if metric == "full":
+            self.metrics = np.broadcast_to(np.eye(d), (self.n_groups, d, d)).copy()
+        self.log_det: Floats = np.zeros(self.n_groups)
+
+    @property
+    def learns(self) -> bool:
+        """Whether there is a metric to learn."""
+        return self.metric != "identity"
+
+    @property
+    def squares_shape(self) -> tuple[int, int, int]:
+        """Second moments that blocks must keep for each cluster."""
+        if not (self.learns and self.per_cluster):
+            return (0, 0, 0)
+        d = self.centers.shape[1]
+        return (self.k, d if self.metric == "full" else 1, d)
+
+    def group(self, clusters: NDArray) -> NDArray:
+        """Which metric each cluster uses."""
+        return clusters if self.per_cluster else np.zeros_like(clusters)
+
+    # ---------------------------------------------------------------- costs of rows
+
+    def forms(self) -> tuple[Floats, Floats, Floats] | None:
+        """Slope (d, k), curve (d, k) or (0, 0) and bias (k,) of the costs for the kernels.
+
+        Up to what is the same for all clusters. None for full metrics of each cluster, whose
+        costs have mixed terms.
+        """
+        mu = self.centers
+        if self.metric == "full":
+            if self.per_cluster:
+                return None
+            scaled = mu @ self.metrics[0]
+        else:
+            scaled = mu * self.metrics
+        slope = np.ascontiguousarray(-2.0 * scaled.T)
+        bias = (scaled * mu).sum(axis=1) - self.log_det
+        if self.per_cluster and self.learns:
+            return slope, np.ascontiguousarray(self.metrics.T), bias
+        return slope, np.zeros((0, 0)), bias
+
+    def distances(self, X: Floats) -> Floats:
+        """Whole cost of every row of X (relative to the mean) in every cluster, (m, k)."""
+        if self.metric == "full" and self.per_cluster:
+            cost = np.empty((len(X), self.k))
+            for c in range(self.k):
+                away = X - self.centers[c]
+                cost[:, c] = np.einsum("ij,ij->i", away @ self.metrics[c], away)
+            return cost - self.log_det
+        forms = self.forms()
+        assert forms is not None
+        slope, curve, bias = forms
+        cost = X @ slope + bias
+        if curve.size:
+            return cost + (X * X) @ curve
+        own = X @ self.metrics[0] if self.metric == "full" else X * self.metrics[0]
+        return cost + (own * X).sum(axis=1)[:, None]
+
+    def lengths(self, difference: Floats) -> Floats:
+        """Squared length of each difference under each metric, (m, groups)."""
+        if self.metric == "full":
+            return np.stack(
+                [((difference @ A) * difference).sum(axis=1) for A in self.metrics], axis=1
+            )
+        return (difference**2) @ self.metrics.T
+
+    # ---------------------------------------------------------------- sums over rows
+
+    def scatter(self, moments: Moments) -> Floats:
+        """Sum of (x - mu)(x - mu)' over the rows of each group: diagonals or matrices."""
+        mu, counts, sums = self.centers, moments.counts, moments.sums
+        if self.metric == "full":
+            cross = mu[:, :, None] * sums[:, None, :]
+            about = -cross - cross.transpose(0, 2, 1)
+            about += counts[:, None, None] * mu[:, :, None] * mu[:, None, :]
+            return (
+                moments.squares + about if self.per_cluster else (self.total + about.sum(0))[None]
+            )
+        about = mu * (counts[:, None] * mu - 2 * sums)
+        if self.per_cluster and self.learns:
+            return moments.squares[:, 0] + about
+        total = np.diag(self.total) if self.total.ndim == 2 else self.total
+        return (total + about.sum(axis=0))[None]
+
+    def weights(self, moments: Moments) -> Floats:
+        """Weight of the rows of each group."""
+        return moments.counts if self.per_cluster else np.array([moments.counts.sum()])
+
+    def distortion(self, moments: Moments) -> float:
+        """Cost of all rows in their clusters."""
+        spread = (self.metrics * self.scatter(moments)).sum()
+        return float(spread - (self.weights(moments) * self.log_det).sum())
+
+    # ---------------------------------------------------------------- updates
+
+    def move_centers(self, moments: Moments) -> float:
+        """Put centres to the means of their rows; returns the squared way they went."""
+        before = self.centers
+        filled = moments.counts > 0
+        self.centers = before.copy()
+        self.centers[filled] = moments.sums[filled] / moments.counts[filled, None]
+        return float(((self.centers - before) ** 2).sum())
+
+    def learn(self, spread: Floats, weights: Floats) -> None:
+        """Equation (2.7): metrics that minimise tr(A S) - n log det A for given scatters S.
+
+        Flooring S caps A; under that cap the result is still the exact minimiser, so the
+        objective does not rise. A group without rows keeps its metric.
+        """
+        metrics = self.metrics.copy()
+        for g in np.flatnonzero(weights > 0):
+            metrics[g] = self._invert(spread[g] / weights[g])
+        self.set_metrics(metrics)
+
+    def _invert(self, covariance: Floats) -> Floats:
+        if covariance.ndim == 1:
+            return 1.0 / np.maximum(covariance, self.regularization * self.scale)
+        root = np.sqrt(self.scale)
+        values, vectors = np.linalg.eigh(covariance / np.outer(root, root))
+        inverse = (vectors / np.maximum(values, self.regularization)) @ vectors.T
+        return inverse / np.outer(root, root)
+
+    def set_metrics(self, metrics: Floats) -> None:
+        """Take over metrics."""
+        self.metrics = metrics
+        if metrics.ndim == 2:
+            self.log_det = np.log(metrics).sum(axis=1)
+        else:
+            self.log_det = np.linalg.slogdet(metrics)[1]

@@ -1,0 +1,162 @@
+"""The report as one HTML page: no scripts, nothing loaded from elsewhere, every word escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import NamedTuple
+
+from linkwise._version import __version__
+
+_MOST_BARS = 100
+
+_STYLE = """
+:root { color-scheme: light dark; --line: #d5d9e0; --soft: #667085; --bar: #0072b2;
+  --good: #009e73; --bad: #cc3311; --card: #f5f7fa; }
+@media (prefers-color-scheme: dark) { :root { --line: #3a404a; --soft: #a0a8b5; --bar: #56b4e9;
+  --good: #35c79c; --bad: #ff7657; --card: #1d2127; } }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.5rem; margin-bottom: .25rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
+.soft { color: var(--soft); }
+dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(12rem, 1fr)); gap: .6rem; }
+dl div { background: var(--card); border-radius: .5rem; padding: .5rem .75rem; }
+dt { color: var(--soft); font-size: .85rem; } dd { margin: 0; font-weight: 600; }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; padding: .3rem .75rem .3rem 0; border-bottom: 1px solid var(--line);
+  vertical-align: top; overflow-wrap: anywhere; }
+th { color: var(--soft); font-weight: 500; font-size: .85rem; white-space: nowrap; }
+.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+.wide { width: 60%; }
+.track { background: var(--card); border-radius: .25rem; height: .8rem; margin-top: .3rem; }
+.bar { background: var(--bar); border-radius: .25rem; height: 100%; }
+.bar.good { background: var(--good); } .track.bad { background: var(--bad); }
+.scroll { overflow-x: auto; }
+"""
+
+
+class Violation(NamedTuple):
+    """A constraint that is not kept, in words."""
+
+    what: str
+    weight: str
+    cost: str
+    where: str
+
+
+@dataclass(frozen=True)
+class Page:
+    """What the page shows.
+
+    Attributes
+    ----------
+    algorithm : str
+    totals : dict of str to str
+    sizes : sequence of int
+        Rows in each cluster.
+    kept : dict of str to (int, int)
+        For each kind of constraint: how many are kept, and how many there are.
+    violations : sequence of Violation
+        The dearest ones first.
+    n_violated : int
+        How many there are in all.
+    """
+
+    algorithm: str
+    totals: dict[str, str]
+    sizes: Sequence[int]
+    kept: dict[str, tuple[int, int]]
+    violations: Sequence[Violation]
+    n_violated: int
+
+
+def page_html(page: Page) -> str:
+    """The whole page."""
+    title = escape(f"{page.algorithm}: {len(page.sizes):,} clusters")
+    body = "\n".join((_totals(page), _sizes(page), _kept(page), _violations(page)))
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>{_STYLE}</style>
+</head>
+<body>
+<h1>{title}</h1>
+<p class="soft">What became of the constraints. Made by linkwise {escape(__version__)}.</p>
+{body}
+</body>
+</html>
+"""
+
+
+def _totals(page: Page) -> str:
+    cells = "".join(
+        f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
+        for name, value in page.totals.items()
+    )
+    return f'<section id="totals"><dl>{cells}</dl></section>'
+
+
+def _sizes(page: Page) -> str:
+    total, largest = sum(page.sizes), max(page.sizes, default=0)
+    rows = [
+        f'<tr><td>{cluster}</td><td class="number">{size:,}</td>'
+        f'<td class="number">{_share(size, total):.1f} %</td>'
+        f'<td class="wide">{_bar(_share(size, largest))}</td></tr>'
+        for cluster, size in enumerate(page.sizes[:_MOST_BARS])
+    ]
+    rest = page.sizes[_MOST_BARS:]
+    more = f"<p>... and {len(rest):,} more with {sum(rest):,} rows</p>" if rest else ""
+    return (
+        '<section id="clusters"><h2>Clusters</h2><table><thead><tr><th>cluster</th>'
+        '<th class="number">rows</th><th class="number">share</th><th></th></tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table>{more}</section>"
+    )
+
+
+def _kept(page: Page) -> str:
+    if not page.kept:
+        return ""
+    rows = [
+        f'<tr><td>{escape(kind)}</td><td class="number">{kept:,}</td>'
+        f'<td class="number">{total - kept:,}</td>'
+        f'<td class="wide">{_bar(_share(kept, total), judged=True)}</td></tr>'
+        for kind, (kept, total) in page.kept.items()
+    ]
+    return (
+        '<section id="kept"><h2>Constraints</h2><table><thead><tr><th>kind</th>'
+        '<th class="number">kept</th><th class="number">not kept</th><th></th></tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></section>"
+    )
+
+
+def _violations(page: Page) -> str:
+    if not page.kept:
+        return ""
+    if not page.n_violated:
+        return '<section id="violated"><p>Every constraint is kept.</p></section>'
+    rows = [
+        f'<tr><td>{escape(link.what)}</td><td class="number">{escape(link.weight)}</td>'
+        f'<td class="number">{escape(link.cost)}</td><td>{escape(link.where)}</td></tr>'
+        for link in page.violations
+    ]
+    rest = page.n_violated - len(page.violations)
+    more = f"<p>... and {rest:,} more</p>" if rest else ""
+    return (
+        '<section id="violated"><h2>Not kept, dearest first</h2><div class="scroll"><table>'
+        '<thead><tr><th>constraint</th><th class="number">weight</th><th class="number">cost</th>'
+        f"<th>where given</th></tr></thead><tbody>{''.join(rows)}</tbody></table></div>{more}"
+        "</section>"
+    )
+
+
+def _share(part: int, whole: int) -> float:
+    return 100 * part / whole if whole else 0.0
+
+
+def _bar(percent: float, *, judged: bool = False) -> str:
+    track, bar = ("track bad", "bar good") if judged else ("track", "bar")
+    return f'<div class="{track}"><div class="{bar}" style="width:{percent:.2f}%"></div></div>'

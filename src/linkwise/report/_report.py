@@ -1,0 +1,262 @@
+"""`Report`: every constraint kept or violated, and the price of each violation."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise._optional import optional
+from linkwise._whole import whole_file
+from linkwise.constraints import Constraints, Given, Satisfaction, table_html
+
+from ._page import Page, Violation, page_html
+
+_SHOWN = 20
+_SHOWN_ON_PAGE = 200
+_ENDS = ("i", "j", "a", "b", "c")  # columns of `Constraints.to_frame` that hold rows
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """What became of the constraints in a clustering.
+
+    Attributes
+    ----------
+    algorithm : str
+        Name of the method.
+    constraints : Constraints
+        The constraints that took part, by row number.
+    satisfaction : Satisfaction
+        Which of them are kept.
+    costs : ndarray of shape (n_must_link + n_cannot_link + n_relative,)
+        What each costs in the objective; zero if it is kept or the method has no such cost.
+    cluster_sizes : ndarray of shape (n_clusters,)
+    n_components : int
+        Groups of rows that must be together.
+    objective : float
+    n_iter : int
+    converged : bool
+    seconds : float
+    n_dropped : int
+        Constraints on rows that the data does not have.
+    ids : sequence of shape (n_samples,) or None
+        What the rows are called where constraints are shown; see `named`.
+
+    Examples
+    --------
+    >>> from linkwise import Constraints, PCKMeans
+    >>> known = Constraints(must_link=[(0, 1, 0.5)])
+    >>> model = PCKMeans(n_clusters=2, random_state=0).fit([[0.0], [9.0]], constraints=known)
+    >>> print(str(model.report_.named(["ana", "bo"])).splitlines()[-1])
+      ana and bo must be together [cost 0.5; must_link[0]]
+    """
+
+    algorithm: str
+    constraints: Constraints
+    satisfaction: Satisfaction
+    costs: NDArray[np.float64]
+    cluster_sizes: NDArray[np.int64]
+    n_components: int
+    objective: float
+    n_iter: int
+    converged: bool
+    seconds: float
+    n_dropped: int = 0
+    ids: Sequence[Hashable] | None = None
+
+    @property
+    def kept(self) -> Constraints:
+        """The constraints that are kept."""
+        return self.satisfaction.kept
+
+    @property
+    def violated(self) -> Constraints:
+        """The constraints that are not."""
+        return self.satisfaction.violated
+
+    def named(self, ids: Sequence[Hashable] | None) -> Report:
+        """The same report, with constraints shown by these ids instead of row numbers.
+
+        Parameters
+        ----------
+        ids : sequence of shape (n_samples,) or None
+            One id a row; None shows row numbers.
+        """
+        if ids is not None and len(ids) != self.cluster_sizes.sum():
+            raise ValueError(
+                f"{len(ids):,} ids for {self.cluster_sizes.sum():,} rows; give one id a row"
+            )
+        return replace(self, ids=ids)
+
+    # ---------------------------------------------------------------- as values
+
+    def to_frame(self) -> Any:
+        """One row per constraint, with columns ``kept`` and ``cost`` (pandas)."""
+        optional("pandas", extra="parquet", need="A DataFrame of the report")
+        frame = self.constraints.to_frame()
+        if self._by_id:
+            names = dict(enumerate(self.ids or ()))
+            for column in frame.columns.intersection(_ENDS):
+                frame[column] = frame[column].astype(object).map(names, na_action="ignore")
+        frame["kept"] = self._mask()
+        frame["cost"] = self.costs
+        return frame
+
+    def to_dict(self) -> dict[str, Any]:
+        """The totals as plain values, ready for JSON."""
+        found = self.satisfaction
+        return {
+            "algorithm": self.algorithm,
+            "objective": float(self.objective),
+            "iterations": int(self.n_iter),
+            "converged": bool(self.converged),
+            "seconds": round(self.seconds, 4),
+            "cluster_sizes": self.cluster_sizes.tolist(),
+            "constraints": self.constraints.n_constraints,
+            "kept": found.n_kept,
+            "violated": found.n_violated,
+            "kept_weight": float(found.weight_share),
+            "violation_cost": float(self.costs.sum()),
+            "groups": int(self.n_components),
+            "dropped": int(self.n_dropped),
+        }
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """One page for a browser, with everything in it and nothing that runs.
+
+        Parameters
+        ----------
+        path : str or path, default=None
+            Also write the page there: whole, or not at all.
+
+        Returns
+        -------
+        html : str
+        """
+        page = page_html(self._page())
+        if path is not None:
+            # A lone surrogate, which an id out of Python may have, is no UTF-8.
+            with whole_file(path) as file:
+                file.write(page.encode("utf-8", "xmlcharrefreplace"))
+        return page
+
+    # ---------------------------------------------------------------- as words
+
+    def __str__(self) -> str:
+        lines = self._lines()
+        dearest = self._dearest(_SHOWN)
+        if dearest:
+            lines.append("not kept (dearest first):")
+            lines.extend(f"  {link} [cost {cost:.4g}; {link.where}]" for link, cost in dearest)
+        if more := self.satisfaction.n_violated - len(dearest):
+            lines.append(f"  ... and {more:,} more")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        found = self.satisfaction
+        return f"Report({self.algorithm}, {found.n_kept} of {self.constraints.n_constraints} kept)"
+
+    def _repr_html_(self) -> str:
+        facts = "".join(f"<li>{escape(line)}</li>" for line in self._lines())
+        dearest = self._dearest(_SHOWN)
+        table = tail = ""
+        if dearest:
+            rows = [(str(link), f"{cost:.4g}", link.where) for link, cost in dearest]
+            head = ("constraint", "cost", "where")
+            table = "<p>Not kept, dearest first:</p>" + table_html(head, rows)
+        if more := self.satisfaction.n_violated - len(dearest):
+            tail = f"<p>... and {more:,} more</p>"
+        return f"<div><ul>{facts}</ul>{table}{tail}</div>"
+
+    def _lines(self) -> list[str]:
+        found, state = self.satisfaction, "" if self.converged else ", not converged"
+        sizes = ", ".join(f"{size:,}" for size in self.cluster_sizes[:12])
+        more = ", ..." if len(self.cluster_sizes) > 12 else ""
+        many = len(self.cluster_sizes)
+        lines = [
+            f"{self.algorithm}: {many:,} cluster{'s' * (many > 1)} of {sizes}{more} rows",
+            f"objective {self.objective:.6g} after {self.n_iter} iterations{state}, "
+            f"{self.seconds:.2f} s",
+        ]
+        total = self.constraints.n_constraints
+        if total:
+            share = f"{found.n_kept:,} of {total:,} constraints kept"
+            if found.n_violated:
+                share += (
+                    f" ({found.weight_share:.0%} of their weight); the others cost "
+                    f"{self.costs.sum():.6g}"
+                )
+            lines.append(share)
+        if self.n_dropped:
+            lines.append(
+                f"{self.n_dropped:,} constraints on rows that are not in the data left out"
+            )
+        return lines
+
+    # ---------------------------------------------------------------- the pieces
+
+    @property
+    def _by_id(self) -> bool:
+        return self.ids is not None and not self.constraints.has_ids
+
+    def _mask(self) -> NDArray[np.bool_]:
+        found = self.satisfaction
+        return np.concatenate([found.must_link, found.cannot_link, found.relative])
+
+    def _dearest(self, most: int) -> list[tuple[Given, float]]:
+        """The dearest violations and their costs; among equals, the order of the constraints."""
+        broken = np.flatnonzero(~self._mask())
+        dearest = broken[np.argsort(-self.costs[broken], kind="stable")][:most]
+        return [(self._link(place), float(self.costs[place])) for place in dearest.tolist()]
+
+    def _link(self, place: int) -> Given:
+        link = self.constraints.at(place)
+        if self.ids is None or not self._by_id:
+            return link
+        return replace(link, rows=tuple(self.ids[int(str(row))] for row in link.rows))
+
+    def _page(self) -> Page:
+        found = self.satisfaction
+        kinds = {
+            "must-link": found.must_link,
+            "cannot-link": found.cannot_link,
+            "relative": found.relative,
+        }
+        return Page(
+            algorithm=self.algorithm,
+            totals=self._totals(),
+            sizes=self.cluster_sizes.tolist(),
+            kept={kind: (int(mask.sum()), len(mask)) for kind, mask in kinds.items() if len(mask)},
+            violations=[
+                Violation(str(link), f"{link.weight:g}", f"{cost:.4g}", link.where)
+                for link, cost in self._dearest(_SHOWN_ON_PAGE)
+            ],
+            n_violated=found.n_violated,
+        )
+
+    def _totals(self) -> dict[str, str]:
+        found, known = self.satisfaction, self.constraints
+        totals = {
+            "rows": f"{self.cluster_sizes.sum():,}",
+            "clusters": f"{len(self.cluster_sizes):,}",
+            "constraints kept": f"{found.n_kept:,} of {known.n_constraints:,}",
+            "weight kept": f"{found.weight_share:.1%}",
+            "cost of the others": f"{self.costs.sum():.4g}",
+            "groups that must be together": f"{self.n_components:,}",
+            "objective": f"{self.objective:.6g}",
+            "iterations": f"{self.n_iter:,}" + ("" if self.converged else " (not converged)"),
+            "time": f"{self.seconds:.2f} s",
+        }
+        if not known:
+            for name in ("constraints kept", "weight kept", "cost of the others"):
+                del totals[name]
+            totals["constraints"] = "none"
+        if self.n_dropped:
+            totals["constraints left out"] = f"{self.n_dropped:,} (on rows not in the data)"
+        return totals

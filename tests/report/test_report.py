@@ -1,0 +1,180 @@
+"""The report: what was kept, what was not, in words, values, tables and pages."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from linkwise import Constraints, MPCKMeans, PCKMeans
+from linkwise._whole import whole_file
+from linkwise.report import Report
+
+X = np.array([[0.0], [0.1], [5.0], [5.1], [9.0], [9.1]])
+
+
+@pytest.fixture
+def report():
+    """Three clusters; a cheap must-link and a dearer one are broken, the others kept."""
+    known = Constraints(must_link=[(0, 2, 0.01), (1, 4, 0.5), (0, 1)], cannot_link=[(0, 5)])
+    return PCKMeans(3, init=X[::2], random_state=0).fit(X, constraints=known).report_
+
+
+class Words(HTMLParser):
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.words = [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+
+    def handle_data(self, data):
+        self.words.append(data.strip())
+
+
+def test_words(report):
+    lines = str(report).splitlines()
+    assert lines[0] == "PCKMeans: 3 clusters of 2, 2, 2 rows"
+    assert "2 of 4 constraints kept (80% of their weight); the others cost 0.51" in lines
+    assert lines[-2:] == [
+        "  1 and 4 must be together [cost 0.5; must_link[1]]",
+        "  0 and 2 must be together [cost 0.01; must_link[0]]",
+    ]
+    assert repr(report) == "Report(PCKMeans, 2 of 4 kept)"
+    assert "1 and 4 must be together" in report._repr_html_()
+
+
+def test_values(report):
+    found = json.loads(json.dumps(report.to_dict()))
+    assert found["kept"] == found["violated"] == 2
+    assert found["violation_cost"] == pytest.approx(0.51)
+    assert found["cluster_sizes"] == [2, 2, 2]
+    assert report.kept.n_constraints == report.violated.n_constraints == 2
+
+
+def test_frame(report):
+    pytest.importorskip("pandas")
+    frame = report.to_frame()
+    assert frame["kept"].tolist() == [False, False, True, True]
+    assert frame["cost"].tolist() == [0.01, 0.5, 0, 0]
+    frame = report.named(list("abcdef")).to_frame()
+    assert frame["i"].tolist() == ["a", "b", "a", "a"]
+    assert frame["j"].tolist() == ["c", "e", "b", "f"]
+
+
+def test_frame_with_relative_constraints():
+    pandas = pytest.importorskip("pandas")
+    known = Constraints(must_link=[(0, 1)], relative=[(0, 1, 2)])
+    report = PCKMeans(3, random_state=0).fit(X, constraints=known).report_
+    frame = report.named(list("abcdef")).to_frame()
+    assert frame["c"][1] == "c"
+    assert pandas.isna(frame["c"][0])
+
+
+def test_named(report):
+    ids = ["ana", "bo", "cy", "di", "eve", "flo"]
+    named = report.named(ids)
+    assert "bo and eve must be together [cost 0.5" in str(named)
+    assert "bo and eve must be together" in named._repr_html_()
+    assert "bo and eve must be together" in named.to_html()
+    assert "1 and 4 must be together" in str(report)  # the original is as it was
+    assert "1 and 4 must be together" in str(named.named(None))
+    assert named.to_dict() == report.to_dict()
+    assert str(named.named(np.array(ids))) == str(named)
+    with pytest.raises(ValueError, match="2 ids for 6 rows; give one id a row"):
+        report.named(["a", "b"])
+
+
+def test_page(report, tmp_path):
+    path = tmp_path / "report.html"
+    page = report.to_html(path)
+    assert path.read_text() == page == report.to_html()
+    found = Words(page)
+    assert "script" not in found.tags
+    assert "link" not in found.tags
+    assert found.words.count("PCKMeans: 3 clusters") == 2
+    for words in ("2 of 4", "79.7%", "must-link", "cannot-link", "must_link[1]", "33.3 %"):
+        assert words in found.words
+    assert found.words.index("1 and 4 must be together") < found.words.index(
+        "0 and 2 must be together"
+    )
+
+
+def test_page_escapes(report):
+    evil = "<script>alert(1)</script>&amp;"
+    page = report.named([evil, "b", '"><img src=x>', "d", "e", "f"]).to_html()
+    found = Words(page)
+    assert not {"script", "img"} & set(found.tags)
+    assert any(evil in words for words in found.words)
+
+
+def test_page_shows_the_dearest_200():
+    pairs = [(row, 300 + row, 0.001 * (row + 1)) for row in range(300)]
+    data = np.repeat([[0.0], [100.0]], 300, axis=0)
+    report = PCKMeans(2, init=[[0.0], [100.0]]).fit(data, constraints=Constraints(pairs)).report_
+    assert report.satisfaction.n_violated == 300
+    page = report.to_html()
+    assert page.count("must be together</td>") == 200
+    assert "299 and 599 must be together" in page
+    assert "... and 100 more" in page
+    assert str(report).endswith("... and 280 more")
+
+
+def test_page_without_constraints():
+    report = MPCKMeans(2, random_state=0).fit(X).report_
+    assert "constraints" not in str(report)
+    page = report.to_html()
+    assert 'id="violated"' not in page
+    assert ">none<" in page
+
+
+def test_page_when_all_are_kept():
+    report = PCKMeans(3).fit(X, constraints=Constraints([(0, 1)])).report_
+    assert "Every constraint is kept." in report.to_html()
+    assert str(report).splitlines()[-1] == "1 of 1 constraints kept"
+
+
+def test_page_of_many_clusters():
+    data = np.arange(150.0)[:, None]
+    page = PCKMeans(130, random_state=0).fit(data).report_.to_html()
+    assert "... and 30 more with" in page
+
+
+def test_page_with_ids_that_are_no_utf8(report, tmp_path):
+    path = tmp_path / "report.html"
+    report.named(["\udcff", "b", "c", "d", "e", "f"]).to_html(path)
+    assert "&#56575; and c" in path.read_text()
+
+
+def test_pickle(report):
+    again = pickle.loads(pickle.dumps(report.named(list("abcdef"))))
+    assert isinstance(again, Report)
+    assert str(again) == str(report.named(list("abcdef")))
+
+
+def _half_write(path):
+    with whole_file(path) as file:
+        file.write(b"tw")
+        raise KeyboardInterrupt
+
+
+def test_whole_files(tmp_path):
+    target, link = tmp_path / "target", tmp_path / "link"
+    with whole_file(target) as file:
+        file.write(b"one")
+        assert not target.exists()
+    link.symlink_to(target)
+    with pytest.raises(KeyboardInterrupt):
+        _half_write(link)
+    assert target.read_bytes() == b"one"
+    with whole_file(link) as file:
+        file.write(b"two")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"two"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "target"]
+    with whole_file("/dev/null") as file:
+        file.write(b"three")
