@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
+from dataclasses import dataclass
+from itertools import combinations, product
+
+import numpy as np
 
 
 def components(n_rows: int, must: list) -> list[int]:
@@ -65,3 +68,129 @@ def displays(tree: object, triplet: tuple) -> bool:
     """Whether some node has a and b below it but not c."""
     a, b, c = triplet
     return any(a in clade and b in clade and c not in clade for clade in clades(tree))
+
+
+# -------------------------------------------------------------------- k-means, from the equations
+
+
+def matrices(metrics: np.ndarray, k: int, *, per_cluster: bool) -> list[np.ndarray]:
+    """`metrics_` of any shape as one matrix for each of the k clusters."""
+    each = list(metrics) if per_cluster else [metrics] * k
+    assert len(each) == k
+    return [np.diag(A) if A.ndim == 1 else A for A in each]
+
+
+def squared_length(u: np.ndarray, A: np.ndarray) -> float:
+    return float(sum(u[a] * A[a, b] * u[b] for a in range(len(u)) for b in range(len(u))))
+
+
+@dataclass
+class Setting:
+    """Everything equation (2.4) speaks of. `farthest` None: links cost their bare weight (PCK)."""
+
+    X: np.ndarray
+    centers: np.ndarray
+    metrics: list
+    must: list
+    cannot: list
+    farthest: list | None = None
+    row_weight: np.ndarray | None = None
+
+    def row(self, i: int, c: int) -> float:
+        A = self.metrics[c]
+        cost = squared_length(self.X[i] - self.centers[c], A) - np.linalg.slogdet(A)[1]
+        return cost if self.row_weight is None else self.row_weight[i] * cost
+
+    def must_cost(self, i: int, j: int, w: float, a: int, b: int) -> float:
+        """Equation (2.5), zero if kept."""
+        if a == b:
+            return 0.0
+        if self.farthest is None:
+            return w
+        u = self.X[i] - self.X[j]
+        A, B = self.metrics[a], self.metrics[b]
+        return w * 0.5 * (squared_length(u, A) + squared_length(u, B))
+
+    def cannot_cost(self, i: int, j: int, w: float, a: int, b: int) -> float:
+        """Equation (2.6), floored at zero; zero if kept."""
+        if a != b:
+            return 0.0
+        if self.farthest is None:
+            return w
+        missing = squared_length(self.farthest[a], self.metrics[a])
+        missing -= squared_length(self.X[i] - self.X[j], self.metrics[a])
+        return w * max(missing, 0.0)
+
+    def objective(self, labels: np.ndarray) -> float:
+        """Equation (2.4)."""
+        total = sum(self.row(i, labels[i]) for i in range(len(self.X)))
+        total += sum(self.must_cost(i, j, w, labels[i], labels[j]) for i, j, w in self.must)
+        return total + sum(
+            self.cannot_cost(i, j, w, labels[i], labels[j]) for i, j, w in self.cannot
+        )
+
+    def contribution(self, labels: np.ndarray, row: int, c: int) -> float:
+        """The terms of (2.4) that row has a part in, if it were in c: what the E-step minimises."""
+        labels = np.array(labels)
+        labels[row] = c
+        total = self.row(row, c)
+        for links, cost in ((self.must, self.must_cost), (self.cannot, self.cannot_cost)):
+            total += sum(cost(i, j, w, labels[i], labels[j]) for i, j, w in links if row in (i, j))
+        return total
+
+    def metric_update(self, labels: np.ndarray, *, diagonal: bool, per_cluster: bool) -> list:
+        """Equations (2.7) to (2.9); one metric sums over all clusters, links count fully there."""
+        k, d = self.centers.shape
+        weight = np.ones(len(self.X)) if self.row_weight is None else self.row_weight
+        scatter, count = np.zeros((k, d, d)), np.zeros(k)
+        for i, c in enumerate(labels):
+            u = self.X[i] - self.centers[c]
+            scatter[c] += weight[i] * np.outer(u, u)
+            count[c] += weight[i]
+        for i, j, w in self.must:
+            if labels[i] != labels[j]:
+                u = self.X[i] - self.X[j]
+                for c in (labels[i], labels[j]):
+                    scatter[c] += 0.5 * w * np.outer(u, u)
+        for i, j, w in self.cannot:
+            c = labels[i]
+            if c == labels[j] and self.cannot_cost(i, j, w, c, c) > 0:
+                u, far = self.X[i] - self.X[j], self.farthest[c]
+                scatter[c] += w * (np.outer(far, far) - np.outer(u, u))
+        if not per_cluster:
+            scatter = np.broadcast_to(scatter.sum(axis=0), scatter.shape)
+            count = np.full(k, count.sum())
+        if diagonal:
+            return [np.diag(n / np.diag(S)) for S, n in zip(scatter, count, strict=True)]
+        return [n * np.linalg.inv(S) for S, n in zip(scatter, count, strict=True)]
+
+
+def farthest_pair(X: np.ndarray, A: np.ndarray) -> float:
+    """Largest squared distance of two rows."""
+    pairs = combinations(range(len(X)), 2)
+    return max((squared_length(X[i] - X[j], A) for i, j in pairs), default=0.0)
+
+
+def sum_of_squares(X: np.ndarray, labels: np.ndarray) -> float:
+    """Squared distances of the rows to the means of their clusters."""
+    total = 0.0
+    for c in np.unique(labels):
+        members = X[labels == c]
+        total += float(((members - members.mean(axis=0)) ** 2).sum())
+    return total
+
+
+def labellings(n_rows: int, k: int) -> np.ndarray:
+    """All ways to put rows into k clusters, one a line."""
+    return np.array(list(product(range(k), repeat=n_rows)))
+
+
+def violated_weight(labels: np.ndarray, must: list, cannot: list) -> float:
+    broken = sum(w for i, j, w in must if labels[i] != labels[j])
+    return broken + sum(w for i, j, w in cannot if labels[i] == labels[j])
+
+
+def best_partition(X: np.ndarray, k: int, must: list, cannot: list) -> float | None:
+    """Least sum of squares over all labellings that keep every link; None if there is none."""
+    kept = [x for x in labellings(len(X), k) if violated_weight(x, must, cannot) == 0]
+    return min((sum_of_squares(X, x) for x in kept), default=None)

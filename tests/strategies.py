@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import strategies as st
 
 from linkwise import Constraints
@@ -52,3 +53,19 @@ def nested_trees(draw: st.DrawFn, max_leaves: int = 8) -> list:
         start = draw(st.integers(0, len(nodes) - size))
         nodes[start : start + size] = [nodes[start : start + size]]
     return nodes[0]
+
+
+@st.composite
+def clusterings(draw: st.DrawFn, max_rows: int = 24) -> tuple:
+    """Data, a number of clusters and weighted pairwise constraints that may contradict."""
+    n_rows = draw(st.integers(4, max_rows))
+    k = draw(st.integers(1, 4))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    X = rng.normal(size=(n_rows, draw(st.integers(1, 4))))
+    if draw(st.booleans()):
+        X = X.round()  # repeated rows and ties
+    weights = st.sampled_from([1e-3, 0.5, 1.0, 1.0, 7.0, 1e3])
+    must, cannot = (
+        [(i, j, draw(weights)) for i, j in draw(pairs(n_rows, max_size))] for max_size in (10, 10)
+    )
+    return X, k, Constraints(must_link=must, cannot_link=cannot)

@@ -12,21 +12,41 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .constraints import Closure, ConstraintError, Constraints, Diagnosis, Tree
+    from .kmeans import (
+        ConstrainedKMeans,
+        COPKMeans,
+        MPCKMeans,
+        PCKMeans,
+        PreIdentifiedKMeans,
+        SeededKMeans,
+    )
 
 _HOME = {
     "Closure": "constraints",
     "ConstraintError": "constraints",
     "Constraints": "constraints",
     "Diagnosis": "constraints",
+    "COPKMeans": "kmeans",
+    "ConstrainedKMeans": "kmeans",
+    "MPCKMeans": "kmeans",
+    "PCKMeans": "kmeans",
+    "PreIdentifiedKMeans": "kmeans",
+    "SeededKMeans": "kmeans",
     "Tree": "constraints",
 }
-_MODULES = ("constraints", "datasets", "evaluation")
+_MODULES = ("constraints", "datasets", "evaluation", "kmeans")
 
 __all__ = [
+    "COPKMeans",
     "Closure",
+    "ConstrainedKMeans",
     "ConstraintError",
     "Constraints",
     "Diagnosis",
+    "MPCKMeans",
+    "PCKMeans",
+    "PreIdentifiedKMeans",
+    "SeededKMeans",
     "Tree",
     "__version__",
 ]

@@ -1,0 +1,377 @@
+"""What all k-means estimators share: checking, repeating, storing. The loop does the work."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from linkwise.constraints import as_constraints, label_codes, row_names
+from linkwise.geometry import Mahalanobis
+from linkwise.report import Report
+
+from . import _start
+from ._assign import Assigner, IteratedModes
+from ._loop import solve
+from ._penalty import WeightPenalty
+from ._problem import Problem, Solution
+from ._rows import Rows
+
+Floats = NDArray[np.float64]
+
+
+class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+    """Base of the k-means estimators; see its subclasses.
+
+    A subclass chooses the pieces of the loop: `_geometry`, `_penalty`, `_assigner` and the
+    default start.
+    """
+
+    _default_init = "neighbourhoods"
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        init: Any = "auto",
+        n_init: Any = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        verbose: int = 0,
+        callback: Callable[[int, int, float], None] | None = None,
+        random_state: Any = None,
+    ):
+        self.n_clusters = n_clusters
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.callback = callback
+        self.random_state = random_state
+
+    # ---------------------------------------------------------------- the pieces
+
+    def _geometry(self, problem: Problem) -> Mahalanobis:
+        rows = problem.rows
+        return Mahalanobis(problem.k, rows.total(), rows.total_weight, mean=rows.offset())
+
+    def _penalty(self, problem: Problem) -> Any:
+        return WeightPenalty(problem.links)
+
+    def _assigner(self, problem: Problem, penalty: Any) -> Assigner:
+        return IteratedModes(problem, costs_change=penalty.changes)
+
+    def _prepare(self, problem: Problem) -> Problem:
+        """A chance to refuse or change the problem before anything runs."""
+        return problem
+
+    # ---------------------------------------------------------------- fit
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        constraints: Any = None,
+        sample_ids: Any = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Any:
+        """Cluster the rows of X with what is known about them.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            The data, float32 or float64.
+        y : array-like of shape (n_samples,), default=None
+            Partial labels, -1 for unknown.
+        constraints : Constraints, DataFrame or path, default=None
+            What is known about pairs of rows. By row number, or by id when `sample_ids` is given
+            or X is a DataFrame with an index.
+        sample_ids : array-like of shape (n_samples,), default=None
+            Id of each row. Constraints on ids that no row has are left out, so that parts of the
+            data (folds) can be clustered with the same constraints.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+        """
+        started = time.perf_counter()
+        self._check_parameters()
+        ids = row_names(X) if sample_ids is None else sample_ids
+        X = validate_data(
+            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C",
+            accept_large_sparse=False,
+        )  # fmt: skip
+        X = _canonical(X)
+        _check_range(X)
+        n_samples = X.shape[0]
+        if n_samples < self.n_clusters:
+            raise ValueError(f"n_samples={n_samples} should be >= n_clusters={self.n_clusters}.")
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            )
+        given = as_constraints(constraints)
+        known = given.to_rows(n_samples, ids, missing="raise" if ids is None else "drop")
+        n_dropped = given.n_constraints - known.n_constraints
+        seeds = self._seeds(y, n_samples)
+        weight = None if sample_weight is None else np.asarray(sample_weight)
+        problem = Problem(Rows(X, weight), self.n_clusters, known, seeds)
+        problem = self._prepare(problem)
+        try:
+            best = self._best_run(problem)
+        finally:
+            problem.rows.threads.close()
+        self._store(best, X)
+        self.report_ = self._report(problem, best, n_dropped, started)
+        return self
+
+    def _check_parameters(self) -> None:
+        check_number("n_clusters", self.n_clusters, Integral, 1)
+        check_number("max_iter", self.max_iter, Integral, 1)
+        check_number("tol", self.tol, Real, 0)
+        if self.n_init != "auto":
+            check_number("n_init", self.n_init, Integral, 1)
+        known = ("auto", "neighbourhoods", "k-means++")
+        if isinstance(self.init, str) and self.init not in known:
+            raise ValueError(f"init={self.init!r}: expected one of {known} or an array of centres")
+
+    def _seeds(self, y: Any, n_samples: int) -> NDArray[np.int64] | None:
+        """Partial labels as clusters 0..k-1, -1 for unknown."""
+        if y is None:
+            return None
+        values = np.asarray(y)
+        if values.shape != (n_samples,):
+            raise ValueError(
+                f"y has shape {values.shape}; expected one label a row, shape ({n_samples},), "
+                "with -1 for unknown"
+            )
+        if values.dtype.kind in "iu" and values.min() >= -1 and values.max() < self.n_clusters:
+            return values.astype(np.int64)
+        return label_codes(values)[1]
+
+    def _best_run(self, problem: Problem) -> Solution:
+        rng = check_random_state(self.random_state)
+        best: Solution | None = None
+        for run in range(self._n_runs(problem)):
+            found = self._run(problem, rng, run)
+            if best is None or found.objective < best.objective:
+                best = found
+        assert best is not None
+        if not best.converged:
+            warnings.warn(
+                f"{type(self).__name__} did not converge in max_iter={self.max_iter} iterations; "
+                "raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return best
+
+    def _init(self) -> Any:
+        if isinstance(self.init, str) and self.init == "auto":
+            return self._default_init
+        return self.init
+
+    def _n_runs(self, problem: Problem) -> int:
+        return 1 if self.n_init == "auto" else int(self.n_init)
+
+    def _run(self, problem: Problem, rng: Any, run: int) -> Solution:
+        penalty = self._penalty(problem)
+        return solve(
+            problem,
+            self._geometry(problem),
+            penalty,
+            self._assigner(problem, penalty),
+            self._centers(problem, rng, run),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            rng=rng,
+            progress=self._progress(run),
+        )
+
+    def _centers(self, problem: Problem, rng: Any, run: int) -> Floats:
+        init, rows = self._init(), problem.rows
+        if isinstance(init, str):
+            if init == "k-means++":
+                return _start.from_kmeans_plusplus(rows, problem.k, rng)
+            if problem.seeds is not None and (problem.seeds >= 0).any():
+                return _start.from_seeds(problem, rng)
+            return _start.from_neighbourhoods(problem, rng)
+        centers = np.asarray(init(rows.X, problem.k, rng) if callable(init) else init, dtype=float)
+        if centers.shape != (problem.k, rows.d):
+            raise ValueError(
+                f"init has shape {centers.shape}; expected (n_clusters, n_features) = "
+                f"{(problem.k, rows.d)}"
+            )
+        if not np.isfinite(centers).all():
+            raise ValueError("init has NaN or infinite values; centres must be finite numbers")
+        return centers - rows.shift
+
+    def _progress(self, run: int) -> Callable[[int, float], None] | None:
+        if not self.verbose and self.callback is None:
+            return None
+
+        def tell(iteration: int, objective: float) -> None:
+            if self.verbose:
+                print(f"run {run + 1}, iteration {iteration}: objective {objective:.6g}")
+            if self.callback is not None:
+                self.callback(run, iteration, objective)
+
+        return tell
+
+    def _store(self, best: Solution, X: Any) -> None:
+        self.labels_ = best.labels
+        self.cluster_centers_ = best.centers.astype(X.dtype)
+        self.objective_ = best.objective
+        self.objective_path_ = np.array(best.path)
+        self.n_iter_ = best.n_iter
+        self._geometry_, self._shift_ = best.geometry, best.centers[0] - best.geometry.centers[0]
+        metrics = best.geometry.metrics
+        self.metrics_ = metrics if best.geometry.per_cluster else metrics[0]
+        self._n_features_out = self.n_clusters
+
+    def _report(self, problem: Problem, best: Solution, n_dropped: int, started: float) -> Report:
+        known = problem.known
+        costs = np.zeros(known.n_constraints)
+        n_pairs = known.n_must_link + known.n_cannot_link
+        if n_pairs:
+            links = problem.links
+            where = links.positions(known) if problem.uses_entailed else np.arange(n_pairs)
+            costs[:n_pairs] = best.link_cost[where]
+        return Report(
+            algorithm=type(self).__name__,
+            constraints=known,
+            satisfaction=known.satisfied(best.labels),
+            costs=costs,
+            cluster_sizes=np.bincount(best.labels, minlength=self.n_clusters),
+            n_components=int((problem.closure.sizes > 1).sum()),
+            objective=best.objective,
+            n_iter=best.n_iter,
+            converged=best.converged,
+            seconds=time.perf_counter() - started,
+            n_dropped=n_dropped,
+        )
+
+    def fit_predict(self, X: Any, y: Any = None, **params: Any) -> NDArray[np.int32]:
+        """Fit and return the labels; parameters are those of `fit`."""
+        return self.fit(X, y, **params).labels_
+
+    # ---------------------------------------------------------------- new rows
+
+    def _check_new(self, X: Any) -> Any:
+        check_is_fitted(self)
+        X = validate_data(
+            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False,
+            accept_large_sparse=False,
+        )  # fmt: skip
+        return _canonical(X)
+
+    def predict(self, X: Any) -> NDArray[np.int32]:
+        """The nearest cluster of each row, under the metric that was learnt.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        return self._costs(self._check_new(X)).argmin(axis=1).astype(np.int32)
+
+    def transform(self, X: Any) -> NDArray:
+        """Distance of each row to each centre, under the metric that was learnt.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_clusters)
+        """
+        X = self._check_new(X)
+        geometry = self._geometry_
+        squared = self._costs(X) + geometry.log_det[geometry.group(np.arange(self.n_clusters))]
+        return np.sqrt(np.maximum(squared, 0.0)).astype(X.dtype)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Minus the sum of the rows' costs in their nearest clusters (higher is better).
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+        y : Ignored
+
+        Returns
+        -------
+        score : float
+        """
+        return -float(self._costs(self._check_new(X)).min(axis=1).sum())
+
+    def _costs(self, X: Any) -> Floats:
+        rows = _Shifted(X, self._shift_)
+        return rows.distances(np.arange(rows.n), self._geometry_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class _Shifted(Rows):
+    """New rows in the coordinates of the fit."""
+
+    def __init__(self, X: Any, shift: Floats):
+        self.X, self.shift = X, shift
+        self.n, self.d = X.shape
+        self.is_sparse = sparse.issparse(X)
+
+
+def _check_range(X: Any) -> None:
+    """Squares must neither overflow nor vanish."""
+    values = X.data if sparse.issparse(X) else X
+    largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
+    low, high = (1e-16, 1e16) if X.dtype == np.float32 else (1e-140, 1e140)
+    if largest and not low <= largest <= high:
+        raise ValueError(
+            f"the largest value in X is {largest:.3g} in size; squares of it overflow or vanish in "
+            f"{X.dtype}, whose limits here are {low:.0e} and {high:.0e}: rescale the features "
+            "(StandardScaler)"
+        )
+
+
+def _canonical(X: Any) -> Any:
+    """CSR data in which every entry stands once; kernels square entries one by one."""
+    if sparse.issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def check_number(name: str, value: Any, kind: Any, least: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, kind):
+        wanted = "an integer" if kind is Integral else "a number"
+        raise TypeError(f"{name}={value!r} must be {wanted}")
+    if not value >= least:
+        raise ValueError(f"{name}={value} must be at least {least}")

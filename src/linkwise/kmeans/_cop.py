@@ -1,0 +1,137 @@
+"""COP-KMeans: hard constraints without dead ends."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from linkwise.constraints import Constraints, colour
+
+from ._assign import Assigner, Hard
+from ._base import BaseKMeans
+from ._penalty import NoPenalty
+from ._problem import Problem
+from ._relax import fewest_violations
+
+
+class COPKMeans(BaseKMeans):
+    """k-means in which every must-link and cannot-link is kept [1]_.
+
+    Must-linked rows move as one weighted point. Cannot-linked groups choose their clusters
+    greedily, the most constrained first, or exactly by integer programming [2]_, so that a
+    problem with a solution never ends without one; a problem without is refused with the proof.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    assignment : {"auto", "greedy", "exact"}, default="auto"
+        How cannot-linked groups choose: greedily, improved by moves and exchanges; the same and,
+        when that comes to rest, the cheapest assignment by HiGHS; or greedily with HiGHS where
+        greedy finds no way.
+    on_infeasible : {"raise", "relax"}, default="raise"
+        What to do when not all constraints can be kept: raise a `ConstraintError` with the proof,
+        or leave out those of the least total weight (seen in `report_`).
+    init, n_init, max_iter, tol, verbose, callback, random_state
+        As in `PCKMeans`; "auto" starts from k-means++ on the groups, with ten runs.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        Centres.
+    objective_ : float
+        Sum of squared distances to the centres.
+    objective_path_, n_iter_, metrics_, report_
+        As in `PCKMeans`.
+
+    References
+    ----------
+    .. [1] K. Wagstaff, C. Cardie, S. Rogers, S. Schroedl. Constrained k-means clustering with
+       background knowledge. ICML 2001.
+    .. [2] P. Baumann, D. S. Hochbaum. An algorithm for clustering with confidence-based must-link
+       and cannot-link constraints. INFORMS Journal on Computing, 2024.
+
+    Examples
+    --------
+    >>> from linkwise import Constraints, COPKMeans
+    >>> X = [[0.0], [1.0], [2.0], [10.0]]
+    >>> known = Constraints(cannot_link=[(0, 1)], must_link=[(2, 3)])
+    >>> labels = COPKMeans(n_clusters=2, random_state=0).fit_predict(X, constraints=known)
+    >>> bool(labels[0] != labels[1] and labels[2] == labels[3])
+    True
+    """
+
+    _default_init = "k-means++"
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        assignment: Literal["auto", "greedy", "exact"] = "auto",
+        on_infeasible: Literal["raise", "relax"] = "raise",
+        init: Any = "auto",
+        n_init: Any = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        verbose: int = 0,
+        callback: Any = None,
+        random_state: Any = None,
+    ):
+        super().__init__(
+            n_clusters,
+            init=init,
+            n_init=n_init,
+            max_iter=max_iter,
+            tol=tol,
+            verbose=verbose,
+            callback=callback,
+            random_state=random_state,
+        )
+        self.assignment = assignment
+        self.on_infeasible = on_infeasible
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.assignment not in ("auto", "greedy", "exact"):
+            raise ValueError(
+                f"assignment={self.assignment!r}: expected 'auto', 'greedy' or 'exact'"
+            )
+        if self.on_infeasible not in ("raise", "relax"):
+            raise ValueError(f"on_infeasible={self.on_infeasible!r}: expected 'raise' or 'relax'")
+
+    def _prepare(self, problem: Problem) -> Problem:
+        known = problem.known
+        if problem.seeds is not None and (problem.seeds >= 0).any():
+            known = known + Constraints(labels=problem.seeds)
+        problem = Problem(problem.rows, problem.k, known)
+        closure = problem.closure
+        found = colour(closure.cannot_link, closure.n_components, problem.k)
+        if closure.consistent and found.colours is not None:
+            return Problem(problem.rows, problem.k, known, example=found.colours)
+        if self.on_infeasible == "raise":
+            known.diagnose(problem.k, n_rows=problem.rows.n).raise_if_inconsistent()
+        kept, labels = fewest_violations(known, problem.k)
+        relaxed = Problem(problem.rows, problem.k, known, enforced=kept)
+        first = np.unique(relaxed.closure.component, return_index=True)[1]
+        return Problem(
+            problem.rows,
+            problem.k,
+            known,
+            enforced=kept,
+            example=labels[relaxed.closure.nodes[first]],
+        )
+
+    def _penalty(self, problem: Problem) -> Any:
+        return NoPenalty(problem.links)
+
+    def _n_runs(self, problem: Problem) -> int:
+        if self.n_init == "auto":
+            return 10 if isinstance(self._init(), str) else 1
+        return int(self.n_init)
+
+    def _assigner(self, problem: Problem, penalty: Any) -> Assigner:
+        assert problem.example is not None
+        return Hard(problem, self.assignment, problem.example)

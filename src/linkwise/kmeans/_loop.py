@@ -1,0 +1,253 @@
+"""The one loop behind every k-means method.
+
+`solve` alternates between putting rows into clusters and updating centres and metrics. What a row
+costs is the geometry's, what a violated link costs the penalty's, how constrained rows choose the
+assigner's business. Each half step lowers the objective or leaves it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise.geometry import Mahalanobis, Moments
+
+from ._assign import Assigner
+from ._problem import Problem, Solution
+
+Floats = NDArray[np.float64]
+Progress = Callable[[int, float], None]
+
+_HALVINGS = 12
+
+
+def solve(
+    problem: Problem,
+    geometry: Mahalanobis,
+    penalty: Any,
+    assign: Assigner,
+    centers: Floats,
+    *,
+    max_iter: int,
+    tol: float,
+    rng: Any,
+    progress: Progress | None = None,
+) -> Solution:
+    """Cluster from given centres until nothing moves.
+
+    Parameters
+    ----------
+    problem : Problem
+    geometry : Mahalanobis
+        Fresh; it is moved and learnt here.
+    penalty : WeightPenalty or DistancePenalty
+    assign : Assigner
+        For the constrained rows.
+    centers : ndarray of shape (k, d)
+        Where to start, relative to the mean of the data.
+    max_iter : int
+    tol : float
+        Stop when the centres move less than this share of the mean variance (and the objective
+        falls by less than this share).
+    rng : RandomState
+    progress : callable, default=None
+        Called as ``progress(iteration, objective)``.
+    """
+    run = _Run(problem, geometry, penalty, assign)
+    geometry.centers = np.array(centers, dtype=np.float64)
+    penalty.refresh(geometry)
+    still = tol * geometry.mean_variance
+    converged = False
+    iteration = 0
+    for iteration in range(1, max_iter + 1):
+        moved = run.assign_rows(rng)
+        run.refill_empty_clusters()
+        before = run.note()
+        way = geometry.move_centers(run.moments)
+        run.note()
+        if geometry.learns:
+            run.learn_metric()
+        after = run.note()
+        run.path.append(after)
+        if progress is not None:
+            progress(iteration, after)
+        settled = not geometry.learns or before - after <= tol * max(abs(after), 1e-300)
+        if settled and (moved == 0 or way <= still):
+            converged = True
+            break
+    if moved:
+        run.assign_rows(rng)  # labels that fit the final centres
+    return run.solution(iteration, converged)
+
+
+@dataclass
+class _Run:
+    """The state of one run."""
+
+    problem: Problem
+    geometry: Mahalanobis
+    penalty: Any
+    assign: Assigner
+    path: list[float] = field(default_factory=list)
+    half_steps: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        rows, k = self.problem.rows, self.problem.k
+        self.labels = np.full(rows.n, -1, dtype=np.int32)
+        self.pinned = np.zeros(rows.n, dtype=bool)
+        self.pinned[self.assign.rows] = True
+        self.moments = Moments.zeros(k, rows.d, self.geometry.squares_shape)
+        self.cost: Floats = np.zeros((0, 1))
+        self._refills = 2 * k
+        self._own: Floats | None = None
+        self._link_total: float | None = 0.0  # None when labels or metrics have changed
+
+    # ---------------------------------------------------------------- rows into clusters
+
+    def assign_rows(self, rng: Any) -> int:
+        """The E-step: free rows to the nearest centre, constrained ones by the assigner."""
+        rows, chosen = self.problem.rows, self.assign.rows
+        moved = 0
+        if len(chosen) < rows.n:
+            closed = self.assign.closed
+            moved = rows.assign(self.geometry, self.labels, self.pinned, self.moments, closed)
+        if len(chosen):
+            distance = self._distances(chosen)
+            if rows.weight.size:
+                distance *= rows.weight[chosen, None]
+            self.cost = self.penalty.costs(self.geometry)
+            old = self.labels[chosen]
+            new = self.assign(distance, old, self.cost, rng)
+            rows.move(chosen, old, new, self.moments)
+            self.labels[chosen] = new
+            moved += int((old != new).sum())
+            self._link_total = None
+        return moved
+
+    def _distances(self, chosen: NDArray) -> Floats:
+        """Costs of the constrained rows, which are kept at hand if that takes little memory."""
+        rows = self.problem.rows
+        if self._own is None and not rows.is_sparse and 4 * len(chosen) <= rows.n:
+            self._own = rows.take(chosen)
+        if self._own is not None:
+            return self.geometry.distances(self._own)
+        return rows.distances(chosen, self.geometry)
+
+    def refill_empty_clusters(self) -> None:
+        """Give an empty cluster the free row that is farthest from its own centre."""
+        closed = self.assign.closed
+        for c in np.flatnonzero(self.moments.counts <= 1e-12 * self.problem.rows.total_weight):
+            if self._refills == 0 or (closed is not None and closed[c]) or (self.labels == c).any():
+                continue
+            row = self._farthest_free_row()
+            if row < 0:
+                continue
+            self._refills -= 1
+            one, new = np.array([row]), np.array([c], dtype=np.int32)
+            if self.geometry.per_cluster:  # start from the metric the row had
+                metrics = self.geometry.metrics.copy()
+                metrics[c] = metrics[self.labels[row]]
+                self.geometry.set_metrics(metrics)
+                self._link_total = None
+            self.problem.rows.move(one, self.labels[one], new, self.moments)
+            self.labels[row] = c
+            self.geometry.centers[c] = self.problem.rows.take(one)[0]
+
+    def _farthest_free_row(self) -> int:
+        rows = self.problem.rows
+        best, reach = -1, 0.0
+        sizes = np.bincount(self.labels, minlength=self.problem.k)
+        free = np.flatnonzero(~self.pinned & (sizes[self.labels] > 1))
+        for part in rows.blocks(free):
+            own = rows.distances(part, self.geometry)[np.arange(len(part)), self.labels[part]]
+            own += self.geometry.log_det[self.geometry.group(self.labels[part])]
+            if len(own) and own.max() > reach:
+                best, reach = int(part[own.argmax()]), float(own.max())
+        return best
+
+    # ---------------------------------------------------------------- metric
+
+    def learn_metric(self) -> None:
+        """The second half of the M-step: equation (2.7), then the farthest pairs anew.
+
+        Both are taken only as far as they do not raise the objective: a penalty floored at zero
+        bends it, and a new farthest pair changes what cannot-links cost.
+        """
+        geometry, penalty = self.geometry, self.penalty
+        before, old = self.objective(), geometry.metrics
+        spread = geometry.scatter(self.moments) + penalty.spread(geometry, self._own_labels())
+        geometry.learn(spread, geometry.weights(self.moments))
+        new, self._link_total = geometry.metrics, None
+        for halving in range(1, _HALVINGS + 1):
+            if self.objective() <= before:
+                break
+            share = 0.0 if halving == _HALVINGS else 0.5**halving
+            geometry.set_metrics((1 - share) * old + share * new)
+            self._link_total = None
+        if penalty.changes:
+            held = penalty.pair
+            penalty.refresh(geometry)
+            self._link_total = None
+            if self.objective() > before:
+                penalty.hold(held)
+                self._link_total = None
+
+    # ---------------------------------------------------------------- objective
+
+    def _own_labels(self) -> NDArray[np.int32]:
+        return self.labels[self.problem.links.rows]
+
+    def link_costs(self) -> Floats:
+        """What each link costs now: nothing unless it is violated."""
+        links = self.problem.links
+        if not len(links.ends):
+            return np.zeros(0)
+        return violation_costs(
+            self.penalty.costs(self.geometry), links.violated(self._own_labels()),
+            self._own_labels()[links.ends],
+        )  # fmt: skip
+
+    def objective(self) -> float:
+        """The objective as it stands."""
+        if self._link_total is None:
+            self._link_total = float(self.link_costs().sum())
+        return self.geometry.distortion(self.moments) + self._link_total
+
+    def note(self) -> float:
+        """Write the objective down after a half step."""
+        self.half_steps.append(self.objective())
+        return self.half_steps[-1]
+
+    def solution(self, n_iter: int, converged: bool) -> Solution:
+        """The result, with sums taken afresh so that no rounding of many moves stays in."""
+        rows = self.problem.rows
+        self.moments = self.moments.like()
+        everyone = np.arange(rows.n)
+        rows.move(everyone, np.full(rows.n, -1, dtype=np.int32), self.labels, self.moments)
+        return Solution(
+            labels=self.labels,
+            centers=self.geometry.centers + rows.shift,
+            geometry=self.geometry,
+            objective=self.objective(),
+            path=self.path,
+            half_steps=self.half_steps,
+            n_iter=n_iter,
+            converged=converged,
+            link_cost=self.link_costs(),
+        )
+
+
+def violation_costs(cost: Floats, violated: NDArray[np.bool_], clusters: NDArray) -> Floats:
+    """Cost of each link: zero if kept, else the mean of its entries for the clusters of its ends.
+
+    For a violated cannot-link both ends are in one cluster, so the mean is its entry for that.
+    """
+    if cost.shape[1] == 1:
+        return np.where(violated, cost[:, 0], 0.0)
+    every = np.arange(len(cost))
+    mean = 0.5 * (cost[every, clusters[:, 0]] + cost[every, clusters[:, 1]])
+    return np.where(violated, mean, 0.0)

@@ -1,0 +1,137 @@
+"""PCK-Means: soft constraints at the price of their weights."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from linkwise.constraints import Constraints
+
+from ._base import BaseKMeans
+from ._penalty import DistancePenalty
+from ._problem import Problem
+from ._start import from_kmeans_plusplus
+
+MAX_ENTAILED = 1_000_000  # beyond so many links, only the given ones take part
+_AUTO_RUNS = 5
+
+
+class SoftKMeans(BaseKMeans):
+    """Base of the methods that may break constraints at a cost."""
+
+    def _n_runs(self, problem: Problem) -> int:
+        if self.n_init != "auto":
+            return int(self.n_init)
+        return _AUTO_RUNS if isinstance(self._init(), str) and problem.known else 1
+
+    def _centers(self, problem: Problem, rng: Any, run: int) -> Any:
+        """With n_init="auto", later runs start from k-means++: neighbourhoods may mislead."""
+        if run > 0 and self.n_init == "auto":
+            return from_kmeans_plusplus(problem.rows, problem.k, rng)
+        return super()._centers(problem, rng, run)
+
+    def _prepare(self, problem: Problem) -> Problem:
+        """Partial labels become constraints like the others, and entailed links take part."""
+        known, seeds = problem.known, problem.seeds
+        if seeds is not None and (seeds >= 0).any():
+            known = known + Constraints(labels=seeds)
+            seeds = seeds if seeds.max() < problem.k else None
+        return Problem(problem.rows, problem.k, known, seeds, MAX_ENTAILED)
+
+
+class PCKMeans(SoftKMeans):
+    """k-means with pairwise constraints that may be broken at the price of their weight [1]_.
+
+    Minimises the sum of squared distances to the centres plus the weights of violated links.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    penalty : {"weight", "distance"}, default="weight"
+        What a violated link costs: its weight, or its weight times the squared distance (must)
+        or what is missing to the farthest pair of rows (cannot), as MPCK-Means has it.
+    init : {"auto", "neighbourhoods", "k-means++"}, callable or array of shape \
+            (n_clusters, n_features), default="auto"
+        Where centres start: at groups of must-linked rows far from each other, at k-means++, or
+        as given. "auto" is "neighbourhoods"; missing centres are drawn as in k-means++.
+    n_init : "auto" or int, default="auto"
+        Number of runs; the one with the lowest objective is kept. "auto" is 1 from given centres
+        or without constraints, else 5: one from neighbourhoods and four from k-means++.
+    max_iter : int, default=300
+        The most iterations of a run.
+    tol : float, default=1e-4
+        Stop when the centres move by less than this share of the features' mean variance.
+    verbose : int, default=0
+        If not 0, print the objective of every iteration.
+    callback : callable, default=None
+        Called as ``callback(run, iteration, objective)`` after every iteration.
+    random_state : int, RandomState instance or None, default=None
+        Seed for centres and the order in which constrained rows choose.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        Centres.
+    metrics_ : ndarray of shape (n_features,)
+        All ones: distances are Euclidean.
+    objective_ : float
+        The objective of the result.
+    objective_path_ : ndarray of shape (n_iter_,)
+        The objective after every iteration; it never rises.
+    n_iter_ : int
+        Iterations of the best run.
+    report_ : Report
+        Every constraint kept or violated, and what it cost.
+    n_features_in_ : int
+        Number of features.
+
+    References
+    ----------
+    .. [1] S. Basu, A. Banerjee, R. J. Mooney. Active semi-supervision for pairwise constrained
+       clustering. SDM 2004.
+
+    Examples
+    --------
+    >>> from linkwise import Constraints, PCKMeans
+    >>> X = [[0.0], [0.2], [1.0], [1.2], [5.0], [5.2]]
+    >>> known = Constraints(cannot_link=[(0, 2, 10.0)], must_link=[(2, 4, 10.0)])
+    >>> model = PCKMeans(n_clusters=2, random_state=0).fit(X, constraints=known)
+    >>> bool(model.labels_[0] != model.labels_[2])
+    True
+    >>> model.report_.satisfaction.n_violated
+    0
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        penalty: Literal["weight", "distance"] = "weight",
+        init: Any = "auto",
+        n_init: Any = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        verbose: int = 0,
+        callback: Any = None,
+        random_state: Any = None,
+    ):
+        super().__init__(
+            n_clusters,
+            init=init,
+            n_init=n_init,
+            max_iter=max_iter,
+            tol=tol,
+            verbose=verbose,
+            callback=callback,
+            random_state=random_state,
+        )
+        self.penalty = penalty
+
+    def _penalty(self, problem: Problem) -> Any:
+        if self.penalty == "distance":
+            return DistancePenalty(problem.links, problem.rows)
+        if self.penalty != "weight":
+            raise ValueError(f"penalty={self.penalty!r}: expected 'weight' or 'distance'")
+        return super()._penalty(problem)

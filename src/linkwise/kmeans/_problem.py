@@ -1,0 +1,142 @@
+"""A clustering problem, checked: rows, what is known about them, and randomness."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+
+from linkwise.constraints import Closure, Constraints, number_nodes
+
+from ._rows import Ints, Rows
+
+
+@dataclass(frozen=True, eq=False)
+class LinkGraph:
+    """Pairwise constraints among the rows they touch.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_touched,)
+        The constrained rows, V in the papers; ends below are positions in it.
+    ends : ndarray of shape (n_links, 2)
+        Must-links first, then cannot-links.
+    is_must : ndarray of shape (n_links,)
+    weight : ndarray of shape (n_links,)
+    indptr, neighbour, link : ndarrays
+        For each constrained row, its neighbours and the links to them (CSR).
+    """
+
+    rows: Ints
+    ends: Ints
+    is_must: NDArray[np.bool_]
+    weight: NDArray[np.float64]
+    indptr: Ints
+    neighbour: Ints
+    link: Ints
+
+    @classmethod
+    def of(cls, known: Constraints) -> LinkGraph:
+        """Build the graph of constraints that speak of row numbers."""
+        both = np.concatenate([known.must_link, known.cannot_link]).astype(np.int64)
+        rows, (ends,) = number_nodes(both)
+        is_must = np.arange(len(both)) < known.n_must_link
+        weight = np.concatenate([known.must_link_weight, known.cannot_link_weight])
+        indptr, neighbour, link = neighbours(ends, len(rows))
+        return cls(rows, ends, is_must, weight, indptr, neighbour, link)
+
+    def positions(self, known: Constraints) -> Ints:
+        """Where the pairwise constraints of `known` stand in this graph."""
+        mine = self.rows[self.ends]
+        key = mine.min(axis=1) * (self.rows.max(initial=0) + 1) + mine.max(axis=1)
+        key += self.is_must * (self.rows.max(initial=0) + 1) ** 2
+        other = LinkGraph.of(known)
+        theirs = other.rows[other.ends]
+        wanted = theirs.min(axis=1) * (self.rows.max(initial=0) + 1) + theirs.max(axis=1)
+        wanted += other.is_must * (self.rows.max(initial=0) + 1) ** 2
+        order = np.argsort(key)
+        return order[np.searchsorted(key, wanted, sorter=order)]
+
+    def violated(self, labels: NDArray) -> NDArray[np.bool_]:
+        """Which links the labels of the constrained rows break."""
+        together = labels[self.ends[:, 0]] == labels[self.ends[:, 1]]
+        return together != self.is_must
+
+
+def neighbours(ends: Ints, n_vertices: int) -> tuple[Ints, Ints, Ints]:
+    """Adjacency of an undirected graph: where each vertex' list starts, neighbours, edges."""
+    tail = np.concatenate([ends[:, 0], ends[:, 1]])
+    head = np.concatenate([ends[:, 1], ends[:, 0]])
+    every = np.arange(len(tail))
+    # Turning coordinates into CSR sorts by vertex in linear time; each entry has its own column.
+    by_vertex = coo_array((every, (tail, every)), shape=(n_vertices, len(tail))).tocsr()
+    order = by_vertex.indices
+    edge = order % max(len(ends), 1)
+    return by_vertex.indptr.astype(np.int64), head[order], edge.astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Everything a run needs to know about the data.
+
+    Attributes
+    ----------
+    rows : Rows
+    k : int
+    known : Constraints
+        Constraints by row number.
+    seeds : ndarray of shape (n,), default=None
+        Cluster of the rows whose label is known, -1 for the others.
+    max_entailed : int, default=0
+        Up to so many links, those that the given ones entail take part.
+    enforced : Constraints, default=None
+        The constraints that count, when not all of `known` can be kept.
+    example : ndarray of shape (n_components,), default=None
+        Clusters for the components that keep all cannot-links.
+    """
+
+    rows: Rows
+    k: int
+    known: Constraints
+    seeds: NDArray[np.int64] | None = None
+    max_entailed: int = 0
+    enforced: Constraints | None = None
+    example: NDArray | None = None
+
+    @cached_property
+    def links(self) -> LinkGraph:
+        """The pairwise constraints as a graph, with what they entail if that is not too much."""
+        if self.uses_entailed:
+            return LinkGraph.of(self.closure.expand(self.max_entailed))
+        return LinkGraph.of(self.known)
+
+    @cached_property
+    def uses_entailed(self) -> bool:
+        """Whether entailed links take part."""
+        closure = self.closure
+        entailed = closure.n_must_link + closure.n_cannot_link
+        return closure.consistent and 0 < entailed <= self.max_entailed
+
+    @cached_property
+    def closure(self) -> Closure:
+        """What follows from the pairwise constraints that are enforced."""
+        return (self.known if self.enforced is None else self.enforced).closure()
+
+
+@dataclass
+class Solution:
+    """What a run found."""
+
+    labels: NDArray[np.int32]
+    centers: NDArray[np.float64]
+    geometry: Any
+    objective: float
+    path: list[float]
+    half_steps: list[float]
+    n_iter: int
+    converged: bool
+    link_cost: NDArray[np.float64]

@@ -1,0 +1,244 @@
+"""k-means from labelled rows: as a start (Seeded), kept (Constrained), or kept apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._assign import Assigner, Pinned
+from ._base import BaseKMeans
+from ._penalty import NoPenalty
+from ._problem import Problem
+from ._rows import Rows
+from ._start import chosen_neighbourhoods, component_means, from_kmeans_plusplus
+
+
+class SeededKMeans(BaseKMeans):
+    """k-means that starts from the means of labelled rows [1]_.
+
+    After the start the labels no longer bind. Clusters without a labelled row start far from the
+    others, as in k-means++. Without labels, groups of must-linked rows are the seeds.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    init, n_init, max_iter, tol, verbose, callback, random_state
+        As in `PCKMeans`; "auto" starts from the labelled rows.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row; rows labelled c in `y` seed cluster c.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        Centres.
+    objective_, objective_path_, n_iter_, metrics_, report_
+        As in `PCKMeans`; links cost nothing.
+
+    References
+    ----------
+    .. [1] S. Basu, A. Banerjee, R. J. Mooney. Semi-supervised clustering by seeding. ICML 2002.
+
+    Examples
+    --------
+    >>> from linkwise import SeededKMeans
+    >>> X = [[0.0], [1.0], [10.0], [11.0]]
+    >>> SeededKMeans(n_clusters=2).fit_predict(X, [1, -1, 0, -1]).tolist()
+    [1, 1, 0, 0]
+    """
+
+    def _prepare(self, problem: Problem) -> Problem:
+        return _with_seeds(problem)
+
+    def _penalty(self, problem: Problem) -> Any:
+        return NoPenalty(problem.links)
+
+    def _assigner(self, problem: Problem, penalty: Any) -> Assigner:
+        return Pinned(np.zeros(0, dtype=np.int64), np.zeros(0))
+
+
+class ConstrainedKMeans(BaseKMeans):
+    """k-means in which labelled rows keep their cluster [1]_.
+
+    As `SeededKMeans`, but the seeds never leave. Without labels, groups of must-linked rows are
+    the seeds, each bound to a cluster of its own.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    init, n_init, max_iter, tol, verbose, callback, random_state
+        As in `PCKMeans`; "auto" starts from the labelled rows.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row; rows labelled c in `y` are in cluster c.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        Centres.
+    objective_, objective_path_, n_iter_, metrics_, report_
+        As in `PCKMeans`; links cost nothing.
+
+    References
+    ----------
+    .. [1] S. Basu, A. Banerjee, R. J. Mooney. Semi-supervised clustering by seeding. ICML 2002.
+
+    Examples
+    --------
+    >>> from linkwise import ConstrainedKMeans
+    >>> X = [[0.0], [1.0], [10.0], [11.0]]
+    >>> ConstrainedKMeans(n_clusters=2).fit_predict(X, [0, 1, 1, -1]).tolist()
+    [0, 1, 1, 1]
+    """
+
+    def _prepare(self, problem: Problem) -> Problem:
+        return _with_seeds(problem)
+
+    def _penalty(self, problem: Problem) -> Any:
+        return NoPenalty(problem.links)
+
+    def _assigner(self, problem: Problem, penalty: Any) -> Assigner:
+        assert problem.seeds is not None
+        rows = np.flatnonzero(problem.seeds >= 0)
+        return Pinned(rows, problem.seeds[rows])
+
+
+class PreIdentifiedKMeans(BaseKMeans):
+    """k-means beside one cluster that is known already [1]_.
+
+    Rows with the wanted tag form a cluster by themselves, which no other row may join; all other
+    rows are clustered into the remaining ``n_clusters - 1``.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters, the known one included.
+    tag : default=None
+        Label in `y` of the known cluster; None if `y` has only one label besides -1. Without `y`,
+        the largest group of must-linked rows is the known cluster.
+    init, n_init, max_iter, tol, verbose, callback, random_state
+        As in `PCKMeans`; "auto" is k-means++ on the other rows, with ten runs.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row; the known cluster is 0.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        Centres; the known cluster's first.
+    objective_, objective_path_, n_iter_, metrics_, report_
+        As in `PCKMeans`; links cost nothing.
+
+    References
+    ----------
+    .. [1] K. Teja. Constrained clustering. Slides.
+
+    Examples
+    --------
+    >>> from linkwise import PreIdentifiedKMeans
+    >>> X = [[0.0], [1.0], [5.0], [6.0], [20.0]]
+    >>> known = ["mine", -1, "mine", -1, -1]
+    >>> PreIdentifiedKMeans(n_clusters=3, random_state=0).fit_predict(X, known)[[0, 2]].tolist()
+    [0, 0]
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        tag: Any = None,
+        init: Any = "auto",
+        n_init: Any = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        verbose: int = 0,
+        callback: Any = None,
+        random_state: Any = None,
+    ):
+        super().__init__(
+            n_clusters,
+            init=init,
+            n_init=n_init,
+            max_iter=max_iter,
+            tol=tol,
+            verbose=verbose,
+            callback=callback,
+            random_state=random_state,
+        )
+        self.tag = tag
+
+    def _seeds(self, y: Any, n_samples: int) -> Any:
+        if y is None:
+            return None
+        values = np.asarray(y, dtype=object)
+        codes = super()._seeds(y, n_samples)
+        assert codes is not None
+        if self.tag is not None:
+            chosen = values == self.tag
+            if not chosen.any():
+                raise ValueError(f"tag={self.tag!r}: no row of y has this label")
+        else:
+            chosen = codes >= 0
+            if len(np.unique(codes[chosen])) > 1:
+                raise ValueError("y has several labels; say with `tag` which one is the cluster")
+        return np.where(chosen, 0, -1) if chosen.any() else None
+
+    def _prepare(self, problem: Problem) -> Problem:
+        if problem.seeds is None and (problem.closure.sizes > 1).any():
+            seeds = np.full(problem.rows.n, -1)
+            largest = problem.closure.sizes.argmax()
+            seeds[problem.closure.nodes[problem.closure.component == largest]] = 0
+            problem = Problem(problem.rows, problem.k, problem.known, seeds)
+        if problem.seeds is not None:
+            others = int((problem.seeds < 0).sum())
+            if others < problem.k - 1:
+                raise ValueError(
+                    f"only {others} rows are outside the known cluster; n_clusters={problem.k} "
+                    f"needs at least {problem.k - 1} of them"
+                )
+        return problem
+
+    def _penalty(self, problem: Problem) -> Any:
+        return NoPenalty(problem.links)
+
+    def _n_runs(self, problem: Problem) -> int:
+        return 10 if self.n_init == "auto" else int(self.n_init)
+
+    def _centers(self, problem: Problem, rng: Any, run: int) -> Any:
+        if problem.seeds is None or not isinstance(self._init(), str):
+            return super()._centers(problem, rng, run)
+        rows, inside = problem.rows, np.flatnonzero(problem.seeds == 0)
+        mean, _ = component_means(rows, inside, np.zeros(len(inside), dtype=np.int64))
+        if problem.k == 1:
+            return mean
+        outside = np.flatnonzero(problem.seeds < 0)
+        weight = rows.weight[outside] if rows.weight.size else None
+        if weight is not None and not weight.any():
+            weight = None  # only the known cluster has weight: any start will do for the others
+        others = Rows(rows.X[outside], weight)
+        centers = from_kmeans_plusplus(others, problem.k - 1, rng) + others.shift - rows.shift
+        others.threads.close()
+        return np.concatenate([mean, centers])
+
+    def _assigner(self, problem: Problem, penalty: Any) -> Assigner:
+        closed = np.zeros(problem.k, dtype=bool)
+        rows = np.zeros(0, dtype=np.int64)
+        if problem.seeds is not None:
+            rows = np.flatnonzero(problem.seeds == 0)
+            closed[0] = problem.k > 1
+        return Pinned(rows, np.zeros(len(rows)), closed)
+
+
+def _with_seeds(problem: Problem) -> Problem:
+    """Seeds as given, or else neighbourhoods: groups of must-linked rows, far from each other."""
+    seeds = problem.seeds
+    if seeds is None:
+        seeds = np.full(problem.rows.n, -1)
+        closure = problem.closure
+        for cluster, group in enumerate(chosen_neighbourhoods(problem)):
+            seeds[closure.nodes[closure.component == group]] = cluster
+    elif seeds.max(initial=-1) >= problem.k:
+        raise ValueError(
+            f"y has {len(np.unique(seeds[seeds >= 0]))} labels, more than n_clusters={problem.k}"
+        )
+    return Problem(problem.rows, problem.k, problem.known, seeds)

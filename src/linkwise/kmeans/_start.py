@@ -1,0 +1,126 @@
+"""Where centres begin: neighbourhoods, k-means++, seeds, or given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import kmeans_plusplus
+
+from linkwise.constraints import adjacency
+
+from ._problem import Problem
+from ._rows import Rows
+
+Floats = NDArray[np.float64]
+
+
+def from_neighbourhoods(problem: Problem, rng: Any) -> Floats:
+    """Centroids of must-link components, far from each other and large (Basu et al. 3.3.5).
+
+    Weighted farthest-first: the largest first, then always the one with the largest distance to
+    the chosen ones times the root of the sizes. Missing centres are drawn as k-means++ would.
+    """
+    closure = problem.closure
+    means, _ = component_means(problem.rows, closure.nodes, closure.component)
+    return fill_up(problem.rows, means[chosen_neighbourhoods(problem)], problem.k, rng)
+
+
+def chosen_neighbourhoods(problem: Problem) -> list[int]:
+    """Components to start from, at most k: see `from_neighbourhoods`."""
+    closure = problem.closure
+    means, sizes = component_means(problem.rows, closure.nodes, closure.component)
+    large = np.flatnonzero(sizes > 1)
+    if not len(large):
+        return []
+    graph = adjacency(closure.cannot_link, closure.n_components)
+    chosen = [int(large[sizes[large].argmax()])]
+    nearest = _squared(means[large], means[chosen[0]])
+    apart = np.zeros(len(large))  # how many of the chosen each must be apart from
+    while len(chosen) < min(problem.k, len(large)):
+        apart += graph[[chosen[-1]]].toarray()[0, large]
+        # Known to be apart from all chosen counts twice: such a component is of another class.
+        score = np.sqrt(nearest * sizes[large]) * (1 + apart / len(chosen))
+        score[np.isin(large, chosen)] = -1.0
+        chosen.append(int(large[score.argmax()]))
+        nearest = np.minimum(nearest, _squared(means[large], means[chosen[-1]]))
+    return chosen
+
+
+def component_means(rows: Rows, nodes: NDArray, component: NDArray) -> tuple[Floats, NDArray]:
+    """Mean of the rows of each component (relative to the data's mean), and its size."""
+    sizes = np.bincount(component)
+    means = np.zeros((len(sizes), rows.d))
+    for part in rows.blocks(np.arange(len(nodes))):
+        np.add.at(means, component[part], rows.take(nodes[part]))
+    return means / np.maximum(sizes, 1)[:, None], sizes
+
+
+def _squared(points: Floats, point: Floats) -> Floats:
+    return ((points - point) ** 2).sum(axis=1)
+
+
+def fill_up(rows: Rows, centers: Floats, k: int, rng: Any) -> Floats:
+    """Add centres until there are k: rows drawn by their squared distance to the nearest one."""
+    if not len(centers):
+        return from_kmeans_plusplus(rows, k, rng)
+    nearest = np.full(rows.n, np.inf)
+    for center in centers:
+        nearest = np.minimum(nearest, distances_to(rows, center))
+    found = list(centers)
+    while len(found) < k:
+        row = _draw(nearest, rows, rng)
+        found.append(rows.take([row])[0])
+        nearest = np.minimum(nearest, distances_to(rows, found[-1]))
+    return np.array(found)
+
+
+def _draw(nearest: Floats, rows: Rows, rng: Any) -> int:
+    """The best of a few rows drawn by squared distance, as greedy k-means++ does."""
+    chance = nearest * rows.weight if rows.weight.size else nearest
+    total = chance.sum()
+    if not total > 0:
+        return int(rng.randint(rows.n))  # all rows coincide with centres
+    ticks = np.cumsum(chance)
+    tries = np.searchsorted(ticks, rng.random_sample(4) * ticks[-1]).clip(max=rows.n - 1)
+    left = [np.minimum(nearest, distances_to(rows, rows.take([t])[0])).sum() for t in tries]
+    return int(tries[int(np.argmin(left))])
+
+
+def distances_to(rows: Rows, point: Floats) -> Floats:
+    """Squared Euclidean distance of every row to a point (relative to the data's mean)."""
+    if rows.is_sparse:
+        own = np.asarray(rows.X.multiply(rows.X).sum(axis=1)).ravel()
+        found = own - 2 * np.asarray(rows.X @ point).ravel() + point @ point
+        return np.maximum(found, 0.0)
+    return np.concatenate(
+        [
+            ((rows.take(slice(p[0], p[-1] + 1)) - point) ** 2).sum(axis=1)
+            for p in rows.blocks(np.arange(rows.n))
+        ]
+    )
+
+
+def from_kmeans_plusplus(rows: Rows, k: int, rng: Any) -> Floats:
+    """scikit-learn's greedy k-means++."""
+    weight = rows.weight if rows.weight.size else None
+    centers, _ = kmeans_plusplus(rows.X, k, sample_weight=weight, random_state=rng)
+    centers = centers.toarray() if hasattr(centers, "toarray") else centers
+    return np.asarray(centers, dtype=np.float64) - rows.shift
+
+
+def from_seeds(problem: Problem, rng: Any) -> Floats:
+    """Means of the labelled rows of each cluster; clusters without any are filled up."""
+    seeds = problem.seeds
+    assert seeds is not None
+    nodes = np.flatnonzero(seeds >= 0)
+    present = np.unique(seeds[nodes])
+    place = np.searchsorted(present, seeds[nodes])
+    means, _ = component_means(problem.rows, nodes, place)
+    drawn = fill_up(problem.rows, means, problem.k, rng)
+    centers = np.empty((problem.k, problem.rows.d))
+    absent = np.setdiff1d(np.arange(problem.k), present)
+    centers[present] = means
+    centers[absent] = drawn[len(present) :]
+    return centers

@@ -1,0 +1,323 @@
+"""Every estimator behaves as scikit-learn's do: checks, clone, pipelines, routing, pickling."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, KFold, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from linkwise import (
+    ConstrainedKMeans,
+    Constraints,
+    COPKMeans,
+    MPCKMeans,
+    PCKMeans,
+    PreIdentifiedKMeans,
+    SeededKMeans,
+)
+from tests.kmeans.cases import METHODS, blobs, same_partition
+
+# scikit-learn's own KMeans has the same two in its list.
+_DRAWS = "the start is drawn from the rows, so that repeated rows draw another one"
+SAMPLE_WEIGHT = {
+    "check_sample_weight_equivalence_on_dense_data": _DRAWS,
+    "check_sample_weight_equivalence_on_sparse_data": _DRAWS,
+}
+
+# Labels bind in some methods: these checks give labels of 2 or 3 classes to one cluster.
+ONE_CLUSTER_CHECKS = (
+    "check_dont_overwrite_parameters",
+    "check_fit2d_1feature",
+    "check_fit2d_predict1d",
+    "check_methods_sample_order_invariance",
+    "check_methods_subset_invariance",
+)
+# PreIdentifiedKMeans must be told which of several labels is the known cluster.
+ONE_LABEL_CHECKS = (
+    "check_dict_unchanged",
+    "check_dtype_object",
+    "check_estimator_sparse_array",
+    "check_estimator_sparse_matrix",
+    "check_estimator_sparse_tag",
+    "check_estimators_fit_returns_self",
+    "check_estimators_overwrite_params",
+    "check_f_contiguous_array_estimator",
+    "check_fit_score_takes_y",
+    "check_n_features_in_after_fitting",
+    "check_pipeline_consistency",
+    "check_positive_only_tag_during_fit",
+    "check_readonly_memmap_input",
+    "check_sample_weights_list",
+    "check_estimators_dtypes",
+    "check_estimators_nan_inf",
+    "check_estimators_pickle",
+    "check_fit_check_is_fitted",
+    "check_fit_idempotent",
+    "check_n_features_in",
+    "check_sample_weights_not_an_array",
+    "check_sample_weights_not_overwritten",
+    "check_sample_weights_pandas_series",
+    "check_sample_weights_shape",
+    "check_transformer_data_not_an_array",
+    "check_transformer_general",
+    "check_transformer_n_iter",
+    "check_transformer_preserve_dtypes",
+)
+
+
+def expected(estimator) -> dict[str, str]:
+    """Checks that cannot pass, and why; the same ones run without labels below."""
+    failing = dict(SAMPLE_WEIGHT)
+    if isinstance(estimator, _Unlabelled):
+        return failing
+    if isinstance(estimator, (COPKMeans, SeededKMeans, ConstrainedKMeans, PreIdentifiedKMeans)):
+        why = "the check's y has more classes than clusters, and labels bind"
+        failing |= dict.fromkeys(ONE_CLUSTER_CHECKS, why)
+    if isinstance(estimator, PreIdentifiedKMeans):
+        why = "the check's y has several classes; `tag` must say which is the known cluster"
+        failing |= dict.fromkeys((*ONE_CLUSTER_CHECKS, *ONE_LABEL_CHECKS), why)
+    return failing
+
+
+class _Unlabelled:
+    """A method that does not look at y, so that all checks apply to the rest of it."""
+
+    def _seeds(self, y, n_samples):
+        return None
+
+
+class UnlabelledCOP(_Unlabelled, COPKMeans):
+    pass
+
+
+class UnlabelledSeeded(_Unlabelled, SeededKMeans):
+    pass
+
+
+class UnlabelledConstrained(_Unlabelled, ConstrainedKMeans):
+    pass
+
+
+class UnlabelledPreIdentified(_Unlabelled, PreIdentifiedKMeans):
+    pass
+
+
+ESTIMATORS = [
+    COPKMeans(),
+    SeededKMeans(),
+    ConstrainedKMeans(),
+    PreIdentifiedKMeans(),
+    UnlabelledCOP(),
+    UnlabelledCOP(assignment="exact"),
+    UnlabelledSeeded(),
+    UnlabelledConstrained(),
+    UnlabelledPreIdentified(),
+    PCKMeans(),
+    PCKMeans(penalty="distance", init="k-means++"),
+    MPCKMeans(),
+    MPCKMeans(per_cluster=True),
+    MPCKMeans(metric="full"),
+    MPCKMeans(metric="full", per_cluster=True),
+]
+
+
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected)
+def test_sklearn_checks(estimator, check):
+    check(estimator)
+
+
+# -------------------------------------------------------------------- parameters and state
+
+
+def drawn(seed: int = 0) -> tuple:
+    X, y = blobs(90, seed=seed)
+    return X, y, Constraints.from_labels(y, 30, random_state=seed)
+
+
+def by_name(known: Constraints, names) -> Constraints:
+    return Constraints(
+        must_link=[(names[i], names[j]) for i, j in known.must_link.tolist()],
+        cannot_link=[(names[i], names[j]) for i, j in known.cannot_link.tolist()],
+    )
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_clone_keeps_parameters_and_drops_what_was_learnt(method):
+    X, _, known = drawn()
+    model = METHODS[method](n_clusters=3, random_state=0, n_init=2).fit(X, constraints=known)
+    copy = clone(model)
+    assert copy.get_params() == model.get_params()
+    assert not [name for name in vars(copy) if name.endswith("_")]
+    np.testing.assert_array_equal(copy.fit(X, constraints=known).labels_, model.labels_)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_pickled_models_answer_as_before(method):
+    X, _, known = drawn()
+    model = METHODS[method](n_clusters=3, random_state=0).fit(X, constraints=known)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    np.testing.assert_array_equal(again.transform(X), model.transform(X))
+    assert again.report_.to_dict() == model.report_.to_dict()
+    assert str(again.report_) == str(model.report_)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_nothing_before_fit(method):
+    X, *_ = drawn()
+    for call in ("predict", "transform", "score"):
+        with pytest.raises(NotFittedError):
+            getattr(METHODS[method](), call)(X)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_fit_predict_keeps_y_and_constraints(method):
+    X, y, known = drawn()
+    seeds = np.where((np.arange(90) < 30) & (y == 1), 1, -1)
+    options = {"n_clusters": 3, "random_state": 0}
+    fitted = METHODS[method](**options).fit(X, seeds, constraints=known)
+    labels = METHODS[method](**options).fit_predict(X, seeds, constraints=known)
+    np.testing.assert_array_equal(labels, fitted.labels_)
+    if method == "preidentified":
+        np.testing.assert_array_equal(labels == 0, seeds == 1)
+    if method == "constrained":
+        assert (labels[seeds == 1] == 1).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_fitted_attributes(method):
+    X, _, known = drawn()
+    model = METHODS[method](n_clusters=3, random_state=0).fit(X, constraints=known)
+    assert model.labels_.shape == (90,)
+    assert model.labels_.dtype.kind == "i"
+    assert model.cluster_centers_.shape == (3, 3)
+    assert model.objective_path_.shape == (model.n_iter_,)
+    assert model.n_features_in_ == 3
+    assert np.isfinite(model.metrics_).all()
+    assert model.transform(X).shape == (90, 3)
+    report = model.report_
+    assert report.cluster_sizes.tolist() == np.bincount(model.labels_, minlength=3).tolist()
+    assert report.constraints.n_constraints == known.n_constraints
+    assert len(report.to_frame()) == known.n_constraints
+    assert (report.to_frame()["cost"][report.to_frame()["kept"]] == 0).all()
+    assert "clusters of" in str(report)
+    assert "<ul>" in report._repr_html_()
+
+
+# -------------------------------------------------------------------- columns
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_names_of_columns(method):
+    pd = pytest.importorskip("pandas")
+    X, *_ = drawn()
+    frame = pd.DataFrame(X, columns=list("abc"))
+    model = METHODS[method](n_clusters=3, random_state=0).set_output(transform="pandas")
+    out = model.fit(frame).transform(frame)
+    names = [f"{type(model).__name__.lower()}{c}" for c in range(3)]
+    assert list(out.columns) == names == list(model.get_feature_names_out())
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[["c", "b", "a"]])
+
+
+# -------------------------------------------------------------------- pipelines and folds
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_in_a_pipeline(method):
+    X, _, known = drawn()
+    model = METHODS[method](n_clusters=3, random_state=0)
+    pipe = make_pipeline(StandardScaler(), model)
+    step = pipe.steps[-1][0]
+    pipe.fit(X, **{f"{step}__constraints": known})
+    wanted = clone(model).fit(StandardScaler().fit_transform(X), constraints=known)
+    np.testing.assert_array_equal(pipe[-1].labels_, wanted.labels_)
+    np.testing.assert_array_equal(
+        pipe.predict(X), wanted.predict(StandardScaler().fit_transform(X))
+    )
+    labels = clone(pipe).fit_predict(X, **{f"{step}__constraints": known})
+    np.testing.assert_array_equal(labels, wanted.labels_)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_routed_through_a_pipeline(method):
+    X, _, known = drawn()
+    names = np.array([f"row {i}" for i in range(90)])
+    with config_context(enable_metadata_routing=True):
+        model = METHODS[method](n_clusters=3, random_state=0)
+        model.set_fit_request(constraints=True, sample_ids=True)
+        pipe = make_pipeline(StandardScaler(), model)
+        pipe.fit(X, constraints=by_name(known, names), sample_ids=names)
+        wanted = clone(model).fit(StandardScaler().fit_transform(X), constraints=known)
+        np.testing.assert_array_equal(pipe[-1].labels_, wanted.labels_)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_cross_validation_hands_constraints_through_and_slices_ids(method):
+    X, _, known = drawn()
+    names = np.array([f"row {i}" for i in range(90)])
+    by_id = by_name(known, names)
+    with config_context(enable_metadata_routing=True):
+        model = METHODS[method](n_clusters=3, random_state=0)
+        model.set_fit_request(constraints=True, sample_ids=True)
+        folds = KFold(3, shuffle=True, random_state=0)
+        found = cross_validate(
+            model,
+            X,
+            cv=folds,
+            params={"constraints": by_id, "sample_ids": names},
+            return_estimator=True,
+            error_score="raise",
+        )
+    for (train, _), fold in zip(folds.split(X), found["estimator"], strict=True):
+        inside = by_id.restrict(names[train])
+        assert fold.report_.constraints.n_constraints == inside.n_constraints
+        assert fold.report_.n_dropped == by_id.n_constraints - inside.n_constraints > 0
+        wanted = METHODS[method](n_clusters=3, random_state=0)
+        wanted.fit(X[train], constraints=inside, sample_ids=names[train])
+        np.testing.assert_array_equal(fold.labels_, wanted.labels_)
+
+
+def test_grid_search_routes_too():
+    X, _, known = drawn()
+    names = np.arange(90) + 1000
+    with config_context(enable_metadata_routing=True):
+        model = PCKMeans(random_state=0).set_fit_request(constraints=True, sample_ids=True)
+        search = GridSearchCV(model, {"n_clusters": [2, 3]}, cv=3, error_score="raise")
+        search.fit(X, constraints=by_name(known, names), sample_ids=names)
+    assert search.best_params_ == {"n_clusters": 3}
+    assert search.best_estimator_.report_.n_dropped == 0
+
+
+def test_folds_of_a_frame_bring_their_ids_with_them():
+    pd = pytest.importorskip("pandas")
+    X, _, known = drawn()
+    names = [f"row {i}" for i in range(90)]
+    frame = pd.DataFrame(X, index=names)
+    part = frame.iloc[30:]
+    model = PCKMeans(3, random_state=0).fit(part, constraints=by_name(known, names))
+    assert model.report_.constraints.n_constraints < known.n_constraints
+
+
+def test_constraints_from_a_file(tmp_path):
+    X, _, known = drawn()
+    known.write(tmp_path / "links.csv")
+    a = PCKMeans(3, random_state=0).fit(X, constraints=tmp_path / "links.csv")
+    b = PCKMeans(3, random_state=0).fit(X, constraints=known)
+    c = PCKMeans(3, random_state=0).fit(X, constraints=known.to_frame())
+    assert same_partition(a.labels_, b.labels_)
+    assert same_partition(b.labels_, c.labels_)
+
+
+def test_verbose_tells_every_iteration(capsys):
+    X, *_ = drawn()
+    model = PCKMeans(3, random_state=0, verbose=1, n_init=1).fit(X)
+    assert capsys.readouterr().out.count("iteration") == model.n_iter_

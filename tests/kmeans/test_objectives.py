@@ -1,0 +1,335 @@
+"""Objectives, E-step and metric update against slow versions straight from the equations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from linkwise import Constraints
+from linkwise.geometry import Mahalanobis, Moments
+from linkwise.kmeans import _kernels
+from linkwise.kmeans._penalty import DistancePenalty
+from linkwise.kmeans._problem import LinkGraph, Problem
+from linkwise.kmeans._rows import Rows
+from tests.reference import Setting, farthest_pair, matrices, sum_of_squares
+from tests.strategies import clusterings
+
+from .cases import (
+    LABELLED,
+    LEARNING,
+    SOFT,
+    metrics_of,
+    setting,
+    taking_part,
+    watched,
+    weighted_links,
+)
+
+CONTRADICTORY = Constraints(
+    must_link=[(0, 1, 2.0), (1, 2, 0.5), (3, 9, 0.1), (4, 5, 0.2)],
+    cannot_link=[(0, 2, 1.0), (6, 7, 0.3), (8, 10, 0.2), (9, 11, 5.0)],
+)
+CONSISTENT = Constraints(
+    must_link=[(0, 1, 2.0), (1, 2, 0.5), (3, 9, 0.1), (4, 5, 0.2)],
+    cannot_link=[(0, 4, 1.0), (6, 7, 0.3), (8, 10, 0.2), (9, 11, 5.0)],
+)
+
+# Light enough that violated cannot-links leave the scatters positive definite.
+MILD = Constraints(
+    must_link=[(0, 1, 2.0), (1, 2, 0.5), (3, 9, 0.1), (4, 5, 0.2)],
+    cannot_link=[(0, 2, 0.1), (6, 7, 0.03), (8, 10, 0.02), (9, 11, 0.05)],
+)
+
+
+def data(n: int = 24, d: int = 3, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, d)) * [1.0, 3.0, 0.5][:d] + 4.0
+
+
+# -------------------------------------------------------------------- objective
+
+
+@pytest.mark.parametrize("known", [CONSISTENT, CONTRADICTORY, Constraints()], ids=str)
+@pytest.mark.parametrize("method", SOFT)
+def test_objective_is_equation_2_4(method, known):
+    X = data()
+    spy = watched(SOFT[method](n_clusters=3, random_state=0), X, constraints=known)
+    slow = setting(spy, X, known).objective(spy.model.labels_)
+    assert spy.model.objective_ == pytest.approx(slow, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("method", SOFT)
+@given(problem=clusterings())
+@settings(max_examples=15)
+def test_objective_is_equation_2_4_on_any_problem(method, problem):
+    X, k, known = problem
+    spy = watched(SOFT[method](n_clusters=k, random_state=0), X, constraints=known)
+    slow = setting(spy, X, known).objective(spy.model.labels_)
+    assert spy.model.objective_ == pytest.approx(slow, rel=1e-8, abs=1e-8)
+
+
+@pytest.mark.parametrize("method", SOFT)
+def test_objective_with_row_weights(method):
+    X = data()
+    weight = np.random.default_rng(1).uniform(0.1, 3.0, len(X))
+    model = SOFT[method](n_clusters=3, random_state=0)
+    spy = watched(model, X, constraints=CONSISTENT, sample_weight=weight)
+    slow = setting(spy, X, CONSISTENT)
+    slow.row_weight = weight
+    assert model.objective_ == pytest.approx(slow.objective(model.labels_), rel=1e-9)
+
+
+@pytest.mark.parametrize("method", SOFT)
+def test_report_costs_are_the_terms_of_the_violated_links(method):
+    X = data()
+    spy = watched(SOFT[method](n_clusters=3, random_state=0), X, constraints=CONTRADICTORY)
+    slow, labels = setting(spy, X, CONTRADICTORY), spy.model.labels_
+    must, cannot = weighted_links(CONTRADICTORY)
+    wanted = [slow.must_cost(i, j, w, labels[i], labels[j]) for i, j, w in must]
+    wanted += [slow.cannot_cost(i, j, w, labels[i], labels[j]) for i, j, w in cannot]
+    assert sum(cost > 0 for cost in wanted)  # the case is one with violations
+    np.testing.assert_allclose(spy.model.report_.costs, wanted, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", LABELLED)
+def test_links_cost_labelled_methods_nothing(method):
+    X = data()
+    known = Constraints(must_link=[(i, i + 9, 5.0) for i in range(6)], cannot_link=[(0, 1, 3.0)])
+    model = LABELLED[method](n_clusters=3, random_state=0).fit(X, constraints=known)
+    wanted = ((X - model.cluster_centers_[model.labels_]) ** 2).sum()
+    assert model.objective_ == pytest.approx(wanted, rel=1e-9)
+    assert model.report_.costs.sum() == 0
+
+
+@pytest.mark.parametrize("method", SOFT)
+def test_score_and_transform_agree_with_the_equations(method):
+    X, new = data(), data(seed=5)
+    spy = watched(SOFT[method](n_clusters=3, random_state=0), X, constraints=CONSISTENT)
+    slow = setting(spy, X, CONSISTENT)
+    slow.X = new
+    cost = np.array([[slow.row(i, c) for c in range(3)] for i in range(len(new))])
+    logs = np.array([np.linalg.slogdet(A)[1] for A in slow.metrics])
+    assert spy.model.score(new) == pytest.approx(-cost.min(axis=1).sum(), rel=1e-9)
+    np.testing.assert_array_equal(spy.model.predict(new), cost.argmin(axis=1))
+    np.testing.assert_allclose(spy.model.transform(new) ** 2, cost + logs, rtol=1e-8, atol=1e-8)
+
+
+def test_the_farthest_pair_is_the_farthest():
+    X = data()
+    for method, make in LEARNING.items():
+        model = make(n_clusters=3, random_state=0, max_iter=1)
+        spy = watched(model, X, constraints=CONSISTENT)
+        # Under the identity, where the run begins; later a pair may be held.
+        penalty, problem = spy.penalties[-1], spy.problems[-1]
+        geometry = model._geometry(problem)
+        penalty.refresh(geometry)
+        i, j = penalty.pair[0]
+        assert ((X[i] - X[j]) ** 2).sum() == pytest.approx(farthest_pair(X, np.eye(3))), method
+
+
+# -------------------------------------------------------------------- E-step
+
+
+def random_state_of(metric: str, per_cluster: bool, seed: int, k: int = 3) -> tuple:
+    """Geometry with random centres and metrics, labels, links, and the same in slow terms."""
+    rng = np.random.default_rng(seed)
+    X = data(seed=seed)
+    d = X.shape[1]
+    rows = Rows(X)
+    problem = Problem(rows, k, MILD)
+    total = rows.total(full=metric == "full" and not per_cluster)
+    geometry = Mahalanobis(k, total, rows.total_weight, metric, per_cluster, 1e-12)
+    geometry.centers = rng.normal(size=(k, d))
+    groups = k if per_cluster else 1
+    root = rng.normal(size=(groups, d, d))
+    full = np.eye(d) + root @ root.transpose(0, 2, 1)
+    if metric != "identity":
+        diagonals = np.diagonal(full, axis1=1, axis2=2)
+        geometry.set_metrics(full if metric == "full" else diagonals.copy())
+    penalty = DistancePenalty(problem.links, rows)
+    penalty.refresh(geometry)
+    metrics = geometry.metrics if per_cluster else geometry.metrics[0]
+    must, cannot = weighted_links(MILD)
+    pairs = np.broadcast_to(penalty.pair, (k, 2))
+    slow = Setting(
+        X,
+        geometry.centers + rows.shift,
+        matrices(metrics, k, per_cluster=per_cluster),
+        must,
+        cannot,
+        [X[i] - X[j] for i, j in pairs],
+    )
+    labels = rng.integers(0, k, len(X)).astype(np.int32)
+    return rows, problem.links, geometry, penalty, labels, slow
+
+
+KINDS = [("identity", False), ("diagonal", False), ("diagonal", True), ("full", False)]
+KINDS.append(("full", True))
+LEARNT = KINDS[1:]
+
+
+@pytest.mark.parametrize(("metric", "per_cluster"), KINDS)
+def test_contribution_of_a_row_in_the_e_step(metric, per_cluster):
+    for seed in range(3):
+        rows, links, geometry, penalty, labels, slow = random_state_of(metric, per_cluster, seed)
+        share = np.zeros((len(links.rows), geometry.k))
+        graph = (links.indptr, links.neighbour, links.link, links.is_must)
+        _kernels.fill_penalties(*graph, penalty.costs(geometry), labels[links.rows], share)
+        fast = rows.distances(links.rows, geometry) + share
+        wanted = np.array(
+            [[slow.contribution(labels, i, c) for c in range(geometry.k)] for i in links.rows]
+        )
+        # Up to a constant per row: only differences decide.
+        np.testing.assert_allclose(fast - fast[:, :1], wanted - wanted[:, :1], rtol=1e-9, atol=1e-9)
+
+
+def test_contributions_are_differences_of_the_objective():
+    *_, labels, slow = random_state_of("full", True, 0)
+    for row in range(12):
+        moved = labels.copy()
+        for c in range(3):
+            moved[row] = c
+            change = slow.objective(moved) - slow.objective(labels)
+            own = slow.contribution(labels, row, c) - slow.contribution(labels, row, labels[row])
+            assert change == pytest.approx(own, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("method", ["pck", "pck-distance"])
+@given(problem=clusterings())
+@settings(max_examples=25)
+def test_no_row_and_no_component_gains_by_moving(method, problem):
+    X, k, known = problem
+    spy = watched(SOFT[method](n_clusters=k, random_state=0, tol=0), X, constraints=known)
+    slow, labels = setting(spy, X, known), spy.model.labels_
+    now = slow.objective(labels)
+    slack = 1e-9 * (1 + abs(now))
+    closure = known.closure()
+    groups = [[row] for row in range(len(X))]
+    groups += [closure.nodes[closure.component == c].tolist() for c in range(len(closure.sizes))]
+    for group in groups:
+        for c in range(k):
+            moved = labels.copy()
+            moved[group] = c
+            assert slow.objective(moved) >= now - slack
+
+
+# -------------------------------------------------------------------- metric update
+
+
+def learnt(metric: str, per_cluster: bool, seed: int) -> tuple:
+    """Metrics after one update from a random state, and the state in slow terms."""
+    rows, links, geometry, penalty, labels, slow = random_state_of(metric, per_cluster, seed)
+    moments = Moments.zeros(geometry.k, rows.d, geometry.squares_shape)
+    everyone = np.arange(rows.n)
+    rows.move(everyone, np.full(rows.n, -1, dtype=np.int32), labels, moments)
+    spread = geometry.scatter(moments) + penalty.spread(geometry, labels[links.rows])
+    before = [A.copy() for A in slow.metrics]
+    geometry.learn(spread, geometry.weights(moments))
+    metrics = geometry.metrics if per_cluster else geometry.metrics[0]
+    found = matrices(metrics, 3, per_cluster=per_cluster)
+    return found, before, labels, slow
+
+
+@pytest.mark.parametrize(("metric", "per_cluster"), LEARNT)
+@pytest.mark.parametrize("seed", range(4))
+def test_metric_update_is_equation_2_7(metric, per_cluster, seed):
+    found, _, labels, slow = learnt(metric, per_cluster, seed)
+    wanted = slow.metric_update(labels, diagonal=metric == "diagonal", per_cluster=per_cluster)
+    assert all((np.linalg.eigvalsh(A) > 0).all() for A in wanted), "a floor is active: bad case"
+    for A, B in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(A, B, rtol=1e-7, atol=1e-10)
+
+
+@pytest.mark.parametrize(("metric", "per_cluster"), LEARNT)
+@pytest.mark.parametrize("seed", range(2))
+def test_metric_update_is_stationary(metric, per_cluster, seed):
+    found, before, labels, slow = learnt(metric, per_cluster, seed)
+    rng = np.random.default_rng(seed)
+    k, d = slow.centers.shape
+
+    # Floored cannot-links were judged under the metric before: leave them out here.
+    slow.metrics = before
+    slow.cannot = [
+        (i, j, w)
+        for i, j, w in slow.cannot
+        if labels[i] != labels[j] or slow.cannot_cost(i, j, w, labels[i], labels[i]) > 0
+    ]
+
+    def slope(metrics: list) -> float:
+        """Largest slope of (2.4) among random directions, by central differences."""
+        largest = 0.0
+        for _ in range(4):
+            way = rng.normal(size=(k, d, d))
+            way = way + way.transpose(0, 2, 1)
+            if metric == "diagonal":
+                way *= np.eye(d)
+            if not per_cluster:
+                way[:] = way[0]
+            # In proportion to the metric, so that all directions count alike.
+            way = [A @ D @ A for A, D in zip(metrics, way, strict=True)]
+            step = 1e-5
+            values = []
+            for sign in (1, -1):
+                slow.metrics = [A + sign * step * D for A, D in zip(metrics, way, strict=True)]
+                values.append(unfloored(slow, labels))
+            largest = max(largest, abs(values[0] - values[1]) / (2 * step))
+        return largest
+
+    assert slope(found) < 1e-4 * slope(before)
+
+
+def unfloored(slow: Setting, labels: np.ndarray) -> float:
+    """(2.4) without the floor on cannot-links, which is what (2.7) minimises."""
+    total = sum(slow.row(i, c) for i, c in enumerate(labels))
+    total += sum(slow.must_cost(i, j, w, labels[i], labels[j]) for i, j, w in slow.must)
+    for i, j, w in slow.cannot:
+        c = labels[i]
+        if c == labels[j]:
+            A, u = slow.metrics[c], slow.X[i] - slow.X[j]
+            total += w * (slow.farthest[c] @ A @ slow.farthest[c] - u @ A @ u)
+    return total
+
+
+@pytest.mark.parametrize("method", LEARNING)
+def test_without_constraints_the_metric_is_the_inverse_covariance(method):
+    X = data(60)
+    model = LEARNING[method](n_clusters=2, random_state=0, tol=0).fit(X)
+    per_cluster, diagonal = "per" in method, "full" not in method
+    slow = Setting(X, model.cluster_centers_, [], [], [])
+    wanted = slow.metric_update(model.labels_, diagonal=diagonal, per_cluster=per_cluster)
+    for A, B in zip(metrics_of(model), wanted, strict=True):
+        np.testing.assert_allclose(A, B, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", LEARNING)
+@given(problem=clusterings())
+@settings(max_examples=15)
+def test_metrics_stay_positive_definite_and_below_their_cap(method, problem):
+    X, k, known = problem
+    spy = watched(LEARNING[method](n_clusters=k, random_state=0), X, constraints=known)
+    variance = X.var(axis=0)
+    root = np.sqrt(np.where(variance > 0, variance, 1.0))
+    for A in metrics_of(spy.model):
+        values = np.linalg.eigvalsh(A * np.outer(root, root))
+        assert (values > 0).all()
+        assert values.max() <= 100 * (1 + 1e-6) or np.allclose(A, np.eye(len(A)))
+
+
+def test_pck_is_k_means_plus_weights():
+    X = data()
+    spy = watched(SOFT["pck"](n_clusters=3, random_state=0, tol=0), X, constraints=CONTRADICTORY)
+    broken = LinkGraph.of(CONTRADICTORY)
+    violated = broken.violated(spy.model.labels_[broken.rows])
+    wanted = sum_of_squares(X, spy.model.labels_) + broken.weight[violated].sum()
+    assert spy.model.objective_ == pytest.approx(wanted, rel=1e-9)
+
+
+def test_entailed_links_take_part():
+    # 0-1-2 must be together; row 2 is 3 away from both: splitting it off breaks two links.
+    X = np.array([[0.0], [0.1], [3.0], [3.1], [3.2]])
+    known = Constraints(must_link=[(0, 1, 4.0), (1, 2, 4.0)])
+    must, _ = taking_part(known)
+    assert (0, 2, 4.0) in must
+    spy = watched(SOFT["pck"](n_clusters=2, init=[[0.0], [3.1]], max_iter=1), X, constraints=known)
+    assert len(spy.problems[-1].links.ends) == 3
