@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shlex
 import subprocess
 import sys
 from io import StringIO
@@ -300,25 +301,34 @@ def test_score_with_own_columns_of_constraints(tmp_path):
 
 
 def test_demo(tmp_path):
-    folder = tmp_path / "demo"
+    folder = tmp_path / "a demo"
     result = run("demo", "--folder", folder)
     assert result.exit_code == 0, result.output
     assert "consistent" in result.output
     assert "must be together, but" in flat(result)
+    assert "Without knowledge" in flat(result)
+    assert "40 of 40" in flat(result)
     assert {path.name for path in folder.iterdir()} == {"beans.csv", "tastings.csv", "demo.png"}
     assert (folder / "demo.png").read_bytes().startswith(b"\x89PNG")
     # What it tells people to try works.
-    command = flat(result).rpartition(" check ")[2].split()
-    assert run("check", *command).exit_code == 0
+    lines = result.output.partition("try it yourself:")[2].strip().splitlines()
+    commands = [shlex.split(line)[1:] for line in lines]
+    assert [command[0] for command in commands] == ["check", "cluster", "score"]
+    for command in commands:
+        found = run(*command)
+        assert found.exit_code == 0, found.output
+    assert {"labels.csv", "report.html"} <= {path.name for path in folder.iterdir()}
+    assert json.loads(run(*commands[-1], "--json").stdout)["ari"] > 0.9
 
 
 def test_demo_json(tmp_path):
     folder = tmp_path / "a [red] folder"
     result = run("demo", "--folder", folder, "--json")
     found = json.loads(result.stdout)
-    assert found.keys() == {"n_rows", "ari", "kept", "diagnosis", "picture"}
-    assert -1 <= found["ari"] <= 1
-    assert 0 <= found["kept"] <= 1
+    without, using = found["without_knowledge"], found["with_knowledge"]
+    assert without["ari"] < 0.5 < 0.9 < using["ari"] <= 1
+    assert without["kept"] < using["kept"] <= 1
+    assert found["learnt_weights"]["acidity"] > found["learnt_weights"]["roast"]
     assert found["diagnosis"]["consistent"] is True
     assert Path(found["picture"]).read_bytes().startswith(b"\x89PNG")
     assert str(folder / "demo.png") in run("demo", "--folder", folder).output.replace("\n", "")
@@ -328,11 +338,13 @@ def test_algorithms():
     listed = json.loads(run("algorithms", "--json").stdout)
     assert {"COPKMeans", "MPCKMeans", "ReCon", "BoostCluster"} <= {m["name"] for m in listed}
     assert "MPCKMeans" in run("algorithms").output
+    assert {m["short"] for m in listed if m["ready"]} >= {"pck", "mpck", "cop", "seeded"}
+    assert "preidentified" in run("algorithms").output
 
 
 def test_version_and_help():
     assert "linkwise 0." in run("--version").output
-    for command in ("check", "score", "demo", "algorithms"):
+    for command in ("cluster", "check", "score", "demo", "algorithms"):
         assert run(command, "--help").exit_code == 0
     assert "linkwise check links.csv" in run("check", "--help").output
 

@@ -11,6 +11,7 @@ from linkwise._version import __version__
 from . import _output as out
 from ._algorithms import algorithms
 from ._check import check
+from ._cluster import cluster
 from ._demo import demo
 from ._score import score
 
@@ -21,6 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
+app.command()(cluster)
 app.command()(check)
 app.command()(score)
 app.command()(demo)

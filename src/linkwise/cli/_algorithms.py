@@ -13,13 +13,18 @@ from . import _output as out
 
 @dataclass(frozen=True)
 class Algorithm:
-    """One method: what it takes and where it comes from."""
+    """One method: what it takes, where it comes from, and how `linkwise cluster` calls it.
+
+    `short` is its name there, `options` are the options that only it has.
+    """
 
     name: str
     knows: str
     keeps: str
     metric: str
     source: str
+    short: str = ""
+    options: tuple[str, ...] = ()
 
     @property
     def ready(self) -> bool:
@@ -30,12 +35,38 @@ class Algorithm:
 
 
 ALGORITHMS = (
-    Algorithm("SeededKMeans", "labels", "as a start", "Euclidean", "Basu et al. 2002"),
-    Algorithm("ConstrainedKMeans", "labels", "always", "Euclidean", "Basu et al. 2002"),
-    Algorithm("PreIdentifiedKMeans", "one tagged group", "always", "Euclidean", "Teja"),
-    Algorithm("COPKMeans", "pairs", "always", "Euclidean", "Wagstaff et al. 2001"),
-    Algorithm("PCKMeans", "weighted pairs", "at a cost", "Euclidean", "Basu et al. 2004"),
-    Algorithm("MPCKMeans", "weighted pairs", "at a cost", "learnt", "Bilenko et al. 2004"),
+    Algorithm("SeededKMeans", "labels", "as a start", "Euclidean", "Basu et al. 2002", "seeded"),
+    Algorithm(
+        "ConstrainedKMeans", "labels", "always", "Euclidean", "Basu et al. 2002", "constrained"
+    ),
+    Algorithm(
+        "PreIdentifiedKMeans",
+        "one tagged group",
+        "always",
+        "Euclidean",
+        "Teja",
+        "preidentified",
+        ("tag",),
+    ),
+    Algorithm(
+        "COPKMeans",
+        "pairs",
+        "always",
+        "Euclidean",
+        "Wagstaff et al. 2001",
+        "cop",
+        ("assignment", "on_infeasible"),
+    ),
+    Algorithm("PCKMeans", "weighted pairs", "at a cost", "Euclidean", "Basu et al. 2004", "pck"),
+    Algorithm(
+        "MPCKMeans",
+        "weighted pairs",
+        "at a cost",
+        "learnt",
+        "Bilenko et al. 2004",
+        "mpck",
+        ("metric", "per_cluster"),
+    ),
     Algorithm(
         "HMRFKMeans", "weighted pairs", "at a cost", "learnt, also for text", "Basu et al. 2006"
     ),
@@ -50,17 +81,32 @@ ALGORITHMS = (
 )
 
 
+def find_algorithm(name: str) -> Algorithm:
+    """The method of this short or full name; ValueError if this version has none."""
+    for method in ALGORITHMS:
+        if name.lower() not in (method.short, method.name.lower()):
+            continue
+        if method.short and method.ready:
+            return method
+        raise ValueError(f"--algorithm {name}: {method.name} is still to come")
+    listed = ", ".join(method.short for method in ALGORITHMS if method.short)
+    raise ValueError(f"--algorithm {name}: expected one of {listed}")
+
+
 def algorithms(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
-    """List the algorithms: what knowledge each takes, and how it treats it."""
+    """List the algorithms: what knowledge each takes, and how it treats it.
+
+    The short name is what `linkwise cluster --algorithm` takes.
+    """
     if as_json:
         out.print_json([{**asdict(method), "ready": method.ready} for method in ALGORITHMS])
         return
     table = RichTable(title="Algorithms")
-    for head in ("name", "knowledge", "keeps it", "distance", "from", "here"):
-        table.add_column(head, no_wrap=head == "name")
+    for head in ("name, and in short", "knowledge", "keeps it", "distance", "from"):
+        table.add_column(head, no_wrap=head.startswith("name"))
     for m in ALGORITHMS:
-        ready = "[green]yes[/green]" if m.ready else "to come"
-        table.add_row(m.name, m.knows, m.keeps, m.metric, m.source, ready)
+        short = f"[green]{m.short}[/green]" if m.ready else "[dim]to come[/dim]"
+        table.add_row(f"{m.name}\n{short}", m.knows, m.keeps, m.metric, m.source)
     out.console.print(table)

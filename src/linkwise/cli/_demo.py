@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sys
 from dataclasses import dataclass
@@ -15,9 +16,20 @@ from rich.markup import escape
 from . import _output as out
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from linkwise.constraints import Constraints, Diagnosis
 
 _SAMPLE = ("beans.csv", "tastings.csv")
+_FEATURES = ("acidity", "roast")
+
+# The picture: colour is the cluster (distinguishable for the colour-blind), shape the origin.
+_COLOURS = ("#0072b2", "#e69f00", "#009e73")
+_MARKERS = ("o", "^", "s")
+_SAME, _DIFFERENT = "solid", (0, (1.5, 1.5))
+_KEPT: dict[str, Any] = {"colors": "0.7", "linewidths": 1.1, "zorder": 1}
+_BROKEN: dict[str, Any] = {"colors": "#cc3311", "linewidths": 1.6, "zorder": 2}
 
 
 def demo(
@@ -40,22 +52,37 @@ def demo(
 
 
 @dataclass(frozen=True)
+class _Result:
+    """A clustering of the beans: how well it finds the origins, and what it keeps."""
+
+    labels: NDArray[np.int32]
+    ari: float
+    n_kept: int
+
+
+@dataclass(frozen=True)
 class _Findings:
-    """What the demo found: plain k-means on the beans, and what is known about them."""
+    """What the demo found: the beans clustered without and with what is known about them."""
 
     n_rows: int
     known: Constraints
     diagnosis: Diagnosis
-    ari: float
-    kept: float
+    without: _Result
+    using: _Result
+    weights: tuple[float, float]
     picture: Path
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values, ready for JSON."""
+        total = self.known.n_constraints
+        results = {"without_knowledge": self.without, "with_knowledge": self.using}
         return {
             "n_rows": self.n_rows,
-            "ari": self.ari,
-            "kept": self.kept,
+            **{
+                name: {"ari": result.ari, "kept": result.n_kept / total}
+                for name, result in results.items()
+            },
+            "learnt_weights": dict(zip(_FEATURES, self.weights, strict=True)),
             "diagnosis": self.diagnosis.to_dict(),
             "picture": str(self.picture),
         }
@@ -64,39 +91,76 @@ class _Findings:
 def _run(folder: Path) -> _Findings:
     from sklearn.cluster import KMeans
 
+    from linkwise import MPCKMeans
     from linkwise.constraints import Constraints
-    from linkwise.datasets import read_table
+    from linkwise.datasets import prepare_features, read_table
     from linkwise.evaluation import score
 
     _copy_sample(folder)
     table = read_table(folder / "beans.csv")
-    X = table.matrix(["acidity", "roast"])
     known = Constraints.read(folder / "tastings.csv")
-    by_row = known.to_rows(len(X), table.text("bean").tolist())
-    labels = KMeans(3, n_init=10, random_state=0).fit_predict(X)
-    scores = score(table.text("origin").tolist(), labels, constraints=by_row)
-    assert scores.kept is not None  # the sample has constraints
+    by_row = known.to_rows(table.n_rows, table.text("bean").tolist())
+    origin = table.text("origin")
+    # Both methods get the same columns, scaled, and the best of ten runs.
+    X = prepare_features(table, _FEATURES, standardize=True).X
+    plain = KMeans(3, n_init=10, random_state=0).fit_predict(X)
+    model = MPCKMeans(3, n_init=10, random_state=0).fit(X, constraints=by_row)
+
+    def judged(labels: NDArray[np.int32]) -> _Result:
+        ari = score(origin.tolist(), labels).ari
+        return _Result(labels, ari, by_row.satisfied(labels).n_kept)
+
+    without, using = judged(plain), judged(_renumbered(model.labels_, plain))
     picture = folder / "demo.png"
-    _draw(X, labels, by_row, picture)
-    diagnosis = known.diagnose(3, n_rows=len(X))
-    return _Findings(len(X), known, diagnosis, scores.ari, scores.kept, picture)
+    panels = {"without": without, "with": using}
+    _draw(table.matrix(_FEATURES), origin, panels, by_row, picture)
+    diagnosis = known.diagnose(3, n_rows=table.n_rows)
+    acidity, roast = model.metrics_.tolist()
+    return _Findings(table.n_rows, known, diagnosis, without, using, (acidity, roast), picture)
+
+
+def _renumbered(labels: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The labels with numbers, and so colours, that agree with the other's as far as possible."""
+    import numpy as np
+    from scipy.optimize import linear_sum_assignment
+
+    common = np.zeros((3, 3), dtype=np.int64)
+    np.add.at(common, (labels, other), 1)
+    return linear_sum_assignment(common, maximize=True)[1][labels].astype(np.int32)
 
 
 def _show(found: _Findings, folder: Path) -> None:
-    say = out.console.print
-    say(f"[bold]The data[/bold]: {found.n_rows} coffee beans, acidity and roast.")
+    say, total = out.console.print, found.known.n_constraints
+    say(
+        f"[bold]The data[/bold]: {found.n_rows} coffee beans, acidity and roast, both scaled to "
+        "unit variance."
+    )
     say(f"[bold]What is known[/bold]: {escape(str(found.diagnosis))}\n")
     say(
         "[bold]Without knowledge[/bold], plain k-means finds the origins with an ARI of "
-        f"{found.ari:z.2f} and keeps {found.kept:.0%} of what the tasters said."
+        f"{found.without.ari:z.2f} and keeps {found.without.n_kept} of the {total} things that "
+        "the tasters said."
+    )
+    say(
+        "[bold]With it[/bold], MPCKMeans reaches an ARI of "
+        f"{found.using.ari:z.2f} and keeps {found.using.n_kept} of {total}: it has learnt to weigh "
+        f"acidity {found.weights[0] / found.weights[1]:.0f} times as much as roast."
     )
     _second_thoughts(found.known)
     picture = escape(str(found.picture))
     say(f"\nA picture is in [bold]{picture}[/bold]. Now try it yourself:")
-    data = f"--data {folder / 'beans.csv'} --id-column bean"
+    beans, tastings = shlex.quote(str(folder / "beans.csv")), folder / "tastings.csv"
+    tasted, ids = shlex.quote(str(tastings)), "--id-column bean"
+    columns = f"--features {','.join(_FEATURES)} --standardize --n-init 10"
+    labels, page = (shlex.quote(str(folder / name)) for name in ("labels.csv", "report.html"))
     # `make demo` runs the program inside .venv, where a person's shell does not look.
-    program = "linkwise" if shutil.which("linkwise") else sys.argv[0]
-    say(escape(f"  {program} check {folder / 'tastings.csv'} {data} -k 3"), soft_wrap=True)
+    program = "linkwise" if shutil.which("linkwise") else shlex.quote(sys.argv[0])
+    for command in (
+        f"check {tasted} --data {beans} {ids} -k 3",
+        f"cluster {beans} -k 3 --constraints {tasted} {ids} {columns} -o {labels} --report {page}",
+        f"score {labels} {beans} --truth-column origin {ids}",
+    ):
+        say(escape(f"  {program} {command}"), soft_wrap=True, highlight=False)
 
 
 def _copy_sample(folder: Path) -> None:
@@ -123,29 +187,72 @@ def _second_thoughts(known: Constraints) -> None:
     )
 
 
-def _draw(X: Any, labels: Any, known: Constraints, path: Path) -> None:
-    """The clusters, the links, and those of them that the clusters break."""
+def _draw(
+    X: NDArray[np.float64],
+    origin: NDArray[np.object_],
+    panels: dict[str, _Result],
+    known: Constraints,
+    path: Path,
+) -> None:
+    """Both clusterings side by side, with the links and those of them that each breaks."""
     from linkwise._optional import optional
 
     optional("matplotlib", extra="plot", need="The picture")
-    from matplotlib.collections import LineCollection
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7, 5), layout="constrained")
-    axes = figure.add_subplot(title="plain k-means, and what the tasters said")
-    axes.set(xlabel="acidity", ylabel="roast")
-    colours = ("#0072b2", "#e69f00", "#009e73")  # distinguishable for the colour-blind
-    axes.scatter(X[:, 0], X[:, 1], s=22, c=[colours[label] for label in labels], zorder=2)
-    kept = known.satisfied(labels)
-    for links, good, style, name in (
-        (known.must_link, kept.must_link, "solid", "same"),
-        (known.cannot_link, kept.cannot_link, "dotted", "different"),
-    ):
-        for chosen, colour, word in ((good, "0.65", "kept"), (~good, "#cc3311", "broken")):
-            lines = LineCollection(
-                X[links[chosen]], linestyles=style, colors=colour, linewidths=1.2, zorder=1
-            )
-            lines.set_label(f"{name}, {word} ({chosen.sum()})")
-            axes.add_collection(lines)
-    figure.legend(loc="outside lower center", ncols=2, frameon=False)
+    figure = Figure(figsize=(11, 5.6), layout="constrained")
+    left, right = figure.subplots(1, 2, sharex=True, sharey=True)
+    titles = {"without": "Plain k-means", "with": "MPCK-Means, told what the tasters said"}
+    for axes, (name, result) in zip((left, right), panels.items(), strict=True):
+        _draw_panel(axes, X, origin, result.labels, known)
+        kept = f"{result.n_kept} of {known.n_constraints} links kept"
+        axes.set_title(titles[name], loc="left", weight="bold", size=13, pad=24)
+        axes.text(0, 1.025, f"ARI {result.ari:z.2f},  {kept}", transform=axes.transAxes, c="0.35")
+        axes.set_xlabel("acidity")
+    left.set_ylabel("roast")
+    _draw_legend(figure, sorted(set(origin)))
     figure.savefig(path, dpi=120)
+
+
+def _draw_panel(
+    axes: Any,
+    X: NDArray[np.float64],
+    origin: NDArray[np.object_],
+    labels: NDArray[np.int32],
+    known: Constraints,
+) -> None:
+    from matplotlib.collections import LineCollection
+
+    kept = known.satisfied(labels)
+    for links, good, style in (
+        (known.must_link, kept.must_link, _SAME),
+        (known.cannot_link, kept.cannot_link, _DIFFERENT),
+    ):
+        for chosen, look in ((good, _KEPT), (~good, _BROKEN)):
+            axes.add_collection(LineCollection(X[links[chosen]], linestyles=style, **look))
+    for place, marker in zip(sorted(set(origin)), _MARKERS, strict=True):
+        rows = origin == place
+        colours = [_COLOURS[label] for label in labels[rows]]
+        axes.scatter(
+            *X[rows].T, s=34, c=colours, marker=marker, edgecolors="white", linewidths=0.6, zorder=3
+        )
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(colors="0.35", length=3)
+
+
+def _draw_legend(figure: Any, places: list[str]) -> None:
+    from matplotlib.lines import Line2D
+
+    marks = [
+        Line2D([], [], ls="", marker=marker, color="0.4", label=f"from {place}")
+        for place, marker in zip(places, _MARKERS, strict=True)
+    ]
+    lines = [
+        Line2D([], [], ls=style, color=look["colors"], lw=1.6, label=f"{what}, {word}")
+        for what, style in (("same origin", _SAME), ("different", _DIFFERENT))
+        for look, word in ((_KEPT, "kept"), (_BROKEN, "broken"))
+    ]
+    figure.legend(
+        handles=[*marks, *lines], loc="outside lower center", ncols=7, frameon=False,
+        handletextpad=0.5, columnspacing=1.6, fontsize=9.5,
+    )  # fmt: skip

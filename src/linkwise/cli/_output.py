@@ -37,7 +37,20 @@ _IN_COMMAND_WORDS = (
     (r"^columns: unknown role", "--column: unknown role"),
     (r'ids="text" \(on the command line: --ids text\)', "--ids text"),
     (r"^ids=", "--ids "),
-    (r"^n_clusters=(\d+)", r"-k \1"),
+    (r"\bn_clusters=(\d+)", r"-k \1"),
+    (r"^y has several labels; say with `tag`", "--label-column: several labels; say with --tag"),
+    (r"^y has", "--label-column has"),
+    (r"raise max_iter or tol", "raise --max-iter"),
+    (r"max_iter=", "--max-iter "),
+    (r"assignment=\"auto\"", "--assignment auto"),
+    (r"^features: ", "--features: "),
+    (r"name the other columns as features", "name the other columns with --features"),
+    (
+        r"name the features to use, or name it as the column of ids",
+        "name the features to use with --features, or name it with --id-column",
+    ),
+    (r"impute=\"median\"", "--impute median"),
+    (r"standardize=True", "--standardize"),
     (r" \(see the error's `problems`\)", ""),
 )
 
@@ -52,7 +65,14 @@ def print_json(value: Any) -> None:
 
 def print_note(text: str) -> None:
     """Something to know about the answer, on standard error."""
-    errors.print(f"note: {text}", markup=False, highlight=False, soft_wrap=True)
+    text = f"note: {in_command_words(text)}"
+    errors.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def print_error(text: str) -> None:
+    """What is wrong, with options where the library names arguments of Python."""
+    text = f"error: {in_command_words(text)}"
+    errors.print(text, style="red", markup=False, highlight=False, soft_wrap=True)
 
 
 def print_fault() -> None:
@@ -83,9 +103,18 @@ def plain_errors() -> Iterator[None]:
     # EOFError: a file that ends too early. typer would take it for the end of a prompt and exit
     # with 1, which means a contradiction here.
     except (ValueError, OSError, ImportError, TypeError, EOFError) as error:
-        text = f"error: {in_command_words(str(error))}"
-        errors.print(text, style="red", markup=False, highlight=False, soft_wrap=True)
+        print_error(str(error))
         raise typer.Exit(WRONG_USAGE) from None
+
+
+@contextmanager
+def busy(doing: str, path: Path) -> Iterator[None]:
+    """Show that work on a large file goes on."""
+    if not path.is_file() or path.stat().st_size < _LARGE_FILE:
+        yield
+        return
+    with errors.status(escape(doing)):
+        yield
 
 
 def read_constraints(path: Path, ids: str, columns: list[str]) -> Constraints:

@@ -2,8 +2,8 @@
 
 Entry points: `load` and `names` (data sets of the papers, by name), `load_tree`, `load_taxonomy`,
 `load_cars60` and `load_proven_optima` (data with knowledge), `make_slides`, `make_blobs` and
-`make_hierarchy` (generated data), `read_table` (a user's own file). `BAUMANN_HOCHBAUM` names the 25
-data sets of a common benchmark.
+`make_hierarchy` (generated data), `read_table` (a user's own file) and `prepare_features` (its
+columns as numbers). `BAUMANN_HOCHBAUM` names the 25 data sets of a common benchmark.
 
 iris, wine, wdbc and digits come with scikit-learn. The other files are not part of linkwise: they
 are looked for in the folder that the environment variable ``LINKWISE_DATA`` names, or else in
@@ -11,6 +11,7 @@ are looked for in the folder that the environment variable ``LINKWISE_DATA`` nam
 """
 
 from ._catalogue import BAUMANN_HOCHBAUM
+from ._features import Features, prepare_features
 from ._generate import make_blobs, make_hierarchy, make_slides
 from ._knowledge import (
     Cars60,
@@ -26,6 +27,7 @@ from ._table import Table, read_table
 __all__ = [
     "BAUMANN_HOCHBAUM",
     "Cars60",
+    "Features",
     "ProvenOptimum",
     "Table",
     "load",
@@ -37,5 +39,6 @@ __all__ = [
     "make_hierarchy",
     "make_slides",
     "names",
+    "prepare_features",
     "read_table",
 ]

@@ -1,0 +1,435 @@
+"""`linkwise cluster`: cluster a file with what is known about its rows."""
+
+from __future__ import annotations
+
+import csv
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table as RichTable
+
+from . import _output as out
+from ._algorithms import ALGORITHMS, Algorithm, find_algorithm
+from ._write import CLUSTER, check_kind, check_target, write_labels
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from linkwise.constraints import Constraints, Diagnosis
+    from linkwise.datasets import Table
+    from linkwise.report import Report
+
+_CHOICES = {
+    "metric": ("diagonal", "full"),
+    "assignment": ("auto", "greedy", "exact"),
+    "on_infeasible": ("raise", "relax"),
+}
+_LABELS = ("labels", "one tagged group")  # knowledge that names clusters
+_PATIENCE = 1.0  # seconds before a bar appears
+_ID_NAMES = ("id", "row", "index", "rowid", "row_id")
+_SHOWN_CLUSTERS, _SHOWN_ROWS = 30, 4
+
+
+def cluster(
+    data: Annotated[Path, typer.Argument(help="The data: CSV, TSV (also .gz), Parquet or NPY.")],
+    clusters: Annotated[int, typer.Option("--clusters", "-k", help="Number of clusters.", min=1)],
+    constraints: Annotated[
+        Path | None, typer.Option(help="File of constraints: CSV, JSON lines or Parquet.")
+    ] = None,
+    algorithm: Annotated[
+        str,
+        typer.Option(
+            help="pck, mpck, cop, seeded, constrained or preidentified; see `linkwise algorithms`."
+        ),
+    ] = "mpck",
+    id_column: Annotated[
+        str | None, typer.Option(help="Column with the ids; row numbers from 0 if absent.")
+    ] = None,
+    label_column: Annotated[
+        str | None,
+        typer.Option(help="Column with the labels of some rows; empty or -1 is unknown."),
+    ] = None,
+    features: Annotated[
+        str | None, typer.Option(help="Columns to measure with, such as a,b,c; all if not given.")
+    ] = None,
+    standardize: Annotated[
+        bool, typer.Option("--standardize", help="Scale every column to unit variance.")
+    ] = False,
+    impute: Annotated[
+        str | None,
+        typer.Option(
+            help="median: fill gaps with the median, or the most frequent category.",
+            metavar="median",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Where the labels go: .csv, .tsv, .parquet, .npy."),
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a report for a browser there.")] = None,
+    metric: Annotated[
+        str | None, typer.Option(help="mpck: diagonal or full.", metavar="diagonal|full")
+    ] = None,
+    per_cluster: Annotated[
+        bool, typer.Option("--per-cluster", help="mpck: a metric for every cluster.")
+    ] = False,
+    assignment: Annotated[
+        str | None,
+        typer.Option(help="cop: how rows find their clusters.", metavar="auto|greedy|exact"),
+    ] = None,
+    on_infeasible: Annotated[
+        str | None,
+        typer.Option(
+            help="cop: if not all constraints can be kept, stop, or give up the lightest.",
+            metavar="raise|relax",
+        ),
+    ] = None,
+    tag: Annotated[
+        str | None, typer.Option(help="preidentified: the label of the known cluster.")
+    ] = None,
+    n_init: Annotated[
+        int | None, typer.Option(help="Number of runs; the best is kept.", min=1)
+    ] = None,
+    max_iter: Annotated[int, typer.Option(help="The most iterations of a run.", min=1)] = 300,
+    seed: Annotated[
+        int, typer.Option(help="Seed of the random numbers.", min=0, max=2**32 - 1)
+    ] = 0,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(help="Own column names in --constraints: i=person_1 (repeat for j, ...)."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+) -> None:
+    """Cluster the rows of a file with what is known about them.
+
+    Columns of numbers are used as they are, columns of text as categories. Constraints have
+    columns i, j, link[, weight] and speak of rows by their number, or by id with --id-column.
+
+    Exit code: 0 done, 1 the constraints contradict (cop only), 2 wrong usage, 70 a fault in
+    linkwise.
+
+    Examples:
+
+        linkwise cluster data.csv -k 3 --constraints links.csv -o labels.csv
+
+        linkwise cluster beans.csv -k 3 --constraints tastings.csv --id-column bean
+        --features acidity,roast --standardize --report report.html
+    """
+    with out.plain_errors():
+        method = find_algorithm(algorithm)
+        given: dict[str, Any] = {
+            "metric": metric,
+            "per_cluster": per_cluster or None,
+            "assignment": assignment,
+            "on_infeasible": on_infeasible,
+            "tag": tag,
+        }
+        own = _own_options(method, {name: value for name, value in given.items() if value})
+        check_target(output, "-o", [data, constraints])
+        check_target(report, "--report", [data, constraints, output])
+        check_kind(output)
+        if id_column == CLUSTER and output is not None:
+            raise ValueError(
+                f"--id-column {CLUSTER}: the column of the result has this name too; rename yours"
+            )
+        task = _read(data, clusters, id_column, label_column, features, impute, standardize)
+        task = task.with_knowledge(constraints, column or [], method, own.pop("tag", None))
+        options = {**own, "n_init": n_init or "auto", "max_iter": max_iter, "random_state": seed}
+        model, diagnosis = _fit(method, task, options)
+    if diagnosis is not None:
+        _refuse(diagnosis, data, as_json)
+    with out.plain_errors():
+        found = model.report_.named(task.ids)
+        if output is not None:
+            write_labels(output, model.labels_, task.ids, id_column)
+        if report is not None:
+            found.to_html(report)
+    if as_json:
+        paths = {"output": output and str(output), "report": report and str(report)}
+        out.print_json({**found.to_dict(), "features": task.features, **task.legend, **paths})
+    else:
+        _show(found, model.labels_, task, output, report)
+
+
+# -------------------------------------------------------------------- what was asked for
+
+
+def _own_options(method: Algorithm, given: dict[str, Any]) -> dict[str, Any]:
+    """The options of this method alone; those of others are refused."""
+    for name, value in given.items():
+        option = _option(name)
+        if name not in method.options:
+            owner = ", ".join(other.short for other in ALGORITHMS if name in other.options)
+            raise ValueError(f"{option} is an option of {owner}, not of {method.short}")
+        if name in _CHOICES and value not in _CHOICES[name]:
+            raise ValueError(f"{option} {value}: expected one of {', '.join(_CHOICES[name])}")
+    return given
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What is to be clustered, and what is known about it."""
+
+    table: Table
+    X: NDArray[np.float64]
+    features: list[str]
+    k: int
+    ids: list[str] | None
+    label_column: str | None
+    known: Constraints | None = None  # in the words of the person: by id where rows have ids
+    y: NDArray[np.int64] | None = None
+    classes: tuple[str, ...] = ()
+
+    def with_knowledge(
+        self, path: Path | None, columns: list[str], method: Algorithm, tag: str | None
+    ) -> _Task:
+        """The same task with constraints and labels."""
+        if path is None and columns:
+            raise ValueError("--column names columns of --constraints; give --constraints too")
+        known, y = None, None
+        classes: tuple[str, ...] = ()
+        if path is not None:
+            known = out.read_constraints(path, "text" if self.ids else "auto", columns)
+            known.to_rows(self.table.n_rows, self.ids)  # says which rows the data lacks
+        if self.label_column is not None:
+            y, names = _partial_labels(self.table, self.label_column, self.k, method, tag)
+            classes = names if method.knows in _LABELS else ()
+        elif tag is not None:
+            raise ValueError("--tag names a label of --label-column; give --label-column too")
+        _note_unused(method, known, y)
+        return replace(self, known=known, y=y, classes=classes)
+
+    def by_row(self) -> Constraints | None:
+        """The constraints by row number."""
+        return self.known and self.known.to_rows(self.table.n_rows, self.ids)
+
+    def all_known(self) -> Constraints:
+        """Constraints and labels together, as the hard methods take them."""
+        from linkwise.constraints import Constraints
+
+        known = self.known or Constraints()
+        if self.y is None:
+            return known
+        names: Sequence[Any] = self.ids or range(len(self.y))
+        return known + Constraints(labels=dict(zip(names, self.y.tolist(), strict=True)))
+
+    @property
+    def legend(self) -> dict[str, Any]:
+        """The label that each cluster was seeded with, for methods that work so."""
+        return {"labels": list(self.classes)} if self.classes else {}
+
+
+def _read(
+    data: Path,
+    k: int,
+    id_column: str | None,
+    label_column: str | None,
+    features: str | None,
+    impute: str | None,
+    standardize: bool,
+) -> _Task:
+    from linkwise.datasets import prepare_features, read_table
+
+    if impute not in (None, "median"):
+        raise ValueError(f"--impute {impute}: expected median")
+    if id_column is not None and id_column == label_column:
+        raise ValueError(f"--id-column and --label-column are both {id_column!r}")
+    with out.busy(f"reading {data.name}", data):
+        table = read_table(data)
+    ids = out.read_ids(table, id_column)
+    if k > table.n_rows:
+        raise ValueError(f"-k {k} is larger than the number of rows, {table.n_rows:,}")
+    leave_out = [name for name in (id_column, label_column) if name is not None]
+    chosen = None if features is None else _names(features)
+    made = prepare_features(
+        table, chosen, leave_out=leave_out, impute=impute, standardize=standardize
+    )
+    suspect = [name for name in made.names if chosen is None and name.lower() in _ID_NAMES]
+    if suspect:
+        out.print_note(
+            f"the column {suspect[0]!r} is used as a feature; if it holds ids, give "
+            f"--id-column {suspect[0]}"
+        )
+    return _Task(table, made.X, made.names, k, ids, label_column)
+
+
+def _names(text: str) -> list[str]:
+    """Names between commas; one with a comma in it stands in quotes."""
+    names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
+    if not names or "" in names:
+        raise ValueError(f"--features {text!r}: expected names of columns, such as a,b,c")
+    return names
+
+
+def _partial_labels(
+    table: Table, column: str, k: int, method: Algorithm, tag: str | None
+) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Labels as 0, 1, 2, ..., -1 where unknown, and what they are called.
+
+    Numbers 0 to k - 1 stay what they are, so that label 2 is cluster 2; others are numbered in
+    their order.
+    """
+    import numpy as np
+
+    cells = [cell.strip() for cell in table.text(column)]
+    values = table.column(column)
+    if values.dtype == object:
+        known = np.array([cell is not None for cell in values]) & ~np.isin(cells, ("", "-1"))
+        values = np.array(cells)
+    else:
+        known = np.isfinite(values) & (values != -1)
+    y = np.full(len(values), -1, dtype=np.int64)
+    if not known.any():
+        out.print_note(f"no row has a label in {column!r}")
+        return y, ()
+    levels, first, codes = np.unique(values[known], return_index=True, return_inverse=True)
+    names = [cells[row] for row in np.flatnonzero(known)[first]]
+    if "tag" in method.options and tag is None and len(names) == 1:
+        tag = names[0]
+    if tag is not None:
+        if tag not in names:
+            raise ValueError(
+                f"--tag {tag}: no row has this label in {column!r}; there are "
+                f"{', '.join(names[:20])}"
+            )
+        y[known] = np.where(codes.reshape(-1) == names.index(tag), 0, -1)
+        return y, (tag,)
+    if values.dtype.kind == "f" and np.isin(levels, np.arange(k)).all():
+        y[known] = values[known].astype(np.int64)
+        return y, tuple(str(label) for label in range(k))
+    y[known] = codes.reshape(-1)
+    return y, tuple(names)
+
+
+def _note_unused(method: Algorithm, known: Constraints | None, y: Any) -> None:
+    if known is None and y is None:
+        out.print_note("nothing is known: neither --constraints nor --label-column is given")
+    if known is not None and known.n_relative:
+        out.print_note(
+            f"{method.short} does not use relative constraints; the report only tells which of "
+            f"the {known.n_relative:,} hold"
+        )
+
+
+# -------------------------------------------------------------------- the work
+
+
+def _fit(method: Algorithm, task: _Task, options: dict[str, Any]) -> tuple[Any, Diagnosis | None]:
+    """The fitted estimator; with a diagnosis if the constraints cannot all be kept."""
+    import linkwise
+    from linkwise.constraints import ConstraintError
+
+    with (
+        _progress(options["n_init"], options["max_iter"]) as callback,
+        warnings.catch_warnings(record=True) as caught,
+    ):
+        warnings.simplefilter("always")
+        estimator = getattr(linkwise, method.name)(task.k, **options, callback=callback)
+        try:
+            estimator.fit(task.X, task.y, constraints=task.by_row())
+        except ConstraintError:
+            diagnosis = task.all_known().diagnose(task.k, n_rows=task.table.n_rows)
+            if diagnosis.consistent:
+                raise  # the method found no way, though there may be one
+            return estimator, diagnosis
+    for text in dict.fromkeys(str(warning.message) for warning in caught):
+        out.print_note(text)
+    return estimator, None
+
+
+def _refuse(diagnosis: Diagnosis, data: Path, as_json: bool) -> None:
+    """Show the proof that the constraints cannot all be kept, and exit with 1."""
+    from linkwise.constraints import ConstraintError
+
+    if as_json:
+        out.print_json({"file": str(data), **diagnosis.to_dict()})
+    try:
+        diagnosis.raise_if_inconsistent()
+    except ConstraintError as error:
+        out.print_error(str(error))
+    out.print_note("to cluster all the same: --on-infeasible relax, or --algorithm pck or mpck")
+    raise typer.Exit(out.CONTRADICTION)
+
+
+@contextmanager
+def _progress(n_init: int | str, max_iter: int) -> Iterator[Any]:
+    """A callback that draws a bar on standard error once the work has gone on for a while."""
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    bar = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        console=out.errors,
+        transient=True,
+        disable=not out.errors.is_terminal,
+    )
+    total = None if n_init == "auto" else int(n_init)
+    work = bar.add_task("clustering", total=total)
+    started = time.monotonic()
+
+    def show(run: int, iteration: int, objective: float) -> None:
+        if not bar.live.is_started:
+            if time.monotonic() - started < _PATIENCE:
+                return
+            bar.start()
+        of = "" if total is None else f" of {total}"
+        bar.update(
+            work,
+            description=f"run {run + 1}{of}, iteration {iteration}, objective {objective:.6g}",
+            completed=run + min(iteration / max_iter, 1),
+        )
+
+    try:
+        yield show
+    finally:
+        bar.stop()
+
+
+# -------------------------------------------------------------------- the answer
+
+
+def _show(report: Report, labels: Any, task: _Task, output: Path | None, page: Path | None) -> None:
+    if output is None:
+        out.console.print(_table(report, labels, task))
+    out.console.print(escape(str(report)), soft_wrap=True, highlight=False)
+    if task.classes:
+        pairs = ", ".join(f"{number} = {name}" for number, name in enumerate(task.classes))
+        out.console.print(f"clusters and labels: {escape(pairs)}", soft_wrap=True, highlight=False)
+    for path, what in ((output, "clusters of all rows"), (page, "report")):
+        if path is not None:
+            out.console.print(f"{what}: [bold]{escape(str(path))}[/bold]", soft_wrap=True)
+    if output is None:
+        out.print_note("to keep the cluster of each row, give -o labels.csv")
+
+
+def _table(report: Report, labels: Any, task: _Task) -> RichTable:
+    import numpy as np
+
+    table = RichTable(title="Clusters")
+    table.add_column("cluster", justify="right")
+    table.add_column("rows", justify="right")
+    table.add_column("share", justify="right")
+    table.add_column("such as" if task.ids else "row numbers")
+    sizes = report.cluster_sizes.tolist()
+    for number, size in enumerate(sizes[:_SHOWN_CLUSTERS]):
+        rows = np.flatnonzero(labels == number)[:_SHOWN_ROWS].tolist()
+        names = [str(row) if task.ids is None else task.ids[row] for row in rows]
+        shown = ", ".join(names) + (", ..." if size > len(names) else "")
+        table.add_row(str(number), f"{size:,}", f"{size / len(labels):.1%}", escape(shown))
+    if len(sizes) > _SHOWN_CLUSTERS:
+        table.add_row("...", "", "", f"{len(sizes) - _SHOWN_CLUSTERS:,} more clusters")
+    return table

@@ -1,0 +1,234 @@
+"""From a person's table to numbers that distances can be measured in.
+
+Entry points: `prepare_features` and the `Features` it returns.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._delimited import _decoded, _delimiter, _rows, repeated, spoil
+from ._table import _PARQUET_KINDS, Table, _is_number, _listed
+
+# A column with more distinct texts than this is a category only if texts repeat.
+_FEW = 50
+_MOST_CATEGORIES = 1000
+_LARGEST = 1e140
+_SHOWN = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Columns of numbers made from a table.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+        Finite numbers.
+    names : list of str
+        The column each feature comes from: ``column``, or ``column=value`` for a category.
+    """
+
+    X: NDArray[np.float64]
+    names: list[str]
+
+
+def prepare_features(
+    table: Table,
+    columns: Sequence[str] | None = None,
+    *,
+    leave_out: Collection[str] = (),
+    impute: str | None = None,
+    standardize: bool = False,
+) -> Features:
+    r"""Numbers as they are, categories one-hot, without gaps.
+
+    Parameters
+    ----------
+    table : Table
+    columns : sequence of str, default=None
+        Columns to use; all but `leave_out` if not given.
+    leave_out : collection of str
+        Columns that are no features: ids and labels.
+    impute : {"median"}, default=None
+        Fill missing numbers with the median of their column and missing categories with the most
+        frequent one. Otherwise gaps are an error.
+    standardize : bool, default=False
+        Centre every column and scale it to unit variance. The features of one category are scaled
+        by one factor, to a variance of one in total, so that it weighs as much as a number and
+        rare values are not blown up. Constant columns become zero.
+
+    Returns
+    -------
+    features : Features
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from linkwise.datasets import prepare_features, read_table
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "pets.csv")
+    >>> _ = file.write_text("name,weight,kind\nmia,4.5,cat\nrex,20,dog\ntom,,cat\n")
+    >>> features = prepare_features(read_table(file), leave_out=["name"], impute="median")
+    >>> features.names
+    ['weight', 'kind=cat', 'kind=dog']
+    >>> features.X
+    array([[ 4.5 ,  1.  ,  0.  ],
+           [20.  ,  0.  ,  1.  ],
+           [12.25,  1.  ,  0.  ]])
+    """
+    if impute not in (None, "median"):
+        raise ValueError(f"impute={impute!r}: expected 'median', or nothing")
+    chosen = _chosen(table, columns, leave_out)
+    gaps = {name: _missing(table.column(name)) for name in chosen}
+    _check_gaps(table, {name: gap for name, gap in gaps.items() if gap.any()}, impute)
+    blocks: list[NDArray[np.float64]] = []
+    names: list[str] = []
+    for name in chosen:
+        column = _filled(table.column(name), gaps[name])
+        if column.dtype == object:
+            block, values = _one_hot(table, name, column)
+            names.extend(f"{name}={value}" for value in values)
+        else:
+            block = _finite(table, name, column)[:, None]
+            names.append(name)
+        blocks.append(_standardized(block) if standardize else block)
+    X = np.concatenate(blocks, axis=1)
+    large = np.abs(X).max(axis=0) > _LARGEST
+    if large.any():
+        raise spoil(
+            table.path,
+            f"column {names[int(large.argmax())]!r} has numbers beyond {_LARGEST:g}, whose squares "
+            "are too large to add up; use standardize=True",
+        )
+    return Features(X, names)
+
+
+def _chosen(table: Table, columns: Sequence[str] | None, leave_out: Collection[str]) -> list[str]:
+    for name in (*leave_out, *(columns or ())):
+        table.column(name)  # says what is wrong
+    if columns is None:
+        chosen = [name for name in table.columns if name not in leave_out]
+        if not chosen:
+            raise spoil(
+                table.path, f"no column is left to measure with beside {_listed(leave_out)}"
+            )
+        return chosen
+    if not columns:
+        raise ValueError("no features are named")
+    if again := repeated(columns):
+        raise ValueError(f"features: {_listed(again)} named more than once")
+    if both := [name for name in columns if name in leave_out]:
+        raise ValueError(f"features: {_listed(both)} holds ids or labels; it is no feature")
+    return list(columns)
+
+
+# -------------------------------------------------------------------- gaps
+
+
+def _missing(column: NDArray[Any]) -> NDArray[np.bool_]:
+    if column.dtype == object:
+        return np.array([cell is None or not cell.strip() for cell in column], dtype=bool)
+    return np.isnan(column)
+
+
+def _check_gaps(table: Table, gaps: dict[str, NDArray[np.bool_]], impute: str | None) -> None:
+    empty = [name for name, gap in gaps.items() if gap.all()]
+    if empty:
+        raise spoil(
+            table.path,
+            f"no row has a value in {_listed(empty)}; name the other columns as features",
+        )
+    if impute is not None or not gaps:
+        return
+    first = place_of(table, min(int(gap.argmax()) for gap in gaps.values()))
+    counts = [f"{int(gap.sum()):,} in {name!r}" for name, gap in gaps.items()]
+    more = f", ... and {len(counts) - _SHOWN:,} more columns" if len(counts) > _SHOWN else ""
+    raise spoil(
+        table.path,
+        f"values are missing: {', '.join(counts[:_SHOWN])}{more}; the first is in {first}. "
+        'Fill them, leave these columns out, or use impute="median"',
+    )
+
+
+def _filled(column: NDArray[Any], gap: NDArray[np.bool_]) -> NDArray[Any]:
+    if not gap.any():
+        return column
+    column = column.copy()
+    if column.dtype == object:
+        often = Counter(cell.strip() for cell in column[~gap])
+        column[gap] = min(often, key=lambda value: (-often[value], value))
+    else:
+        column[gap] = np.median(column[~gap])
+    return column
+
+
+def place_of(table: Table, row: int) -> str:
+    """Where a row stands in its file: the line if it is text, else the row number."""
+    kind = [suffix.lower() for suffix in table.path.suffixes[-2:] if suffix.lower() != ".gz"][-1]
+    if kind in (*_PARQUET_KINDS, ".npy", ".npz"):
+        return f"row {row:,} (counted from 0)"
+    text = _decoded(table.path)
+    cells, seen, start = _rows(text, _delimiter(text)), -2, 1
+    for row_cells in cells:  # blank lines do not count, cells may run over several lines
+        seen += bool(row_cells)
+        if row_cells and seen == row:
+            break
+        start = cells.line_num + 1
+    return f"line {start:,}"
+
+
+# -------------------------------------------------------------------- columns to features
+
+
+def _finite(table: Table, name: str, column: NDArray[np.float64]) -> NDArray[np.float64]:
+    wrong = ~np.isfinite(column)
+    if wrong.any():
+        raise spoil(
+            table.path,
+            f"column {name!r} has {int(wrong.sum()):,} infinite values, the first in "
+            f"{place_of(table, int(wrong.argmax()))}; mend or leave out this column",
+        )
+    return column
+
+
+def _one_hot(
+    table: Table, name: str, column: NDArray[np.object_]
+) -> tuple[NDArray[np.float64], list[str]]:
+    cells = np.array([str(cell).strip() for cell in column], dtype=object)
+    values, code = np.unique(cells, return_inverse=True)
+    if len(values) > _FEW and (len(values) > len(cells) / 2 or len(values) > _MOST_CATEGORIES):
+        raise spoil(table.path, _too_many(table, name, cells, len(values)))
+    block = np.zeros((len(cells), len(values)))
+    block[np.arange(len(cells)), code.reshape(-1)] = 1.0
+    return block, values.tolist()
+
+
+def _too_many(table: Table, name: str, cells: NDArray[np.object_], n_values: int) -> str:
+    text = [row for row, cell in enumerate(cells) if not _is_number(cell)]
+    if 0 < len(text) < len(cells) / 2:
+        return (
+            f"column {name!r} has numbers, but also {cells[text[0]][:40]!r} in "
+            f"{place_of(table, text[0])} ({len(text):,} such cells); mend or empty them"
+        )
+    return (
+        f"column {name!r} holds text with {n_values:,} different values in {len(cells):,} rows, "
+        "too many for a category; name the features to use, or name it as the column of ids"
+    )
+
+
+def _standardized(block: NDArray[np.float64]) -> NDArray[np.float64]:
+    # Relative to the largest value: squares of very large or very small numbers stay in range.
+    size = float(np.abs(block).max())
+    block = block / (size or 1.0)
+    block = block - block.mean(axis=0)
+    deviation = float(np.sqrt((block**2).mean(axis=0).sum()))
+    # What is left of a constant column is rounding.
+    if deviation <= 10 * np.finfo(float).eps:
+        return np.zeros_like(block)
+    return block / deviation

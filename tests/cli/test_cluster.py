@@ -1,0 +1,524 @@
+"""`linkwise cluster`, run as a person runs it."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from linkwise.cli import app
+from linkwise.cli._algorithms import ALGORITHMS
+from linkwise.datasets import prepare_features, read_table
+
+runner = CliRunner()
+SHORT = [method.short for method in ALGORITHMS if method.short]
+
+
+def run(*arguments):
+    return runner.invoke(app, ["cluster", *map(str, arguments)])
+
+
+def flat(result) -> str:
+    return " ".join(result.output.replace("│", " ").split())
+
+
+def read_labels(path, column="cluster"):
+    with open(path, newline="") as file:
+        return {row[next(iter(row))]: int(row[column]) for row in csv.DictReader(file)}
+
+
+@pytest.fixture
+def points(tmp_path):
+    """Three groups of four rows, by name; x tells them apart."""
+    path = tmp_path / "points.csv"
+    lines = [
+        f"p{group}{place},{10 * group + place / 10},{place}"
+        for group in range(3)
+        for place in range(4)
+    ]
+    path.write_text("name,x,y\n" + "\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture
+def links(tmp_path):
+    path = tmp_path / "links.csv"
+    path.write_text("i,j,link\np00,p01,must\np10,p12,must\np20,p23,must\np00,p10,cannot\n")
+    return path
+
+
+# -------------------------------------------------------------------- algorithms
+
+
+def test_the_table_has_all_six():
+    assert set(SHORT) == {"pck", "mpck", "cop", "seeded", "constrained", "preidentified"}
+
+
+@pytest.mark.parametrize("algorithm", SHORT)
+def test_each_algorithm(points, links, tmp_path, algorithm):
+    target = tmp_path / "labels.csv"
+    result = run(
+        points, "-k", 3, "--constraints", links, "--id-column", "name", "--algorithm", algorithm,
+        "--features", "x", "-o", target,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert target.read_text().startswith("name,cluster\np00,")
+    labels = read_labels(target)
+    assert len(labels) == 12
+    assert labels["p00"] == labels["p01"]
+    assert "4 of 4 constraints kept" in flat(result)
+    assert str(target) in result.output.replace("\n", "")
+
+
+@pytest.mark.parametrize("name", ["MPCKMeans", "mpckmeans", "MPCK"])
+def test_full_names_are_understood(points, name):
+    result = run(points, "-k", 3, "--id-column", "name", "--algorithm", name, "--json")
+    assert json.loads(result.stdout)["algorithm"] == "MPCKMeans"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("mpck", "--metric", "full"),
+        ("mpck", "--metric", "diagonal", "--per-cluster"),
+        ("cop", "--assignment", "exact"),
+        ("cop", "--on-infeasible", "relax"),
+        ("pck", "--n-init", "3", "--max-iter", "50", "--seed", "7"),
+    ],
+)
+def test_options_of_algorithms(points, links, options):
+    known = ("--constraints", links, "--id-column", "name")
+    result = run(points, "-k", 3, *known, "--json", "--algorithm", *options)
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["kept"] == 4
+
+
+def test_the_seed_decides(tmp_path):
+    np.save(tmp_path / "data.npy", np.random.default_rng(0).normal(size=(200, 3)))
+    found = []
+    for name, seed in (("a.npy", 1), ("b.npy", 1), ("c.npy", 2)):
+        run(tmp_path / "data.npy", "-k", 6, "--seed", seed, "-o", tmp_path / name)
+        found.append(np.load(tmp_path / name))
+    assert (found[0] == found[1]).all()
+    assert (found[0] != found[2]).any()
+
+
+# -------------------------------------------------------------------- constraints, ids, labels
+
+
+def test_constraints_by_row_number(points, tmp_path):
+    links, target = tmp_path / "rows.csv", tmp_path / "labels.csv"
+    links.write_text("one,two,link\n0,1,must\n0,4,cannot\n")
+    columns = ("--column", "i=one", "--column", "j=two")
+    result = run(points, "-k", 3, "--constraints", links, *columns, "--features", "x", "-o", target)
+    assert result.exit_code == 0, result.output
+    assert target.read_text().startswith("row,cluster\n0,")
+    assert list(read_labels(target)) == [str(row) for row in range(12)]
+
+
+def test_ids_stay_as_they_are(tmp_path):
+    data, links, target = (tmp_path / name for name in ("d.csv", "l.csv", "labels.csv"))
+    data.write_text('id,v\n007,1\n"a,b",1.1\n=1+2,9\n12,9.1\n')
+    links.write_text("i,j,link\n007,=1+2,cannot\n")
+    result = run(data, "-k", 2, "--constraints", links, "--id-column", "id", "-o", target)
+    assert result.exit_code == 0, result.output
+    labels = read_labels(target)
+    assert list(labels) == ["007", "a,b", "=1+2", "12"]
+    assert labels["007"] == labels["a,b"] != labels["=1+2"] == labels["12"]
+
+
+def test_violated_links_are_shown_by_id(points, tmp_path):
+    links, page = tmp_path / "links.csv", tmp_path / "report.html"
+    links.write_text("i,j,link,weight\np00,p20,must,0.001\n")
+    result = run(
+        points, "-k", 3, "--constraints", links, "--id-column", "name", "--features", "x",
+        "--algorithm", "pck", "--report", page,
+    )  # fmt: skip
+    line = "p00 and p20 must be together"
+    assert f"{line} [cost 0.001; line 2 of links.csv]" in flat(result)
+    assert line in page.read_text()
+
+
+@pytest.mark.parametrize("unknown", ["", "-1"])
+@pytest.mark.parametrize("algorithm", ["seeded", "constrained"])
+def test_partial_labels(tmp_path, unknown, algorithm):
+    data, target = tmp_path / "d.csv", tmp_path / "labels.csv"
+    data.write_text(
+        f"v,kind\n0,pear\n0.1,{unknown}\n5,apple\n5.1,{unknown}\n9,fig\n9.1,{unknown}\n"
+    )
+    options = ("--algorithm", algorithm, "--label-column", "kind", "-o", target)
+    result = run(data, "-k", 3, *options)
+    assert result.exit_code == 0, result.output
+    assert "0 = apple, 1 = fig, 2 = pear" in flat(result)
+    assert list(read_labels(target).values()) == [2, 2, 0, 0, 1, 1]
+    found = json.loads(run(data, "-k", 3, *options, "--json").stdout)
+    assert found["features"] == ["v"]
+    assert found["labels"] == ["apple", "fig", "pear"]
+
+
+def test_numbers_as_labels_are_clusters(tmp_path):
+    data, target = tmp_path / "d.csv", tmp_path / "labels.csv"
+    data.write_text("v,kind\n0,2\n0.1,\n5,0\n5.1,\n9,1\n9.1,-1\n")
+    run(data, "-k", 3, "--algorithm", "seeded", "--label-column", "kind", "-o", target)
+    assert list(read_labels(target).values()) == [2, 2, 0, 0, 1, 1]
+
+
+def test_a_known_cluster(tmp_path):
+    data, target = tmp_path / "d.csv", tmp_path / "labels.csv"
+    data.write_text("v,kind\n0,mine\n1,\n5,mine\n6,other\n20,\n21,\n")
+    options = (data, "-k", 3, "--algorithm", "preidentified", "--label-column", "kind")
+    result = run(*options)
+    assert result.exit_code == 2
+    assert "say with --tag" in result.stderr
+    assert "there are mine, other" in run(*options, "--tag", "his").stderr
+    assert run(*options, "--tag", "mine", "-o", target).exit_code == 0
+    labels = list(read_labels(target).values())
+    assert [row for row, label in enumerate(labels) if label == 0] == [0, 2]
+
+
+# -------------------------------------------------------------------- features
+
+
+def test_categories_are_one_hot(tmp_path):
+    data = tmp_path / "d.csv"
+    data.write_text("size,colour\n1,red\n2,blue\n1,red\n2, blue\n")
+    result = run(data, "-k", 2, "--json")
+    assert json.loads(result.stdout)["features"] == ["size", "colour=blue", "colour=red"]
+
+
+def test_too_many_categories(tmp_path):
+    data = tmp_path / "d.csv"
+    rows = [f"person {row},{row}" for row in range(80)]
+    data.write_text("name,v\n" + "\n".join(rows))
+    result = run(data, "-k", 2)
+    assert result.exit_code == 2
+    assert "'name' holds text with 80 different values in 80 rows" in result.stderr
+    assert "--features" in result.stderr
+    assert "--id-column" in result.stderr
+    assert run(data, "-k", 2, "--id-column", "name").exit_code == 0
+
+
+def test_a_stray_word_among_numbers_is_named(tmp_path):
+    data = tmp_path / "d.csv"
+    data.write_text("v\n" + "\n".join(map(str, range(60))) + "\nsixty\n")
+    result = run(data, "-k", 2)
+    assert result.exit_code == 2
+    assert "'v' has numbers, but also 'sixty' in line 62" in result.stderr
+
+
+def test_missing_values(tmp_path):
+    data = tmp_path / "d.csv"
+    data.write_text("a,b,c\n1,x,1\n\n2,,NA\n9,y,3\n8,y,\n")
+    result = run(data, "-k", 2)
+    assert result.exit_code == 2
+    # A blank line counts as a line of the file.
+    assert "1 in 'b', 2 in 'c'; the first is in line 4" in result.stderr
+    assert "--impute median" in result.stderr
+    assert run(data, "-k", 2, "--features", "a").exit_code == 0
+    result = run(data, "-k", 2, "--impute", "median", "--json")
+    assert json.loads(result.stdout)["features"] == ["a", "b=x", "b=y", "c"]
+
+
+def test_imputed_values(tmp_path):
+    data = tmp_path / "d.csv"
+    data.write_text("a,b\n1,x\n,y\n5,y\n3,\n")
+    X = prepare_features(read_table(data), impute="median").X
+    assert X.tolist() == [[1, 1, 0], [3, 0, 1], [5, 0, 1], [3, 0, 1]]
+
+
+def test_standardize(tmp_path):
+    """A column in large units no longer decides."""
+    data, target = tmp_path / "d.csv", tmp_path / "labels.csv"
+    rng = np.random.default_rng(0)
+    kind = np.repeat([0, 1], 20)
+    noise = rng.uniform(0, 1000, 40)
+    np.savetxt(
+        data,
+        np.column_stack([kind, kind + rng.normal(0, 0.01, 40), noise, np.full(40, 0.1)]),
+        header="a,b,noise,constant",
+        comments="",
+        delimiter=",",
+    )
+    options = (data, "-k", 2, "--algorithm", "pck", "--n-init", 5, "-o", target)
+    run(*options)
+    assert len(set(zip(kind, read_labels(target).values(), strict=True))) == 4
+    assert run(*options, "--standardize").exit_code == 0
+    assert len(set(zip(kind, read_labels(target).values(), strict=True))) == 2
+
+
+def test_standardized_features(tmp_path):
+    data = tmp_path / "d.csv"
+    data.write_text("n,big,constant,kind\n1,1e200,0.1,x\n2,2e200,0.1,y\n4,3e200,0.1,x\n")
+    features = prepare_features(read_table(data), standardize=True)
+    variance = dict(zip(features.names, features.X.var(axis=0), strict=True))
+    assert variance["n"] == pytest.approx(1)
+    assert variance["big"] == pytest.approx(1)
+    assert variance["constant"] == 0
+    assert variance["kind=x"] + variance["kind=y"] == pytest.approx(1)
+
+
+def test_numbers_that_cannot_be_measured_with(tmp_path):
+    data = tmp_path / "d.csv"
+    data.write_text("v,w\n1e300,1\n-1e300,2\n0,inf\n")
+    assert "'w' has 1 infinite values, the first in line 4" in run(data, "-k", 2).stderr
+    result = run(data, "-k", 2, "--features", "v")
+    assert result.exit_code == 2
+    assert "'v' has numbers beyond 1e+140" in result.stderr
+    assert "use --standardize" in result.stderr
+    result = run(data, "-k", 2, "--features", "v", "--standardize", "--json")
+    assert np.isfinite(json.loads(result.stdout)["objective"])
+
+
+def test_a_column_that_looks_like_ids_is_noted(tmp_path):
+    data = tmp_path / "d.csv"
+    data.write_text("ID,v\n1,1\n2,2\n3,9\n")
+    assert "--id-column ID" in run(data, "-k", 2).stderr
+    assert "--id-column ID" not in run(data, "-k", 2, "--features", "ID,v").stderr
+
+
+def test_a_name_with_a_comma(tmp_path):
+    data = tmp_path / "d.csv"
+    data.write_text('"size, cm",v\n1,1\n2,2\n3,9\n')
+    result = run(data, "-k", 2, "--features", '"size, cm"', "--json")
+    assert json.loads(result.stdout)["features"] == ["size, cm"]
+
+
+# -------------------------------------------------------------------- files
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "tsv", "parquet", "npy"])
+def test_kinds_of_files(tmp_path, kind):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(24, 2)) + 20 * np.repeat([0, 1, 2], 8)[:, None]
+    path, target = tmp_path / f"data.{kind}", tmp_path / f"labels.{kind}"
+    if kind == "npy":
+        np.save(path, X)
+    elif kind == "parquet":
+        pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        parquet.write_table(pyarrow.table({"x0": X[:, 0], "x1": X[:, 1]}), path)
+    else:
+        joint = "\t" if kind == "tsv" else ","
+        text = "\n".join(joint.join(map(str, row)) for row in [("x0", "x1"), *X.tolist()])
+        packed = gzip.compress(text.encode()) if kind.endswith("gz") else text.encode()
+        path.write_bytes(packed)
+    result = run(path, "-k", 3, "-o", target, "--n-init", 5)
+    assert result.exit_code == 0, result.output
+    if kind == "npy":
+        labels = np.load(target)
+    else:
+        table = read_table(target)
+        assert list(table.columns) == ["row", "cluster"]
+        labels = table.column("cluster")
+    assert len(labels) == 24
+    assert len(set(zip(np.repeat([0, 1, 2], 8), labels, strict=True))) == 3
+
+
+def test_ids_in_parquet_stay_text(tmp_path):
+    pytest.importorskip("pyarrow")
+    data, target = tmp_path / "d.csv", tmp_path / "labels.parquet"
+    data.write_text("id,v\n007,1\n008,2\n")
+    assert run(data, "-k", 2, "--id-column", "id", "-o", target).exit_code == 0
+    assert read_table(target).text("id").tolist() == ["007", "008"]
+
+
+def test_without_output_a_table_is_shown(points, links):
+    result = run(points, "-k", 3, "--constraints", links, "--id-column", "name", "--features", "x")
+    assert "Clusters" in result.output
+    assert "33.3%" in result.output
+    assert "p00, p01, p02, p03" in flat(result)
+    assert "MPCKMeans: 3 clusters of" in flat(result)
+
+
+def test_json(points, links, tmp_path):
+    target, page = tmp_path / "labels.csv", tmp_path / "report.html"
+    result = run(
+        points, "-k", 3, "--constraints", links, "--id-column", "name", "--json", "-o", target,
+        "--report", page,
+    )  # fmt: skip
+    found = json.loads(result.stdout)
+    assert found["constraints"] == 4
+    assert sum(found["cluster_sizes"]) == 12
+    assert (found["output"], found["report"]) == (str(target), str(page))
+    assert page.read_text().startswith("<!DOCTYPE html>")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "labels.csv",
+        "links.csv",
+        "points.csv",
+        "report.html",
+    ]
+
+
+# -------------------------------------------------------------------- what can go wrong
+
+
+def test_contradiction(points, links, tmp_path):
+    links.write_text(links.read_text() + "p01,p10,must\n")
+    target = tmp_path / "labels.csv"
+    options = (points, "-k", 3, "--constraints", links, "--id-column", "name", "-o", target)
+    result = run(*options, "--algorithm", "cop")
+    assert result.exit_code == 1
+    assert "p00 - p01 - p10 must be together, but p00 and p10 must be apart" in result.stderr
+    assert "lines 2, 5 and 6 of links.csv" in result.stderr
+    assert "--on-infeasible relax" in result.stderr
+    assert not target.exists()
+    result = run(*options, "--algorithm", "cop", "--json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["consistent"] is False
+    result = run(*options, "--algorithm", "cop", "--on-infeasible", "relax")
+    assert result.exit_code == 0, result.output
+    assert "4 of 5 constraints kept" in flat(result)
+    assert run(*options, "--algorithm", "pck").exit_code == 0
+
+
+def test_too_few_clusters_contradict(points, tmp_path):
+    links = tmp_path / "apart.csv"
+    links.write_text("i,j,link\n0,1,cannot\n1,2,cannot\n0,2,cannot\n")
+    result = run(points, "-k", 2, "--constraints", links, "--features", "x", "--algorithm", "cop")
+    assert result.exit_code == 1
+    assert "-k 2 is too small" in result.stderr
+
+
+def test_labels_that_contradict_constraints(tmp_path):
+    data, links = tmp_path / "d.csv", tmp_path / "links.csv"
+    data.write_text("id,v,kind\na,1,x\nb,2,x\nc,9,y\n")
+    links.write_text("i,j,link\na,c,must\n")
+    result = run(
+        data, "-k", 2, "--constraints", links, "--id-column", "id", "--label-column", "kind",
+        "--algorithm", "cop",
+    )  # fmt: skip
+    assert result.exit_code == 1
+    assert "a and c" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-k", 99], "-k 99 is larger than the number of rows, 12"),
+        (["-k", 3, "--algorithm", "dbscan"], "expected one of seeded"),
+        (["-k", 3, "--algorithm", "ReCon"], "ReCon is still to come"),
+        (["-k", 3, "--algorithm", "pck", "--metric", "full"], "--metric is an option of mpck"),
+        (["-k", 3, "--metric", "cosine"], "--metric cosine: expected one of diagonal, full"),
+        (["-k", 3, "--algorithm", "cop", "--on-infeasible", "no"], "one of raise, relax"),
+        (["-k", 3, "--features", "x,z"], "no column 'z'"),
+        (["-k", 3, "--features", "x,,y"], "expected names of columns"),
+        (["-k", 3, "--features", "x,x"], "--features: 'x' named more than once"),
+        (["-k", 3, "--features", "name", "--id-column", "name"], "it is no feature"),
+        (["-k", 3, "--id-column", "nam"], "did you mean 'name'?"),
+        (["-k", 3, "--label-column", "kind"], "no column 'kind'"),
+        (["-k", 3, "--label-column", "y", "--id-column", "y"], "are both 'y'"),
+        (["-k", 3, "--impute", "mean"], "--impute mean: expected median"),
+        (["-k", 3, "--column", "i=a"], "give --constraints too"),
+        (["-k", 3, "--algorithm", "preidentified", "--tag", "a"], "give --label-column too"),
+        (["-k", 3, "-o", "labels.xlsx"], "cannot write files of the kind '.xlsx'"),
+        (["-k", 3, "-o", "labels.npy.gz"], "drop the .gz"),
+        (["-k", 3, "-o", "nowhere/labels.csv"], "there is no folder nowhere"),
+        (["-k", 3, "-o", "."], "is a folder"),
+        (["-k", 3, "-o", "points.csv"], "name another file"),
+        (["-k", 3, "-o", "a.csv", "--report", "a.csv"], "name another file"),
+        (["-k", 3, "--constraints", "none.csv"], "none.csv"),
+    ],
+)
+def test_wrong_usage(points, tmp_path, monkeypatch, options, message):
+    monkeypatch.chdir(tmp_path)
+    before = points.read_bytes()
+    result = run(points, *options)
+    assert result.exit_code == 2, result.output
+    assert message in result.stderr
+    assert points.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["points.csv"]
+
+
+def test_the_number_of_clusters_is_needed(points):
+    result = run(points)
+    assert result.exit_code == 2
+    assert "-k" in result.stderr
+
+
+def test_constraints_by_id_need_an_id_column(points, links):
+    result = run(points, "-k", 3, "--constraints", links, "--features", "x")
+    assert result.exit_code == 2
+    assert "--id-column" in result.stderr
+    links.write_text("i,j,link\np00,p99,must\n")
+    result = run(points, "-k", 3, "--constraints", links, "--id-column", "name")
+    assert result.exit_code == 2
+    assert "no row has the id 'p99'" in result.stderr
+
+
+def test_notes(points, tmp_path):
+    options = (points, "-k", 3, "--features", "x")
+    assert "nothing is known" in run(*options).stderr
+    links = tmp_path / "triplets.csv"
+    links.write_text("a,b,c\n0,1,5\n")
+    assert "does not use relative constraints" in run(*options, "--constraints", links).stderr
+
+
+def test_no_convergence_is_noted(tmp_path):
+    np.save(tmp_path / "data.npy", np.random.default_rng(0).normal(size=(500, 5)))
+    result = run(tmp_path / "data.npy", "-k", 8, "--max-iter", 1, "--algorithm", "pck")
+    assert result.exit_code == 0
+    assert "did not converge in --max-iter 1 iterations; raise --max-iter" in result.stderr
+
+
+def test_interrupted_work_leaves_nothing(tmp_path):
+    """In a terminal a bar shows the progress; Ctrl-C ends the work without a trace."""
+    data = tmp_path / "data.npy"
+    np.save(data, np.random.default_rng(0).uniform(size=(100_000, 8)))
+    primary, secondary = pty.openpty()
+    command = (
+        "cluster", str(data), "-k", "40", "--n-init", "1000", "--algorithm", "pck",
+        "-o", str(tmp_path / "labels.csv"), "--report", str(tmp_path / "report.html"),
+    )  # fmt: skip
+    work = subprocess.Popen(
+        [sys.executable, "-m", "linkwise", *command],
+        stdout=subprocess.PIPE,
+        stderr=secondary,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "120"},
+    )
+    os.close(secondary)
+    try:
+        shown = b""
+        while b"iteration" not in shown:
+            shown += os.read(primary, 65536)
+        work.send_signal(signal.SIGINT)
+        while True:
+            try:
+                shown += os.read(primary, 65536)
+            except OSError:  # the other end is closed and everything is read
+                break
+        stdout, _ = work.communicate(timeout=60)
+    finally:
+        work.kill()
+        os.close(primary)
+    assert work.returncode == 130
+    assert stdout == b""
+    assert b"of 1000" in shown
+    assert b"interrupted" in shown
+    assert b"Traceback" not in shown
+    assert [path.name for path in tmp_path.iterdir()] == ["data.npy"]
+
+
+def test_interrupted_writing_leaves_what_was_there(points, tmp_path, monkeypatch):
+    target = tmp_path / "labels.csv"
+    target.write_text("old\n")
+
+    class Interrupted:
+        def __init__(self, *arguments, **options):
+            pass
+
+        def writerow(self, row):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("linkwise.cli._write.csv.writer", Interrupted)
+    result = run(points, "-k", 3, "--features", "x", "-o", target)
+    assert result.exit_code != 0
+    assert target.read_text() == "old\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["labels.csv", "points.csv"]
