@@ -12,7 +12,11 @@ from pathlib import Path
 
 from ._harness import markdown
 
-SECTIONS = {"foundation": "Foundation: constraints and their diagnosis"}
+SECTIONS = {
+    "foundation": "Foundation: constraints and their diagnosis",
+    "kmeans": "k-means methods: speed",
+    "quality": "k-means methods: quality",
+}
 RESULTS = Path(__file__).parent / "RESULTS.md"
 HEAD = """# Results
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib.metadata
 import multiprocessing
 import platform
-import resource
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -62,14 +61,16 @@ def peak_megabytes(work: Callable[..., Any], *args: Any) -> float:
 
 
 def _report_peak(work: Callable[..., Any], args: tuple[Any, ...], send: Any) -> None:
-    before = _resident()
+    before = _memory("VmRSS")
     work(*args)
-    send.send(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - before)
+    send.send(_memory("VmHWM") - before)
 
 
-def _resident() -> float:
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * resource.getpagesize() / 2**20
+def _memory(field: str) -> float:
+    """Megabytes of this process. (`getrusage` would count the parent's peak as ours.)"""
+    with open("/proc/self/status") as file:
+        line = next(line for line in file if line.startswith(field))
+    return int(line.split()[1]) / 1024
 
 
 def versions() -> str:
