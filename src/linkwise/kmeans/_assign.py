@@ -25,6 +25,7 @@ Labels = NDArray[np.int32]
 
 _MAX_SWEEPS = 100
 _RESTARTS = 20
+_GROUP_PAUSE = 4  # calls between two looks at whole groups
 _WIDE = 1e8  # beyond this ratio of weights, rounding would drown the light ones
 
 
@@ -64,6 +65,7 @@ class IteratedModes:
         weight = self._links.weight
         wide = len(weight) and weight.max() > _WIDE * weight.min()
         self._refill = costs_change or wide
+        self._n_calls = self._next_groups = 0
         closure = problem.closure
         place = np.searchsorted(self.rows, closure.nodes)
         self._group = np.empty(len(self.rows), dtype=np.int64)
@@ -79,6 +81,7 @@ class IteratedModes:
         if not len(labels):
             return labels
         before = labels.copy()
+        self._n_calls += 1
         groups = rng.permutation(len(self._starts) - 1)
         if labels[0] < 0:
             groups = groups[np.argsort(-np.diff(self._starts)[groups], kind="stable")]
@@ -86,8 +89,9 @@ class IteratedModes:
         for _ in range(_MAX_SWEEPS):
             self._move_rows(distance, labels, graph, cost, rng)
             # Groups rarely move: look at them again when single rows have come to rest.
-            if (labels != before).any():
+            if (labels != before).any() or self._n_calls < self._next_groups:
                 break
+            self._next_groups = self._n_calls + _GROUP_PAUSE
             if not self._move_groups(groups, distance, labels, graph, cost):
                 break
         return labels
@@ -96,10 +100,8 @@ class IteratedModes:
         self, distance: Floats, labels: Labels, graph: tuple, cost: Floats, rng: Any
     ) -> None:
         """Let rows move that want to, in random order, until none does."""
-        every = np.arange(len(labels))
         for _ in range(_MAX_SWEEPS):
-            total = distance + self._penalty
-            restless = np.flatnonzero(total.min(axis=1) < total[every, labels])
+            restless = np.flatnonzero(_kernels.wants_to_move(distance, self._penalty, labels))
             if not len(restless):
                 break
             order = rng.permutation(restless)

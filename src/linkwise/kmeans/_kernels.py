@@ -100,6 +100,106 @@ def assign_dense(
 
 
 @_kernel
+def assign_bounded(
+    X,
+    shift,
+    slope,
+    bias,
+    labels,
+    pinned,
+    weight,
+    upper,
+    lower,
+    drift,
+    most,
+    second,
+    which,
+    margin,
+    start,
+    stop,
+    counts,
+    sums,
+    squares,
+):
+    """`assign_dense` for Euclidean distance, passing over rows whose centre must be the nearest.
+
+    Hamerly's bounds: `upper` is at least the distance to the own centre and `lower` at most that
+    to any other; both are loosened by how far centres have moved (`drift`; `most` is the largest,
+    of centre `which`, `second` the next), and only rows whose bounds cross are looked at.
+
+    IN/OUT  upper, lower (n,)
+    IN      margin: relative rounding error of a squared distance
+    """
+    n_features, k = slope.shape
+    tile = np.zeros((n_features, _ROWS), X.dtype)
+    cost = np.empty(_ROWS, X.dtype)
+    least = np.empty(_ROWS, X.dtype)
+    other = np.empty(_ROWS, X.dtype)
+    norm = np.empty(_ROWS, X.dtype)
+    best = np.empty(_ROWS, np.int32)
+    chosen = np.empty(_ROWS, np.int64)
+    moved = 0
+    i = start
+    while i < stop:
+        m = 0
+        while i < stop and m < _ROWS:
+            a = labels[i]
+            crossed = not pinned[i]
+            if crossed and a >= 0:
+                upper[i] += drift[a]
+                lower[i] -= second if a == which else most
+                crossed = not upper[i] < lower[i]
+            if crossed:
+                chosen[m] = i
+                for f in range(n_features):
+                    tile[f, m] = X[i, f] - shift[f]
+                m += 1
+            i += 1
+        if m == 0:
+            break
+        for r in range(_ROWS):
+            norm[r] = 0.0
+            least[r] = np.inf
+            other[r] = np.inf
+            best[r] = 0
+        for f in range(n_features):
+            for r in range(_ROWS):
+                norm[r] += tile[f, r] * tile[f, r]
+        for c in range(k):
+            for r in range(_ROWS):
+                cost[r] = bias[c]
+            f = 0
+            while f + 4 <= n_features:
+                s0, s1, s2, s3 = slope[f, c], slope[f + 1, c], slope[f + 2, c], slope[f + 3, c]
+                for r in range(_ROWS):
+                    cost[r] += (tile[f, r] * s0 + tile[f + 1, r] * s1) + (
+                        tile[f + 2, r] * s2 + tile[f + 3, r] * s3
+                    )
+                f += 4
+            while f < n_features:
+                s = slope[f, c]
+                for r in range(_ROWS):
+                    cost[r] += tile[f, r] * s
+                f += 1
+            for r in range(_ROWS):
+                other[r] = min(other[r], max(cost[r], least[r]))
+                if cost[r] < least[r]:
+                    least[r] = cost[r]
+                    best[r] = c
+        for r in range(m):
+            j = chosen[r]
+            error = margin * (norm[r] + abs(least[r]))
+            upper[j] = np.sqrt(max(least[r] + norm[r], 0.0) + error)
+            lower[j] = np.sqrt(max(other[r] + norm[r] - error, 0.0))
+            if labels[j] != best[r]:
+                w = weight[j] if weight.size else 1.0
+                _move_dense(tile[:, r], w, labels[j], best[r], counts, sums, squares)
+                labels[j] = best[r]
+                moved += 1
+    return moved
+
+
+@_kernel
 def _move_dense(x, w, old, new, counts, sums, squares):
     """Move one row from a cluster (or none, -1) to another in the moments."""
     n_features = x.shape[0]
@@ -242,6 +342,19 @@ def _add_penalty(penalty, b, cost, must, shared, sign):
                 penalty[c] += sign * 0.5 * (cost[c] + cost[b])
     else:
         penalty[b] += sign * cost[b]
+
+
+@_kernel
+def wants_to_move(distance, penalty, labels):
+    """Which rows would be cheaper in another cluster."""
+    n_rows, k = distance.shape
+    restless = np.zeros(n_rows, np.bool_)
+    for i in range(n_rows):
+        now = distance[i, labels[i]] + penalty[i, labels[i]]
+        for c in range(k):
+            if distance[i, c] + penalty[i, c] < now:
+                restless[i] = True
+    return restless
 
 
 @_kernel

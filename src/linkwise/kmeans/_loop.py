@@ -18,6 +18,7 @@ from linkwise.geometry import Mahalanobis, Moments
 
 from ._assign import Assigner
 from ._problem import Problem, Solution
+from ._rows import Bounds
 
 Floats = NDArray[np.float64]
 Progress = Callable[[int, float], None]
@@ -104,6 +105,9 @@ class _Run:
         self.cost: Floats = np.zeros((0, 1))
         self._refills = 2 * k
         self._own: Floats | None = None
+        # Bounds hold while the metric stays the same, and save most of the work then.
+        euclidean = not self.geometry.learns and not rows.is_sparse and k > 1
+        self.bounds = Bounds(rows.n, rows.X.dtype) if euclidean else None
         self._link_total: float | None = 0.0  # None when labels or metrics have changed
 
     # ---------------------------------------------------------------- rows into clusters
@@ -114,7 +118,9 @@ class _Run:
         moved = 0
         if len(chosen) < rows.n:
             closed = self.assign.closed
-            moved = rows.assign(self.geometry, self.labels, self.pinned, self.moments, closed)
+            moved = rows.assign(
+                self.geometry, self.labels, self.pinned, self.moments, closed, self.bounds
+            )
         if len(chosen):
             distance = self._distances(chosen)
             if rows.weight.size:
@@ -155,6 +161,8 @@ class _Run:
                 self._link_total = None
             self.problem.rows.move(one, self.labels[one], new, self.moments)
             self.labels[row] = c
+            if self.bounds is not None:
+                self.bounds.forget(row)
             self.geometry.centers[c] = self.problem.rows.take(one)[0]
 
     def _farthest_free_row(self) -> int:

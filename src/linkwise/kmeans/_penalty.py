@@ -176,13 +176,15 @@ def extreme_rows(rows: Rows) -> Ints:
         norm = np.asarray(rows.X.multiply(rows.X).sum(axis=1)).ravel()
         return np.sort(np.argpartition(-norm, _EXACT_ROWS)[:_EXACT_ROWS])
     scale = np.sqrt(np.maximum(rows.total(), 1e-300))
-    norm = np.concatenate(
-        [
-            ((rows.take(slice(p[0], p[-1] + 1)) / scale) ** 2).sum(axis=1)
-            for p in rows.blocks(np.arange(rows.n))
-        ]
-    )
+    norms, edges = [], []
+    for part in rows.blocks(np.arange(rows.n)):
+        block = rows.take(slice(part[0], part[-1] + 1))
+        edges.append(part[0] + np.concatenate([block.argmin(axis=0), block.argmax(axis=0)]))
+        block /= scale
+        norms.append(np.einsum("ij,ij->i", block, block))
+    norm = np.concatenate(norms)
     outer = np.argpartition(-norm, _EXACT_ROWS // 2)[: _EXACT_ROWS // 2]
-    features = range(min(rows.d, _EXACT_ROWS // 4))
-    edges = [edge(rows.X[:, f]) for f in features for edge in (np.argmin, np.argmax)]
-    return np.unique(np.concatenate([outer, np.array(edges, dtype=np.int64)]))
+    edge = np.unique(np.concatenate(edges))
+    if len(edge) > _EXACT_ROWS // 2:
+        edge = edge[np.argpartition(-norm[edge], _EXACT_ROWS // 2)[: _EXACT_ROWS // 2]]
+    return np.unique(np.concatenate([outer, edge]))

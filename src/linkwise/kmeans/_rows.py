@@ -18,6 +18,33 @@ Ints = NDArray[np.int64]
 _BLOCK = 8192
 
 
+class Bounds:
+    """What is known about the distance of each row to its own and to all other centres."""
+
+    def __init__(self, n_rows: int, dtype: Any):
+        self.upper = np.full(n_rows, np.inf, dtype=dtype)
+        self.lower = np.zeros(n_rows, dtype=dtype)
+        self._centers: NDArray | None = None
+
+    def drift(self, centers: NDArray) -> tuple[NDArray, float, float, int]:
+        """How far each centre has moved since the last call; the largest, the next, and whose."""
+        before = centers if self._centers is None else self._centers
+        self._centers = centers.copy()
+        drift = np.sqrt(((centers - before) ** 2).sum(axis=1)) * (1 + 1e-6)
+        order = np.argsort(drift)
+        second = drift[order[-2]] if len(order) > 1 else 0.0
+        return (
+            drift.astype(self.upper.dtype),
+            float(drift[order[-1]]),
+            float(second),
+            int(order[-1]),
+        )
+
+    def forget(self, row: int) -> None:
+        """The row was moved by other means."""
+        self.upper[row] = np.inf
+
+
 class Rows:
     """Data rows and their weights; knows how to assign them to the nearest cluster.
 
@@ -100,10 +127,12 @@ class Rows:
         pinned: NDArray,
         moments: Moments,
         closed: NDArray[np.bool_] | None = None,
+        bounds: Bounds | None = None,
     ) -> int:
         """Put every row that is not pinned into its cheapest cluster; returns how many moved.
 
-        `closed` clusters take no row.
+        `closed` clusters take no row. With `bounds`, rows that cannot have a nearer centre are
+        passed over.
         """
         forms = geometry.forms()
         if forms is None:
@@ -112,7 +141,11 @@ class Rows:
             slope, curve, bias = (form.astype(self.X.dtype) for form in forms)
             if closed is not None:
                 bias[closed] = np.inf
-            work = self._assign_by_kernel(slope, curve, bias, labels, pinned, moments)
+            if bounds is None:
+                work = self._assign_by_kernel(slope, curve, bias, labels, pinned, moments)
+            else:
+                drift = bounds.drift(geometry.centers)
+                work = self._assign_by_bounds(slope, bias, labels, pinned, moments, bounds, drift)
         moved = 0
         for number, part in self.threads.map(work):
             moved += number
@@ -137,6 +170,30 @@ class Rows:
                 arrays = (self.X.data, self.X.indices, self.X.indptr)
                 return _kernels.assign_sparse(*arrays, slope, curve, bias, *end), part
             return _kernels.assign_dense(self.X, shift, slope, curve, bias, *end), part
+
+        return work
+
+    def _assign_by_bounds(
+        self,
+        slope: NDArray,
+        bias: NDArray,
+        labels: NDArray[np.int32],
+        pinned: NDArray,
+        moments: Moments,
+        bounds: Bounds,
+        drift: tuple[NDArray, float, float, int],
+    ) -> Callable[[int, int], tuple[int, Moments]]:
+        shift = self.shift.astype(self.X.dtype)
+        margin = 32.0 * float(np.finfo(self.X.dtype).eps)
+        middle = (bounds.upper, bounds.lower, *drift, margin)
+
+        def work(start: int, stop: int) -> tuple[int, Moments]:
+            part = moments.like()
+            moved = _kernels.assign_bounded(
+                self.X, shift, slope, bias, labels, pinned, self.weight, *middle, start, stop,
+                part.counts, part.sums, part.squares,
+            )  # fmt: skip
+            return moved, part
 
         return work
 
