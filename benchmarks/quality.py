@@ -107,9 +107,7 @@ def _small_sets() -> Iterator[Row]:
                     model.set_params(random_state=draw).fit(X, constraints=known)
                     scores[label].append(adjusted_rand_score(y, model.labels_))
             means = ", ".join(f"{label} {np.mean(values):.3f}" for label, values in scores.items())
-            yield Row(
-                f"{name}, {n} constraints, {DRAWS} draws", means, "-", None, _peer(name, n)
-            )
+            yield Row(f"{name}, {n} constraints, {DRAWS} draws", means, "-", None, _peer(name, n))
 
 
 def _peer(name: str, n: int) -> str:
