@@ -35,6 +35,25 @@ def _kernel(function: Any) -> Any:
 
 
 @_kernel
+def _add_linear(tile, slope, c, cost):
+    """Add the linear terms of cluster c to the costs of a tile, four features at a time."""
+    n_features = slope.shape[0]
+    f = 0
+    while f + 4 <= n_features:
+        s0, s1, s2, s3 = slope[f, c], slope[f + 1, c], slope[f + 2, c], slope[f + 3, c]
+        for r in range(_ROWS):
+            cost[r] += (tile[f, r] * s0 + tile[f + 1, r] * s1) + (
+                tile[f + 2, r] * s2 + tile[f + 3, r] * s3
+            )
+        f += 4
+    while f < n_features:
+        s = slope[f, c]
+        for r in range(_ROWS):
+            cost[r] += tile[f, r] * s
+        f += 1
+
+
+@_kernel
 def assign_dense(
     X, shift, slope, curve, bias, labels, pinned, weight, start, stop, counts, sums, squares
 ):
@@ -43,8 +62,8 @@ def assign_dense(
     IN      X (n, d); shift (d,) subtracted from every row; slope (d, k); curve (d, k) or (0, 0);
             bias (k,); pinned (n,) rows to leave alone; weight (n,) or (0,)
     IN/OUT  labels (n,), -1 = not assigned yet
-    OUT     counts (k,), sums (k, d), squares (k, d) or (k, d, d) or (0, 0): what the moved rows
-            add to and take from each cluster
+    OUT     counts (k,), sums (k, d), squares (k, 1, d), (k, d, d) or (0, 0, 0): what moved
+            rows add to and take from each cluster
     """
     n_features, k = slope.shape
     curved = curve.size > 0
@@ -67,19 +86,7 @@ def assign_dense(
                     for r in range(_ROWS):
                         cost[r] += tile[f, r] * (s + q * tile[f, r])
             else:
-                f = 0
-                while f + 4 <= n_features:
-                    s0, s1, s2, s3 = slope[f, c], slope[f + 1, c], slope[f + 2, c], slope[f + 3, c]
-                    for r in range(_ROWS):
-                        cost[r] += (tile[f, r] * s0 + tile[f + 1, r] * s1) + (
-                            tile[f + 2, r] * s2 + tile[f + 3, r] * s3
-                        )
-                    f += 4
-                while f < n_features:
-                    s = slope[f, c]
-                    for r in range(_ROWS):
-                        cost[r] += tile[f, r] * s
-                    f += 1
+                _add_linear(tile, slope, c, cost)
             if c == 0:
                 for r in range(_ROWS):
                     least[r] = cost[r]
@@ -168,19 +175,7 @@ def assign_bounded(
         for c in range(k):
             for r in range(_ROWS):
                 cost[r] = bias[c]
-            f = 0
-            while f + 4 <= n_features:
-                s0, s1, s2, s3 = slope[f, c], slope[f + 1, c], slope[f + 2, c], slope[f + 3, c]
-                for r in range(_ROWS):
-                    cost[r] += (tile[f, r] * s0 + tile[f + 1, r] * s1) + (
-                        tile[f + 2, r] * s2 + tile[f + 3, r] * s3
-                    )
-                f += 4
-            while f < n_features:
-                s = slope[f, c]
-                for r in range(_ROWS):
-                    cost[r] += tile[f, r] * s
-                f += 1
+            _add_linear(tile, slope, c, cost)
             for r in range(_ROWS):
                 other[r] = min(other[r], max(cost[r], least[r]))
                 if cost[r] < least[r]:
