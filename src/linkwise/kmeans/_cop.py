@@ -34,7 +34,7 @@ class COPKMeans(BaseKMeans):
         What to do when not all constraints can be kept: raise a `ConstraintError` with the proof,
         or leave out those of the least total weight (seen in `report_`).
     init, n_init, max_iter, tol, verbose, callback, random_state
-        As in `PCKMeans`; "auto" starts from k-means++ on the groups, with ten runs.
+        As in `PCKMeans`; "auto" starts from k-means++, with ten runs.
 
     Attributes
     ----------
