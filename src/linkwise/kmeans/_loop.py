@@ -102,7 +102,6 @@ class _Run:
         self.pinned = np.zeros(rows.n, dtype=bool)
         self.pinned[self.assign.rows] = True
         self.moments = Moments.zeros(k, rows.d, self.geometry.squares_shape)
-        self.cost: Floats = np.zeros((0, 1))
         self._refills = 2 * k
         self._own: Floats | None = None
         # Bounds hold while the metric stays the same, and save most of the work then.
@@ -125,9 +124,8 @@ class _Run:
             distance = self._distances(chosen)
             if rows.weight.size:
                 distance *= rows.weight[chosen, None]
-            self.cost = self.penalty.costs(self.geometry)
             old = self.labels[chosen]
-            new = self.assign(distance, old, self.cost, rng)
+            new = self.assign(distance, old, self.penalty.costs(self.geometry), rng)
             rows.move(chosen, old, new, self.moments)
             self.labels[chosen] = new
             moved += int((old != new).sum())

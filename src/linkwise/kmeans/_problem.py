@@ -42,29 +42,35 @@ class LinkGraph:
     @classmethod
     def of(cls, known: Constraints) -> LinkGraph:
         """Build the graph of constraints that speak of row numbers."""
-        both = np.concatenate([known.must_link, known.cannot_link]).astype(np.int64)
+        both, is_must = _pairs(known)
         rows, (ends,) = number_nodes(both)
-        is_must = np.arange(len(both)) < known.n_must_link
         weight = np.concatenate([known.must_link_weight, known.cannot_link_weight])
         indptr, neighbour, link = neighbours(ends, len(rows))
         return cls(rows, ends, is_must, weight, indptr, neighbour, link)
 
     def positions(self, known: Constraints) -> Ints:
         """Where the pairwise constraints of `known` stand in this graph."""
-        mine = self.rows[self.ends]
-        key = mine.min(axis=1) * (self.rows.max(initial=0) + 1) + mine.max(axis=1)
-        key += self.is_must * (self.rows.max(initial=0) + 1) ** 2
-        other = LinkGraph.of(known)
-        theirs = other.rows[other.ends]
-        wanted = theirs.min(axis=1) * (self.rows.max(initial=0) + 1) + theirs.max(axis=1)
-        wanted += other.is_must * (self.rows.max(initial=0) + 1) ** 2
+        span = int(self.rows.max(initial=0)) + 1
+        key = _link_keys(self.rows[self.ends], self.is_must, span)
+        pairs, is_must = _pairs(known)
         order = np.argsort(key)
-        return order[np.searchsorted(key, wanted, sorter=order)]
+        return order[np.searchsorted(key, _link_keys(pairs, is_must, span), sorter=order)]
 
     def violated(self, labels: NDArray) -> NDArray[np.bool_]:
         """Which links the labels of the constrained rows break."""
         together = labels[self.ends[:, 0]] == labels[self.ends[:, 1]]
         return together != self.is_must
+
+
+def _pairs(known: Constraints) -> tuple[Ints, NDArray[np.bool_]]:
+    """Must-links, then cannot-links, and which of them are must-links."""
+    both = np.concatenate([known.must_link, known.cannot_link]).astype(np.int64)
+    return both, np.arange(len(both)) < known.n_must_link
+
+
+def _link_keys(pairs: Ints, is_must: NDArray[np.bool_], span: int) -> Ints:
+    """One number for each link between rows below `span`, whichever end comes first."""
+    return (is_must * span + pairs.min(axis=1)) * span + pairs.max(axis=1)
 
 
 def neighbours(ends: Ints, n_vertices: int) -> tuple[Ints, Ints, Ints]:

@@ -60,6 +60,7 @@ class Rows:
         self.weight = np.zeros(0) if sample_weight is None else np.asarray(sample_weight, float)
         self.total_weight = float(self.weight.sum()) if self.weight.size else float(self.n)
         self.shift = np.zeros(self.d) if self.is_sparse else self._mean()
+        self._totals: dict[bool, NDArray] = {}
         per_row = X.nnz // max(self.n, 1) if self.is_sparse else self.d
         self.threads = Threads(self.n, max(per_row, 1) * 4)
 
@@ -69,7 +70,12 @@ class Rows:
         return self.X.mean(axis=0, dtype=np.float64)
 
     def total(self, full: bool = False) -> NDArray:
-        """Weighted sum of squares (or of products, if `full`) of all rows."""
+        """Weighted sum of squares (or of products, if `full`) of all rows; taken once."""
+        if full not in self._totals:
+            self._totals[full] = self._total(full)
+        return self._totals[full]
+
+    def _total(self, full: bool) -> NDArray:
         if self.is_sparse:
             squared = self.X.multiply(self.X)
             weight = self.weight if self.weight.size else np.ones(self.n)

@@ -235,7 +235,7 @@ def _with_seeds(problem: Problem) -> Problem:
     if seeds is None:
         seeds = np.full(problem.rows.n, -1)
         closure = problem.closure
-        for cluster, group in enumerate(chosen_neighbourhoods(problem)):
+        for cluster, group in enumerate(chosen_neighbourhoods(problem)[0]):
             seeds[closure.nodes[closure.component == group]] = cluster
     elif seeds.max(initial=-1) >= problem.k:
         raise ValueError(

@@ -22,18 +22,17 @@ def from_neighbourhoods(problem: Problem, rng: Any) -> Floats:
     Weighted farthest-first: the largest first, then always the one with the largest distance to
     the chosen ones times the root of the sizes. Missing centres are drawn as k-means++ would.
     """
-    closure = problem.closure
-    means, _ = component_means(problem.rows, closure.nodes, closure.component)
-    return fill_up(problem.rows, means[chosen_neighbourhoods(problem)], problem.k, rng)
+    _, means = chosen_neighbourhoods(problem)
+    return fill_up(problem.rows, means, problem.k, rng)
 
 
-def chosen_neighbourhoods(problem: Problem) -> list[int]:
-    """Components to start from, at most k: see `from_neighbourhoods`."""
+def chosen_neighbourhoods(problem: Problem) -> tuple[list[int], Floats]:
+    """Components to start from, at most k, and their means: see `from_neighbourhoods`."""
     closure = problem.closure
     means, sizes = component_means(problem.rows, closure.nodes, closure.component)
     large = np.flatnonzero(sizes > 1)
     if not len(large):
-        return []
+        return [], means[large]
     graph = adjacency(closure.cannot_link, closure.n_components)
     chosen = [int(large[sizes[large].argmax()])]
     nearest = _squared(means[large], means[chosen[0]])
@@ -45,7 +44,7 @@ def chosen_neighbourhoods(problem: Problem) -> list[int]:
         score[np.isin(large, chosen)] = -1.0
         chosen.append(int(large[score.argmax()]))
         nearest = np.minimum(nearest, _squared(means[large], means[chosen[-1]]))
-    return chosen
+    return chosen, means[chosen]
 
 
 def component_means(rows: Rows, nodes: NDArray, component: NDArray) -> tuple[Floats, NDArray]:
