@@ -19,9 +19,9 @@ from sklearn.base import (
 )
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from linkwise.constraints import as_constraints, label_codes, row_names
+from linkwise._estimator import check_number, read_data, read_knowledge, read_labels
 from linkwise.geometry import Mahalanobis
 from linkwise.report import Report
 
@@ -116,12 +116,7 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         """
         started = time.perf_counter()
         self._check_parameters()
-        ids = row_names(X) if sample_ids is None else sample_ids
-        X = validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C",
-            accept_large_sparse=False,
-        )  # fmt: skip
-        X = _canonical(X)
+        given_X, X = X, read_data(self, X)
         _check_range(X)
         n_samples = X.shape[0]
         if n_samples < self.n_clusters:
@@ -130,9 +125,7 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
             sample_weight = _check_sample_weight(
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
-        given = as_constraints(constraints)
-        known = given.to_rows(n_samples, ids, missing="raise" if ids is None else "drop")
-        n_dropped = given.n_constraints - known.n_constraints
+        known, n_dropped = read_knowledge(constraints, n_samples, sample_ids, given_X)
         seeds = self._seeds(y, n_samples)
         weight = None if sample_weight is None else np.asarray(sample_weight)
         problem = Problem(Rows(X, weight), self.n_clusters, known, seeds)
@@ -156,18 +149,7 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
             raise ValueError(f"init={self.init!r}: expected one of {known} or an array of centres")
 
     def _seeds(self, y: Any, n_samples: int) -> NDArray[np.int64] | None:
-        """Partial labels as clusters 0..k-1, -1 for unknown."""
-        if y is None:
-            return None
-        values = np.asarray(y)
-        if values.shape != (n_samples,):
-            raise ValueError(
-                f"y has shape {values.shape}; expected one label a row, shape ({n_samples},), "
-                "with -1 for unknown"
-            )
-        if values.dtype.kind in "iu" and values.min() >= -1 and values.max() < self.n_clusters:
-            return values.astype(np.int64)
-        return label_codes(values)[1]
+        return read_labels(y, n_samples, self.n_clusters)
 
     def _best_run(self, problem: Problem) -> Solution:
         rng = check_random_state(self.random_state)
@@ -279,11 +261,7 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
 
     def _check_new(self, X: Any) -> Any:
         check_is_fitted(self)
-        X = validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False,
-            accept_large_sparse=False,
-        )  # fmt: skip
-        return _canonical(X)
+        return read_data(self, X, reset=False)
 
     def predict(self, X: Any) -> NDArray[np.int32]:
         """The nearest cluster of each row, under the metric that was learnt.
@@ -359,19 +337,3 @@ def _check_range(X: Any) -> None:
             f"{X.dtype}, whose limits here are {low:.0e} and {high:.0e}: rescale the features "
             "(StandardScaler)"
         )
-
-
-def _canonical(X: Any) -> Any:
-    """CSR data in which every entry stands once; kernels square entries one by one."""
-    if sparse.issparse(X) and not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X
-
-
-def check_number(name: str, value: Any, kind: Any, least: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, kind):
-        wanted = "an integer" if kind is Integral else "a number"
-        raise TypeError(f"{name}={value!r} must be {wanted}")
-    if not value >= least:
-        raise ValueError(f"{name}={value} must be at least {least}")

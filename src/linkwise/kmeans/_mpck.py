@@ -5,9 +5,9 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any, Literal
 
+from linkwise._estimator import check_choice, check_number
 from linkwise.geometry import Mahalanobis
 
-from ._base import check_number
 from ._pck import SoftKMeans
 from ._penalty import DistancePenalty
 from ._problem import Problem
@@ -112,8 +112,7 @@ class MPCKMeans(SoftKMeans):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.metric not in ("diagonal", "full"):
-            raise ValueError(f"metric={self.metric!r}: expected 'diagonal' or 'full'")
+        check_choice("metric", self.metric, ("diagonal", "full"))
         check_number("regularization", self.regularization, Real, 1e-12)
 
     def _geometry(self, problem: Problem) -> Mahalanobis:

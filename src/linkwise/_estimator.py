@@ -1,0 +1,88 @@
+"""What every estimator shares: reading data and knowledge, checking parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.validation import validate_data
+
+from linkwise.constraints import Constraints, as_constraints, label_codes, row_names
+
+
+def read_data(estimator: Any, X: Any, *, reset: bool = True, accept_sparse: bool = True) -> Any:
+    """X as float32 or float64, dense in C order or CSR in which every entry stands once.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        Learns the number and names of the features, or (`reset=False`) is asked about them.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+    reset : bool, default=True
+    accept_sparse : bool, default=True
+    """
+    X = validate_data(
+        estimator, X, accept_sparse="csr" if accept_sparse else False, order="C", reset=reset,
+        dtype=[np.float64, np.float32], accept_large_sparse=False,
+    )  # fmt: skip
+    if sparse.issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def read_knowledge(
+    constraints: Any, n_samples: int, sample_ids: Any = None, X: Any = None
+) -> tuple[Constraints, int]:
+    """Constraints by row number, and how many were left out because no row has their ids.
+
+    Parameters
+    ----------
+    constraints : Constraints, DataFrame, path or None
+    n_samples : int
+    sample_ids : array-like of shape (n_samples,), default=None
+    X : array-like, default=None
+        The data as the user gave it; the index of a DataFrame serves as ids when none are given.
+    """
+    ids = row_names(X) if sample_ids is None else sample_ids
+    given = as_constraints(constraints)
+    known = given.to_rows(n_samples, ids, missing="raise" if ids is None else "drop")
+    return known, given.n_constraints - known.n_constraints
+
+
+def read_labels(y: Any, n_samples: int, n_clusters: int | None = None) -> NDArray[np.int64] | None:
+    """Partial labels as 0..k-1, -1 for unknown; None when there are none.
+
+    Integers that already number clusters of 0..n_clusters-1 keep their numbers.
+    """
+    if y is None:
+        return None
+    values = np.asarray(y)
+    if values.shape != (n_samples,):
+        raise ValueError(
+            f"y has shape {values.shape}; expected one label a row, shape ({n_samples},), "
+            "with -1 for unknown"
+        )
+    numbers = values.dtype.kind in "iu" and n_clusters is not None
+    if numbers and values.min() >= -1 and values.max() < n_clusters:
+        return values.astype(np.int64)
+    return label_codes(values)[1]
+
+
+def check_number(name: str, value: Any, kind: Any, least: float) -> None:
+    """Refuse a parameter that is not a number of the kind or is below the limit."""
+    if isinstance(value, bool) or not isinstance(value, kind):
+        wanted = "an integer" if kind is Integral else "a number"
+        raise TypeError(f"{name}={value!r} must be {wanted}")
+    if not value >= least:
+        raise ValueError(f"{name}={value} must be at least {least}")
+
+
+def check_choice(name: str, value: Any, choices: tuple[Hashable, ...]) -> None:
+    """Refuse a parameter that is none of the choices."""
+    if not isinstance(value, Hashable) or value not in choices:
+        raise ValueError(f"{name}={value!r}: expected one of {', '.join(map(repr, choices))}")
