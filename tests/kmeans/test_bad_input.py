@@ -318,7 +318,8 @@ def test_far_from_the_origin(method):
     assert_sound(far, X + 1e8)
     assert same_partition(near.labels_, far.labels_)
     assert far.objective_ == pytest.approx(near.objective_, rel=1e-5)
-    np.testing.assert_array_equal(far.predict(X + 1e8), near.predict(X))
+    # Runs that differ by rounding alone may win with other numbers for the same clusters.
+    assert same_partition(far.predict(X + 1e8), near.predict(X))
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e-30, 1e30, 1e100])

@@ -174,8 +174,8 @@ def test_contribution_of_a_row_in_the_e_step(metric, per_cluster):
     for seed in range(3):
         rows, links, geometry, penalty, labels, slow = random_state_of(metric, per_cluster, seed)
         share = np.zeros((len(links.rows), geometry.k))
-        graph = (links.indptr, links.neighbour, links.link, links.is_must)
-        _kernels.fill_penalties(*graph, penalty.costs(geometry), labels[links.rows], share)
+        graph = links.weighed(penalty.costs(geometry))
+        _kernels.fill_penalties(*graph, labels[links.rows], share)
         fast = rows.distances(links.rows, geometry) + share
         wanted = np.array(
             [[slow.contribution(labels, i, c) for c in range(geometry.k)] for i in links.rows]

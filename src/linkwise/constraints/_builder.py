@@ -488,6 +488,13 @@ def _number(values: NDArray[Any]) -> Rows:
     if values.dtype.kind == "O":
         table: dict[Hashable, int] = {}
         return np.array([table.setdefault(v, len(table)) for v in values.tolist()], np.int64)
+    if values.dtype.kind in "iu" and len(values):
+        low, high = int(values.min()), int(values.max())
+        if high - low <= len(values):  # a table is far faster than sorting
+            place = (values - values.dtype.type(low)).astype(np.int64)
+            seen = np.zeros(high - low + 1, dtype=bool)
+            seen[place] = True
+            return (np.cumsum(seen) - 1)[place]
     return np.unique(values, return_inverse=True)[1].reshape(-1)
 
 

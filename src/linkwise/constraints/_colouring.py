@@ -94,13 +94,14 @@ def colour(
     nothing = np.zeros(0, dtype=np.int64)
     if not len(pairs):
         return Colouring("feasible", np.zeros(n_vertices, dtype=np.int64), nothing)
-    clique = greedy_clique(pairs, n_vertices) if clique is None else clique
-    if len(clique) > k:
-        return Colouring("too small", None, clique)
     graph = adjacency(pairs, n_vertices)
+    order, core = _peel(graph, k)
+    if len(core):  # a clique of more than k vertices lies inside the core
+        clique = greedy_clique(pairs, n_vertices) if clique is None else clique
+        if len(clique) > k:
+            return Colouring("too small", None, clique)
     if k == 2:
         return _two_colours(graph)
-    order, core = _peel(graph, k)
     colours = np.full(n_vertices, -1, dtype=np.int64)
     deadline = time.monotonic() + time_limit
     for part in _connected_parts(graph, core):

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 Result = TypeVar("Result")
 
-_LEAST_WORK = 200_000  # cells; below this a second thread costs more than it saves
+_LEAST_WORK = 1_000_000  # cells; below this a second thread costs more than it saves
 
 
 class Threads:
@@ -29,17 +29,22 @@ class Threads:
     def __init__(self, n_rows: int, cells_per_row: int, n_jobs: int | None = None):
         # Not every system can tell which cores a process may use.
         allowed = getattr(os, "sched_getaffinity", None)
-        cores = n_jobs or (len(allowed(0)) if allowed else os.cpu_count() or 1)
-        n_parts = max(1, min(cores, n_rows * cells_per_row // _LEAST_WORK))
-        edges = [n_rows * part // n_parts for part in range(n_parts + 1)]
-        self.ranges = list(pairwise(edges))
+        self._cores = n_jobs or (len(allowed(0)) if allowed else os.cpu_count() or 1)
+        self._n_rows, self._cells = n_rows, cells_per_row
+        n_parts = len(self.ranges(n_rows))
         self._pool = ThreadPoolExecutor(n_parts) if n_parts > 1 else None
 
-    def map(self, work: Callable[[int, int], Result]) -> list[Result]:
-        """``work(start, stop)`` for every range, in order."""
-        if self._pool is None:
-            return [work(start, stop) for start, stop in self.ranges]
-        return list(self._pool.map(lambda ends: work(*ends), self.ranges))
+    def ranges(self, n_rows: int) -> list[tuple[int, int]]:
+        """So many rows in as many ranges as are worth a thread each."""
+        n_parts = max(1, min(self._cores, n_rows * self._cells // _LEAST_WORK))
+        return list(pairwise(n_rows * part // n_parts for part in range(n_parts + 1)))
+
+    def map(self, work: Callable[[int, int], Result], n_rows: int | None = None) -> list[Result]:
+        """``work(start, stop)`` for every range of all rows (or of `n_rows`), in order."""
+        ranges = self.ranges(self._n_rows if n_rows is None else n_rows)
+        if self._pool is None or len(ranges) == 1:
+            return [work(start, stop) for start, stop in ranges]
+        return list(self._pool.map(lambda ends: work(*ends), ranges))
 
     def close(self) -> None:
         """Let the threads go."""

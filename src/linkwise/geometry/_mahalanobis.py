@@ -80,6 +80,11 @@ class Mahalanobis:
         return self.metric != "identity"
 
     @property
+    def shares_diagonal(self) -> bool:
+        """Whether all clusters share one diagonal metric (or the identity)."""
+        return self.metrics.ndim == 2 and self.n_groups == 1
+
+    @property
     def squares_shape(self) -> tuple[int, int, int]:
         """Second moments that blocks must keep for each cluster."""
         if not (self.learns and self.per_cluster):

@@ -39,8 +39,22 @@ class Assigner(Protocol):
         """New labels of `rows`."""
         ...
 
+    def violations(self, labels: Labels) -> float | None:
+        """What violated links cost under the labels it gave last, if it knows."""
+        ...
 
-class Pinned:
+
+class Assigning:
+    """Base of the assigners: all clusters are open, and nothing is known about costs."""
+
+    closed: NDArray[np.bool_] | None = None
+
+    def violations(self, labels: Labels) -> float | None:
+        """Not known."""
+        return None
+
+
+class Pinned(Assigning):
     """Rows with a known cluster stay there; `closed` clusters take no other row."""
 
     def __init__(self, rows: Ints, labels: NDArray, closed: NDArray[np.bool_] | None = None):
@@ -50,14 +64,12 @@ class Pinned:
         return self._labels
 
 
-class IteratedModes:
+class IteratedModes(Assigning):
     """ICM: each constrained row in random order takes the cluster that costs least, links included.
 
     Repeated until nothing moves. Must-link components take their first cluster as a whole, and
     may move as a whole later: row by row they could not without breaking links on the way.
     """
-
-    closed: NDArray[np.bool_] | None = None
 
     def __init__(self, problem: Problem, *, costs_change: bool):
         self.rows, self._links = problem.links.rows, problem.links
@@ -65,60 +77,70 @@ class IteratedModes:
         weight = self._links.weight
         wide = len(weight) and weight.max() > _WIDE * weight.min()
         self._refill = costs_change or wide
+        self._must_weight = float(weight[self._links.is_must].sum())
         self._n_calls = self._next_groups = 0
+        self._graph: tuple[NDArray, ...] = ()
         closure = problem.closure
         place = np.searchsorted(self.rows, closure.nodes)
-        self._group = np.empty(len(self.rows), dtype=np.int64)
+        self._group = np.empty(len(self.rows), dtype=np.int32)
         self._group[place] = closure.component
         self._members = place[np.argsort(closure.component, kind="stable")]
         self._starts = np.concatenate([[0], np.cumsum(closure.sizes)])
 
     def __call__(self, distance: Floats, labels: Labels, cost: Floats, rng: Any) -> Labels:
-        links, labels = self._links, labels.copy()
-        graph = (links.indptr, links.neighbour, links.link, links.is_must)
-        if self._refill:
-            _kernels.fill_penalties(*graph, cost, labels, self._penalty)
+        labels = labels.copy()
         if not len(labels):
             return labels
+        if not self._graph or self._graph[-1] is not cost:
+            self._graph = self._links.weighed(cost)
+        state = (*self._graph, labels, self._penalty)
+        if self._refill:
+            _kernels.fill_penalties(*state)
         before = labels.copy()
         self._n_calls += 1
-        groups = rng.permutation(len(self._starts) - 1)
+        sizes = np.diff(self._starts)
         if labels[0] < 0:
-            groups = groups[np.argsort(-np.diff(self._starts)[groups], kind="stable")]
-            self._move_groups(groups, distance, labels, graph, cost)
+            order = rng.permutation(len(sizes))
+            self._move_groups(order[np.argsort(-sizes[order], kind="stable")], distance, state)
         for _ in range(_MAX_SWEEPS):
-            self._move_rows(distance, labels, graph, cost, rng)
+            self._move_rows(distance, state, rng)
             # Groups rarely move: look at them again when single rows have come to rest.
             if (labels != before).any() or self._n_calls < self._next_groups:
                 break
             self._next_groups = self._n_calls + _GROUP_PAUSE
-            if not self._move_groups(groups, distance, labels, graph, cost):
+            if not self._move_groups(rng.permutation(np.flatnonzero(sizes > 1)), distance, state):
                 break
         return labels
 
-    def _move_rows(
-        self, distance: Floats, labels: Labels, graph: tuple, cost: Floats, rng: Any
-    ) -> None:
+    def violations(self, labels: Labels) -> float | None:
+        """From the penalties at hand, while they are those of constant costs.
+
+        Each kept must-link is a reward at both of its ends, and so is each broken cannot-link a
+        penalty.
+        """
+        if self._refill or not len(labels):
+            return None
+        return self._must_weight + 0.5 * float(_kernels.penalties_paid(self._penalty, labels))
+
+    def _move_rows(self, distance: Floats, state: tuple[NDArray, ...], rng: Any) -> None:
         """Let rows move that want to, in random order, until none does."""
+        *_, labels, penalty = state
+        doubtful, restless = np.ones(len(labels), dtype=bool), np.empty(len(labels), dtype=np.int64)
         for _ in range(_MAX_SWEEPS):
-            restless = np.flatnonzero(_kernels.wants_to_move(distance, self._penalty, labels))
-            if not len(restless):
+            found = _kernels.wants_to_move(distance, penalty, labels, doubtful, restless)
+            if not found:
                 break
-            order = rng.permutation(restless)
-            _kernels.icm(order, distance, self._penalty, labels, *graph, cost, 1)
+            _kernels.icm(rng.permutation(restless[:found]), distance, *state, doubtful)
 
-    def _move_groups(
-        self, order: Ints, distance: Floats, labels: Labels, graph: tuple, cost: Floats
-    ) -> int:
-        return int(
-            _kernels.icm_groups(
-                order, self._starts, self._members, self._group, distance, self._penalty, labels,
-                *graph, cost,
-            )
-        )  # fmt: skip
+    def _move_groups(self, order: Ints, distance: Floats, state: tuple[NDArray, ...]) -> int:
+        groups = (self._starts, self._members, self._group)
+        moved = int(_kernels.icm_groups(order, *groups, distance, *state[:-1]))
+        if moved:
+            _kernels.fill_penalties(*state)
+        return moved
 
 
-class Hard:
+class Hard(Assigning):
     """Hard constraints: must-link components move as one, cannot-linked ones never meet.
 
     Parameters
@@ -132,8 +154,6 @@ class Hard:
     example : ndarray of shape (n_components,)
         Some assignment that keeps all cannot-links.
     """
-
-    closed: NDArray[np.bool_] | None = None
 
     def __init__(self, problem: Problem, mode: str, example: NDArray):
         closure = problem.closure
@@ -159,9 +179,15 @@ class Hard:
         return found[self._component]
 
     def _assign_linked(self, cost: Floats, before: Labels, nearest: Labels, rng: Any) -> Labels:
-        tries = [found for found in (self._greedy(cost, rng),) if found is not None]
-        if before[0] >= 0:
+        """From the labels before, improved; from scratch at first and when that has settled."""
+        assigned = before[0] >= 0
+        tries: list[Labels] = []
+        if assigned:
             tries.append(self._improved(cost, np.where(self._degree > 0, before, nearest), rng))
+        settled = assigned and not self._gains(cost, tries[0], before)
+        if settled or not assigned:
+            fresh = self._greedy(cost, rng)
+            tries += [] if fresh is None else [fresh]
         if not tries:
             if self.mode == "greedy":
                 raise ConstraintError(
@@ -170,8 +196,11 @@ class Hard:
                 )
             tries.append(self._exactly(cost, np.where(self._degree > 0, self._example, nearest)))
         best = min(tries, key=lambda labels: self._total(cost, labels))
-        settled = before[0] >= 0 and self._total(cost, best) >= self._total(cost, before) - 1e-12
+        settled = assigned and not self._gains(cost, best, before)
         return self._exactly(cost, best) if settled and self.mode == "exact" else best
+
+    def _gains(self, cost: Floats, labels: Labels, before: Labels) -> bool:
+        return self._total(cost, labels) < self._total(cost, before) - 1e-12
 
     def _total(self, cost: Floats, labels: Labels) -> float:
         return float(cost[np.arange(len(labels)), labels].sum())

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -117,7 +116,6 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         started = time.perf_counter()
         self._check_parameters()
         given_X, X = X, read_data(self, X)
-        _check_range(X)
         n_samples = X.shape[0]
         if n_samples < self.n_clusters:
             raise ValueError(f"n_samples={n_samples} should be >= n_clusters={self.n_clusters}.")
@@ -307,33 +305,14 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         return -float(self._costs(self._check_new(X)).min(axis=1).sum())
 
     def _costs(self, X: Any) -> Floats:
-        rows = _Shifted(X, self._shift_)
-        return rows.distances(np.arange(rows.n), self._geometry_)
+        rows = Rows.in_coordinates(X, self._shift_)
+        try:
+            return rows.distances(np.arange(rows.n), self._geometry_)
+        finally:
+            rows.threads.close()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-class _Shifted(Rows):
-    """New rows in the coordinates of the fit."""
-
-    def __init__(self, X: Any, shift: Floats):
-        self.X, self.shift = X, shift
-        self.n, self.d = X.shape
-        self.is_sparse = sparse.issparse(X)
-
-
-def _check_range(X: Any) -> None:
-    """Squares must neither overflow nor vanish."""
-    values = X.data if sparse.issparse(X) else X
-    largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
-    low, high = (1e-16, 1e16) if X.dtype == np.float32 else (1e-140, 1e140)
-    if largest and not low <= largest <= high:
-        raise ValueError(
-            f"the largest value in X is {largest:.3g} in size; squares of it overflow or vanish in "
-            f"{X.dtype}, whose limits here are {low:.0e} and {high:.0e}: rescale the features "
-            "(StandardScaler)"
-        )

@@ -54,6 +54,20 @@ def _add_linear(tile, slope, c, cost):
 
 
 @_kernel
+def _tile_costs(tile, slope, curve, bias, c, cost):
+    """Costs of a tile's rows in cluster c."""
+    for r in range(_ROWS):
+        cost[r] = bias[c]
+    if curve.size == 0:
+        _add_linear(tile, slope, c, cost)
+        return
+    for f in range(slope.shape[0]):
+        s, q = slope[f, c], curve[f, c]
+        for r in range(_ROWS):
+            cost[r] += tile[f, r] * (s + q * tile[f, r])
+
+
+@_kernel
 def assign_dense(
     X, shift, slope, curve, bias, labels, pinned, weight, start, stop, counts, sums, squares
 ):
@@ -66,7 +80,6 @@ def assign_dense(
             rows add to and take from each cluster
     """
     n_features, k = slope.shape
-    curved = curve.size > 0
     tile = np.empty((n_features, _ROWS), X.dtype)
     cost = np.empty(_ROWS, X.dtype)
     least = np.empty(_ROWS, X.dtype)
@@ -78,15 +91,7 @@ def assign_dense(
             for f in range(n_features):
                 tile[f, r] = X[first + r, f] - shift[f]
         for c in range(k):
-            for r in range(_ROWS):
-                cost[r] = bias[c]
-            if curved:
-                for f in range(n_features):
-                    s, q = slope[f, c], curve[f, c]
-                    for r in range(_ROWS):
-                        cost[r] += tile[f, r] * (s + q * tile[f, r])
-            else:
-                _add_linear(tile, slope, c, cost)
+            _tile_costs(tile, slope, curve, bias, c, cost)
             if c == 0:
                 for r in range(_ROWS):
                     least[r] = cost[r]
@@ -107,16 +112,55 @@ def assign_dense(
 
 
 @_kernel
+def costs_dense(X, shift, rows, slope, curve, bias, own, start, stop, out):
+    """Costs of chosen rows in all clusters; `own` (d,) or (0,) adds what all clusters share.
+
+    IN      rows (m,), of which start..stop are looked at
+    OUT     out (m, k)
+    """
+    n_features, k = slope.shape
+    tile = np.zeros((n_features, _ROWS), slope.dtype)
+    cost = np.empty(_ROWS, slope.dtype)
+    norm = np.zeros(_ROWS, slope.dtype)
+    for first in range(start, stop, _ROWS):
+        m = min(_ROWS, stop - first)
+        for r in range(m):
+            i = rows[first + r]
+            for f in range(n_features):
+                tile[f, r] = X[i, f] - shift[f]
+        if own.size:
+            _tile_norms(tile, own, norm)
+        for c in range(k):
+            _tile_costs(tile, slope, curve, bias, c, cost)
+            for r in range(m):
+                out[first + r, c] = cost[r] + norm[r]
+
+
+@_kernel
+def _tile_norms(tile, own, norm):
+    """Squared length of a tile's rows under a diagonal metric."""
+    for r in range(_ROWS):
+        norm[r] = 0.0
+    for f in range(own.shape[0]):
+        for r in range(_ROWS):
+            norm[r] += own[f] * tile[f, r] * tile[f, r]
+
+
+@_kernel
 def assign_bounded(
     X,
     shift,
     slope,
     bias,
+    own,
+    centers,
     labels,
     pinned,
     weight,
     upper,
     lower,
+    stretch,
+    shrink,
     drift,
     most,
     second,
@@ -128,12 +172,15 @@ def assign_bounded(
     sums,
     squares,
 ):
-    """`assign_dense` for Euclidean distance, passing over rows whose centre must be the nearest.
+    """`assign_dense` under a shared diagonal metric, passing over rows whose centre stays nearest.
 
     Hamerly's bounds: `upper` is at least the distance to the own centre and `lower` at most that
-    to any other; both are loosened by how far centres have moved (`drift`; `most` is the largest,
-    of centre `which`, `second` the next), and only rows whose bounds cross are looked at.
+    to any other. Both are loosened by how far centres have moved (`drift`; `most` is the largest,
+    of centre `which`, `second` the next), and scaled by how much a change of the metric may have
+    stretched or shrunk distances. Rows whose bounds cross get their own distance anew, and only
+    if they still cross are all centres looked at.
 
+    IN      own (d,): the metric; centers (k, d)
     IN/OUT  upper, lower (n,)
     IN      margin: relative rounding error of a squared distance
     """
@@ -145,6 +192,7 @@ def assign_bounded(
     norm = np.empty(_ROWS, X.dtype)
     best = np.empty(_ROWS, np.int32)
     chosen = np.empty(_ROWS, np.int64)
+    flat = np.zeros((0, 0), X.dtype)
     moved = 0
     i = start
     while i < stop:
@@ -153,9 +201,12 @@ def assign_bounded(
             a = labels[i]
             crossed = not pinned[i]
             if crossed and a >= 0:
-                upper[i] += drift[a]
-                lower[i] -= second if a == which else most
+                upper[i] = upper[i] * stretch + drift[a]
+                lower[i] = lower[i] * shrink - (second if a == which else most)
                 crossed = not upper[i] < lower[i]
+                if crossed:
+                    upper[i] = _distance(X, i, shift, own, centers, a, margin)
+                    crossed = not upper[i] < lower[i]
             if crossed:
                 chosen[m] = i
                 for f in range(n_features):
@@ -164,34 +215,81 @@ def assign_bounded(
             i += 1
         if m == 0:
             break
+        _tile_norms(tile, own, norm)
         for r in range(_ROWS):
-            norm[r] = 0.0
             least[r] = np.inf
             other[r] = np.inf
             best[r] = 0
-        for f in range(n_features):
-            for r in range(_ROWS):
-                norm[r] += tile[f, r] * tile[f, r]
         for c in range(k):
-            for r in range(_ROWS):
-                cost[r] = bias[c]
-            _add_linear(tile, slope, c, cost)
+            _tile_costs(tile, slope, flat, bias, c, cost)
             for r in range(_ROWS):
                 other[r] = min(other[r], max(cost[r], least[r]))
                 if cost[r] < least[r]:
                     least[r] = cost[r]
                     best[r] = c
+        for r in range(_ROWS):
+            error = margin * (norm[r] + abs(least[r]))
+            least[r] = np.sqrt(max(least[r] + norm[r], 0.0) + error)
+            other[r] = np.sqrt(max(other[r] + norm[r] - error, 0.0))
         for r in range(m):
             j = chosen[r]
-            error = margin * (norm[r] + abs(least[r]))
-            upper[j] = np.sqrt(max(least[r] + norm[r], 0.0) + error)
-            lower[j] = np.sqrt(max(other[r] + norm[r] - error, 0.0))
+            upper[j] = least[r]
+            lower[j] = other[r]
             if labels[j] != best[r]:
                 w = weight[j] if weight.size else 1.0
                 _move_dense(tile[:, r], w, labels[j], best[r], counts, sums, squares)
                 labels[j] = best[r]
                 moved += 1
     return moved
+
+
+@_kernel
+def _distance(X, i, shift, own, centers, c, margin):
+    """Distance of row i to centre c under a diagonal metric, rounded up."""
+    total = 0.0
+    for f in range(X.shape[1]):
+        away = X[i, f] - shift[f] - centers[c, f]
+        total += own[f] * away * away
+    return np.sqrt(total * (1.0 + margin))
+
+
+@_kernel
+def outermost(X, shift, scale, start, stop, norm, low, high):
+    """Squared length of each row when every feature counts alike, and the ends of each feature.
+
+    OUT     norm (n,); low, high (d,): rows with the smallest and the largest value
+    """
+    n_features = X.shape[1]
+    low[:] = start
+    high[:] = start
+    for i in range(start, stop):
+        total = 0.0
+        for f in range(n_features):
+            away = X[i, f] - shift[f]
+            total += away * away / scale[f]
+            if X[i, f] < X[low[f], f]:
+                low[f] = i
+            if X[i, f] > X[high[f], f]:
+                high[f] = i
+        norm[i] = total
+
+
+@_kernel
+def column_sums(X, pilot, weight, start, stop, sums, squares):
+    """Add to the weighted sums and squares of the columns about a pilot; returns the largest |x|.
+
+    OUT     sums (d,), squares (d,)
+    """
+    n_features = X.shape[1]
+    largest = 0.0
+    for i in range(start, stop):
+        w = weight[i] if weight.size else 1.0
+        for f in range(n_features):
+            largest = max(largest, abs(X[i, f]))
+            away = X[i, f] - pilot[f]
+            sums[f] += w * away
+            squares[f] += w * away * away
+    return largest
 
 
 @_kernel
@@ -280,6 +378,28 @@ def assign_sparse(
 
 
 @_kernel
+def costs_sparse(data, indices, indptr, rows, slope, curve, bias, own, start, stop, out):
+    """`costs_dense` for rows of a CSR matrix."""
+    k = slope.shape[1]
+    for t in range(start, stop):
+        norm = 0.0
+        for c in range(k):
+            out[t, c] = bias[c]
+        for p in range(indptr[rows[t]], indptr[rows[t] + 1]):
+            f, x = indices[p], data[p]
+            if own.size:
+                norm += own[f] * x * x
+            if curve.size:
+                for c in range(k):
+                    out[t, c] += x * (slope[f, c] + curve[f, c] * x)
+            else:
+                for c in range(k):
+                    out[t, c] += x * slope[f, c]
+        for c in range(k):
+            out[t, c] += norm
+
+
+@_kernel
 def _move_sparse(data, indices, indptr, i, w, old, new, counts, sums, squares):
     for sign in (-1.0, 1.0):
         c = old if sign < 0 else new
@@ -307,159 +427,239 @@ def move_sparse(data, indices, indptr, rows, old, new, weight, counts, sums, squ
 
 
 @_kernel
-def fill_penalties(indptr, neighbour, link, is_must, cost, labels, penalty):
+def fill_adjacency(ends, indptr, neighbour, edge):
+    """List the neighbours of each vertex and the edges to them, lower edges first.
+
+    IN      ends (m, 2)
+    OUT     indptr (n_vertices + 1,), zeros at first; neighbour (2 m,), edge (2 m,)
+    """
+    n_edges, n_vertices = ends.shape[0], indptr.shape[0] - 1
+    for e in range(n_edges):
+        indptr[ends[e, 0]] += 1
+        indptr[ends[e, 1]] += 1
+    total = 0
+    for v in range(n_vertices):
+        total += indptr[v]
+        indptr[v] = total
+    indptr[n_vertices] = total
+    for e in range(n_edges - 1, -1, -1):
+        for side in (1, 0):
+            v = ends[e, side]
+            indptr[v] -= 1
+            neighbour[indptr[v]] = ends[e, 1 - side]
+            edge[indptr[v]] = e
+
+
+@_kernel
+def violations(ends, is_must, labels, cost, clusters):
+    """Total cost of violated links: the mean of a link's entries for the clusters of its ends.
+
+    IN      cost (m, 1), or (m, k) where `clusters`
+    """
+    total = 0.0
+    for e in range(ends.shape[0]):
+        a, b = labels[ends[e, 0]], labels[ends[e, 1]]
+        if (a == b) != is_must[e]:
+            total += 0.5 * (cost[e, a] + cost[e, b]) if clusters else cost[e, 0]
+    return total
+
+
+@_kernel
+def signed_costs(link, is_must, cost, signed):
+    """What being together costs at each entry of the adjacency: less than nothing if it must be.
+
+    IN      cost (m, 1)
+    OUT     signed (2 m,)
+    """
+    for p in range(link.shape[0]):
+        signed[p] = -cost[link[p], 0] if is_must[link[p]] else cost[link[p], 0]
+
+
+@_kernel
+def _add_penalty(penalty, i, b, must, cost, number, sign):
+    """Tell row i that a neighbour has come to cluster b (sign 1) or gone from it (sign -1).
+
+    A must-link between two clusters costs the mean of both.
+    """
+    if not must:
+        penalty[i, b] += sign * cost[number, b]
+        return
+    for c in range(penalty.shape[1]):
+        if c != b:
+            penalty[i, c] += sign * 0.5 * (cost[number, c] + cost[number, b])
+
+
+# One cost for all clusters stands in `signed`: being elsewhere costs the same everywhere, so that
+# being together is rewarded instead. These walks are written out below: a call for every link
+# would cost ten times the work.
+
+
+@_kernel
+def fill_penalties(indptr, neighbour, signed, link, is_must, cost, labels, penalty):
     """What each cluster would cost each constrained row, given where its neighbours are.
 
-    Up to a constant per row. `cost` (n_links, 1) or (n_links, k) is what a violated link costs in
-    a cluster; a must-link between two clusters costs the mean of both. Neighbours with label -1
-    say nothing.
+    Up to a constant per row. `cost` (n_links, k) is what a violated link costs in a cluster;
+    where that is the same in all, `signed` holds it. Neighbours with label -1 say nothing.
     """
     n_rows, k = penalty.shape
-    shared = cost.shape[1] == 1
     for i in range(n_rows):
         for c in range(k):
             penalty[i, c] = 0.0
+        if signed.size:
+            for p in range(indptr[i], indptr[i + 1]):
+                b = labels[neighbour[p]]
+                if b >= 0:
+                    penalty[i, b] += signed[p]
+        else:
+            for p in range(indptr[i], indptr[i + 1]):
+                b = labels[neighbour[p]]
+                if b >= 0:
+                    _add_penalty(penalty, i, b, is_must[link[p]], cost, link[p], 1.0)
+
+
+@_kernel
+def _tell_neighbours(i, old, new, indptr, neighbour, signed, link, is_must, cost, penalty):
+    """Row i has moved: let the penalties of its neighbours know."""
+    if signed.size:
         for p in range(indptr[i], indptr[i + 1]):
-            b = labels[neighbour[p]]
-            if b >= 0:
-                _add_penalty(penalty[i], b, cost[link[p]], is_must[link[p]], shared, 1.0)
+            j = neighbour[p]
+            if old >= 0:
+                penalty[j, old] -= signed[p]
+            penalty[j, new] += signed[p]
+        return
+    for p in range(indptr[i], indptr[i + 1]):
+        j, number = neighbour[p], link[p]
+        if old >= 0:
+            _add_penalty(penalty, j, old, is_must[number], cost, number, -1.0)
+        _add_penalty(penalty, j, new, is_must[number], cost, number, 1.0)
 
 
 @_kernel
-def _add_penalty(penalty, b, cost, must, shared, sign):
-    """Count a neighbour in cluster b for (sign 1) or out (sign -1)."""
-    if shared:
-        # Being elsewhere costs the same everywhere: reward being together instead.
-        penalty[b] += -sign * cost[0] if must else sign * cost[0]
-    elif must:
-        for c in range(penalty.shape[0]):
-            if c != b:
-                penalty[c] += sign * 0.5 * (cost[c] + cost[b])
-    else:
-        penalty[b] += sign * cost[b]
+def penalties_paid(penalty, labels):
+    """Sum of what each row pays for its cluster."""
+    total = 0.0
+    for i in range(labels.shape[0]):
+        total += penalty[i, labels[i]]
+    return total
 
 
 @_kernel
-def wants_to_move(distance, penalty, labels):
-    """Which rows would be cheaper in another cluster."""
+def wants_to_move(distance, penalty, labels, doubtful, restless):
+    """List the doubtful rows that would be cheaper in another cluster; returns how many.
+
+    IN/OUT  doubtful (n,), all cleared
+    OUT     restless (n,)
+    """
     n_rows, k = distance.shape
-    restless = np.zeros(n_rows, np.bool_)
+    number = 0
     for i in range(n_rows):
+        if not doubtful[i]:
+            continue
+        doubtful[i] = False
         now = distance[i, labels[i]] + penalty[i, labels[i]]
+        better = False
         for c in range(k):
-            if distance[i, c] + penalty[i, c] < now:
-                restless[i] = True
-    return restless
+            better |= distance[i, c] + penalty[i, c] < now
+        if better:
+            restless[number] = i
+            number += 1
+    return number
 
 
 @_kernel
-def icm(order, distance, penalty, labels, indptr, neighbour, link, is_must, cost, max_sweeps):
-    """Iterated conditional modes: each row in turn takes its cheapest cluster, until none moves.
+def icm(order, distance, indptr, neighbour, signed, link, is_must, cost, labels, penalty, doubtful):
+    """Iterated conditional modes: each row in turn takes its cheapest cluster; returns how many.
 
-    IN      order (n,) of the constrained rows; distance (n, k)
-    IN/OUT  penalty (n, k), kept right as neighbours move; labels (n,)
+    IN      order (m,) of some constrained rows; distance (n, k)
+    IN/OUT  labels (n,); penalty (n, k), kept right as neighbours move; doubtful (n,), set for
+            rows whose neighbours have moved
     """
     k = distance.shape[1]
-    shared = cost.shape[1] == 1
-    for _ in range(max_sweeps):
-        moved = 0
-        for t in range(order.shape[0]):
-            i = order[t]
-            old = labels[i]
-            best = old if old >= 0 else 0
-            for c in range(k):
-                if distance[i, c] + penalty[i, c] < distance[i, best] + penalty[i, best]:
-                    best = c
-            if best == old:
-                continue
-            labels[i] = best
-            moved += 1
-            for p in range(indptr[i], indptr[i + 1]):
-                j, number = neighbour[p], link[p]
-                if old >= 0:
-                    _add_penalty(penalty[j], old, cost[number], is_must[number], shared, -1.0)
-                _add_penalty(penalty[j], best, cost[number], is_must[number], shared, 1.0)
-        if moved == 0:
-            break
+    moved = 0
+    for t in range(order.shape[0]):
+        i = order[t]
+        old = labels[i]
+        best = max(old, 0)
+        for c in range(k):
+            if distance[i, c] + penalty[i, c] < distance[i, best] + penalty[i, best]:
+                best = c
+        if best == old:
+            continue
+        labels[i] = best
+        moved += 1
+        _tell_neighbours(i, old, best, indptr, neighbour, signed, link, is_must, cost, penalty)
+        for p in range(indptr[i], indptr[i + 1]):
+            doubtful[neighbour[p]] = True
+    return moved
 
 
 @_kernel
 def icm_groups(
-    order, starts, members, group, distance, penalty, labels, indptr, neighbour, link, is_must, cost
+    order, starts, members, group, distance, indptr, neighbour, signed, link, is_must, cost, labels
 ):
     """One sweep in which whole must-link components take their cheapest cluster.
 
     Single rows cannot leave a component one by one without breaking links; together they can.
+    Costs are summed over neighbours afresh, so that heavy links inside a group do not drown light
+    ones outside. Penalties are left as they were: fill them anew if anything moved.
 
     IN      order of the groups; members of group g are members[starts[g]:starts[g + 1]];
             group (n,) of each row
-    IN/OUT  penalty, labels, as in `icm`
+    IN/OUT  labels (n,)
     """
     k = distance.shape[1]
-    shared = cost.shape[1] == 1
-    total = np.empty(k)
+    total = np.empty((1, k))
     moved = 0
     for t in range(order.shape[0]):
         g = order[t]
         total[:] = 0.0
         now = 0.0
+        together = 0.0
         assigned = True
         for q in range(starts[g], starts[g + 1]):
             i = members[q]
             a = labels[i]
             assigned = assigned and a >= 0
             for c in range(k):
-                total[c] += distance[i, c]
+                total[0, c] += distance[i, c]
             if a >= 0:
                 now += distance[i, a]
             for p in range(indptr[i], indptr[i + 1]):
-                j, number = neighbour[p], link[p]
-                b = labels[j]
+                b = labels[neighbour[p]]
                 if b < 0:
                     continue
-                if group[j] != g:
-                    _add_penalty(total, b, cost[number], is_must[number], shared, 1.0)
+                inside = group[neighbour[p]] == g
+                share = 0.5 if inside else 1.0  # links inside are met from both ends
+                if signed.size:
+                    if inside:
+                        together += 0.5 * signed[p]
+                    else:
+                        total[0, b] += signed[p]
+                    if a == b:  # the same terms for the present labels
+                        now += share * signed[p]
+                    continue
+                number = link[p]
+                if not inside:
+                    _add_penalty(total, 0, b, is_must[number], cost, number, 1.0)
                 elif not is_must[number]:  # a contradiction: broken wherever the group goes
                     for c in range(k):
-                        total[c] += 0.5 * cost[number, 0 if shared else c]
-                if a < 0 or (is_must[number] and a == b):
-                    continue
-                # The same terms for the present labels; links inside are met from both ends.
-                share = 0.5 if group[j] == g else 1.0
-                if shared:
-                    if is_must[number]:
-                        now += share * cost[number, 0] if group[j] == g else 0.0
-                    elif a == b:
-                        now += share * cost[number, 0]
-                elif is_must[number]:
+                        total[0, c] += 0.5 * cost[number, c]
+                if a >= 0 and (a == b) != is_must[number]:
                     now += share * 0.5 * (cost[number, a] + cost[number, b])
-                elif a == b:
-                    now += share * cost[number, a]
-            if shared and a >= 0:
-                # `_add_penalty` rewards being together; give the present labels the same reward.
-                for p in range(indptr[i], indptr[i + 1]):
-                    j, number = neighbour[p], link[p]
-                    if group[j] != g and is_must[number] and labels[j] == a:
-                        now -= cost[number, 0]
         best = 0
         for c in range(1, k):
-            if total[c] < total[best]:
+            if total[0, c] < total[0, best]:
                 best = c
-        if assigned and not total[best] < now - 1e-10 * (abs(now) + abs(total[best])):
+        after = total[0, best] + together
+        if assigned and not after < now - 1e-10 * (abs(now) + abs(after)):
             continue
         for q in range(starts[g], starts[g + 1]):
-            i = members[q]
-            old = labels[i]
-            if old == best:
-                continue
-            labels[i] = best
-            moved += 1
-            for p in range(indptr[i], indptr[i + 1]):
-                j, number = neighbour[p], link[p]
-                if old >= 0:
-                    _add_penalty(penalty[j], old, cost[number], is_must[number], shared, -1.0)
-                _add_penalty(penalty[j], best, cost[number], is_must[number], shared, 1.0)
+            moved += labels[members[q]] != best
+            labels[members[q]] = best
     return moved
+
+
+# -------------------------------------------------------------------- hard constraints
 
 
 @_kernel

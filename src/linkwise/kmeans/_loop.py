@@ -16,14 +16,17 @@ from numpy.typing import NDArray
 
 from linkwise.geometry import Mahalanobis, Moments
 
+from . import _kernels
 from ._assign import Assigner
 from ._problem import Problem, Solution
-from ._rows import Bounds
+from ._rows import Bounds, Rows
 
 Floats = NDArray[np.float64]
 Progress = Callable[[int, float], None]
 
 _HALVINGS = 12
+_CALM = 0.02  # once fewer rows than this share move, bounds pay
+_FEW = 4  # at most every so manieth row is copied to lie beside the others
 
 
 def solve(
@@ -103,10 +106,13 @@ class _Run:
         self.pinned[self.assign.rows] = True
         self.moments = Moments.zeros(k, rows.d, self.geometry.squares_shape)
         self._refills = 2 * k
-        self._own: Floats | None = None
-        # Bounds hold while the metric stays the same, and save most of the work then.
-        euclidean = not self.geometry.learns and not rows.is_sparse and k > 1
-        self.bounds = Bounds(rows.n, rows.X.dtype) if euclidean else None
+        # Bounds save most of the work once centres and metric change little.
+        self._may_bound = self.geometry.shares_diagonal and not rows.is_sparse and k > 1
+        self.bounds: Bounds | None = None
+        # Constrained rows lie side by side if that takes little memory.
+        chosen = self.assign.rows
+        few = 0 < _FEW * len(chosen) <= rows.n
+        self._own = Rows.in_coordinates(rows.X[chosen], rows.shift) if few else None
         self._link_total: float | None = 0.0  # None when labels or metrics have changed
 
     # ---------------------------------------------------------------- rows into clusters
@@ -116,10 +122,12 @@ class _Run:
         rows, chosen = self.problem.rows, self.assign.rows
         moved = 0
         if len(chosen) < rows.n:
-            closed = self.assign.closed
             moved = rows.assign(
-                self.geometry, self.labels, self.pinned, self.moments, closed, self.bounds
-            )
+                self.geometry, self.labels, self.pinned, self.moments, self.assign.closed,
+                self.bounds,
+            )  # fmt: skip
+            if self._may_bound and self.bounds is None and moved < _CALM * rows.n:
+                self.bounds = Bounds(rows.n, rows.X.dtype)
         if len(chosen):
             distance = self._distances(chosen)
             if rows.weight.size:
@@ -133,13 +141,9 @@ class _Run:
         return moved
 
     def _distances(self, chosen: NDArray) -> Floats:
-        """Costs of the constrained rows, which are kept at hand if that takes little memory."""
-        rows = self.problem.rows
-        if self._own is None and not rows.is_sparse and 4 * len(chosen) <= rows.n:
-            self._own = rows.take(chosen)
-        if self._own is not None:
-            return self.geometry.distances(self._own)
-        return rows.distances(chosen, self.geometry)
+        if self._own is None:
+            return self.problem.rows.distances(chosen, self.geometry)
+        return self._own.distances(np.arange(len(chosen)), self.geometry)
 
     def refill_empty_clusters(self) -> None:
         """Give an empty cluster the free row that is farthest from its own centre."""
@@ -220,8 +224,19 @@ class _Run:
     def objective(self) -> float:
         """The objective as it stands."""
         if self._link_total is None:
-            self._link_total = float(self.link_costs().sum())
+            self._link_total = self._violations()
         return self.geometry.distortion(self.moments) + self._link_total
+
+    def _violations(self) -> float:
+        """What all violated links cost."""
+        labels = self._own_labels()
+        known = self.assign.violations(labels)
+        if known is not None:
+            return known
+        links, cost = self.problem.links, self.penalty.costs(self.geometry)
+        return float(
+            _kernels.violations(links.ends, links.is_must, labels, cost, cost.shape[1] > 1)
+        )
 
     def note(self) -> float:
         """Write the objective down after a half step."""
@@ -231,9 +246,7 @@ class _Run:
     def solution(self, n_iter: int, converged: bool) -> Solution:
         """The result, with sums taken afresh so that no rounding of many moves stays in."""
         rows = self.problem.rows
-        self.moments = self.moments.like()
-        everyone = np.arange(rows.n)
-        rows.move(everyone, np.full(rows.n, -1, dtype=np.int32), self.labels, self.moments)
+        self.moments = rows.recount(self.labels, self.moments)
         return Solution(
             labels=self.labels,
             centers=self.geometry.centers + rows.shift,

@@ -17,7 +17,6 @@ from ._rows import Ints, Rows
 
 Floats = NDArray[np.float64]
 _KEPT_CELLS = 8_000_000  # differences of up to so many cells are kept between iterations
-_EXACT_ROWS = 500  # up to so many rows all pairs are candidates for the farthest
 
 
 class WeightPenalty:
@@ -59,15 +58,13 @@ class DistancePenalty:
     def __init__(self, links: LinkGraph, rows: Rows):
         self.links, self.rows = links, rows
         self._pair: Ints | None = None  # farthest pair under each metric, (groups, 2)
-        self._candidates: Ints | None = None
+        self._known: tuple[Floats, Ints | None, Floats] | None = None
         self._kept_differences: Floats | None = None
 
     def refresh(self, geometry: Mahalanobis) -> None:
         """Find the farthest pairs anew."""
         if len(self.links.ends) and not self.links.is_must.all():
-            if self._candidates is None:
-                self._candidates = extreme_rows(self.rows)
-            self._pair = farthest_pairs(self.rows, self._candidates, geometry)
+            self._pair = farthest_pairs(self.rows, geometry)
 
     @property
     def pair(self) -> Ints | None:
@@ -95,6 +92,15 @@ class DistancePenalty:
 
     def costs(self, geometry: Mahalanobis) -> Floats:
         """Cost of each link when violated, under each metric."""
+        if self._known is not None:
+            metrics, pair, cost = self._known
+            if metrics is geometry.metrics and pair is self._pair:
+                return cost
+        cost = self._costs(geometry)
+        self._known = geometry.metrics, self._pair, cost
+        return cost
+
+    def _costs(self, geometry: Mahalanobis) -> Floats:
         cost = self._lengths(geometry)
         cannot = ~self.links.is_must
         if cannot.any():
@@ -152,8 +158,9 @@ def _add(
             spread[g] += w @ part**2
 
 
-def farthest_pairs(rows: Rows, candidates: Ints, geometry: Mahalanobis) -> Ints:
-    """The two candidates farthest apart under each metric."""
+def farthest_pairs(rows: Rows, geometry: Mahalanobis) -> Ints:
+    """The two rows farthest apart under each metric, among the outermost."""
+    candidates = rows.outermost()
     X = rows.take(candidates)
     pairs = []
     for A in geometry.metrics:
@@ -162,29 +169,3 @@ def farthest_pairs(rows: Rows, candidates: Ints, geometry: Mahalanobis) -> Ints:
         distance = own[:, None] + own - 2 * scaled @ X.T
         pairs.append(np.unravel_index(distance.argmax(), distance.shape))
     return candidates[np.array(pairs, dtype=np.int64)]
-
-
-def extreme_rows(rows: Rows) -> Ints:
-    """Rows among which the farthest pair is looked for: all if they are few, else the outermost.
-
-    These are the rows with the largest and smallest values of each feature, and those farthest
-    from the mean when every feature counts alike.
-    """
-    if rows.n <= _EXACT_ROWS:
-        return np.arange(rows.n)
-    if rows.is_sparse:
-        norm = np.asarray(rows.X.multiply(rows.X).sum(axis=1)).ravel()
-        return np.sort(np.argpartition(-norm, _EXACT_ROWS)[:_EXACT_ROWS])
-    scale = np.sqrt(np.maximum(rows.total(), 1e-300))
-    norms, edges = [], []
-    for part in rows.blocks(np.arange(rows.n)):
-        block = rows.take(slice(part[0], part[-1] + 1))
-        edges.append(part[0] + np.concatenate([block.argmin(axis=0), block.argmax(axis=0)]))
-        block /= scale
-        norms.append(np.einsum("ij,ij->i", block, block))
-    norm = np.concatenate(norms)
-    outer = np.argpartition(-norm, _EXACT_ROWS // 2)[: _EXACT_ROWS // 2]
-    edge = np.unique(np.concatenate(edges))
-    if len(edge) > _EXACT_ROWS // 2:
-        edge = edge[np.argpartition(-norm[edge], _EXACT_ROWS // 2)[: _EXACT_ROWS // 2]]
-    return np.unique(np.concatenate([outer, edge]))

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
 
 from linkwise.constraints import Closure, Constraints, number_nodes
 
+from . import _kernels
 from ._rows import Ints, Rows
 
 
@@ -27,23 +27,24 @@ class LinkGraph:
         Must-links first, then cannot-links.
     is_must : ndarray of shape (n_links,)
     weight : ndarray of shape (n_links,)
-    indptr, neighbour, link : ndarrays
+    indptr, neighbour, link : ndarrays of int32
         For each constrained row, its neighbours and the links to them (CSR).
     """
 
     rows: Ints
-    ends: Ints
+    ends: NDArray[np.int32]
     is_must: NDArray[np.bool_]
     weight: NDArray[np.float64]
-    indptr: Ints
-    neighbour: Ints
-    link: Ints
+    indptr: NDArray[np.int32]
+    neighbour: NDArray[np.int32]
+    link: NDArray[np.int32]
 
     @classmethod
     def of(cls, known: Constraints) -> LinkGraph:
         """Build the graph of constraints that speak of row numbers."""
         both, is_must = _pairs(known)
-        rows, (ends,) = number_nodes(both)
+        rows, (places,) = number_nodes(both)
+        ends = places.astype(np.int32)
         weight = np.concatenate([known.must_link_weight, known.cannot_link_weight])
         indptr, neighbour, link = neighbours(ends, len(rows))
         return cls(rows, ends, is_must, weight, indptr, neighbour, link)
@@ -55,6 +56,16 @@ class LinkGraph:
         pairs, is_must = _pairs(known)
         order = np.argsort(key)
         return order[np.searchsorted(key, _link_keys(pairs, is_must, span), sorter=order)]
+
+    def weighed(self, cost: NDArray[np.float64]) -> tuple[NDArray, ...]:
+        """The graph as kernels walk along it, given what links cost, (n_links, 1) or (n_links, k).
+
+        A cost that is the same in all clusters stands at each entry, so that walks stay in order.
+        """
+        signed = np.empty(len(self.link) if cost.shape[1] == 1 else 0)
+        if signed.size:
+            _kernels.signed_costs(self.link, self.is_must, cost, signed)
+        return self.indptr, self.neighbour, signed, self.link, self.is_must, cost
 
     def violated(self, labels: NDArray) -> NDArray[np.bool_]:
         """Which links the labels of the constrained rows break."""
@@ -73,16 +84,12 @@ def _link_keys(pairs: Ints, is_must: NDArray[np.bool_], span: int) -> Ints:
     return (is_must * span + pairs.min(axis=1)) * span + pairs.max(axis=1)
 
 
-def neighbours(ends: Ints, n_vertices: int) -> tuple[Ints, Ints, Ints]:
+def neighbours(ends: NDArray, n_vertices: int) -> tuple[NDArray, NDArray, NDArray]:
     """Adjacency of an undirected graph: where each vertex' list starts, neighbours, edges."""
-    tail = np.concatenate([ends[:, 0], ends[:, 1]])
-    head = np.concatenate([ends[:, 1], ends[:, 0]])
-    every = np.arange(len(tail))
-    # Turning coordinates into CSR sorts by vertex in linear time; each entry has its own column.
-    by_vertex = coo_array((every, (tail, every)), shape=(n_vertices, len(tail))).tocsr()
-    order = by_vertex.indices
-    edge = order % max(len(ends), 1)
-    return by_vertex.indptr.astype(np.int64), head[order], edge.astype(np.int64)
+    indptr = np.zeros(n_vertices + 1, dtype=np.int32)
+    neighbour, edge = (np.empty(2 * len(ends), dtype=np.int32) for _ in range(2))
+    _kernels.fill_adjacency(ends, indptr, neighbour, edge)
+    return indptr, neighbour, edge
 
 
 @dataclass(frozen=True, eq=False)

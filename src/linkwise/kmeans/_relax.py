@@ -15,6 +15,7 @@ from ._problem import LinkGraph
 _TIME_LIMIT = 10.0
 _MOST_VARIABLES = 200_000
 _TRIES = 20
+_MAX_SWEEPS = 100
 
 
 def fewest_violations(known: Constraints, k: int) -> tuple[Constraints, NDArray[np.int32]]:
@@ -43,15 +44,16 @@ def _padded(by_row: NDArray, known: Constraints) -> NDArray:
 def _local_search(links: LinkGraph, k: int) -> NDArray[np.int32]:
     """ICM on the links alone from random starts; the labelling with the least violated weight."""
     rng = np.random.RandomState(0)
-    graph = (links.indptr, links.neighbour, links.link, links.is_must)
-    cost = links.weight[:, None].copy()
+    graph = links.weighed(links.weight[:, None].copy())
     best, least = np.zeros(len(links.rows), dtype=np.int32), np.inf
     for _ in range(_TRIES):
         labels = np.full(len(links.rows), -1, dtype=np.int32)
         penalty = np.zeros((len(links.rows), k))
         noise = rng.random_sample(penalty.shape) * 1e-9 * links.weight.min()
         order = rng.permutation(len(links.rows))
-        _kernels.icm(order, noise, penalty, labels, *graph, cost, 100)
+        for _ in range(_MAX_SWEEPS):
+            if not _kernels.icm(order, noise, *graph, labels, penalty, np.empty(len(order), bool)):
+                break
         weight = links.weight[links.violated(labels)].sum()
         if weight < least:
             best, least = labels, weight

@@ -16,6 +16,9 @@ from . import _kernels
 
 Ints = NDArray[np.int64]
 _BLOCK = 8192
+_PILOT = 256  # rows whose mean stands in for that of all while sums are taken
+_OUTERMOST = 500  # rows among which the farthest pair is looked for
+_UP = 1 + 1e-6  # rounds bounds away from where they could be wrong
 
 
 class Bounds:
@@ -25,19 +28,27 @@ class Bounds:
         self.upper = np.full(n_rows, np.inf, dtype=dtype)
         self.lower = np.zeros(n_rows, dtype=dtype)
         self._centers: NDArray | None = None
+        self._metric: NDArray | None = None
 
-    def drift(self, centers: NDArray) -> tuple[NDArray, float, float, int]:
-        """How far each centre has moved since the last call; the largest, the next, and whose."""
+    def loosen(self, geometry: Mahalanobis) -> tuple[float, float, NDArray, float, float, int]:
+        """By how much bounds must give since the last call.
+
+        The most that a change of the (diagonal, shared) metric stretches and shrinks a distance;
+        how far each centre has moved; the longest way, the next, and which centre went it.
+        """
+        centers, metric = geometry.centers, geometry.metrics[0]
         before = centers if self._centers is None else self._centers
-        self._centers = centers.copy()
-        drift = np.sqrt(((centers - before) ** 2).sum(axis=1)) * (1 + 1e-6)
-        order = np.argsort(drift)
-        second = drift[order[-2]] if len(order) > 1 else 0.0
+        change = np.ones(1) if self._metric is None else metric / self._metric
+        self._centers, self._metric = centers.copy(), metric.copy()
+        drift = np.sqrt(((centers - before) ** 2 * metric).sum(axis=1)) * _UP
+        second, which = np.argsort(drift)[-2:]
         return (
+            float(np.sqrt(change.max())) * _UP,
+            float(np.sqrt(change.min())) / _UP,
             drift.astype(self.upper.dtype),
-            float(drift[order[-1]]),
-            float(second),
-            int(order[-1]),
+            float(drift[which]),
+            float(drift[second]),
+            int(which),
         )
 
     def forget(self, row: int) -> None:
@@ -59,15 +70,43 @@ class Rows:
         self.is_sparse = sparse.issparse(X)
         self.weight = np.zeros(0) if sample_weight is None else np.asarray(sample_weight, float)
         self.total_weight = float(self.weight.sum()) if self.weight.size else float(self.n)
-        self.shift = np.zeros(self.d) if self.is_sparse else self._mean()
+        self.threads = Threads(self.n, _cells(X))
         self._totals: dict[bool, NDArray] = {}
-        per_row = X.nnz // max(self.n, 1) if self.is_sparse else self.d
-        self.threads = Threads(self.n, max(per_row, 1) * 4)
+        self._outermost: Ints | None = None
+        self.shift = np.zeros(self.d)
+        if self.is_sparse:
+            _check_range(float(np.abs(X.data).max(initial=0)), X.dtype)
+        else:
+            self._look_at_columns()
 
-    def _mean(self) -> NDArray:
-        if self.weight.size:
-            return self.weight @ self.X / self.total_weight
-        return self.X.mean(axis=0, dtype=np.float64)
+    @classmethod
+    def in_coordinates(cls, X: Any, shift: NDArray) -> Rows:
+        """Other rows, relative to a mean that is known already."""
+        rows = cls.__new__(cls)
+        rows.X, rows.shift, rows.weight = X, shift, np.zeros(0)
+        rows.n, rows.d = X.shape
+        rows.is_sparse = sparse.issparse(X)
+        rows.threads = Threads(rows.n, _cells(X))
+        return rows
+
+    def _look_at_columns(self) -> None:
+        """Means, squares about them and the largest value, in one pass.
+
+        Sums are taken about a pilot close to the mean, so that few digits are lost.
+        """
+        pilot = self.X[:: max(1, self.n // _PILOT)].mean(axis=0, dtype=np.float64)
+
+        def work(start: int, stop: int) -> tuple[NDArray, float]:
+            sums = np.zeros((2, self.d))
+            ends = (self.weight, start, stop)
+            return sums, _kernels.column_sums(self.X, pilot, *ends, sums[0], sums[1])
+
+        parts = self.threads.map(work)
+        _check_range(max(largest for _, largest in parts), self.X.dtype)
+        sums, squares = np.sum([part for part, _ in parts], axis=0)
+        away = sums / max(self.total_weight, 1e-300)
+        self.shift = pilot + away
+        self._totals[False] = np.maximum(squares - away * sums, 0.0)
 
     def total(self, full: bool = False) -> NDArray:
         """Weighted sum of squares (or of products, if `full`) of all rows; taken once."""
@@ -108,21 +147,51 @@ class Rows:
 
     def distances(self, rows: Ints, geometry: Mahalanobis) -> NDArray[np.float64]:
         """Costs of chosen rows in all clusters."""
-        if self.is_sparse:
-            return self._sparse_distances(rows, geometry)
-        if not len(rows):
-            return np.zeros((0, geometry.k))
-        return np.concatenate([geometry.distances(self.take(part)) for part in self.blocks(rows)])
-
-    def _sparse_distances(self, rows: Ints, geometry: Mahalanobis) -> NDArray[np.float64]:
         forms = geometry.forms()
-        assert forms is not None
-        slope, curve, bias = forms
-        X = self.X[rows]
-        squared = X.multiply(X)
-        cost = np.asarray(X @ slope) + bias
-        own = squared @ (curve if curve.size else geometry.metrics.T)
-        return np.asarray(cost + own, dtype=np.float64)
+        if forms is None or geometry.metrics.ndim == 3:  # mixed terms
+            parts = [geometry.distances(self.take(part)) for part in self.blocks(rows)]
+            return np.concatenate(parts) if parts else np.zeros((0, geometry.k))
+        own = np.zeros(0) if forms[1].size else geometry.metrics[0]
+        out = np.empty((len(rows), geometry.k))
+
+        def work(start: int, stop: int) -> None:
+            end = (rows, *forms, own, start, stop, out)
+            if self.is_sparse:
+                _kernels.costs_sparse(self.X.data, self.X.indices, self.X.indptr, *end)
+            else:
+                _kernels.costs_dense(self.X, self.shift, *end)
+
+        self.threads.map(work, len(rows))
+        return out
+
+    def outermost(self) -> Ints:
+        """Rows among which the farthest pair is looked for: all if they are few; found once.
+
+        Else those with the largest and smallest values of each feature, and those farthest from
+        the mean when every feature counts alike.
+        """
+        if self._outermost is None:
+            self._outermost = self._find_outermost()
+        return self._outermost
+
+    def _find_outermost(self) -> Ints:
+        if self.n <= _OUTERMOST:
+            return np.arange(self.n)
+        if self.is_sparse:
+            norm = np.asarray(self.X.multiply(self.X).sum(axis=1)).ravel()
+            return np.sort(_largest(norm, np.arange(self.n), _OUTERMOST))
+        norm = np.empty(self.n)
+        scale = np.maximum(self.total(), 1e-300)
+
+        def work(start: int, stop: int) -> Ints:
+            ends = np.empty((2, self.d), dtype=np.int64)
+            _kernels.outermost(self.X, self.shift, scale, start, stop, norm, ends[0], ends[1])
+            return ends.ravel()
+
+        edge = np.unique(np.concatenate(self.threads.map(work)))
+        half = _OUTERMOST // 2
+        outer = _largest(norm, np.arange(self.n), half)
+        return np.unique(np.concatenate([outer, _largest(norm, edge, half)]))
 
     # ---------------------------------------------------------------- passes over the data
 
@@ -150,8 +219,9 @@ class Rows:
             if bounds is None:
                 work = self._assign_by_kernel(slope, curve, bias, labels, pinned, moments)
             else:
-                drift = bounds.drift(geometry.centers)
-                work = self._assign_by_bounds(slope, bias, labels, pinned, moments, bounds, drift)
+                work = self._assign_by_bounds(
+                    geometry, slope, bias, labels, pinned, moments, bounds
+                )
         moved = 0
         for number, part in self.threads.map(work):
             moved += number
@@ -181,23 +251,27 @@ class Rows:
 
     def _assign_by_bounds(
         self,
+        geometry: Mahalanobis,
         slope: NDArray,
         bias: NDArray,
         labels: NDArray[np.int32],
         pinned: NDArray,
         moments: Moments,
         bounds: Bounds,
-        drift: tuple[NDArray, float, float, int],
     ) -> Callable[[int, int], tuple[int, Moments]]:
-        shift = self.shift.astype(self.X.dtype)
-        margin = 32.0 * float(np.finfo(self.X.dtype).eps)
-        middle = (bounds.upper, bounds.lower, *drift, margin)
+        dtype = self.X.dtype
+        shift, centers, own = (
+            part.astype(dtype) for part in (self.shift, geometry.centers, geometry.metrics[0])
+        )
+        bias = bias + dtype.type(geometry.log_det[0])  # distances proper
+        margin = 32.0 * float(np.finfo(dtype).eps)
+        middle = (bounds.upper, bounds.lower, *bounds.loosen(geometry), margin)
 
         def work(start: int, stop: int) -> tuple[int, Moments]:
             part = moments.like()
             moved = _kernels.assign_bounded(
-                self.X, shift, slope, bias, labels, pinned, self.weight, *middle, start, stop,
-                part.counts, part.sums, part.squares,
+                self.X, shift, slope, bias, own, centers, labels, pinned, self.weight, *middle,
+                start, stop, part.counts, part.sums, part.squares,
             )  # fmt: skip
             return moved, part
 
@@ -223,6 +297,19 @@ class Rows:
 
         return work
 
+    def recount(self, labels: NDArray[np.int32], moments: Moments) -> Moments:
+        """The moments of a clustering, taken afresh."""
+
+        def work(start: int, stop: int) -> Moments:
+            part, nowhere = moments.like(), np.full(stop - start, -1, dtype=np.int32)
+            self.move(np.arange(start, stop), nowhere, labels[start:stop], part)
+            return part
+
+        fresh = moments.like()
+        for part in self.threads.map(work):
+            fresh.add(part)
+        return fresh
+
     def move(
         self, rows: Ints, old: NDArray[np.int32], new: NDArray[np.int32], moments: Moments
     ) -> None:
@@ -232,3 +319,27 @@ class Rows:
             _kernels.move_sparse(self.X.data, self.X.indices, self.X.indptr, *end)
         else:
             _kernels.move_dense(self.X, self.shift, *end)
+
+
+def _check_range(largest: float, dtype: Any) -> None:
+    """Squares must neither overflow nor vanish."""
+    low, high = (1e-16, 1e16) if dtype == np.float32 else (1e-140, 1e140)
+    if largest and not low <= largest <= high:
+        raise ValueError(
+            f"the largest value in X is {largest:.3g} in size; squares of it overflow or vanish in "
+            f"{dtype}, whose limits here are {low:.0e} and {high:.0e}: rescale the features "
+            "(StandardScaler)"
+        )
+
+
+def _cells(X: Any) -> int:
+    """Work in a row, roughly."""
+    per_row = X.nnz // max(X.shape[0], 1) if sparse.issparse(X) else X.shape[1]
+    return 4 * max(per_row, 1)
+
+
+def _largest(values: NDArray, among: Ints, number: int) -> Ints:
+    """Which of the chosen have the largest values."""
+    if len(among) <= number:
+        return among
+    return among[np.argpartition(-values[among], number)[:number]]
