@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .kmeans import (
         ConstrainedKMeans,
         COPKMeans,
+        HMRFKMeans,
         MPCKMeans,
         PCKMeans,
         PreIdentifiedKMeans,
@@ -28,6 +29,7 @@ _HOME = {
     "Diagnosis": "constraints",
     "COPKMeans": "kmeans",
     "ConstrainedKMeans": "kmeans",
+    "HMRFKMeans": "kmeans",
     "MPCKMeans": "kmeans",
     "PCKMeans": "kmeans",
     "PreIdentifiedKMeans": "kmeans",
@@ -43,6 +45,7 @@ __all__ = [
     "ConstraintError",
     "Constraints",
     "Diagnosis",
+    "HMRFKMeans",
     "MPCKMeans",
     "PCKMeans",
     "PreIdentifiedKMeans",

@@ -225,7 +225,7 @@ def learnt(metric: str, per_cluster: bool, seed: int) -> tuple:
     rows.move(everyone, np.full(rows.n, -1, dtype=np.int32), labels, moments)
     spread = geometry.scatter(moments) + penalty.spread(geometry, labels[links.rows])
     before = [A.copy() for A in slow.metrics]
-    geometry.learn(spread, geometry.weights(moments))
+    geometry.set_metrics(geometry.proposal(spread, geometry.weights(moments)))
     metrics = geometry.metrics if per_cluster else geometry.metrics[0]
     found = matrices(metrics, 3, per_cluster=per_cluster)
     return found, before, labels, slow

@@ -1,6 +1,20 @@
 """How far apart: distances to centres, between rows, and metrics that are learnt."""
 
-from ._mahalanobis import Mahalanobis
+from ._bregman import Bregman, Divergence
+from ._cosine import Cosine
+from ._geometry import Eta, Geometry
+from ._mahalanobis import Mahalanobis, variances
 from ._moments import Moments
+from ._prior import Rayleigh
 
-__all__ = ["Mahalanobis", "Moments"]
+__all__ = [
+    "Bregman",
+    "Cosine",
+    "Divergence",
+    "Eta",
+    "Geometry",
+    "Mahalanobis",
+    "Moments",
+    "Rayleigh",
+    "variances",
+]

@@ -17,17 +17,26 @@ References
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ._geometry import Eta, Geometry
 from ._moments import Floats, Moments
+from ._prior import Rayleigh, step_down
 
 Metric = Literal["identity", "diagonal", "full"]
+_ETA = 0.1  # times the number of rows: the gradient is a sum over them
 
 
-class Mahalanobis:
+def variances(total: Floats, total_weight: float, mean: Floats | None = None) -> Floats:
+    """Variance of each feature, from sums of squares about the mean (or about zero)."""
+    squares = np.diag(total) if total.ndim == 2 else total
+    about = 0.0 if mean is None else mean**2
+    return np.maximum(squares / max(total_weight, 1e-300) - about, 0.0)
+
+
+class Mahalanobis(Geometry):
     """Centres and metrics of a clustering, in coordinates relative to the mean of the data.
 
     Parameters
@@ -46,7 +55,13 @@ class Mahalanobis:
         data; this caps the metric and keeps it positive definite.
     mean : ndarray of shape (d,), default=None
         Mean of the rows, where they are not relative to it (sparse data).
+    prior : Rayleigh, default=None
+        Prior of the metric's diagonal.
+    eta : float or "exact", default=None
+        Step of the gradient; otherwise the minimum in closed form, where there is one.
     """
+
+    squared = True
 
     def __init__(
         self,
@@ -57,44 +72,36 @@ class Mahalanobis:
         per_cluster: bool = False,
         regularization: float = 1e-2,
         mean: Floats | None = None,
+        prior: Rayleigh | None = None,
+        eta: Eta = None,
     ):
-        self.k, self.metric, self.per_cluster = n_clusters, metric, per_cluster
+        self.per_cluster = per_cluster
+        self.n_groups = n_clusters if per_cluster else 1
+        self.metric: Metric = metric
         self.total, self.total_weight = total, total_weight
         self.regularization = regularization
-        self.n_groups = n_clusters if per_cluster else 1
-        variance = (np.diag(total) if total.ndim == 2 else total) / max(total_weight, 1e-300)
-        variance = np.maximum(variance - (0.0 if mean is None else mean**2), 0.0)
-        self.mean_variance = float(variance.mean())
-        self.scale: Floats = np.where(variance > 0, variance, 1.0)
+        variance = variances(total, total_weight, mean)
         d = len(variance)
-        self.centers: Floats = np.zeros((n_clusters, d))
+        super().__init__(
+            n_clusters, d, float(variance.mean()), learns=metric != "identity", prior=prior, eta=eta
+        )
+        self.scale: Floats = np.where(variance > 0, variance, 1.0)
         # Metrics as a diagonal (groups, d) or as matrices (groups, d, d).
-        self.metrics: Floats = np.ones((self.n_groups, d))
         if metric == "full":
             self.metrics = np.broadcast_to(np.eye(d), (self.n_groups, d, d)).copy()
-        self.log_det: Floats = np.zeros(self.n_groups)
 
     @property
-    def learns(self) -> bool:
-        """Whether there is a metric to learn."""
-        return self.metric != "identity"
-
-    @property
-    def shares_diagonal(self) -> bool:
+    def bounded(self) -> bool:  # type: ignore[override]
         """Whether all clusters share one diagonal metric (or the identity)."""
         return self.metrics.ndim == 2 and self.n_groups == 1
 
     @property
-    def squares_shape(self) -> tuple[int, int, int]:
+    def squares_shape(self) -> tuple[int, int, int]:  # type: ignore[override]
         """Second moments that blocks must keep for each cluster."""
         if not (self.learns and self.per_cluster):
             return (0, 0, 0)
         d = self.centers.shape[1]
         return (self.k, d if self.metric == "full" else 1, d)
-
-    def group(self, clusters: NDArray) -> NDArray:
-        """Which metric each cluster uses."""
-        return clusters if self.per_cluster else np.zeros_like(clusters)
 
     # ---------------------------------------------------------------- costs of rows
 
@@ -116,6 +123,10 @@ class Mahalanobis:
         if self.per_cluster and self.learns:
             return slope, np.ascontiguousarray(self.metrics.T), bias
         return slope, np.zeros((0, 0)), bias
+
+    def own(self) -> Floats:
+        """The rows' own squares, which costs under a shared metric have in all clusters."""
+        return np.zeros(0) if self.per_cluster and self.learns else self.metrics[0]
 
     def distances(self, X: Floats) -> Floats:
         """Whole cost of every row of X (relative to the mean) in every cluster, (m, k)."""
@@ -144,7 +155,7 @@ class Mahalanobis:
 
     # ---------------------------------------------------------------- sums over rows
 
-    def scatter(self, moments: Moments) -> Floats:
+    def scatter(self, moments: Moments, rows: Any = None, labels: Any = None) -> Floats:
         """Sum of (x - mu)(x - mu)' over the rows of each group: diagonals or matrices."""
         mu, counts, sums = self.centers, moments.counts, moments.sums
         if self.metric == "full":
@@ -160,10 +171,6 @@ class Mahalanobis:
         total = np.diag(self.total) if self.total.ndim == 2 else self.total
         return (total + about.sum(axis=0))[None]
 
-    def weights(self, moments: Moments) -> Floats:
-        """Weight of the rows of each group."""
-        return moments.counts if self.per_cluster else np.array([moments.counts.sum()])
-
     def distortion(self, moments: Moments) -> float:
         """Cost of all rows in their clusters."""
         spread = (self.metrics * self.scatter(moments)).sum()
@@ -171,24 +178,34 @@ class Mahalanobis:
 
     # ---------------------------------------------------------------- updates
 
-    def move_centers(self, moments: Moments) -> float:
-        """Put centres to the means of their rows; returns the squared way they went."""
-        before = self.centers
-        filled = moments.counts > 0
-        self.centers = before.copy()
-        self.centers[filled] = moments.sums[filled] / moments.counts[filled, None]
-        return float(((self.centers - before) ** 2).sum())
-
-    def learn(self, spread: Floats, weights: Floats) -> None:
-        """Equation (2.7): metrics that minimise tr(A S) - n log det A for given scatters S.
+    def proposal(self, slope: Floats, weights: Floats) -> Floats:
+        """Metrics that minimise tr(A S) - n log det A for given S: equation (2.7).
 
         Flooring S caps A; under that cap the result is still the exact minimiser, so the
-        objective does not rise. A group without rows keeps its metric.
+        objective does not rise. A group without rows keeps its metric. With a prior, or a step
+        of the gradient asked for, the objective of HMRF-KMeans counts instead.
         """
         metrics = self.metrics.copy()
+        exact = not isinstance(self.eta, float)
         for g in np.flatnonzero(weights > 0):
-            metrics[g] = self._invert(spread[g] / weights[g])
-        self.set_metrics(metrics)
+            if exact and self.prior is None:
+                metrics[g] = self._invert(slope[g] / weights[g])
+            elif exact and self.prior is not None and metrics.ndim == 2:
+                metrics[g] = self.prior.minimum(slope[g], weights[g])
+            else:
+                metrics[g] = self._stepped(metrics[g], slope[g], weights[g])
+        return metrics
+
+    def _stepped(self, metric: Floats, slope: Floats, weight: float) -> Floats:
+        """A gradient step (3.25) from one metric; matrices stay positive definite."""
+        eta = self.eta if isinstance(self.eta, float) else _ETA / max(weight, 1.0)
+        slope = slope if self.prior is None else slope + self.prior.slope(metric[None])[0]
+        if metric.ndim == 1:
+            return step_down(metric, slope - weight / metric, eta)
+        found = metric - eta * (slope - weight * np.linalg.inv(metric))
+        values, vectors = np.linalg.eigh((found + found.T) / 2)
+        least = np.linalg.eigvalsh(metric)[0] / 16
+        return (vectors * np.maximum(values, least)) @ vectors.T
 
     def _invert(self, covariance: Floats) -> Floats:
         if covariance.ndim == 1:

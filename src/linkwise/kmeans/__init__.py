@@ -1,6 +1,7 @@
 """One loop, many methods: the k-means family."""
 
 from ._cop import COPKMeans
+from ._hmrf import HMRFKMeans
 from ._mpck import MPCKMeans
 from ._pck import PCKMeans
 from ._seeded import ConstrainedKMeans, PreIdentifiedKMeans, SeededKMeans
@@ -8,6 +9,7 @@ from ._seeded import ConstrainedKMeans, PreIdentifiedKMeans, SeededKMeans
 __all__ = [
     "COPKMeans",
     "ConstrainedKMeans",
+    "HMRFKMeans",
     "MPCKMeans",
     "PCKMeans",
     "PreIdentifiedKMeans",

@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from linkwise._estimator import check_number, read_data, read_knowledge, read_labels
-from linkwise.geometry import Mahalanobis
+from linkwise.geometry import Geometry, Mahalanobis
 from linkwise.report import Report
 
 from . import _start
@@ -66,7 +66,10 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
 
     # ---------------------------------------------------------------- the pieces
 
-    def _geometry(self, problem: Problem) -> Mahalanobis:
+    def _rows(self, X: Any, weight: Floats | None) -> Rows:
+        return Rows(X, weight)
+
+    def _geometry(self, problem: Problem) -> Geometry:
         rows = problem.rows
         return Mahalanobis(problem.k, rows.total(), rows.total_weight, mean=rows.offset())
 
@@ -126,7 +129,7 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         known, n_dropped = read_knowledge(constraints, n_samples, sample_ids, given_X)
         seeds = self._seeds(y, n_samples)
         weight = None if sample_weight is None else np.asarray(sample_weight)
-        problem = Problem(Rows(X, weight), self.n_clusters, known, seeds)
+        problem = Problem(self._rows(X, weight), self.n_clusters, known, seeds)
         problem = self._prepare(problem)
         try:
             best = self._best_run(problem)
@@ -287,8 +290,9 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         """
         X = self._check_new(X)
         geometry = self._geometry_
-        squared = self._costs(X) + geometry.log_det[geometry.group(np.arange(self.n_clusters))]
-        return np.sqrt(np.maximum(squared, 0.0)).astype(X.dtype)
+        far = self._costs(X) + geometry.log_det[geometry.group(np.arange(self.n_clusters))]
+        far = np.maximum(far, 0.0)
+        return (np.sqrt(far) if geometry.squared else far).astype(X.dtype)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the sum of the rows' costs in their nearest clusters (higher is better).
@@ -305,11 +309,14 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         return -float(self._costs(self._check_new(X)).min(axis=1).sum())
 
     def _costs(self, X: Any) -> Floats:
+        geometry = self._geometry_
+        X = geometry.scaled(geometry.admit(X))
         rows = Rows.in_coordinates(X, self._shift_)
         try:
-            return rows.distances(np.arange(rows.n), self._geometry_)
+            costs = rows.distances(np.arange(rows.n), geometry)
         finally:
             rows.threads.close()
+        return costs + np.reshape(geometry.row_terms(X), (-1, 1))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -423,6 +423,32 @@ def move_sparse(data, indices, indptr, rows, old, new, weight, counts, sums, squ
             _move_sparse(data, indices, indptr, i, w, old[t], new[t], counts, sums, squares)
 
 
+@_kernel
+def similarity_squares_sparse(data, indices, indptr, labels, slope, weight, start, stop, out):
+    """Add to `out` (d,) each row's squares times its similarity to its own cluster."""
+    for i in range(start, stop):
+        similarity = 0.0
+        for p in range(indptr[i], indptr[i + 1]):
+            similarity += data[p] * slope[indices[p], labels[i]]
+        if weight.size:
+            similarity *= weight[i]
+        for p in range(indptr[i], indptr[i + 1]):
+            out[indices[p]] += similarity * data[p] * data[p]
+
+
+@_kernel
+def similarity_squares_dense(X, labels, slope, weight, start, stop, out):
+    """`similarity_squares_sparse` for dense rows."""
+    for i in range(start, stop):
+        similarity = 0.0
+        for f in range(X.shape[1]):
+            similarity += X[i, f] * slope[f, labels[i]]
+        if weight.size:
+            similarity *= weight[i]
+        for f in range(X.shape[1]):
+            out[f] += similarity * X[i, f] * X[i, f]
+
+
 # -------------------------------------------------------------------- links
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.geometry import Mahalanobis, Moments
+from linkwise.geometry import Geometry, Moments
 
 from . import _kernels
 from ._assign import Assigner
@@ -31,7 +31,7 @@ _FEW = 4  # at most every so manieth row is copied to lie beside the others
 
 def solve(
     problem: Problem,
-    geometry: Mahalanobis,
+    geometry: Geometry,
     penalty: Any,
     assign: Assigner,
     centers: Floats,
@@ -46,9 +46,9 @@ def solve(
     Parameters
     ----------
     problem : Problem
-    geometry : Mahalanobis
+    geometry : Geometry
         Fresh; it is moved and learnt here.
-    penalty : WeightPenalty or DistancePenalty
+    penalty : WeightPenalty, DistancePenalty or PairPenalty
     assign : Assigner
         For the constrained rows.
     centers : ndarray of shape (k, d)
@@ -61,8 +61,9 @@ def solve(
     progress : callable, default=None
         Called as ``progress(iteration, objective)``.
     """
+    problem.rows.scale(geometry)
+    geometry.place(centers)
     run = _Run(problem, geometry, penalty, assign)
-    geometry.centers = np.array(centers, dtype=np.float64)
     penalty.refresh(geometry)
     still = tol * geometry.mean_variance
     converged = False
@@ -75,6 +76,7 @@ def solve(
         run.note()
         if geometry.learns:
             run.learn_metric()
+        geometry.cool()
         after = run.note()
         run.path.append(after)
         if progress is not None:
@@ -93,7 +95,7 @@ class _Run:
     """The state of one run."""
 
     problem: Problem
-    geometry: Mahalanobis
+    geometry: Geometry
     penalty: Any
     assign: Assigner
     path: list[float] = field(default_factory=list)
@@ -106,12 +108,13 @@ class _Run:
         self.pinned[self.assign.rows] = True
         self.moments = Moments.zeros(k, rows.d, self.geometry.squares_shape)
         self._refills = 2 * k
+        self._share = 1.0  # of a proposed step towards better metrics that was taken last
         # Bounds save most of the work once centres and metric change little.
-        self._may_bound = self.geometry.shares_diagonal and not rows.is_sparse and k > 1
+        self._may_bound = self.geometry.bounded and not rows.is_sparse and k > 1
         self.bounds: Bounds | None = None
         # Constrained rows lie side by side if that takes little memory.
         chosen = self.assign.rows
-        few = 0 < _FEW * len(chosen) <= rows.n
+        few = 0 < _FEW * len(chosen) <= rows.n and not self.geometry.scales_rows
         self._own = Rows.in_coordinates(rows.X[chosen], rows.shift) if few else None
         self._link_total: float | None = 0.0  # None when labels or metrics have changed
 
@@ -165,7 +168,7 @@ class _Run:
             self.labels[row] = c
             if self.bounds is not None:
                 self.bounds.forget(row)
-            self.geometry.centers[c] = self.problem.rows.take(one)[0]
+            self.geometry.place_one(int(c), self.problem.rows.take(one)[0])
 
     def _farthest_free_row(self) -> int:
         rows = self.problem.rows
@@ -182,22 +185,24 @@ class _Run:
     # ---------------------------------------------------------------- metric
 
     def learn_metric(self) -> None:
-        """The second half of the M-step: equation (2.7), then the farthest pairs anew.
+        """The second half of the M-step: better metrics, then the farthest pairs anew.
 
-        Both are taken only as far as they do not raise the objective: a penalty floored at zero
-        bends it, and a new farthest pair changes what cannot-links cost.
+        Both are taken only as far as they do not raise the objective: a gradient step may be too
+        long, a penalty floored at zero bends the objective, and a new farthest pair changes what
+        cannot-links cost.
         """
         geometry, penalty = self.geometry, self.penalty
         before, old = self.objective(), geometry.metrics
-        spread = geometry.scatter(self.moments) + penalty.spread(geometry, self._own_labels())
-        geometry.learn(spread, geometry.weights(self.moments))
-        new, self._link_total = geometry.metrics, None
-        for halving in range(1, _HALVINGS + 1):
-            if self.objective() <= before:
+        slope = geometry.scatter(self.moments, self.problem.rows, self.labels)
+        slope = slope + penalty.spread(geometry, self._own_labels())
+        new = geometry.proposal(slope, geometry.weights(self.moments))
+        self._share = min(1.0, 2 * self._share)  # begin where the last step ended
+        for halving in range(_HALVINGS + 1):
+            share = self._share * 0.5**halving if halving < _HALVINGS else 0.0
+            self._set_metrics(new if share == 1.0 else (1 - share) * old + share * new)
+            if share == 0.0 or self.objective() <= before:
                 break
-            share = 0.0 if halving == _HALVINGS else 0.5**halving
-            geometry.set_metrics((1 - share) * old + share * new)
-            self._link_total = None
+        self._share = max(share, 0.5**_HALVINGS)
         if penalty.changes:
             held = penalty.pair
             penalty.refresh(geometry)
@@ -205,6 +210,14 @@ class _Run:
             if self.objective() > before:
                 penalty.hold(held)
                 self._link_total = None
+
+    def _set_metrics(self, metrics: Floats) -> None:
+        rows, geometry = self.problem.rows, self.geometry
+        geometry.set_metrics(metrics)
+        if geometry.scales_rows:
+            rows.scale(geometry)
+            self.moments = rows.recount(self.labels, self.moments)
+        self._link_total = None
 
     # ---------------------------------------------------------------- objective
 
@@ -225,7 +238,8 @@ class _Run:
         """The objective as it stands."""
         if self._link_total is None:
             self._link_total = self._violations()
-        return self.geometry.distortion(self.moments) + self._link_total
+        rest = self.geometry.distortion(self.moments) + self.geometry.regularizer()
+        return rest + self._link_total
 
     def _violations(self) -> float:
         """What all violated links cost."""

@@ -8,9 +8,9 @@ from typing import Any, Literal
 from linkwise._estimator import check_choice, check_number
 from linkwise.geometry import Mahalanobis
 
-from ._pck import SoftKMeans
 from ._penalty import DistancePenalty
 from ._problem import Problem
+from ._soft import SoftKMeans
 
 
 class MPCKMeans(SoftKMeans):

@@ -4,41 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from linkwise.constraints import Constraints
+from linkwise._estimator import check_choice
 
-from ._base import BaseKMeans
-from ._penalty import DistancePenalty
+from ._distortion import DistortionKMeans
 from ._problem import Problem
-from ._start import from_kmeans_plusplus
-
-MAX_ENTAILED = 1_000_000  # beyond so many links, only the given ones take part
-_AUTO_RUNS = 5
 
 
-class SoftKMeans(BaseKMeans):
-    """Base of the methods that may break constraints at a cost."""
-
-    def _n_runs(self, problem: Problem) -> int:
-        if self.n_init != "auto":
-            return int(self.n_init)
-        return _AUTO_RUNS if isinstance(self._init(), str) and problem.known else 1
-
-    def _centers(self, problem: Problem, rng: Any, run: int) -> Any:
-        """With n_init="auto", later runs start from k-means++: neighbourhoods may mislead."""
-        if run > 0 and self.n_init == "auto":
-            return from_kmeans_plusplus(problem.rows, problem.k, rng)
-        return super()._centers(problem, rng, run)
-
-    def _prepare(self, problem: Problem) -> Problem:
-        """Partial labels become constraints like the others, and entailed links take part."""
-        known, seeds = problem.known, problem.seeds
-        if seeds is not None and (seeds >= 0).any():
-            known = known + Constraints(labels=seeds)
-            seeds = seeds if seeds.max() < problem.k else None
-        return Problem(problem.rows, problem.k, known, seeds, MAX_ENTAILED)
-
-
-class PCKMeans(SoftKMeans):
+class PCKMeans(DistortionKMeans):
     """k-means with pairwise constraints that may be broken at the price of their weight [1]_.
 
     Minimises the sum of squared distances to the centres plus the weights of violated links.
@@ -50,6 +22,8 @@ class PCKMeans(SoftKMeans):
     penalty : {"weight", "distance"}, default="weight"
         What a violated link costs: its weight, or its weight times the squared distance (must)
         or what is missing to the farthest pair of rows (cannot), as MPCK-Means has it.
+    distortion : {"euclidean", "cosine", "divergence"} or Geometry class, default="euclidean"
+        How far rows are from centres, as in `HMRFKMeans`.
     init : {"auto", "neighbourhoods", "k-means++"}, callable or array of shape \
             (n_clusters, n_features), default="auto"
         Where centres start: at groups of must-linked rows far from each other, at k-means++, or
@@ -109,6 +83,7 @@ class PCKMeans(SoftKMeans):
         n_clusters: int = 8,
         *,
         penalty: Literal["weight", "distance"] = "weight",
+        distortion: Any = "euclidean",
         init: Any = "auto",
         n_init: Any = "auto",
         max_iter: int = 300,
@@ -128,10 +103,13 @@ class PCKMeans(SoftKMeans):
             random_state=random_state,
         )
         self.penalty = penalty
+        self.distortion = distortion
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice("penalty", self.penalty, ("weight", "distance"))
 
     def _penalty(self, problem: Problem) -> Any:
         if self.penalty == "distance":
-            return DistancePenalty(problem.links, problem.rows)
-        if self.penalty != "weight":
-            raise ValueError(f"penalty={self.penalty!r}: expected 'weight' or 'distance'")
+            return self._distance_penalty(problem)
         return super()._penalty(problem)

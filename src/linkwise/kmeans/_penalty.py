@@ -10,12 +10,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.geometry import Mahalanobis
+from linkwise.geometry import Geometry, Mahalanobis
 
 from ._problem import LinkGraph
 from ._rows import Ints, Rows
 
 Floats = NDArray[np.float64]
+_PAIRS_AT_ONCE = 16_384
+_SOME_PAIRS = 1000  # looked at to guess how far apart rows can be
 _KEPT_CELLS = 8_000_000  # differences of up to so many cells are kept between iterations
 
 
@@ -46,24 +48,102 @@ class NoPenalty(WeightPenalty):
         self._cost = np.zeros((len(links.ends), 1))
 
 
+class PairPenalty:
+    """A violated link costs what the geometry's pair function says (HMRF-KMeans, 3.13).
+
+    A must-link costs phi, a cannot-link what is missing to the bound of phi, never less than
+    nothing.
+
+    Parameters
+    ----------
+    links : LinkGraph
+    rows : Rows
+    published : bool, default=False
+        Whether to take the bound of the publication, which may drown everything else.
+    """
+
+    changes = True
+    pair: Ints | None = None
+
+    def __init__(self, links: LinkGraph, rows: Rows, *, published: bool = False):
+        self.links, self.rows, self._published = links, rows, published
+        self._known: tuple[Floats, Floats] | None = None
+        self._bound: float | None = None
+
+    def refresh(self, geometry: Geometry) -> None:
+        """Bounds hold for all pairs: there is none to find."""
+
+    def hold(self, pair: Ints | None) -> None:
+        """Nothing to go back to."""
+
+    def _phi(self, geometry: Geometry, chosen: Ints) -> Floats:
+        ends = self.links.rows[self.links.ends[chosen]]
+        return geometry.pairs(self.rows.X, ends[:, 0], ends[:, 1])
+
+    def _most(self, geometry: Geometry) -> float:
+        """The bound; where none is known, the most that links and some pairs have at first."""
+        if self._published:
+            return geometry.published_bound()[0]
+        if self._bound is None:
+            self._bound = geometry.bound()
+        if self._bound is None:
+            some = np.random.RandomState(0).randint(self.rows.n, size=(_SOME_PAIRS, 2))
+            seen = [geometry.pairs(self.rows.X, some[:, 0], some[:, 1])]
+            seen += [self._phi(geometry, part) for part in self._parts()]
+            self._bound = float(max(phi.max(initial=0.0) for phi in seen))
+        return self._bound
+
+    def _parts(self, chosen: Ints | None = None) -> list[Ints]:
+        every = np.arange(len(self.links.ends)) if chosen is None else chosen
+        return [every[s : s + _PAIRS_AT_ONCE] for s in range(0, len(every), _PAIRS_AT_ONCE)]
+
+    def costs(self, geometry: Geometry) -> Floats:
+        """Cost of each link when violated."""
+        if self._known is None or self._known[0] is not geometry.metrics:
+            parts = [self._phi(geometry, part) for part in self._parts()]
+            phi = np.concatenate(parts) if parts else np.zeros(0)
+            if len(phi):
+                missing = np.maximum(self._most(geometry) - phi, 0.0)
+                phi = np.where(self.links.is_must, phi, missing) * self.links.weight
+            self._known = geometry.metrics, phi[:, None]
+        return self._known[1]
+
+    def spread(self, geometry: Geometry, labels: NDArray) -> Floats | float:
+        """Derivative of what violated links cost by the weights of the features, (1, d)."""
+        links = self.links
+        broken = np.flatnonzero(links.violated(labels))
+        # A cannot-link floored at no cost has no slope either.
+        broken = broken[links.is_must[broken] | (self.costs(geometry)[broken, 0] > 0)]
+        slope = np.zeros(geometry.metrics.shape[1])
+        for part in self._parts(broken):
+            ends = links.rows[links.ends[part]]
+            signed = np.where(links.is_must[part], 1.0, -1.0) * links.weight[part]
+            slope += geometry.pair_slopes(self.rows.X, ends[:, 0], ends[:, 1], signed)
+        if self._published:
+            apart = broken[~links.is_must[broken]]
+            slope += links.weight[apart].sum() * geometry.published_bound()[1]
+        return slope[None]
+
+
 class DistancePenalty:
     """A violated link costs weight times distance (MPCK-Means, equations 2.5 and 2.6).
 
     A must-link costs the squared distance of its ends, a cannot-link what is missing to the
-    farthest pair of rows. That pair is held while the metric is updated.
+    farthest pair of rows. That pair is held while the metric is updated. `published` takes the
+    bound of Basu et al. 2006 instead, the sum of the distances of all cannot-links.
     """
 
     changes = True
 
-    def __init__(self, links: LinkGraph, rows: Rows):
-        self.links, self.rows = links, rows
+    def __init__(self, links: LinkGraph, rows: Rows, *, published: bool = False):
+        self.links, self.rows, self._published = links, rows, published
         self._pair: Ints | None = None  # farthest pair under each metric, (groups, 2)
         self._known: tuple[Floats, Ints | None, Floats] | None = None
         self._kept_differences: Floats | None = None
 
     def refresh(self, geometry: Mahalanobis) -> None:
         """Find the farthest pairs anew."""
-        if len(self.links.ends) and not self.links.is_must.all():
+        if len(self.links.ends) and not self.links.is_must.all() and not self._published:
             self._pair = farthest_pairs(self.rows, geometry)
 
     @property
@@ -103,7 +183,9 @@ class DistancePenalty:
     def _costs(self, geometry: Mahalanobis) -> Floats:
         cost = self._lengths(geometry)
         cannot = ~self.links.is_must
-        if cannot.any():
+        if self._published:
+            cost[cannot] = cost[cannot].sum(axis=0) - cost[cannot]
+        elif cannot.any():
             # Rounding, or a pair found by a sweep, may leave it shorter than some link.
             cost[cannot] = np.maximum(self._farthest(geometry) - cost[cannot], 0.0)
         return cost * self.links.weight[:, None]
@@ -134,14 +216,25 @@ class DistancePenalty:
             active = ~must & (cost[part, group] > 0)
             _add(spread, geometry, clusters[:, 0], away, -links.weight[part] * active)
             if active.any():
-                assert self._pair is not None
-                far = self.rows.take(self._pair[:, 0]) - self.rows.take(self._pair[:, 1])
                 weight = np.bincount(
                     group[active], links.weight[part][active], minlength=geometry.n_groups
                 )
-                every = np.arange(geometry.n_groups)
-                _add(spread, geometry, every, far, weight.astype(np.float64))
+                self._add_bound(spread, geometry, weight.astype(np.float64))
         return spread
+
+    def _add_bound(self, spread: Floats, geometry: Mahalanobis, weight: Floats) -> None:
+        """Add the derivative of the bound under each metric, so many times."""
+        if self._published:
+            for part in self.rows.blocks(np.flatnonzero(~self.links.is_must)):
+                away = self._differences(part)
+                for g in range(geometry.n_groups):
+                    _add(
+                        spread, geometry, np.full(len(part), g), away, np.full(len(part), weight[g])
+                    )
+            return
+        assert self._pair is not None
+        far = self.rows.take(self._pair[:, 0]) - self.rows.take(self._pair[:, 1])
+        _add(spread, geometry, np.arange(geometry.n_groups), far, weight)
 
 
 def _add(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from linkwise.engines import Threads
-from linkwise.geometry import Mahalanobis, Moments
+from linkwise.geometry import Geometry, Mahalanobis, Moments
 
 from . import _kernels
 
@@ -30,7 +30,7 @@ class Bounds:
         self._centers: NDArray | None = None
         self._metric: NDArray | None = None
 
-    def loosen(self, geometry: Mahalanobis) -> tuple[float, float, NDArray, float, float, int]:
+    def loosen(self, geometry: Geometry) -> tuple[float, float, NDArray, float, float, int]:
         """By how much bounds must give since the last call.
 
         The most that a change of the (diagonal, shared) metric stretches and shrinks a distance;
@@ -61,11 +61,11 @@ class Rows:
 
     Dense rows are looked at relative to their mean, which keeps sums of squares accurate however
     far from the origin the data lies; the data itself is not copied. Sparse rows stay where they
-    are, so that zeros stay zeros.
+    are, so that zeros stay zeros, and so do others unless they are `centred`.
     """
 
-    def __init__(self, X: Any, sample_weight: NDArray | None = None):
-        self.X = X
+    def __init__(self, X: Any, sample_weight: NDArray | None = None, *, centred: bool = True):
+        self.X = self._given = X
         self.n, self.d = X.shape
         self.is_sparse = sparse.issparse(X)
         self.weight = np.zeros(0) if sample_weight is None else np.asarray(sample_weight, float)
@@ -76,6 +76,8 @@ class Rows:
         self.shift = np.zeros(self.d)
         if self.is_sparse:
             _check_range(float(np.abs(X.data).max(initial=0)), X.dtype)
+        elif not centred:
+            _check_range(float(np.abs(X).max(initial=0)), X.dtype)
         else:
             self._look_at_columns()
 
@@ -130,10 +132,15 @@ class Rows:
 
     def offset(self) -> NDArray | None:
         """Mean of the rows where they are not looked at relative to it, else None."""
-        if not self.is_sparse:
+        if self.shift.any():
             return None
         weight = self.weight if self.weight.size else np.ones(self.n)
         return np.asarray(self.X.T @ weight, dtype=float).ravel() / max(self.total_weight, 1e-300)
+
+    def scale(self, geometry: Geometry) -> None:
+        """Divide the rows by their lengths under the geometry's metric, where it asks for that."""
+        if geometry.scales_rows:
+            self.X = geometry.scaled(self._given)
 
     def take(self, rows: Any) -> NDArray[np.float64]:
         """Chosen rows, dense, relative to the mean, in float64."""
@@ -145,13 +152,14 @@ class Rows:
         size = max(1, 4_000_000 // max(self.d, 1))
         return [rows[start : start + size] for start in range(0, len(rows), size)]
 
-    def distances(self, rows: Ints, geometry: Mahalanobis) -> NDArray[np.float64]:
+    def distances(self, rows: Ints, geometry: Geometry) -> NDArray[np.float64]:
         """Costs of chosen rows in all clusters."""
         forms = geometry.forms()
         if forms is None or geometry.metrics.ndim == 3:  # mixed terms
+            assert isinstance(geometry, Mahalanobis)
             parts = [geometry.distances(self.take(part)) for part in self.blocks(rows)]
             return np.concatenate(parts) if parts else np.zeros((0, geometry.k))
-        own = np.zeros(0) if forms[1].size else geometry.metrics[0]
+        own = geometry.own()
         out = np.empty((len(rows), geometry.k))
 
         def work(start: int, stop: int) -> None:
@@ -197,7 +205,7 @@ class Rows:
 
     def assign(
         self,
-        geometry: Mahalanobis,
+        geometry: Geometry,
         labels: NDArray[np.int32],
         pinned: NDArray,
         moments: Moments,
@@ -251,7 +259,7 @@ class Rows:
 
     def _assign_by_bounds(
         self,
-        geometry: Mahalanobis,
+        geometry: Geometry,
         slope: NDArray,
         bias: NDArray,
         labels: NDArray[np.int32],
@@ -279,11 +287,13 @@ class Rows:
 
     def _assign_by_blocks(
         self,
-        geometry: Mahalanobis,
+        geometry: Geometry,
         labels: NDArray[np.int32],
         pinned: NDArray,
         moments: Moments,
     ) -> Callable[[int, int], tuple[int, Moments]]:
+        assert isinstance(geometry, Mahalanobis)
+
         def work(start: int, stop: int) -> tuple[int, Moments]:
             part, moved = moments.like(), 0
             for first in range(start, stop, _BLOCK):
@@ -296,6 +306,20 @@ class Rows:
             return moved, part
 
         return work
+
+    def similarity_squares(self, labels: NDArray[np.int32], slope: NDArray) -> NDArray:
+        """Sum over the rows of (x . slope of its cluster) times the squares of x, by feature."""
+
+        def work(start: int, stop: int) -> NDArray:
+            end = (labels, slope, self.weight, start, stop, np.zeros(self.d))
+            if self.is_sparse:
+                arrays = (self.X.data, self.X.indices, self.X.indptr)
+                _kernels.similarity_squares_sparse(*arrays, *end)
+            else:
+                _kernels.similarity_squares_dense(self.X, *end)
+            return end[-1]
+
+        return np.sum(self.threads.map(work), axis=0)
 
     def recount(self, labels: NDArray[np.int32], moments: Moments) -> Moments:
         """The moments of a clustering, taken afresh."""

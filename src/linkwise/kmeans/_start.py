@@ -14,6 +14,7 @@ from ._problem import Problem
 from ._rows import Rows
 
 Floats = NDArray[np.float64]
+_MEANS = 20_000_000  # cells of means of components at hand
 
 
 def from_neighbourhoods(problem: Problem, rng: Any) -> Floats:
@@ -29,13 +30,20 @@ def from_neighbourhoods(problem: Problem, rng: Any) -> Floats:
 def chosen_neighbourhoods(problem: Problem) -> tuple[list[int], Floats]:
     """Components to start from, at most k, and their means: see `from_neighbourhoods`."""
     closure = problem.closure
-    means, sizes = component_means(problem.rows, closure.nodes, closure.component)
+    sizes = closure.sizes
     large = np.flatnonzero(sizes > 1)
+    # Means of wide sparse rows are dense: with many components, the largest must do.
+    most = max(_MEANS // problem.rows.d, 4 * problem.k)
+    if len(large) > most:
+        large = np.sort(large[np.argsort(-sizes[large], kind="stable")[:most]])
     if not len(large):
-        return [], means[large]
+        return [], np.zeros((0, problem.rows.d))
+    place = np.searchsorted(large, closure.component).clip(max=len(large) - 1)
+    inside = large[place] == closure.component
+    means, _ = component_means(problem.rows, closure.nodes[inside], place[inside])
     graph = adjacency(closure.cannot_link, closure.n_components)
     chosen = [int(large[sizes[large].argmax()])]
-    nearest = _squared(means[large], means[chosen[0]])
+    nearest = _squared(means, means[np.searchsorted(large, chosen[0])])
     apart = np.zeros(len(large))  # how many of the chosen each must be apart from
     while len(chosen) < min(problem.k, len(large)):
         apart += graph[[chosen[-1]]].toarray()[0, large]
@@ -43,8 +51,8 @@ def chosen_neighbourhoods(problem: Problem) -> tuple[list[int], Floats]:
         score = np.sqrt(nearest * sizes[large]) * (1 + apart / len(chosen))
         score[np.isin(large, chosen)] = -1.0
         chosen.append(int(large[score.argmax()]))
-        nearest = np.minimum(nearest, _squared(means[large], means[chosen[-1]]))
-    return chosen, means[chosen]
+        nearest = np.minimum(nearest, _squared(means, means[np.searchsorted(large, chosen[-1])]))
+    return chosen, means[np.searchsorted(large, chosen)]
 
 
 def component_means(rows: Rows, nodes: NDArray, component: NDArray) -> tuple[Floats, NDArray]:

@@ -1,0 +1,126 @@
+"""Cosine distance with weights of the features (Basu et al. 2006, 3.17).
+
+    d(x, mu) = 1 - x'A mu / (|x|_A |mu|_A)
+
+Rows and centres are kept at length one under the metric, so that costs are linear in the rows.
+The published centroid (3.24) adds rows of different length; here each is divided by its own length
+first, which is the minimiser.
+
+References
+----------
+.. [1] S. Basu, M. Bilenko, A. Banerjee, R. J. Mooney. Probabilistic semi-supervised clustering
+   with constraints. In Semi-Supervised Learning, MIT Press 2006.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ._geometry import Geometry
+from ._moments import Floats, Moments
+
+_ETA = 100.0  # the step of the published experiments
+_TINY = 1e-300
+
+
+class Cosine(Geometry):
+    """Directions: what counts is the angle between rows; see `Geometry` for the parameters."""
+
+    scales_rows = True
+    signed = False  # whether any row has negative entries, so that angles may be obtuse
+
+    def admit(self, X: Any) -> Any:
+        """Rows of length one; a row of zeros has no direction and is refused."""
+        length = np.sqrt(_squares(X, np.ones(X.shape[1])))
+        empty = np.flatnonzero(length == 0)
+        if len(empty):
+            raise ValueError(
+                f"{len(empty)} rows are zero in all features (the first is row {empty[0]}): they "
+                "have no direction, so cosine distance is not defined; leave them out, or use "
+                'distortion="euclidean"'
+            )
+        return _divided(X, length)
+
+    def look_at(self, X: Any, sample_weight: Floats) -> None:
+        """See whether angles may be obtuse."""
+        self.signed = bool((X.data if sparse.issparse(X) else X).min(initial=0) < 0)
+
+    def scaled(self, X: Any) -> Any:
+        """Rows of length one under the metric."""
+        return _divided(X, np.maximum(np.sqrt(_squares(X, self.metrics[0])), _TINY))
+
+    def row_terms(self, X: Any) -> float:
+        """One minus the cosine."""
+        return 1.0
+
+    def forms(self) -> tuple[Floats, Floats, Floats]:
+        """Costs are minus the cosines."""
+        slope = np.ascontiguousarray(-(self.centers * self.metrics[0]).T)
+        return slope, np.zeros((0, 0)), np.zeros(self.k)
+
+    def distortion(self, moments: Moments) -> float:
+        """Sum of the distances of all rows to their centres."""
+        return float(moments.counts.sum() - (self.centers * self.metrics[0] * moments.sums).sum())
+
+    def place(self, centers: Floats) -> None:
+        """Centres of length one under the metric."""
+        length = np.sqrt((centers**2 * self.metrics[0]).sum(axis=1, keepdims=True))
+        self.centers = np.asarray(centers, dtype=np.float64) / np.maximum(length, _TINY)
+
+    def scatter(self, moments: Moments, rows: Any, labels: NDArray) -> Floats:
+        """Derivative of the distortion by the weights: (3.29) with its sign mended."""
+        scaled = self.centers * self.metrics[0]
+        cosines = (scaled * moments.sums).sum(axis=1)
+        slope = -(self.centers * moments.sums).sum(axis=0)
+        slope += 0.5 * cosines @ self.centers**2
+        slope += 0.5 * rows.similarity_squares(labels, np.ascontiguousarray(scaled.T))
+        return slope[None]
+
+    def proposal(self, slope: Floats, weights: Floats) -> Floats:
+        """A gradient step; costs do not see the scale of the weights."""
+        return self._descended(slope, self.eta if isinstance(self.eta, float) else _ETA)
+
+    def set_metrics(self, metrics: Floats) -> None:
+        """Take over weights; centres keep their directions."""
+        self.metrics = metrics
+        self.place(self.centers)
+
+    def bound(self) -> float:
+        """Right angles are the widest unless entries are negative."""
+        return 2.0 if self.signed else 1.0
+
+    def pairs(self, X: Any, i: NDArray, j: NDArray) -> Floats:
+        """Cosine distance of rows that have length one under the metric."""
+        return 1.0 - _cosines(X[i], X[j], self.metrics[0])
+
+    def pair_slopes(self, X: Any, i: NDArray, j: NDArray, weight: Floats) -> Floats:
+        """Weighted sum of the derivatives of the distances."""
+        a, b = X[i], X[j]
+        half = 0.5 * weight * _cosines(a, b, self.metrics[0])
+        if sparse.issparse(a):
+            squares = (a.multiply(a) + b.multiply(b)).T @ half
+            return np.asarray(squares - a.multiply(b).T @ weight).ravel()
+        return half @ (a**2 + b**2) - weight @ (a * b)
+
+
+def _cosines(a: Any, b: Any, weights: Floats) -> Floats:
+    if sparse.issparse(a):
+        return np.asarray(a.multiply(b) @ weights).ravel()
+    return np.asarray((a * b) @ weights)
+
+
+def _squares(X: Any, weights: Floats) -> Floats:
+    if sparse.issparse(X):
+        return np.asarray(X.multiply(X) @ weights).ravel()
+    return np.asarray(np.einsum("ij,ij,j->i", X, X, weights), dtype=np.float64)
+
+
+def _divided(X: Any, length: Floats) -> Any:
+    if not sparse.issparse(X):
+        return (X / length[:, None]).astype(X.dtype)
+    data = (X.data / np.repeat(length, np.diff(X.indptr))).astype(X.dtype)
+    return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape)

@@ -1,0 +1,51 @@
+"""The prior that keeps learnt weights of features from degenerating, and steps that respect it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._moments import Floats
+
+_LEAST = 1 / 16  # a step leaves at least this share of a weight
+
+
+class Rayleigh:
+    """Rayleigh distribution of each weight: a / s^2 exp(-a^2 / 2 s^2) (Basu et al., 3.10, 3.26).
+
+    Parameters
+    ----------
+    width : float
+        s, the likeliest weight.
+    """
+
+    def __init__(self, width: float):
+        self.width = width
+
+    def cost(self, metrics: Floats) -> float:
+        """Minus the logarithm of the density; of matrices, the diagonal counts."""
+        a = _diagonals(metrics)
+        s = self.width
+        return float((a**2 / (2 * s**2) - np.log(a) + 2 * np.log(s)).sum())
+
+    def slope(self, metrics: Floats) -> Floats:
+        """Derivative of `cost`, in the shape of the metrics."""
+        a = _diagonals(metrics)
+        slope = a / self.width**2 - 1 / a
+        return slope if metrics.ndim == 2 else slope[:, :, None] * np.eye(a.shape[1])
+
+    def minimum(self, linear: Floats, count: Floats | float) -> Floats:
+        """The weights at which linear a - count log a + cost(a) is least."""
+        half = 0.5 * self.width**2 * linear
+        product = self.width**2 * (np.asarray(count) + 1.0)
+        root = np.sqrt(half**2 + product)
+        # The form without cancellation, whichever sign the linear part has.
+        return np.where(half > 0, product / (root + np.abs(half)), root - half)
+
+
+def _diagonals(metrics: Floats) -> Floats:
+    return metrics if metrics.ndim == 2 else np.diagonal(metrics, axis1=1, axis2=2)
+
+
+def step_down(weights: Floats, slope: Floats, eta: float) -> Floats:
+    """A gradient step that keeps weights positive."""
+    return np.maximum(weights - eta * slope, _LEAST * weights)

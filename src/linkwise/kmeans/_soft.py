@@ -1,0 +1,37 @@
+"""What the methods share that may break constraints at a cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from linkwise.constraints import Constraints
+
+from ._base import BaseKMeans
+from ._problem import Problem
+from ._start import from_kmeans_plusplus
+
+MAX_ENTAILED = 1_000_000  # beyond so many links, only the given ones take part
+_AUTO_RUNS = 5
+
+
+class SoftKMeans(BaseKMeans):
+    """Base of the methods that may break constraints at a cost."""
+
+    def _n_runs(self, problem: Problem) -> int:
+        if self.n_init != "auto":
+            return int(self.n_init)
+        return _AUTO_RUNS if isinstance(self._init(), str) and problem.known else 1
+
+    def _centers(self, problem: Problem, rng: Any, run: int) -> Any:
+        """With n_init="auto", later runs start from k-means++: neighbourhoods may mislead."""
+        if run > 0 and self.n_init == "auto":
+            return from_kmeans_plusplus(problem.rows, problem.k, rng)
+        return super()._centers(problem, rng, run)
+
+    def _prepare(self, problem: Problem) -> Problem:
+        """Partial labels become constraints like the others, and entailed links take part."""
+        known, seeds = problem.known, problem.seeds
+        if seeds is not None and (seeds >= 0).any():
+            known = known + Constraints(labels=seeds)
+            seeds = seeds if seeds.max() < problem.k else None
+        return Problem(problem.rows, problem.k, known, seeds, MAX_ENTAILED)
