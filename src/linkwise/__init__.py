@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         PCKMeans,
         PreIdentifiedKMeans,
         SeededKMeans,
+        propagate,
     )
 
 _HOME = {
@@ -33,6 +34,7 @@ _HOME = {
     "PreIdentifiedKMeans": "kmeans",
     "SeededKMeans": "kmeans",
     "Tree": "constraints",
+    "propagate": "kmeans",
 }
 _MODULES = ("constraints", "datasets", "evaluation", "kmeans")
 
@@ -49,6 +51,7 @@ __all__ = [
     "SeededKMeans",
     "Tree",
     "__version__",
+    "propagate",
 ]
 
 

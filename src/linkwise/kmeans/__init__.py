@@ -3,6 +3,7 @@
 from ._cop import COPKMeans
 from ._mpck import MPCKMeans
 from ._pck import PCKMeans
+from ._propagate import propagate
 from ._seeded import ConstrainedKMeans, PreIdentifiedKMeans, SeededKMeans
 
 __all__ = [
@@ -12,4 +13,5 @@ __all__ = [
     "PCKMeans",
     "PreIdentifiedKMeans",
     "SeededKMeans",
+    "propagate",
 ]
