@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .kmeans import (
         ConstrainedKMeans,
         COPKMeans,
+        GPKMeans,
         MPCKMeans,
         PCKMeans,
         PreIdentifiedKMeans,
@@ -29,6 +30,7 @@ _HOME = {
     "Diagnosis": "constraints",
     "COPKMeans": "kmeans",
     "ConstrainedKMeans": "kmeans",
+    "GPKMeans": "kmeans",
     "MPCKMeans": "kmeans",
     "PCKMeans": "kmeans",
     "PreIdentifiedKMeans": "kmeans",
@@ -45,6 +47,7 @@ __all__ = [
     "ConstraintError",
     "Constraints",
     "Diagnosis",
+    "GPKMeans",
     "MPCKMeans",
     "PCKMeans",
     "PreIdentifiedKMeans",

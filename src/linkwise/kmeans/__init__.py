@@ -1,6 +1,7 @@
 """One loop, many methods: the k-means family."""
 
 from ._cop import COPKMeans
+from ._gpk import GPKMeans
 from ._mpck import MPCKMeans
 from ._pck import PCKMeans
 from ._propagate import propagate
@@ -9,6 +10,7 @@ from ._seeded import ConstrainedKMeans, PreIdentifiedKMeans, SeededKMeans
 __all__ = [
     "COPKMeans",
     "ConstrainedKMeans",
+    "GPKMeans",
     "MPCKMeans",
     "PCKMeans",
     "PreIdentifiedKMeans",

@@ -42,6 +42,7 @@ def propagate(
     threshold: float = 0.5,
     reduce: bool = False,
     *,
+    per_cluster: bool | None = None,
     centers: ArrayLike | None = None,
     kernel: Kernel = "gaussian",
     scale: Scale = "squared",
@@ -63,8 +64,7 @@ def propagate(
     metrics : array-like, default=None
         Metric of the clusters, as `MPCKMeans.metrics_` has it: a diagonal of shape (n_features,)
         or a matrix (n_features, n_features) for all, or one for each cluster, (n_clusters,
-        n_features) or (n_clusters, n_features, n_features). None: Euclidean. Where there are as
-        many clusters as features, a symmetric positive definite array is one matrix for all.
+        n_features) or (n_clusters, n_features, n_features). None: Euclidean.
     threshold : float, default=0.5
         The least weight, relative to that of its source, of a link that is inferred; above 0 and
         at most 1. At 1, only rows equal to those of a source take part.
@@ -72,6 +72,9 @@ def propagate(
         Whether only the heaviest link of each kind stays for a pair of rows (reduced
         propagation). Otherwise the weights of all of them, the source's own included, add up
         (full propagation).
+    per_cluster : bool, default=None
+        Whether there is a metric for each cluster. None: seen from its shape; where there are as
+        many clusters as features, a symmetric positive definite array is one matrix for all.
     centers : array-like of shape (n_clusters, n_features), default=None
         Centres of the clusters; the means of their rows if not given.
     kernel : {"gaussian", "euclidean"}, default="gaussian"
@@ -123,7 +126,8 @@ def propagate(
     check_number("max_propagated", max_propagated, Integral, 1)
     given_X, X = X, check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
     known, _ = read_knowledge(constraints, X.shape[0], sample_ids, given_X)
-    clusters = _Clusters.read(X, labels, metrics, centers, kernel == "euclidean")
+    own = None if kernel == "euclidean" else metrics
+    clusters = _Clusters.read(X, labels, own, per_cluster, centers)
     field = _Field(clusters, threshold, kernel, scale, radius)
     pairs = _infer(field, known, max_propagated, check_random_state(random_state))
     return _merged(known, pairs, X.shape[0], reduce)
@@ -152,11 +156,13 @@ class _Clusters:
     metrics: Floats  # (k, d) or (k, d, d)
 
     @classmethod
-    def read(cls, X: Any, labels: Any, metrics: Any, centers: Any, plain: bool) -> _Clusters:
-        """Check what belongs together; `plain` does without the metrics."""
+    def read(
+        cls, X: Any, labels: Any, metrics: Any, per_cluster: bool | None, centers: Any
+    ) -> _Clusters:
+        """Check that all belongs together."""
         n, d = X.shape
         labels = _read_labels(labels, n)
-        read = read_metrics(None if plain else metrics, d, int(labels.max()) + 1)
+        read = _read_metrics(metrics, d, int(labels.max()) + 1, per_cluster)
         k = max(int(labels.max()) + 1, len(read))
         if centers is None:
             centers = _means(X, labels, k)
@@ -194,20 +200,8 @@ def _read_labels(labels: Any, n: int) -> NDArray[np.int64]:
     return labels.astype(np.int64)
 
 
-def read_metrics(
-    metrics: Any, n_features: int, n_clusters: int, *, per_cluster: bool | None = None
-) -> Floats:
-    """Metrics as diagonals (m, d) or matrices (m, d, d), m being 1 or the number of clusters.
-
-    Parameters
-    ----------
-    metrics : array-like or None
-        See `propagate`.
-    n_features, n_clusters : int
-    per_cluster : bool, default=None
-        Whether they are one for each cluster; seen from the shape if None.
-    """
-    d = n_features
+def _read_metrics(metrics: Any, d: int, n_clusters: int, per_cluster: bool | None) -> Floats:
+    """Metrics as diagonals (m, d) or matrices (m, d, d), m being 1 or the number of clusters."""
     A = np.ones(d) if metrics is None else np.asarray(metrics, dtype=np.float64)
     if not np.isfinite(A).all():
         raise ValueError("metrics has NaN or infinite values; a metric is finite and positive")
@@ -404,10 +398,15 @@ def _plan(
 
 def _draw(total: int, number: int, rng: Any) -> Ints:
     """So many different numbers below the total, ascending."""
-    few = min(number, total - number)
+    few = min(number, total - number)  # of those to take, or else of those to leave
     found = np.zeros(0, dtype=np.int64)
-    while len(found) < few:  # at most half of all: a few rounds
-        found = np.union1d(found, rng.randint(0, total, few - len(found), dtype=np.int64))
+    while len(found) < few:
+        # So many draws hit `few` different numbers on average, and a little more.
+        more = int(-1.05 * total * math.log1p(-few / total)) + 16
+        found = np.concatenate([found, rng.randint(0, total, more, dtype=np.int64)])
+        found.sort()  # np.unique would hash, which takes far longer
+        found = found[np.append(True, found[1:] != found[:-1])]
+    found = np.delete(found, rng.permutation(len(found))[few:])
     return found if few == number else np.delete(np.arange(total), found)
 
 
