@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 import warnings
 from dataclasses import dataclass
@@ -91,7 +92,7 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         How the extent of a cluster is measured; see `propagate`, and Notes.
     max_propagated : int, default=10_000_000
         The most links inferred in a round; beyond, a sample with a warning.
-    max_iter : int, default=20
+    max_iter : int, default=10
         The most rounds. (Iterations within a run are a parameter of the base.)
     tol : float, default=1e-4
         Stop when the base's objective changes by less than this share of it.
@@ -169,7 +170,7 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         scale: Scale = "squared",
         radius: Radius = "euclidean",
         max_propagated: int = 10_000_000,
-        max_iter: int = 20,
+        max_iter: int = 10,
         tol: float = 1e-4,
         random_state: Any = None,
     ):
@@ -232,8 +233,9 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         if seeds is not None and (seeds >= 0).any():
             sources = sources + Constraints(labels=seeds)
         Z = self._space_of(X, y, sources)
-        model, converged = self._rounds(model, X, Z, sources, fit)
-        self._store(model)
+        converged = self._rounds(model, X, Z, sources, fit)
+        self.n_iter_ = len(self.history_)
+        self._n_features_out = self.n_clusters
         self.report_ = self._report(sources, n_dropped, converged, started)
         return self
 
@@ -272,31 +274,44 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
     def _rounds(
         self, model: Any, X: Any, Z: Any, sources: Constraints, fit: dict[str, Any]
-    ) -> tuple[Any, bool]:
-        """Propagate and cluster again until the objective settles."""
+    ) -> bool:
+        """Propagate and cluster again until the objective settles; whether it does."""
         self.history_: list[Round] = []
-        before: Constraints | None = None
+        seen: list[bytes] = []
+        most_kept = -1.0
         for _ in range(self.max_iter):
             spread = self._propagate(model, X, Z, sources)
-            if before is not None and _same(spread, before):
-                return model, True
-            before, last = spread, model
-            if self.weighted:
-                known = _with_entailed(sources, spread)
-            else:
-                known = heaviest_consistent(sources, spread, self.n_clusters, last.labels_)
-            self.propagated_constraints_ = known
+            seen.append(_digest(spread))
+            if seen[-1] in seen[:-1]:  # from here on all would be as it was
+                break
+            last, known = model, self._known(sources, spread, model)
             model = self._run_again(last, X, known, fit)
-            self._note(last, model, spread, sources)
-            if abs(model.objective_ - last.objective_) <= self.tol * abs(model.objective_):
-                return model, True
+            self.history_.append(self._note(last, model, known, spread, sources))
+            settled = abs(model.objective_ - last.objective_) <= self.tol * abs(model.objective_)
+            # Objectives over different constraints cannot be compared; what is kept can.
+            kept = sources.satisfied(model.labels_).weight_share
+            if settled or kept >= most_kept:
+                most_kept = kept
+                self._store(model, known, self.history_[-1])
+            if settled:
+                return True
+        if len(seen) > 1 and seen[-1] == seen[-2]:
+            self._store(model, known, self.history_[-1])
+            return True
         warnings.warn(
-            f"GPKMeans did not settle in max_iter={self.max_iter} rounds; the result is that of "
-            "the last one. Rounds may go in circles: raise the threshold, or tol",
+            f"GPKMeans did not settle in {len(self.history_)} rounds"
+            f"{', which go in a circle' if seen[-1] in seen[:-1] else ''}; the result is that of "
+            "the round that keeps most of the given constraints. A higher threshold may help",
             ConvergenceWarning,
             stacklevel=3,
         )
-        return model, False
+        return False
+
+    def _known(self, sources: Constraints, spread: Constraints, model: Any) -> Constraints:
+        """What the base is given."""
+        if self.weighted:
+            return _with_entailed(sources, spread)
+        return heaviest_consistent(sources, spread, self.n_clusters, model.labels_)
 
     def _propagate(self, model: Any, X: Any, Z: Any, sources: Constraints) -> Constraints:
         where: dict[str, Any] = {"X": Z}
@@ -334,31 +349,34 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
                 f"each other; use GPKMeans(weighted=False) around it. It said: {error}"
             ) from error
 
-    def _note(self, last: Any, model: Any, spread: Constraints, sources: Constraints) -> None:
-        """Write down what a round did."""
-        known = self.propagated_constraints_
-        self.n_propagated_ = spread.n_constraints - sources.n_constraints
-        if not self.reduced:
-            self.n_propagated_ += spread.n_repeated
-        self.history_.append(
-            Round(
-                n_propagated=self.n_propagated_,
-                n_must_link=known.n_must_link,
-                n_cannot_link=known.n_cannot_link,
-                objective=float(model.objective_),
-                n_moved=int((model.labels_ != last.labels_).sum()),
-            )
+    def _note(
+        self,
+        last: Any,
+        model: Any,
+        known: Constraints,
+        spread: Constraints,
+        sources: Constraints,
+    ) -> Round:
+        """What a round did."""
+        merged = 0 if self.reduced else spread.n_repeated
+        return Round(
+            n_propagated=spread.n_constraints - sources.n_constraints + merged,
+            n_must_link=known.n_must_link,
+            n_cannot_link=known.n_cannot_link,
+            objective=float(model.objective_),
+            n_moved=int((model.labels_ != last.labels_).sum()),
         )
 
-    def _store(self, model: Any) -> None:
+    def _store(self, model: Any, known: Constraints, done: Round) -> None:
+        """Take a round for the result."""
         self.base_ = model
         self.labels_ = model.labels_
         self.cluster_centers_ = model.cluster_centers_
         self.objective_ = model.objective_
-        self.n_iter_ = len(self.history_)
+        self.propagated_constraints_ = known
+        self.n_propagated_ = done.n_propagated
         if hasattr(model, "metrics_"):
             self.metrics_ = model.metrics_
-        self._n_features_out = self.n_clusters
 
     def _report(
         self, sources: Constraints, n_dropped: int, converged: bool, started: float
@@ -467,9 +485,10 @@ def _with_entailed(sources: Constraints, spread: Constraints) -> Constraints:
     return spread if spread.closure().consistent else spread + closure.expand()
 
 
-def _same(a: Constraints, b: Constraints) -> bool:
-    """Whether two propagations came to the same."""
-    return all(
-        np.array_equal(getattr(a, name), getattr(b, name))
-        for name in ("must_link", "must_link_weight", "cannot_link", "cannot_link_weight")
-    )
+def _digest(known: Constraints) -> bytes:
+    """Equal for equal constraints."""
+    found = hashlib.blake2b(digest_size=16)
+    for kind in ("must_link", "cannot_link"):
+        found.update(getattr(known, kind).tobytes())
+        found.update(getattr(known, f"{kind}_weight").tobytes())
+    return found.digest()
