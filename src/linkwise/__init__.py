@@ -12,6 +12,7 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .constraints import Closure, ConstraintError, Constraints, Diagnosis, Tree
+    from .geometry import RCA
     from .kmeans import (
         ConstrainedKMeans,
         COPKMeans,
@@ -34,13 +35,15 @@ _HOME = {
     "MPCKMeans": "kmeans",
     "PCKMeans": "kmeans",
     "PreIdentifiedKMeans": "kmeans",
+    "RCA": "geometry",
     "SeededKMeans": "kmeans",
     "Tree": "constraints",
     "propagate": "kmeans",
 }
-_MODULES = ("constraints", "datasets", "evaluation", "kmeans")
+_MODULES = ("constraints", "datasets", "evaluation", "geometry", "kmeans")
 
 __all__ = [
+    "RCA",
     "COPKMeans",
     "Closure",
     "ConstrainedKMeans",

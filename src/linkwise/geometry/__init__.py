@@ -2,5 +2,6 @@
 
 from ._mahalanobis import Mahalanobis
 from ._moments import Moments
+from ._rca import RCA
 
-__all__ = ["Mahalanobis", "Moments"]
+__all__ = ["RCA", "Mahalanobis", "Moments"]
