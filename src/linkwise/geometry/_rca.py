@@ -16,6 +16,9 @@ from linkwise.constraints import Constraints
 
 Floats = NDArray[np.float64]
 
+_LEAST = 1e-12  # share of a feature's variance that is not told from rounding
+_TIE = 1e-6
+
 
 class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Relevant component analysis: make what varies inside known groups count less [1]_.
@@ -30,7 +33,7 @@ class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     ----------
     n_components : int, default=None
         Number of dimensions of the result; all if None.
-    regularization : float, default=0.01
+    regularization : float, default=0.001
         No direction counts as varying less inside chunklets than this share of its variance in
         all the data. Few chunklets say nothing about some directions, which this keeps finite.
         With 0 the closed form is taken as it is, and chunklets that do not fill the space are
@@ -58,7 +61,9 @@ class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     Notes
     -----
     Equation (2.10) of [2]_ calls the covariance itself the metric; it is its inverse. Only the
-    rows in chunklets count there.
+    rows in chunklets count there. When the chunklets have fewer rows than there are features, they
+    say nothing about some directions, and the criterion above takes these for the best: reduce the
+    dimensions with PCA first, as [1]_ advises.
 
     References
     ----------
@@ -81,7 +86,7 @@ class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     True
     """
 
-    def __init__(self, n_components: int | None = None, *, regularization: float = 1e-2):
+    def __init__(self, n_components: int | None = None, *, regularization: float = 1e-3):
         self.n_components = n_components
         self.regularization = regularization
 
@@ -117,6 +122,8 @@ class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         given_X, X = X, read_data(self, X, accept_sparse=False)
         n_samples, d = X.shape
         self._check_parameters(d)
+        if n_samples < 2:
+            raise ValueError("n_samples=1: RCA needs at least two rows that belong together")
         weight = np.ones(n_samples)
         if sample_weight is not None:
             weight = _check_sample_weight(
@@ -146,29 +153,37 @@ class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _solve(self, inner: Floats, total: Floats) -> Floats:
         """C^(-1/2); or, with fewer dimensions, the directions that stand out, whitened."""
-        # Features count alike in what is floored, whatever their units.
-        variance = np.diag(total)
-        unit = np.sqrt(np.where(variance > 0, variance, 1.0))
-        scaled, spread = inner / np.outer(unit, unit), total / np.outer(unit, unit)
-        values, vectors = linalg.eigh(scaled)
-        floor = max(self.regularization, len(values) * np.finfo(np.float64).eps)
-        if self.regularization == 0 and values[0] < floor:
+        # In units in which every feature varies by one: what follows depends on no other units.
+        unit = np.sqrt(np.where(np.diag(total) > 0, np.diag(total), 1.0))
+        inner, total = inner / np.outer(unit, unit), total / np.outer(unit, unit)
+        inner, is_floored = self._floored(inner, total)
+        d = len(unit)
+        if self.n_components in (None, d):
+            return _inverse_root(inner * np.outer(unit, unit))
+        # Directions of which the chunklets say nothing stand out alike: take the widest of them.
+        compared = inner + _TIE * np.eye(d) if is_floored else inner
+        vectors = linalg.eigh(total, compared)[1].T[::-1][: self.n_components]
+        largest = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=1)[:, None], axis=1)
+        vectors = vectors * np.sign(largest)  # the same signs on every machine
+        return _inverse_root(vectors @ inner @ vectors.T) @ vectors / unit
+
+    def _floored(self, inner: Floats, total: Floats) -> tuple[Floats, bool]:
+        """The covariance with no direction below its share of the total; whether any was."""
+        values, vectors = linalg.eigh(total)
+        total = (vectors * np.maximum(values, _LEAST)) @ vectors.T
+        shares, vectors = linalg.eigh(inner, total)  # v' total v = 1
+        floor = max(self.regularization, len(shares) * _LEAST)
+        low = shares < floor
+        if not low.any():
+            return inner, False
+        if self.regularization == 0:
             raise ValueError(
-                f"the chunklets do not vary in {int((values < floor).sum())} of {len(values)} "
-                "directions, so that their covariance has no inverse; give more of them, reduce "
-                "the dimensions first (PCA), or use regularization above 0"
+                f"the chunklets do not vary in {int(low.sum())} of {len(low)} directions, so that "
+                "their covariance has no inverse; give more of them, reduce the dimensions first "
+                "(PCA), or use regularization above 0"
             )
-        if (values < floor).any():
-            scaled = (vectors * np.maximum(values, floor)) @ vectors.T
-        inner = scaled * np.outer(unit, unit)
-        if self.n_components is None or self.n_components == len(values):
-            values, vectors = linalg.eigh(inner)
-            return (vectors / np.sqrt(values)) @ vectors.T
-        # eigh scales its vectors so that v' C v = 1: whitened already.
-        ratios, vectors = linalg.eigh(spread, scaled)
-        chosen = vectors.T[np.argsort(-ratios)[: self.n_components]]
-        largest = np.take_along_axis(chosen, np.abs(chosen).argmax(axis=1)[:, None], axis=1)
-        return chosen * np.sign(largest) / unit  # the same signs on every machine
+        back = total @ vectors
+        return (back * np.maximum(shares, floor)) @ back.T, True
 
     @property
     def metric_(self) -> Floats:
@@ -213,6 +228,11 @@ class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _inverse_root(covariance: Floats) -> Floats:
+    values, vectors = linalg.eigh(covariance)
+    return np.asarray((vectors / np.sqrt(values)) @ vectors.T)
 
 
 def _chunklets(known: Constraints) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
