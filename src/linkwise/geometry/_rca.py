@@ -16,7 +16,7 @@ from linkwise.constraints import Constraints
 
 Floats = NDArray[np.float64]
 
-_LEAST = 1e-12  # share of a feature's variance that is not told from rounding
+_LEAST = 1e-10  # share of a feature's variance that is not told from rounding
 _TIE = 1e-6
 
 
@@ -170,7 +170,8 @@ class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _floored(self, inner: Floats, total: Floats) -> tuple[Floats, bool]:
         """The covariance with no direction below its share of the total; whether any was."""
         values, vectors = linalg.eigh(total)
-        total = (vectors * np.maximum(values, _LEAST)) @ vectors.T
+        # Where the data does not vary at all, as much as a feature does.
+        total = (vectors * np.where(values > _LEAST, values, 1.0)) @ vectors.T
         shares, vectors = linalg.eigh(inner, total)  # v' total v = 1
         floor = max(self.regularization, len(shares) * _LEAST)
         low = shares < floor

@@ -225,7 +225,7 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         base = self._ready_base()
         given_X, X = X, read_data(self, X, accept_sparse=self._takes_sparse())
         sources, n_dropped = read_knowledge(constraints, X.shape[0], sample_ids, given_X)
-        seeds = read_labels(y, X.shape[0], self.n_clusters)
+        seeds = self._seeds(y, X.shape[0])
         fit: dict[str, Any] = {"y": y}
         if sample_weight is not None:
             fit["sample_weight"] = sample_weight
@@ -244,6 +244,9 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         check_threshold(self.threshold)
         check_number("max_iter", self.max_iter, Integral, 1)
         check_number("tol", self.tol, Real, 0)
+
+    def _seeds(self, y: Any, n_samples: int) -> NDArray[np.int64] | None:
+        return read_labels(y, n_samples, self.n_clusters)
 
     def _ready_base(self) -> Any:
         """A fresh base with our number of clusters and seed."""
