@@ -19,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from linkwise import RCA, ConstraintError, Constraints, COPKMeans, GPKMeans, propagate
+from linkwise.datasets import load
 from linkwise.kmeans._consistent import heaviest_consistent
 from tests.strategies import pairs
 
@@ -122,6 +123,24 @@ def test_claim_e6_reduced_is_bounded():
         assert done.n_must_link <= n * (n - 1) // 2
         assert done.n_cannot_link <= n * (n - 1) // 2
     assert full.n_propagated_ > n * n - n
+
+
+@pytest.mark.parametrize("per_cluster", [False, True])
+@pytest.mark.parametrize(
+    ("name", "threshold", "least", "most"),
+    [("protein", 0.01, 0, 3), ("crabs_gender", 0.5, 30, 1000)],
+)
+def test_claim_e6_links_a_source(name, threshold, least, most, per_cluster):
+    """Hardly any in twenty dimensions, up to hundreds in five."""
+    try:
+        bunch = load(name)
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+    known = Constraints.from_labels(bunch.target, 100, random_state=0)
+    base = SOFT["mpck"](per_cluster=per_cluster)
+    model = GPKMeans(len(np.unique(bunch.target)), base, threshold=threshold, random_state=0)
+    fitted(model, np.asarray(bunch.data, dtype=float), known)
+    assert least <= model.n_propagated_ / 100 < most
 
 
 def test_counts_leave_the_sources_out():

@@ -298,17 +298,20 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
                 self._store(model, known, self.history_[-1])
             if settled:
                 return True
-        if len(seen) > 1 and seen[-1] == seen[-2]:
+        if seen[-1:] == seen[-2:-1]:  # the last round changed nothing that matters
             self._store(model, known, self.history_[-1])
             return True
+        self._warn(circle=seen[-1] in seen[:-1])
+        return False
+
+    def _warn(self, *, circle: bool) -> None:
         warnings.warn(
             f"GPKMeans did not settle in {len(self.history_)} rounds"
-            f"{', which go in a circle' if seen[-1] in seen[:-1] else ''}; the result is that of "
-            "the round that keeps most of the given constraints. A higher threshold may help",
+            f"{', which go in a circle' if circle else ''}; the result is that of the round that "
+            "keeps most of the given constraints. A higher threshold may help",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
-        return False
 
     def _known(self, sources: Constraints, spread: Constraints, model: Any) -> Constraints:
         """What the base is given."""
