@@ -194,3 +194,74 @@ def best_partition(X: np.ndarray, k: int, must: list, cannot: list) -> float | N
     """Least sum of squares over all labellings that keep every link; None if there is none."""
     kept = [x for x in labellings(len(X), k) if violated_weight(x, must, cannot) == 0]
     return min((sum_of_squares(X, x) for x in kept), default=None)
+
+
+# -------------------------------------------------------------------- propagation, figure 3.2
+
+
+def _gaussian(v: np.ndarray, u: np.ndarray, covariance: np.ndarray) -> float:
+    """Equation (3.1); a Gaussian of no width is 1 at its mean and 0 elsewhere."""
+    away = v - u
+    if not away.any():
+        return 1.0
+    if not covariance.any():
+        return 0.0
+    return float(np.exp(-0.5 * away @ np.linalg.solve(covariance, away)))
+
+
+@dataclass
+class Spread:
+    """What `Propagate` of figure 3.2 is given besides the constraints."""
+
+    X: np.ndarray
+    labels: np.ndarray
+    centers: np.ndarray
+    metrics: list
+    threshold: float
+    scale: str = "thesis"
+    radius: str = "mahalanobis"
+
+    def factor(self, c: int) -> float:
+        """Equation (3.4)."""
+        A = np.eye(self.X.shape[1]) if self.radius == "euclidean" else self.metrics[c]
+        away = self.X[self.labels == c] - self.centers[c]
+        radius = max(np.sqrt(squared_length(u, A)) for u in away)
+        deviation = np.sqrt(np.linalg.eigvalsh(np.linalg.inv(self.metrics[c])).max())
+        return (radius / (3 * deviation)) ** (2 if self.scale == "squared" else 1)
+
+    def covariance(self, row: int) -> np.ndarray:
+        """s n A^-1 of equations (3.6) and (3.7)."""
+        c = self.labels[row]
+        own = self.factor(c) * np.linalg.inv(self.metrics[c])
+        return _gaussian(self.X[row], self.centers[c], own) * own
+
+    def weight(self, i: int, j: int, a: int, b: int, S: np.ndarray, T: np.ndarray) -> float:
+        """Equation (3.2) with the block matrix (3.3) written out, where it can be inverted."""
+        X, d = self.X, self.X.shape[1]
+        if not (S.any() and T.any()):
+            return _gaussian(X[i], X[a], S) * _gaussian(X[j], X[b], T)
+        both = np.block([[S, np.zeros((d, d))], [np.zeros((d, d)), T]])
+        return _gaussian(np.concatenate([X[i], X[j]]), np.concatenate([X[a], X[b]]), both)
+
+    def links(self, sources: list) -> list:
+        """Steps 2 to 4: a multiset of (i, j, weight), the sources first."""
+        found = list(sources)
+        for a, b, w in sources:
+            S, T = self.covariance(a), self.covariance(b)
+            for i, j in combinations(range(len(self.X)), 2):
+                if {i, j} == {a, b}:
+                    continue
+                own = max(self.weight(i, j, a, b, S, T), self.weight(j, i, a, b, S, T))
+                if own >= self.threshold:
+                    found.append((i, j, own * w))
+        return found
+
+
+def one_link_each(links: list, *, reduce: bool) -> dict:
+    """Step 3(e), keeping one of the largest; or weights that add up."""
+    found: dict = {}
+    for i, j, w in links:
+        pair = (min(i, j), max(i, j))
+        before = found.get(pair, 0.0)
+        found[pair] = max(before, w) if reduce else before + w
+    return found

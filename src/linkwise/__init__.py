@@ -12,14 +12,17 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .constraints import Closure, ConstraintError, Constraints, Diagnosis, Tree
+    from .geometry import RCA
     from .kmeans import (
         ConstrainedKMeans,
         COPKMeans,
+        GPKMeans,
         HMRFKMeans,
         MPCKMeans,
         PCKMeans,
         PreIdentifiedKMeans,
         SeededKMeans,
+        propagate,
     )
 
 _HOME = {
@@ -30,21 +33,26 @@ _HOME = {
     "COPKMeans": "kmeans",
     "ConstrainedKMeans": "kmeans",
     "HMRFKMeans": "kmeans",
+    "GPKMeans": "kmeans",
     "MPCKMeans": "kmeans",
     "PCKMeans": "kmeans",
     "PreIdentifiedKMeans": "kmeans",
+    "RCA": "geometry",
     "SeededKMeans": "kmeans",
     "Tree": "constraints",
+    "propagate": "kmeans",
 }
-_MODULES = ("constraints", "datasets", "evaluation", "kmeans")
+_MODULES = ("constraints", "datasets", "evaluation", "geometry", "kmeans")
 
 __all__ = [
+    "RCA",
     "COPKMeans",
     "Closure",
     "ConstrainedKMeans",
     "ConstraintError",
     "Constraints",
     "Diagnosis",
+    "GPKMeans",
     "HMRFKMeans",
     "MPCKMeans",
     "PCKMeans",
@@ -52,6 +60,7 @@ __all__ = [
     "SeededKMeans",
     "Tree",
     "__version__",
+    "propagate",
 ]
 
 

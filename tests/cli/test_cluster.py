@@ -59,8 +59,9 @@ def links(tmp_path):
 # -------------------------------------------------------------------- algorithms
 
 
-def test_the_table_has_all_six():
-    assert set(SHORT) == {"pck", "mpck", "cop", "seeded", "constrained", "preidentified"}
+def test_the_table_has_them_all():
+    k_means = {"pck", "mpck", "gpk", "cop", "seeded", "constrained", "preidentified"}
+    assert set(SHORT) >= k_means
 
 
 @pytest.mark.parametrize("algorithm", SHORT)
@@ -93,6 +94,10 @@ def test_full_names_are_understood(points, name):
         ("cop", "--assignment", "exact"),
         ("cop", "--on-infeasible", "relax"),
         ("pck", "--n-init", "3", "--max-iter", "50", "--seed", "7"),
+        ("gpk", "--threshold", "0.2", "--reduced", "--per-cluster", "--n-init", "2"),
+        ("gpk", "--base", "mpck", "--metric", "full"),
+        ("gpk", "--base", "pck", "--threshold", "1"),
+        ("gpk", "--base", "cop", "--threshold", "0.1"),
     ],
 )
 def test_options_of_algorithms(points, links, options):
@@ -100,6 +105,14 @@ def test_options_of_algorithms(points, links, options):
     result = run(points, "-k", 3, *known, "--json", "--algorithm", *options)
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["kept"] == 4
+
+
+def test_propagated_links_are_counted(points, links):
+    known = ("-k", 3, "--constraints", links, "--id-column", "name", "--algorithm", "gpk")
+    found = json.loads(run(points, *known, "--threshold", 0.01, "--json").stdout)
+    assert found["propagated"] > 0
+    shown = flat(run(points, *known, "--threshold", 0.01))
+    assert f"propagated in the last round: {found['propagated']:,} links" in shown
 
 
 def test_the_seed_decides(tmp_path):
@@ -406,6 +419,10 @@ def test_labels_that_contradict_constraints(tmp_path):
         (["-k", 3, "--algorithm", "dbscan"], "expected one of seeded"),
         (["-k", 3, "--algorithm", "ReCon"], "ReCon is still to come"),
         (["-k", 3, "--algorithm", "pck", "--metric", "full"], "--metric is an option of mpck"),
+        (["-k", 3, "--algorithm", "gpk", "--threshold", 0], "threshold=0.0 must be above 0"),
+        (["-k", 3, "--algorithm", "gpk", "--base", "gpk"], "one of mpck, pck, cop"),
+        (["-k", 3, "--algorithm", "gpk", "--base", "cop", "--metric", "full"], "for --base mpck"),
+        (["-k", 3, "--threshold", 0.5], "--threshold is an option of gpk, not of mpck"),
         (["-k", 3, "--metric", "cosine"], "--metric cosine: expected one of diagonal, full"),
         (["-k", 3, "--algorithm", "cop", "--on-infeasible", "no"], "one of raise, relax"),
         (["-k", 3, "--features", "x,z"], "no column 'z'"),

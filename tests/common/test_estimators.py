@@ -15,9 +15,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from linkwise import (
+    RCA,
     ConstrainedKMeans,
     Constraints,
     COPKMeans,
+    GPKMeans,
     MPCKMeans,
     PCKMeans,
     PreIdentifiedKMeans,
@@ -75,7 +77,7 @@ ONE_LABEL_CHECKS = (
 
 def expected(estimator) -> dict[str, str]:
     """Checks that cannot pass, and why; the same ones run without labels below."""
-    failing = dict(SAMPLE_WEIGHT)
+    failing = {} if isinstance(estimator, RCA) else dict(SAMPLE_WEIGHT)
     if isinstance(estimator, _Unlabelled):
         return failing
     if isinstance(estimator, (COPKMeans, SeededKMeans, ConstrainedKMeans, PreIdentifiedKMeans)):
@@ -110,6 +112,10 @@ class UnlabelledPreIdentified(_Unlabelled, PreIdentifiedKMeans):
     pass
 
 
+class UnlabelledGPK(_Unlabelled, GPKMeans):
+    pass
+
+
 ESTIMATORS = [
     COPKMeans(),
     SeededKMeans(),
@@ -126,9 +132,15 @@ ESTIMATORS = [
     MPCKMeans(per_cluster=True),
     MPCKMeans(metric="full"),
     MPCKMeans(metric="full", per_cluster=True),
+    GPKMeans(),
+    GPKMeans(base=MPCKMeans(metric="full", per_cluster=True), reduced=True, threshold=0.2),
+    UnlabelledGPK(base=UnlabelledCOP(), weighted=False),
+    RCA(),
+    RCA(n_components=1),
 ]
 
 
+@pytest.mark.filterwarnings("ignore:GPKMeans did not settle")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected)
 def test_sklearn_checks(estimator, check):
     check(estimator)

@@ -70,7 +70,15 @@ ALGORITHMS = (
     Algorithm(
         "HMRFKMeans", "weighted pairs", "at a cost", "learnt, also for text", "Basu et al. 2006"
     ),
-    Algorithm("GPKMeans", "few pairs, spread", "at a cost", "learnt", "Eaton 2005"),
+    Algorithm(
+        "GPKMeans",
+        "few pairs, spread",
+        "at a cost",
+        "learnt",
+        "Eaton 2005",
+        "gpk",
+        ("base", "metric", "per_cluster", "threshold", "reduced"),
+    ),
     Algorithm("ReCon", "triplets, trees, pairs", "always", "any (hierarchy)", "Liu et al. 2011"),
     Algorithm("ConstrainedCompleteLink", "pairs", "mostly", "any (hierarchy)", "Klein et al. 2002"),
     Algorithm("BoostCluster", "weighted pairs", "mostly", "any clusterer", "Liu et al. 2007"),

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from linkwise.report import Report
 
 _CHOICES = {
+    "base": ("mpck", "pck", "cop"),
     "metric": ("diagonal", "full"),
     "assignment": ("auto", "greedy", "exact"),
     "on_infeasible": ("raise", "relax"),
@@ -47,7 +48,8 @@ def cluster(
     algorithm: Annotated[
         str,
         typer.Option(
-            help="pck, mpck, cop, seeded, constrained or preidentified; see `linkwise algorithms`."
+            help="pck, mpck, gpk, cop, seeded, constrained or preidentified; see "
+            "`linkwise algorithms`."
         ),
     ] = "mpck",
     id_column: Annotated[
@@ -76,10 +78,21 @@ def cluster(
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Write a report for a browser there.")] = None,
     metric: Annotated[
-        str | None, typer.Option(help="mpck: diagonal or full.", metavar="diagonal|full")
+        str | None, typer.Option(help="mpck, gpk: diagonal or full.", metavar="diagonal|full")
     ] = None,
     per_cluster: Annotated[
-        bool, typer.Option("--per-cluster", help="mpck: a metric for every cluster.")
+        bool, typer.Option("--per-cluster", help="mpck, gpk: a metric for every cluster.")
+    ] = False,
+    base: Annotated[
+        str | None,
+        typer.Option(help="gpk: the method that clusters in each round.", metavar="mpck|pck|cop"),
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(help="gpk: the least weight of a link that is inferred, above 0, at most 1."),
+    ] = None,
+    reduced: Annotated[
+        bool, typer.Option("--reduced", help="gpk: only the heaviest link for a pair of rows.")
     ] = False,
     assignment: Annotated[
         str | None,
@@ -128,11 +141,16 @@ def cluster(
         given: dict[str, Any] = {
             "metric": metric,
             "per_cluster": per_cluster or None,
+            "base": base,
+            "threshold": threshold,
+            "reduced": reduced or None,
             "assignment": assignment,
             "on_infeasible": on_infeasible,
             "tag": tag,
         }
-        own = _own_options(method, {name: value for name, value in given.items() if value})
+        own = _own_options(
+            method, {name: value for name, value in given.items() if value is not None}
+        )
         check_target(output, "-o", [data, constraints])
         check_target(report, "--report", [data, constraints, output])
         check_kind(output)
@@ -154,9 +172,10 @@ def cluster(
             found.to_html(report)
     if as_json:
         paths = {"output": output and str(output), "report": report and str(report)}
-        out.print_json({**found.to_dict(), "features": task.features, **task.legend, **paths})
+        more = {**task.legend, **_propagated(model), **paths}
+        out.print_json({**found.to_dict(), "features": task.features, **more})
     else:
-        _show(found, model.labels_, task, output, report)
+        _show(found, model, task, output, report)
 
 
 # -------------------------------------------------------------------- what was asked for
@@ -328,7 +347,6 @@ def _note_unused(method: Algorithm, known: Constraints | None, y: Any) -> None:
 
 def _fit(method: Algorithm, task: _Task, options: dict[str, Any]) -> tuple[Any, Diagnosis | None]:
     """The fitted estimator; with a diagnosis if the constraints cannot all be kept."""
-    import linkwise
     from linkwise.constraints import ConstraintError
 
     with (
@@ -336,7 +354,7 @@ def _fit(method: Algorithm, task: _Task, options: dict[str, Any]) -> tuple[Any, 
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")
-        estimator = getattr(linkwise, method.name)(task.k, **options, callback=callback)
+        estimator = _estimator(method, task.k, options, callback)
         try:
             estimator.fit(task.X, task.y, constraints=task.by_row())
         except ConstraintError:
@@ -347,6 +365,31 @@ def _fit(method: Algorithm, task: _Task, options: dict[str, Any]) -> tuple[Any, 
     for text in dict.fromkeys(str(warning.message) for warning in caught):
         out.print_note(text)
     return estimator, None
+
+
+def _estimator(method: Algorithm, k: int, options: dict[str, Any], callback: Any) -> Any:
+    import linkwise
+
+    if method.short != "gpk":
+        return getattr(linkwise, method.name)(k, **options, callback=callback)
+    own = {name: options.pop(name) for name in ("threshold", "reduced") if name in options}
+    base = find_algorithm(options.pop("base", "mpck"))
+    for name in set(options) & {"metric", "per_cluster"}:
+        if name not in base.options:
+            raise ValueError(f"{_option(name)} is for --base mpck, not for {base.short}")
+    return linkwise.GPKMeans(
+        k,
+        getattr(linkwise, base.name)(**options, callback=callback),
+        weighted=base.keeps != "always",
+        random_state=options["random_state"],
+        **own,
+    )
+
+
+def _propagated(model: Any) -> dict[str, int]:
+    """How many links a method has inferred, if it does so."""
+    found = getattr(model, "n_propagated_", None)
+    return {} if found is None else {"propagated": int(found)}
 
 
 def _refuse(diagnosis: Diagnosis, data: Path, as_json: bool) -> None:
@@ -402,10 +445,12 @@ def _progress(n_init: int | str, max_iter: int) -> Iterator[Any]:
 # -------------------------------------------------------------------- the answer
 
 
-def _show(report: Report, labels: Any, task: _Task, output: Path | None, page: Path | None) -> None:
+def _show(report: Report, model: Any, task: _Task, output: Path | None, page: Path | None) -> None:
     if output is None:
-        out.console.print(_table(report, labels, task))
+        out.console.print(_table(report, model.labels_, task))
     out.console.print(escape(str(report)), soft_wrap=True, highlight=False)
+    for word, number in _propagated(model).items():
+        out.console.print(f"{word} in the last round: {number:,} links", highlight=False)
     if task.classes:
         pairs = ", ".join(f"{number} = {name}" for number, name in enumerate(task.classes))
         out.console.print(f"clusters and labels: {escape(pairs)}", soft_wrap=True, highlight=False)

@@ -423,6 +423,39 @@ class Constraints:
             links[kind] = merge_repeated(concatenate([*before, added], 2))
         return type(self)._of(Parts(links, self._ids, sources, 0))
 
+    def followed_by(
+        self,
+        must_link: tuple[Rows, NDArray[np.float64]],
+        cannot_link: tuple[Rows, NDArray[np.float64]],
+        *,
+        source: str,
+        n_repeated: int = 0,
+    ) -> Constraints:
+        """These constraints, with other weights, followed by pairs that were inferred from them.
+
+        For methods that infer millions of links: nothing is checked, sorted or merged.
+
+        Parameters
+        ----------
+        must_link, cannot_link : tuples of ndarrays of shapes (n_links, 2) and (n_links,)
+            Row numbers i < j of each link, none twice, and their weights. The links of this
+            object come first, in its order.
+        source : str
+            Where the inferred links come from, in a word.
+        n_repeated : int, default=0
+            How many inferred links were merged.
+        """
+        sources = (*self._sources, Source(source))
+        links: dict[Kind, Links] = {"relative": self._relative}
+        new: tuple[tuple[Kind, Any], ...] = (("must", must_link), ("cannot", cannot_link))
+        for kind, (ends, weight) in new:
+            given = self._links(kind)
+            origin = np.full(len(ends), len(sources) - 1, dtype=np.int32)
+            line = np.full(len(ends), -1, dtype=np.int64)
+            origin[: len(given)], line[: len(given)] = given.source, given.line
+            links[kind] = Links(ends, weight, origin, line)
+        return type(self)._of(Parts(links, self._ids, sources, n_repeated))
+
     def _where(self, must: NDArray, cannot: NDArray, relative: NDArray) -> Constraints:
         """The constraints chosen by a mask (or positions) for each kind."""
         return self._like(

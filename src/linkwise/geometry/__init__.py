@@ -6,8 +6,10 @@ from ._geometry import Eta, Geometry
 from ._mahalanobis import Mahalanobis, variances
 from ._moments import Moments
 from ._prior import Rayleigh
+from ._rca import RCA
 
 __all__ = [
+    "RCA",
     "Bregman",
     "Cosine",
     "Divergence",

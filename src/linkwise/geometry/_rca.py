@@ -1,0 +1,260 @@
+"""RCA: a metric out of groups of rows that belong together, as a transformer."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import linalg
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from linkwise._estimator import check_number, read_data, read_knowledge, read_labels
+from linkwise.constraints import Constraints
+
+Floats = NDArray[np.float64]
+
+_LEAST = 1e-10  # share of a feature's variance that is not told from rounding
+_TIE = 1e-6
+
+
+class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Relevant component analysis: make what varies inside known groups count less [1]_.
+
+    Rows that must be together form *chunklets*. The covariance C of the rows about the means of
+    their chunklets is what varies without meaning anything; the data is transformed by C^(-1/2),
+    so that it varies alike in all directions. Euclidean distance of the result is the Mahalanobis
+    distance with the metric C^(-1). With fewer components than features, those directions are kept
+    in which the data varies most compared with its chunklets (Fisher's criterion).
+
+    Parameters
+    ----------
+    n_components : int, default=None
+        Number of dimensions of the result; all if None.
+    regularization : float, default=0.001
+        No direction counts as varying less inside chunklets than this share of its variance in
+        all the data. Few chunklets say nothing about some directions, which this keeps finite.
+        With 0 the closed form is taken as it is, and chunklets that do not fill the space are
+        refused.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        The transformation; rows of data are multiplied by its transpose.
+    metric_ : ndarray of shape (n_features, n_features)
+        The Mahalanobis metric: Euclidean distance of the result.
+    mean_ : ndarray of shape (n_features,)
+        Mean of the data, which is subtracted first.
+    covariance_ : ndarray of shape (n_features, n_features)
+        Covariance inside chunklets, before regularisation.
+    n_chunklets_ : int
+        Number of chunklets of two rows or more.
+    n_features_in_ : int
+        Number of features.
+
+    See Also
+    --------
+    GPKMeans : Takes ``space=RCA(...)`` to spread constraints in.
+
+    Notes
+    -----
+    Equation (2.10) of [2]_ calls the covariance itself the metric; it is its inverse. Only the
+    rows in chunklets count there. When the chunklets have fewer rows than there are features, they
+    say nothing about some directions, and the criterion above takes these for the best: reduce the
+    dimensions with PCA first, as [1]_ advises.
+
+    References
+    ----------
+    .. [1] A. Bar-Hillel, T. Hertz, N. Shental, D. Weinshall. Learning a Mahalanobis metric from
+       equivalence constraints. JMLR 6, 2005.
+    .. [2] E. Eaton. Clustering with propagated constraints. MSc thesis, UMBC 2005, section 2.7.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linkwise import RCA, Constraints
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat([0, 1], 50)
+    >>> X = np.column_stack([y + rng.normal(0, 0.1, 100), rng.normal(0, 3, 100)])
+    >>> known = Constraints.from_labels(y, 40, random_state=0)
+    >>> Z = RCA(n_components=1).fit_transform(X, constraints=known)
+    >>> Z.shape
+    (100, 1)
+    >>> bool(abs(Z[y == 0].mean() - Z[y == 1].mean()) > 5 * Z[y == 0].std())
+    True
+    """
+
+    def __init__(self, n_components: int | None = None, *, regularization: float = 1e-3):
+        self.n_components = n_components
+        self.regularization = regularization
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        constraints: Any = None,
+        sample_ids: Any = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> RCA:
+        """Learn the transformation from rows that belong together.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data.
+        y : array-like of shape (n_samples,), default=None
+            Partial labels, -1 for unknown: rows of one label belong together.
+        constraints : Constraints, DataFrame or path, default=None
+            Must-links, and what follows from them, give the chunklets; others are not looked at.
+        sample_ids : array-like of shape (n_samples,), default=None
+            Id of each row.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row in means and covariances.
+
+        Returns
+        -------
+        self : object
+            Fitted transformer.
+        """
+        given_X, X = X, read_data(self, X, accept_sparse=False)
+        n_samples, d = X.shape
+        self._check_parameters(d)
+        if n_samples < 2:
+            raise ValueError("n_samples=1: RCA needs at least two rows that belong together")
+        weight = np.ones(n_samples)
+        if sample_weight is not None:
+            weight = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            )
+        known, _ = read_knowledge(constraints, n_samples, sample_ids, given_X)
+        if (seeds := read_labels(y, n_samples)) is not None:
+            known = known + Constraints(labels=seeds)
+        rows, chunklet = _chunklets(known)
+        total = _covariance(X, np.zeros(n_samples, dtype=np.int64), weight)
+        inner = _covariance(X[rows], chunklet, weight[rows])
+        self.mean_ = np.average(X.astype(np.float64), axis=0, weights=weight)
+        self.covariance_, self.n_chunklets_ = inner, int(chunklet.max()) + 1
+        self.components_ = self._solve(inner, total)
+        self._n_features_out = len(self.components_)
+        return self
+
+    def _check_parameters(self, n_features: int) -> None:
+        check_number("regularization", self.regularization, Real, 0)
+        if self.n_components is None:
+            return
+        check_number("n_components", self.n_components, Integral, 1)
+        if self.n_components > n_features:
+            raise ValueError(
+                f"n_components={self.n_components} should be <= n_features={n_features}"
+            )
+
+    def _solve(self, inner: Floats, total: Floats) -> Floats:
+        """C^(-1/2); or, with fewer dimensions, the directions that stand out, whitened."""
+        # In units in which every feature varies by one: what follows depends on no other units.
+        unit = np.sqrt(np.where(np.diag(total) > 0, np.diag(total), 1.0))
+        inner, total = inner / np.outer(unit, unit), total / np.outer(unit, unit)
+        inner, is_floored = self._floored(inner, total)
+        d = len(unit)
+        if self.n_components in (None, d):
+            return _inverse_root(inner * np.outer(unit, unit))
+        # Directions of which the chunklets say nothing stand out alike: take the widest of them.
+        compared = inner + _TIE * np.eye(d) if is_floored else inner
+        vectors = linalg.eigh(total, compared)[1].T[::-1][: self.n_components]
+        largest = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=1)[:, None], axis=1)
+        vectors = vectors * np.sign(largest)  # the same signs on every machine
+        return _inverse_root(vectors @ inner @ vectors.T) @ vectors / unit
+
+    def _floored(self, inner: Floats, total: Floats) -> tuple[Floats, bool]:
+        """The covariance with no direction below its share of the total; whether any was."""
+        values, vectors = linalg.eigh(total)
+        # Where the data does not vary at all, as much as a feature does.
+        total = (vectors * np.where(values > _LEAST, values, 1.0)) @ vectors.T
+        shares, vectors = linalg.eigh(inner, total)  # v' total v = 1
+        floor = max(self.regularization, len(shares) * _LEAST)
+        low = shares < floor
+        if not low.any():
+            return inner, False
+        if self.regularization == 0:
+            raise ValueError(
+                f"the chunklets do not vary in {int(low.sum())} of {len(low)} directions, so that "
+                "their covariance has no inverse; give more of them, reduce the dimensions first "
+                "(PCA), or use regularization above 0"
+            )
+        back = total @ vectors
+        return (back * np.maximum(shares, floor)) @ back.T, True
+
+    @property
+    def metric_(self) -> Floats:
+        """The Mahalanobis metric, of shape (n_features, n_features)."""
+        check_is_fitted(self)
+        return self.components_.T @ self.components_
+
+    def transform(self, X: Any) -> NDArray:
+        """Rows in the space where Euclidean distance is the metric learnt.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        Z : ndarray of shape (n_samples, n_components)
+        """
+        check_is_fitted(self)
+        X = read_data(self, X, reset=False, accept_sparse=False)
+        return ((X - self.mean_) @ self.components_.T).astype(X.dtype)
+
+    def fit_transform(self, X: Any, y: Any = None, **params: Any) -> NDArray:
+        """Fit and transform; parameters are those of `fit`."""
+        return self.fit(X, y, **params).transform(X)
+
+    def inverse_transform(self, Z: Any) -> NDArray:
+        """Rows whose transforms are nearest to Z.
+
+        Parameters
+        ----------
+        Z : array-like of shape (n_samples, n_components)
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        return np.asarray(Z) @ np.linalg.pinv(self.components_).T + self.mean_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _inverse_root(covariance: Floats) -> Floats:
+    values, vectors = linalg.eigh(covariance)
+    return np.asarray((vectors / np.sqrt(values)) @ vectors.T)
+
+
+def _chunklets(known: Constraints) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows in groups of two or more that must be together, and the group of each."""
+    closure = known.closure()
+    large = closure.sizes > 1
+    if not large.any():
+        raise ValueError(
+            "RCA needs a group of at least two rows that must be together; give must-links, or "
+            "labels of which one stands twice"
+        )
+    number = np.cumsum(large) - 1
+    inside = large[closure.component]
+    return closure.nodes[inside], number[closure.component[inside]]
+
+
+def _covariance(X: NDArray, group: NDArray[np.int64], weight: Floats) -> Floats:
+    """Weighted covariance of rows about the means of their groups."""
+    X = X.astype(np.float64)
+    totals = np.bincount(group, weight)
+    sums = np.zeros((len(totals), X.shape[1]))
+    np.add.at(sums, group, X * weight[:, None])
+    away = X - (sums / np.maximum(totals, 1e-300)[:, None])[group]
+    return (away * weight[:, None]).T @ away / max(float(weight.sum()), 1e-300)
