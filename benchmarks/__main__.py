@@ -17,6 +17,7 @@ SECTIONS = {
     "kmeans": "k-means methods: speed",
     "quality": "k-means methods: quality",
     "propagation": "Propagation and GPK-Means",
+    "hmrf": "HMRF-KMeans on text: speed",
 }
 RESULTS = Path(__file__).parent / "RESULTS.md"
 HEAD = """# Results
