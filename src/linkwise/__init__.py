@@ -12,6 +12,7 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .constraints import Closure, ConstraintError, Constraints, Diagnosis, Tree
+    from .ensemble import BoostCluster
     from .kmeans import (
         ConstrainedKMeans,
         COPKMeans,
@@ -20,8 +21,12 @@ if TYPE_CHECKING:
         PreIdentifiedKMeans,
         SeededKMeans,
     )
+    from .spectral import ConstrainedKernelKMeans, SpectralLearning
 
 _HOME = {
+    "BoostCluster": "ensemble",
+    "ConstrainedKernelKMeans": "spectral",
+    "SpectralLearning": "spectral",
     "Closure": "constraints",
     "ConstraintError": "constraints",
     "Constraints": "constraints",
@@ -34,12 +39,14 @@ _HOME = {
     "SeededKMeans": "kmeans",
     "Tree": "constraints",
 }
-_MODULES = ("constraints", "datasets", "evaluation", "kmeans")
+_MODULES = ("constraints", "datasets", "ensemble", "evaluation", "kmeans", "spectral")
 
 __all__ = [
+    "BoostCluster",
     "COPKMeans",
     "Closure",
     "ConstrainedKMeans",
+    "ConstrainedKernelKMeans",
     "ConstraintError",
     "Constraints",
     "Diagnosis",
@@ -47,6 +54,7 @@ __all__ = [
     "PCKMeans",
     "PreIdentifiedKMeans",
     "SeededKMeans",
+    "SpectralLearning",
     "Tree",
     "__version__",
 ]

@@ -86,3 +86,24 @@ def check_choice(name: str, value: Any, choices: tuple[Hashable, ...]) -> None:
     """Refuse a parameter that is none of the choices."""
     if not isinstance(value, Hashable) or value not in choices:
         raise ValueError(f"{name}={value!r}: expected one of {', '.join(map(repr, choices))}")
+
+
+MAX_ENTAILED = 1_000_000  # beyond so many links, only the given ones take part
+
+
+def with_labels(known: Constraints, labels: NDArray[np.int64] | None) -> Constraints:
+    """The constraints and what partial labels say: together within a class, apart across."""
+    if labels is None or not (labels >= 0).any():
+        return known
+    return known + Constraints(labels=labels)
+
+
+def with_entailed(known: Constraints) -> Constraints:
+    """The pairwise constraints and those that follow from them, if that can be written out.
+
+    Contradictory constraints, and more than a million links, stay as they were given.
+    """
+    closure = known.closure()
+    if not closure.consistent or closure.n_must_link + closure.n_cannot_link > MAX_ENTAILED:
+        return known
+    return closure.expand(MAX_ENTAILED)
