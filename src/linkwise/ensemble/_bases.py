@@ -29,12 +29,16 @@ def check_base(base: Any) -> None:
         )
 
 
+def seed_names(base: Any) -> list[str]:
+    """The parameters that hold seeds, those of a pipeline's steps included."""
+    names = sorted(base.get_params(deep=True))
+    return [name for name in names if name == "random_state" or name.endswith("__random_state")]
+
+
 def seeded(base: Any, rng: np.random.RandomState) -> Any:
-    """A fresh copy with seeds of its own, those of a pipeline's steps included."""
-    copy = clone(base)
-    names = sorted(copy.get_params(deep=True))
-    seeds = [name for name in names if name == "random_state" or name.endswith("__random_state")]
-    return copy.set_params(**{name: int(rng.randint(_BIGGEST_SEED)) for name in seeds})
+    """A fresh copy with seeds of its own."""
+    seeds = {name: int(rng.randint(_BIGGEST_SEED)) for name in seed_names(base)}
+    return clone(base).set_params(**seeds)
 
 
 def last_step(base: Any) -> Any:

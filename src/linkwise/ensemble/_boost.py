@@ -51,12 +51,13 @@ class BoostCluster(ClusterMixin, BaseEstimator):
     n_components : "auto" or int, default="auto"
         Directions to project onto, s in the paper; at most the number of features. "auto" is the
         number of clusters but at least 5, as far as there are features. The last clustering sees
-        one dimension more of K.
+        s + 1 dimensions of K, or as many as there are clusters if that is more.
     max_alpha : float, default=4.0
         The most weight of a round. (13) is infinite when a round breaks no must-link, or no
         cannot-link.
     tol : float, default=1e-4
-        Stop when a round lowers the logarithm of the loss by less than this.
+        Stop when a round lowers the logarithm of the loss by less than this, from whichever of
+        three seeds.
     entailed : bool, default=False
         Whether links that follow from the given ones take part too, unless the constraints
         contradict or more than a million would. Links between rows labelled by `y` always do.

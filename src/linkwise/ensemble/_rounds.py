@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from linkwise.constraints import Constraints
 
-from ._bases import Answerer, cluster, kernel_parameter, seeded
+from ._bases import Answerer, cluster, kernel_parameter, n_clusters_of, seed_names, seeded
 from ._loss import PairLoss, Step
 from ._memberships import Memberships
 from ._projection import Centred, Directions, Floats, mean_and_spread
@@ -21,9 +21,9 @@ from ._projection import Centred, Directions, Floats, mean_and_spread
 OUT_OF_ROUNDS = "all rounds were run"
 NOTHING_KNOWN = "there are no pairwise constraints"
 NO_DIRECTION = "no direction brings must-links nearer than cannot-links"
-NO_GAIN = "the clustering of a round no longer lowers the loss"
-FLAT = "the loss is flat"
+FLAT = "the loss falls no more"
 ALL_KEPT = "a round kept every constraint"
+_TRIES = 3  # seeds of a base that gains nothing, before that is taken as final
 _LARGEST = float(np.log(np.finfo(np.float64).max))
 _BRIDGE = 1e-6  # of the largest affinity: joins parts of K, or solvers complain
 
@@ -123,22 +123,29 @@ class Boosting:
                 return NO_DIRECTION
             view, shown = self._scaled(P)
             try:
-                labels, answerer = cluster(seeded(self.base, self.rng), shown, self.passed)
+                labels, answerer, step = self._attempt(shown, loss, max_alpha, tol)
             except Exception as error:
                 return self._failed(error, number, shown.shape)
-            step = loss.best_step(labels[loss.rows], max_alpha)
-            if step.alpha <= 0:
-                return NO_GAIN
-            before = loss.log_loss
+            if step.alpha <= 0 or -step.log_factor < tol:
+                return FLAT
             loss.add(step.alpha, labels[loss.rows])
             log_bound += step.log_factor
             self._keep(view, answerer, labels, step, loss.log_loss, log_bound)
             tell(number, self.history[-1].loss)
             if step.perfect:
                 return ALL_KEPT
-            if before - loss.log_loss < tol:
-                return FLAT
         return OUT_OF_ROUNDS
+
+    def _attempt(
+        self, shown: NDArray, loss: PairLoss, max_alpha: float, tol: float
+    ) -> tuple[NDArray[np.int64], Answerer, Step]:
+        """A clustering of the projected rows; if it gains nothing, one from another seed."""
+        for _ in range(_TRIES if seed_names(self.base) else 1):
+            labels, answerer = cluster(seeded(self.base, self.rng), shown, self.passed)
+            step = loss.best_step(labels[loss.rows], max_alpha)
+            if step.alpha > 0 and -step.log_factor >= tol:
+                break
+        return labels, answerer, step
 
     def _scaled(self, P: Floats) -> tuple[_View, NDArray]:
         """The view along P, stretched to the total variance of X, and the rows in it."""
@@ -182,7 +189,8 @@ class Boosting:
             base.set_params(**{name: "precomputed"})
             shown = self._distances() if name == "metric" else self._affinity()
         elif len(self.members):
-            self.V = self.members.leading(self.n_components + 1)
+            # The paper's s + 1, but k clusters need k dimensions of K to lie apart in.
+            self.V = self.members.leading(max(self.n_components + 1, n_clusters_of(base) or 0))
             shown = self.members.times(self.V)
             factor = _stretch(shown, self.spread)
             shown *= factor
