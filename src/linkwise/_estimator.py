@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import validate_data
 
 from linkwise.constraints import Constraints, as_constraints, label_codes, row_names
+
+MAX_ENTAILED = 1_000_000  # beyond so many links, only the given ones take part
 
 
 def read_data(estimator: Any, X: Any, *, reset: bool = True, accept_sparse: bool = True) -> Any:
@@ -88,9 +91,6 @@ def check_choice(name: str, value: Any, choices: tuple[Hashable, ...]) -> None:
         raise ValueError(f"{name}={value!r}: expected one of {', '.join(map(repr, choices))}")
 
 
-MAX_ENTAILED = 1_000_000  # beyond so many links, only the given ones take part
-
-
 def with_labels(known: Constraints, labels: NDArray[np.int64] | None) -> Constraints:
     """The constraints and what partial labels say: together within a class, apart across."""
     if labels is None or not (labels >= 0).any():
@@ -107,3 +107,12 @@ def with_entailed(known: Constraints) -> Constraints:
     if not closure.consistent or closure.n_must_link + closure.n_cannot_link > MAX_ENTAILED:
         return known
     return closure.expand(MAX_ENTAILED)
+
+
+def mean_and_spread(X: Any) -> tuple[NDArray[np.float64], float]:
+    """Mean of the rows, and their total variance."""
+    if sparse.issparse(X):
+        mean, variance = mean_variance_axis(X, axis=0)
+    else:
+        mean, variance = X.mean(axis=0, dtype=np.float64), X.var(axis=0, dtype=np.float64)
+    return np.asarray(mean, dtype=np.float64), float(np.sum(variance))

@@ -14,6 +14,7 @@ from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from linkwise._clusterer import check_base, n_clusters_of, takes_constraints
 from linkwise._estimator import (
     check_number,
     read_data,
@@ -25,7 +26,6 @@ from linkwise._estimator import (
 from linkwise.constraints import Constraints
 from linkwise.report import Report
 
-from ._bases import check_base, n_clusters_of, takes_constraints
 from ._loss import PairLoss
 from ._rounds import OUT_OF_ROUNDS, Boosting, exp
 

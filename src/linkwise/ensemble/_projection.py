@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
-from sklearn.utils.sparsefuncs import mean_variance_axis
 
 Floats = NDArray[np.float64]
 
@@ -61,15 +60,6 @@ class Centred:
             return rows @ rows.T
         product, along = (self.X @ self.X.T).toarray(), self.X @ self.mean
         return product - along[:, None] - along + self.mean @ self.mean
-
-
-def mean_and_spread(X: Any) -> tuple[Floats, float]:
-    """Mean of the rows, and their total variance."""
-    if sparse.issparse(X):
-        mean, variance = mean_variance_axis(X, axis=0)
-    else:
-        mean, variance = X.mean(axis=0, dtype=np.float64), X.var(axis=0, dtype=np.float64)
-    return np.asarray(mean, dtype=np.float64), float(np.sum(variance))
 
 
 class Directions:

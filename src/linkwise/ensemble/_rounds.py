@@ -11,12 +11,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise._clusterer import (
+    Answerer,
+    cluster,
+    kernel_parameter,
+    n_clusters_of,
+    seed_names,
+    seeded,
+)
+from linkwise._estimator import mean_and_spread
 from linkwise.constraints import Constraints
 
-from ._bases import Answerer, cluster, kernel_parameter, n_clusters_of, seed_names, seeded
 from ._loss import PairLoss, Step
 from ._memberships import Memberships
-from ._projection import Centred, Directions, Floats, mean_and_spread
+from ._projection import Centred, Directions, Floats
 
 OUT_OF_ROUNDS = "all rounds were run"
 NOTHING_KNOWN = "there are no pairwise constraints"
