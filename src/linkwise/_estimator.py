@@ -91,11 +91,24 @@ def check_choice(name: str, value: Any, choices: tuple[Hashable, ...]) -> None:
         raise ValueError(f"{name}={value!r}: expected one of {', '.join(map(repr, choices))}")
 
 
-def with_labels(known: Constraints, labels: NDArray[np.int64] | None) -> Constraints:
-    """The constraints and what partial labels say: together within a class, apart across."""
-    if labels is None or not (labels >= 0).any():
-        return known
-    return known + Constraints(labels=labels)
+def read_links(
+    known: Constraints, labels: NDArray[np.int64] | None, *, entailed: bool
+) -> tuple[Constraints, Constraints]:
+    """Constraints with what partial labels say added, and the pairs that take part.
+
+    Parameters
+    ----------
+    known : Constraints
+        By row number.
+    labels : ndarray of shape (n_samples,) or None
+        -1 for unknown. All pairs of labelled rows take part.
+    entailed : bool
+        Whether what follows from `known` takes part too.
+    """
+    told = Constraints()
+    if labels is not None and (labels >= 0).any():
+        told = Constraints(labels=labels)
+    return known + told, (with_entailed(known) if entailed else known) + with_entailed(told)
 
 
 def with_entailed(known: Constraints) -> Constraints:

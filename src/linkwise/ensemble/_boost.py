@@ -20,10 +20,8 @@ from linkwise._estimator import (
     read_data,
     read_knowledge,
     read_labels,
-    with_entailed,
-    with_labels,
+    read_links,
 )
-from linkwise.constraints import Constraints
 from linkwise.report import Report
 
 from ._loss import PairLoss
@@ -188,9 +186,7 @@ class BoostCluster(ClusterMixin, BaseEstimator):
         given_X, X = X, read_data(self, X)
         n_components = self._n_components(base, X.shape[1])
         known, n_dropped = read_knowledge(constraints, X.shape[0], sample_ids, given_X)
-        labelled = with_labels(Constraints(), read_labels(y, X.shape[0]))
-        links = (with_entailed(known) if self.entailed else known) + with_entailed(labelled)
-        known = known + labelled
+        known, links = read_links(known, read_labels(y, X.shape[0]), entailed=self.entailed)
         work = Boosting(
             X, base, n_components, check_random_state(self.random_state),
             known if self.pass_constraints else None,

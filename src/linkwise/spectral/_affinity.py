@@ -16,7 +16,6 @@ from sklearn.neighbors import NearestNeighbors
 
 from linkwise.constraints import Constraints
 
-MOST_DENSE = 5_000  # rows; "auto" turns to nearest neighbours beyond
 MOST_RBF = 30_000  # rows; beyond, n x n numbers do not fit
 
 
@@ -48,8 +47,6 @@ class Affinity:
         n = X.shape[0]
         if kind == "precomputed":
             return _checked(X), cls(kind, 1.0, 0)
-        if kind == "auto":
-            kind = "rbf" if n <= MOST_DENSE else "nearest_neighbors"
         n_neighbors = max(1, min(n_neighbors, n - 1))
         if kind == "rbf":
             if n > MOST_RBF:

@@ -28,8 +28,7 @@ from linkwise._estimator import (
     read_data,
     read_knowledge,
     read_labels,
-    with_entailed,
-    with_labels,
+    read_links,
 )
 from linkwise.constraints import Constraints
 from linkwise.report import Report
@@ -61,7 +60,8 @@ class ConstrainedKernelKMeans(
         distance of two rows.
     link_weight : "auto" or float, default="auto"
         What the weights of constraints are multiplied by. With "auto", a constraint of weight 1
-        counts as much in a cluster of average size as a row does on average.
+        counts as much in a cluster of average size as a row does on average, and all constraints
+        together count at most as much as all rows.
     shift : None, "psd" or float, default=None
         None moves rows by the exact gain of each move and needs no shift. A number is added to the
         kernel's diagonal, and rows go to their nearest centres all at once, as in [1]_; "psd" is
@@ -69,9 +69,9 @@ class ConstrainedKernelKMeans(
     n_landmarks : int, default=None
         Rows that an RBF kernel is approximated from (Nystroem). None is exact up to 5,000 rows
         and 500 beyond.
-    entailed : bool, default=True
+    entailed : bool, default=False
         Whether links that follow from the given ones count too, unless the constraints contradict
-        or more than a million would.
+        or more than a million would. Links between rows labelled by `y` always do.
     n_init : "auto" or int, default="auto"
         Number of runs; the best is kept. The first starts from groups of must-linked rows, the
         others as k-means++ does. "auto" is 5.
@@ -130,7 +130,7 @@ class ConstrainedKernelKMeans(
         link_weight: Any = "auto",
         shift: Any = None,
         n_landmarks: int | None = None,
-        entailed: bool = True,
+        entailed: bool = False,
         n_init: Any = "auto",
         max_iter: int = 300,
         tol: float = 0.0,
@@ -192,12 +192,11 @@ class ConstrainedKernelKMeans(
             raise ValueError(f"n_samples={n} should be >= n_clusters={self.n_clusters}.")
         a = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         known, n_dropped = read_knowledge(constraints, n, sample_ids, given_X)
-        known = with_labels(known, read_labels(y, n))
+        known, links = read_links(known, read_labels(y, n), entailed=self.entailed)
         rng = check_random_state(self.random_state)
         self.gamma_ = self._gamma(X)
         S = make(X, self.kernel, self.gamma_, self.n_landmarks, rng)
-        self.link_weight_ = self._link_weight(S, a)
-        links = with_entailed(known) if self.entailed else known
+        self.link_weight_ = self._link_weight(S, a, links)
         objective = Objective(S, _link_matrix(links, n, self.link_weight_), a, self.n_clusters)
         best = self._best_run(objective, known, rng)
         self._store(objective, best)
@@ -236,13 +235,15 @@ class ConstrainedKernelKMeans(
         spread = mean_and_spread(X)[1]  # the mean squared distance of two rows is twice that
         return 1.0 / (4.0 * spread) if spread > 0 else 1.0
 
-    def _link_weight(self, S: Gram, a: NDArray[np.float64]) -> float:
+    def _link_weight(self, S: Gram, a: NDArray[np.float64], links: Constraints) -> float:
         if self.link_weight != "auto":
             return float(self.link_weight)
         total = max(float(a.sum()), 1e-300)
         all_rows = sparse.csr_array(a[:, None])
         scatter = float(a @ S.diagonal) - float(a @ S.times(all_rows).ravel()) / total
-        return max(scatter, 0.0) / (2 * self.n_clusters)
+        given = float(links.must_link_weight.sum() + links.cannot_link_weight.sum())
+        share = min(1.0, len(a) / given) if given > 0 else 1.0
+        return max(scatter, 0.0) / (2 * self.n_clusters) * share
 
     def _best_run(self, objective: Objective, known: Constraints, rng: Any) -> Found:
         shift = objective.shift() if self.shift == "psd" else self.shift

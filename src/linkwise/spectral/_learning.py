@@ -27,8 +27,7 @@ from linkwise._estimator import (
     read_data,
     read_knowledge,
     read_labels,
-    with_entailed,
-    with_labels,
+    read_links,
 )
 from linkwise.report import Report
 
@@ -51,9 +50,10 @@ class SpectralLearning(
         Number of clusters.
     n_components : int, default=None
         Number of eigenvectors; None for as many as clusters.
-    affinity : {"auto", "rbf", "nearest_neighbors", "precomputed"}, default="auto"
-        Gaussian affinities between all rows ("rbf", n x n numbers), between nearest neighbours
-        only (sparse), or X itself. "auto" is "rbf" up to 5,000 rows, "nearest_neighbors" beyond.
+    affinity : {"nearest_neighbors", "rbf", "precomputed"}, default="nearest_neighbors"
+        Gaussian affinities between nearest neighbours only (sparse), between all rows ("rbf",
+        n x n numbers, up to 30,000 rows), or X itself. Additive normalisation does not make up
+        for rows far from all others, which easily become clusters of their own under "rbf".
     gamma : float, default=None
         Affinity is ``exp(-gamma * squared distance)``. None is 1 / (2 m), m the median of the
         squared distances in question.
@@ -121,7 +121,7 @@ class SpectralLearning(
         n_clusters: int = 8,
         *,
         n_components: int | None = None,
-        affinity: Literal["auto", "rbf", "nearest_neighbors", "precomputed"] = "auto",
+        affinity: Literal["nearest_neighbors", "rbf", "precomputed"] = "nearest_neighbors",
         gamma: float | None = None,
         n_neighbors: int = 10,
         clusterer: Any = None,
@@ -169,10 +169,10 @@ class SpectralLearning(
         n = X.shape[0]
         k = self._n_components(n)
         known, n_dropped = read_knowledge(constraints, n, sample_ids, given_X)
-        known = with_labels(known, read_labels(y, n))
+        known, links = read_links(known, read_labels(y, n), entailed=self.entailed)
         rng = check_random_state(self.random_state)
         A, self.affinity_ = Affinity.of(X, self.affinity, self.gamma, self.n_neighbors)
-        A = with_links(A, with_entailed(known) if self.entailed else known)
+        A = with_links(A, links)
         self._embed(A, k, rng)
         self.clusterer_ = seeded(self._clusterer(), rng)
         labels, self._answerer = cluster(self.clusterer_, self.embedding_, None)
@@ -193,7 +193,7 @@ class SpectralLearning(
 
     def _check_parameters(self) -> None:
         check_number("n_clusters", self.n_clusters, Integral, 1)
-        check_choice("affinity", self.affinity, ("auto", "rbf", "nearest_neighbors", "precomputed"))
+        check_choice("affinity", self.affinity, ("nearest_neighbors", "rbf", "precomputed"))
         check_number("n_neighbors", self.n_neighbors, Integral, 1)
         if self.n_init != "auto":
             check_number("n_init", self.n_init, Integral, 1)
