@@ -19,6 +19,8 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
+_ROUNDING = 1e-9  # a clustering that comes a second time gains nothing but this
+
 
 class _Side:
     """The links of one kind: must (sign -1) or cannot (sign +1).
@@ -137,7 +139,7 @@ class PairLoss:
         A, B = self.must.split(labels)
         C, D = self.cannot.split(labels)
         alpha = 0.0
-        if B * C > A * D:
+        if B * C > A * D * (1 + _ROUNDING):
             with np.errstate(divide="ignore"):
                 exact = 0.5 * (np.log(B) + np.log(C) - np.log(A) - np.log(D))
             if exact <= max_alpha:
