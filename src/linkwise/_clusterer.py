@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.cluster import HDBSCAN, OPTICS, AgglomerativeClustering
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
@@ -61,11 +62,12 @@ def takes_constraints(base: Any) -> bool:
 def kernel_parameter(base: Any) -> str | None:
     """The parameter by which the base takes a precomputed kernel or distances; None if none.
 
-    scikit-learn's tag `pairwise` tells: it is set once the parameter is "precomputed".
+    scikit-learn's tag `pairwise` tells, once the parameter is "precomputed"; three of its own
+    clusterers take distances without that tag.
     """
     given = base.get_params(deep=False)
-    if given.get("linkage") == "ward":
-        return None
+    if isinstance(base, AgglomerativeClustering | HDBSCAN | OPTICS):
+        return None if given.get("linkage") == "ward" else "metric"
     for name in ("kernel", "affinity", "metric"):
         if name in given:
             asked = clone(base).set_params(**{name: "precomputed"})

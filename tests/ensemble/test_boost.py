@@ -23,6 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from linkwise import BoostCluster, ConstrainedKernelKMeans, Constraints, MPCKMeans, PCKMeans
+from linkwise._clusterer import kernel_parameter
 from linkwise.ensemble import _rounds
 from tests.kmeans.cases import blobs, same_partition, weighted_links
 from tests.reference import boost_rounds
@@ -382,6 +383,16 @@ def test_kernels_up_to_a_size_then_eigenvectors():
     ratio = work._distances()[D > 1e-9] ** 2 / D[D > 1e-9]
     np.testing.assert_allclose(ratio, ratio[0])
     assert adjusted_rand_score(small.labels_, large.labels_) > 0.5
+
+
+def test_which_bases_take_kernels_or_distances():
+    wanted = {
+        "k-means": None, "single": "metric", "ward": None, "spectral": "affinity", "mixture": None,
+        "hdbscan": "metric", "dbscan": "metric", "affinity": "affinity", "pipeline": None,
+        "pck": None, "kernel": "kernel",
+    }  # fmt: skip
+    assert {name: kernel_parameter(base) for name, base in BASES.items()} == wanted
+    assert kernel_parameter(MPCKMeans(metric="full")) is None  # a metric of another sort
 
 
 def test_all_eigenvectors_hold_the_whole_kernel():
