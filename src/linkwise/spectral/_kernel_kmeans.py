@@ -60,8 +60,9 @@ class ConstrainedKernelKMeans(
         distance of two rows.
     link_weight : "auto" or float, default="auto"
         What the weights of constraints are multiplied by. With "auto", a constraint of weight 1
-        counts as much in a cluster of average size as a row does on average, and all constraints
-        together count at most as much as all rows.
+        counts in a cluster of average size half as much as a row does on average, and all
+        constraints together count at most half as much as all rows. Because of the division by
+        s_c, large ones favour tiny clusters of linked rows.
     shift : None, "psd" or float, default=None
         None moves rows by the exact gain of each move and needs no shift. A number is added to the
         kernel's diagonal, and rows go to their nearest centres all at once, as in [1]_; "psd" is
@@ -116,7 +117,7 @@ class ConstrainedKernelKMeans(
     >>> from linkwise import ConstrainedKernelKMeans, Constraints
     >>> X = [[0.0], [0.2], [1.0], [1.2], [5.0], [5.2]]
     >>> known = Constraints(must_link=[(2, 3), (3, 4), (4, 5)], cannot_link=[(0, 2)])
-    >>> model = ConstrainedKernelKMeans(2, kernel="linear", link_weight=10.0, random_state=0)
+    >>> model = ConstrainedKernelKMeans(2, kernel="linear", link_weight=20.0, random_state=0)
     >>> model.fit(X, constraints=known).labels_.tolist() in ([0, 0, 1, 1, 1, 1], [1, 1, 0, 0, 0, 0])
     True
     """
@@ -243,7 +244,7 @@ class ConstrainedKernelKMeans(
         scatter = float(a @ S.diagonal) - float(a @ S.times(all_rows).ravel()) / total
         given = float(links.must_link_weight.sum() + links.cannot_link_weight.sum())
         share = min(1.0, len(a) / given) if given > 0 else 1.0
-        return max(scatter, 0.0) / (2 * self.n_clusters) * share
+        return max(scatter, 0.0) / (4 * self.n_clusters) * share
 
     def _best_run(self, objective: Objective, known: Constraints, rng: Any) -> Found:
         shift = objective.shift() if self.shift == "psd" else self.shift
