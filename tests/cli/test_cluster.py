@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from linkwise.cli import app
 from linkwise.cli._algorithms import ALGORITHMS
+from linkwise.cli._make import BASES
 from linkwise.datasets import prepare_features, read_table
 
 runner = CliRunner()
@@ -59,8 +60,11 @@ def links(tmp_path):
 # -------------------------------------------------------------------- algorithms
 
 
-def test_the_table_has_all_six():
-    assert set(SHORT) == {"pck", "mpck", "cop", "seeded", "constrained", "preidentified"}
+def test_the_table_has_all_of_them():
+    assert set(SHORT) == {
+        "pck", "mpck", "cop", "seeded", "constrained", "preidentified", "boost", "spectral",
+        "kernel",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("algorithm", SHORT)
@@ -93,6 +97,12 @@ def test_full_names_are_understood(points, name):
         ("cop", "--assignment", "exact"),
         ("cop", "--on-infeasible", "relax"),
         ("pck", "--n-init", "3", "--max-iter", "50", "--seed", "7"),
+        *(("boost", "--base", base, "--n-rounds", "3") for base in BASES if base != "spectral"),
+        ("boost", "--n-init", "2", "--max-iter", "20"),
+        ("spectral", "--affinity", "rbf", "--gamma", "0.1", "--n-init", "3"),
+        ("spectral", "--n-neighbors", "3"),
+        ("kernel", "--kernel", "linear", "--max-iter", "50"),
+        ("kernel", "--gamma", "0.01"),
     ],
 )
 def test_options_of_algorithms(points, links, options):
@@ -100,6 +110,36 @@ def test_options_of_algorithms(points, links, options):
     result = run(points, "-k", 3, *known, "--json", "--algorithm", *options)
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["kept"] == 4
+
+
+def test_any_clusterer_of_the_list(tmp_path):
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "data.npy", rng.normal(size=(60, 3)) + np.arange(60)[:, None] % 2 * 5)
+    (tmp_path / "links.csv").write_text("i,j,link\n0,2,must\n1,3,must\n0,1,cannot\n")
+    for base in BASES:
+        result = run(
+            tmp_path / "data.npy", "-k", 2, "--constraints", tmp_path / "links.csv",
+            "--algorithm", "boost", "--base", base, "--json",
+        )  # fmt: skip
+        assert result.exit_code == 0, result.output
+        assert json.loads(result.stdout)["cluster_sizes"] == [30, 30]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("boost", "--base", "magic"), "--base magic: expected one of kmeans, single"),
+        (("boost", "--base", "single", "--n-init", "3"), "--n-init is no option of --base single"),
+        (("spectral", "--max-iter", "9"), "--max-iter is no option of spectral"),
+        (("mpck", "--base", "kmeans"), "--base is an option of boost, not of mpck"),
+        (("boost", "--gamma", "1"), "--gamma is an option of spectral, kernel, not of boost"),
+        (("kernel", "--kernel", "poly"), "--kernel poly: expected one of rbf, linear"),
+    ],
+)
+def test_options_that_do_not_fit(points, options, message):
+    result = run(points, "-k", 3, "--id-column", "name", "--algorithm", *options)
+    assert result.exit_code == 2
+    assert message in flat(result)
 
 
 def test_the_seed_decides(tmp_path):

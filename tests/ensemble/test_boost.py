@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 
 import numpy as np
@@ -114,7 +115,7 @@ def test_the_loss_falls_and_keeps_theorem_1(drawn):
     losses = [r.loss for r in model.history_]
     assert all(r.loss <= r.bound * (1 + 1e-7) for r in model.history_)
     assert all(r.alpha > 0 for r in model.history_)
-    assert all(a >= b * (1 - 1e-9) for a, b in zip(losses, losses[1:], strict=False))
+    assert all(a >= b * (1 - 1e-9) for a, b in itertools.pairwise(losses))
     assert len(model.labels_) == len(X)
     assert model.n_iter_ == len(losses) <= 6
     assert np.isfinite(losses).all()
@@ -250,7 +251,9 @@ def test_a_base_that_raises():
         return KMeans(2, n_init=1, random_state=0).fit_predict(X)
 
     with pytest.warns(UserWarning, match="raised FloatingPointError in round 3.*no luck"):
-        model = BoostCluster(FromFunction(fails_in_round_3), tol=0.0).fit(X, constraints=known_of(y))
+        model = BoostCluster(FromFunction(fails_in_round_3), tol=0.0).fit(
+            X, constraints=known_of(y)
+        )
     assert model.n_iter_ == 2
     assert "no luck" in model.stopped_
 
@@ -291,12 +294,10 @@ def test_one_kind_of_links_alone(kind):
 
 
 def test_nothing_known_is_the_base_itself():
-    X, y = hidden()
+    X, _ = hidden()
     for constraints in (None, Constraints(), Constraints(relative=[(0, 1, 2)])):
         model = BoostCluster(AgglomerativeClustering(2)).fit(X, constraints=constraints)
-        np.testing.assert_array_equal(
-            model.labels_, AgglomerativeClustering(2).fit_predict(X)
-        )
+        np.testing.assert_array_equal(model.labels_, AgglomerativeClustering(2).fit_predict(X))
         assert model.stopped_ == _rounds.NOTHING_KNOWN
         np.testing.assert_array_equal(model.predict(X), model.labels_)
 
@@ -312,7 +313,7 @@ def test_labels_are_links_between_all_labelled_rows():
 
 
 def test_entailed_links_take_part_when_asked():
-    X, y = hidden()
+    X, _ = hidden()
     known = Constraints(must_link=[(0, 2), (2, 4)], cannot_link=[(0, 1)])
     base = KMeans(2, n_init=3)
     model = BoostCluster(base, entailed=True, random_state=0).fit(X, constraints=known)

@@ -112,7 +112,7 @@ def test_the_best_of_all_labellings_of_a_few_rows():
 
 
 def test_linear_without_links_is_k_means():
-    X, y = blobs(90)
+    X, _ = blobs(90)
     model = ConstrainedKernelKMeans(3, kernel="linear", random_state=0).fit(X)
     plain = KMeans(3, n_init=5, random_state=0).fit(X)
     assert same_partition(model.labels_, plain.labels_)
@@ -121,7 +121,7 @@ def test_linear_without_links_is_k_means():
 
 
 def test_weights_are_repetitions():
-    X, y = blobs(30, apart=3.0)
+    X, _ = blobs(30, apart=3.0)
     times = np.random.default_rng(0).integers(1, 4, 30)
     weighted = ConstrainedKernelKMeans(3, kernel="linear", n_init=10, random_state=0)
     weighted.fit(X, sample_weight=times)
@@ -169,7 +169,7 @@ def test_what_violations_cost():
 
 
 def test_contradictory_links_do_no_harm():
-    X, y = blobs(30)
+    X, _ = blobs(30)
     known = Constraints(must_link=[(0, 1), (1, 2)], cannot_link=[(0, 2), (0, 1)])
     for entailed in (False, True):
         model = ConstrainedKernelKMeans(3, entailed=entailed, random_state=0)
@@ -209,7 +209,7 @@ def test_many_rows_go_by_landmarks(monkeypatch):
 
 
 def test_sparse_data_is_the_same_data():
-    X, y = blobs(60, 8)
+    X, _ = blobs(60, 8)
     X[np.abs(X) < 1] = 0.0
     for kernel in ("linear", "rbf"):
         a = ConstrainedKernelKMeans(3, kernel=kernel, random_state=0).fit(X)
@@ -231,7 +231,7 @@ def test_shifts_as_in_the_paper():
 
 
 def test_pickled_models_answer_as_before():
-    X, y = blobs(40)
+    X, _ = blobs(40)
     for options in ({}, {"kernel": "linear"}, {"n_landmarks": 20}):
         model = ConstrainedKernelKMeans(3, random_state=0, **options).fit(X)
         again = pickle.loads(pickle.dumps(model))

@@ -34,7 +34,7 @@ def full(X: np.ndarray, gamma: float) -> np.ndarray:
 
 
 def test_gaussian_affinities_with_links():
-    X, y = blobs(30)
+    X, _ = blobs(30)
     A, made = Affinity.of(X, "rbf", 0.05, 10)
     np.testing.assert_allclose(A, full(X, 0.05))
     known = Constraints(must_link=[(0, 1), (2, 5)], cannot_link=[(0, 3), (2, 5)])
@@ -139,7 +139,7 @@ def test_any_clusterer_and_any_number_of_eigenvectors():
 
 
 def test_precomputed_affinities():
-    X, y = blobs(60)
+    X, _ = blobs(60)
     A = full(X, 0.05)
     wanted = SpectralLearning(3, affinity="rbf", gamma=0.05, random_state=0).fit(X)
     for given in (A, sparse.csr_matrix(A), A + 5 * np.eye(60)):
@@ -150,7 +150,7 @@ def test_precomputed_affinities():
 
 
 def test_sparse_data_is_the_same_data():
-    X, y = blobs(60, 8)
+    X, _ = blobs(60, 8)
     X[np.abs(X) < 1] = 0.0
     a = SpectralLearning(3, random_state=0).fit(X)
     b = SpectralLearning(3, random_state=0).fit(sparse.csr_matrix(X))

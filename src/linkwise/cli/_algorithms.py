@@ -73,10 +73,32 @@ ALGORITHMS = (
     Algorithm("GPKMeans", "few pairs, spread", "at a cost", "learnt", "Eaton 2005"),
     Algorithm("ReCon", "triplets, trees, pairs", "always", "any (hierarchy)", "Liu et al. 2011"),
     Algorithm("ConstrainedCompleteLink", "pairs", "mostly", "any (hierarchy)", "Klein et al. 2002"),
-    Algorithm("BoostCluster", "weighted pairs", "mostly", "any clusterer", "Liu et al. 2007"),
-    Algorithm("SpectralLearning", "pairs", "mostly", "affinity", "Kamvar et al. 2003"),
     Algorithm(
-        "ConstrainedKernelKMeans", "weighted pairs", "at a cost", "kernel", "Kulis et al. 2005"
+        "BoostCluster",
+        "weighted pairs",
+        "mostly",
+        "any clusterer",
+        "Liu et al. 2007",
+        "boost",
+        ("base", "n_rounds"),
+    ),
+    Algorithm(
+        "SpectralLearning",
+        "pairs",
+        "mostly",
+        "affinity",
+        "Kamvar et al. 2003",
+        "spectral",
+        ("affinity", "n_neighbors", "gamma"),
+    ),
+    Algorithm(
+        "ConstrainedKernelKMeans",
+        "weighted pairs",
+        "at a cost",
+        "kernel",
+        "Kulis et al. 2005",
+        "kernel",
+        ("kernel", "gamma"),
     ),
 )
 

@@ -17,6 +17,7 @@ from rich.table import Table as RichTable
 
 from . import _output as out
 from ._algorithms import ALGORITHMS, Algorithm, find_algorithm
+from ._make import BASES, make_estimator
 from ._write import CLUSTER, check_kind, check_target, write_labels
 
 if TYPE_CHECKING:
@@ -31,8 +32,12 @@ _CHOICES = {
     "metric": ("diagonal", "full"),
     "assignment": ("auto", "greedy", "exact"),
     "on_infeasible": ("raise", "relax"),
+    "base": BASES,
+    "affinity": ("nearest_neighbors", "rbf"),
+    "kernel": ("rbf", "linear"),
 }
 _LABELS = ("labels", "one tagged group")  # knowledge that names clusters
+_MAX_ITER = 300  # of all methods, unless asked otherwise
 _PATIENCE = 1.0  # seconds before a bar appears
 _ID_NAMES = ("id", "row", "index", "rowid", "row_id")
 _SHOWN_CLUSTERS, _SHOWN_ROWS = 30, 4
@@ -47,7 +52,8 @@ def cluster(
     algorithm: Annotated[
         str,
         typer.Option(
-            help="pck, mpck, cop, seeded, constrained or preidentified; see `linkwise algorithms`."
+            help="pck, mpck, cop, boost, spectral, kernel, seeded, constrained or preidentified; "
+            "see `linkwise algorithms`."
         ),
     ] = "mpck",
     id_column: Annotated[
@@ -95,10 +101,33 @@ def cluster(
     tag: Annotated[
         str | None, typer.Option(help="preidentified: the label of the known cluster.")
     ] = None,
+    base: Annotated[
+        str | None,
+        typer.Option(help="boost: the clusterer inside; kmeans.", metavar="|".join(BASES)),
+    ] = None,
+    n_rounds: Annotated[int | None, typer.Option(help="boost: the most rounds; 25.", min=1)] = None,
+    affinity: Annotated[
+        str | None,
+        typer.Option(
+            help="spectral: between which rows; nearest_neighbors.", metavar="nearest_neighbors|rbf"
+        ),
+    ] = None,
+    n_neighbors: Annotated[
+        int | None, typer.Option(help="spectral: neighbours of a row; 10.", min=1)
+    ] = None,
+    kernel: Annotated[
+        str | None, typer.Option(help="kernel: rbf or linear; rbf.", metavar="rbf|linear")
+    ] = None,
+    gamma: Annotated[
+        float | None,
+        typer.Option(help="spectral, kernel: exp(-gamma * squared distance); from data.", min=0),
+    ] = None,
     n_init: Annotated[
         int | None, typer.Option(help="Number of runs; the best is kept.", min=1)
     ] = None,
-    max_iter: Annotated[int, typer.Option(help="The most iterations of a run.", min=1)] = 300,
+    max_iter: Annotated[
+        int | None, typer.Option(help="The most iterations of a run; 300.", min=1)
+    ] = None,
     seed: Annotated[
         int, typer.Option(help="Seed of the random numbers.", min=0, max=2**32 - 1)
     ] = 0,
@@ -131,8 +160,15 @@ def cluster(
             "assignment": assignment,
             "on_infeasible": on_infeasible,
             "tag": tag,
+            "base": base,
+            "n_rounds": n_rounds,
+            "affinity": affinity,
+            "n_neighbors": n_neighbors,
+            "kernel": kernel,
+            "gamma": gamma,
         }
-        own = _own_options(method, {name: value for name, value in given.items() if value})
+        own = {name: value for name, value in given.items() if value not in (None, "")}
+        own = _own_options(method, own)
         check_target(output, "-o", [data, constraints])
         check_target(report, "--report", [data, constraints, output])
         check_kind(output)
@@ -142,8 +178,8 @@ def cluster(
             )
         task = _read(data, clusters, id_column, label_column, features, impute, standardize)
         task = task.with_knowledge(constraints, column or [], method, own.pop("tag", None))
-        options = {**own, "n_init": n_init or "auto", "max_iter": max_iter, "random_state": seed}
-        model, diagnosis = _fit(method, task, options)
+        runs = {"n_init": n_init, "max_iter": max_iter}
+        model, diagnosis = _fit(method, task, {**own, "random_state": seed}, runs)
     if diagnosis is not None:
         _refuse(diagnosis, data, as_json)
     with out.plain_errors():
@@ -326,17 +362,18 @@ def _note_unused(method: Algorithm, known: Constraints | None, y: Any) -> None:
 # -------------------------------------------------------------------- the work
 
 
-def _fit(method: Algorithm, task: _Task, options: dict[str, Any]) -> tuple[Any, Diagnosis | None]:
+def _fit(
+    method: Algorithm, task: _Task, options: dict[str, Any], runs: dict[str, Any]
+) -> tuple[Any, Diagnosis | None]:
     """The fitted estimator; with a diagnosis if the constraints cannot all be kept."""
-    import linkwise
     from linkwise.constraints import ConstraintError
 
     with (
-        _progress(options["n_init"], options["max_iter"]) as callback,
+        _progress(runs["n_init"], runs["max_iter"] or _MAX_ITER) as callback,
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")
-        estimator = getattr(linkwise, method.name)(task.k, **options, callback=callback)
+        estimator = make_estimator(method, task.k, options, callback, runs)
         try:
             estimator.fit(task.X, task.y, constraints=task.by_row())
         except ConstraintError:
@@ -364,7 +401,7 @@ def _refuse(diagnosis: Diagnosis, data: Path, as_json: bool) -> None:
 
 
 @contextmanager
-def _progress(n_init: int | str, max_iter: int) -> Iterator[Any]:
+def _progress(n_init: int | None, max_iter: int) -> Iterator[Any]:
     """A callback that draws a bar on standard error once the work has gone on for a while."""
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -377,7 +414,7 @@ def _progress(n_init: int | str, max_iter: int) -> Iterator[Any]:
         transient=True,
         disable=not out.errors.is_terminal,
     )
-    total = None if n_init == "auto" else int(n_init)
+    total = n_init
     work = bar.add_task("clustering", total=total)
     started = time.monotonic()
 
