@@ -34,6 +34,7 @@ class TimedKMeans(KMeans):
     spent = 0.0
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Fit, with a watch."""
         start = time.perf_counter()
         super().fit(X, y, sample_weight)
         TimedKMeans.spent += time.perf_counter() - start

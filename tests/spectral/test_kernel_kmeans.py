@@ -184,9 +184,9 @@ def test_precomputed_is_the_same_kernel():
     known = Constraints.from_labels(y, 20, random_state=0)
     wanted = ConstrainedKernelKMeans(3, gamma=0.05, random_state=0).fit(X, constraints=known)
     K = rbf_kernel(X, gamma=0.05)
-    for given in (K, sparse.csr_matrix(K)):
+    for matrix in (K, sparse.csr_matrix(K)):
         model = ConstrainedKernelKMeans(3, kernel="precomputed", random_state=0)
-        model.fit(given, constraints=known)
+        model.fit(matrix, constraints=known)
         assert model.objective_ == pytest.approx(wanted.objective_)
         np.testing.assert_array_equal(model.labels_, wanted.labels_)
     np.testing.assert_allclose(model.transform(K[:5]), wanted.transform(X[:5]), atol=1e-9)
