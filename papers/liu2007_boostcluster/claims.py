@@ -5,7 +5,8 @@
 
 Writes quick.csv and quick_rounds.csv (or full.csv and full_rounds.csv) beside this file and prints
 a verdict for each claim. The rules of the verdicts stand in `verdict_b1`, `verdict_b3` and
-`verdict_b4`; they were written before the figures were seen.
+`verdict_b4`; they were written before this experiment was run, but not before trials on five of
+these data sets, by which some defaults were settled (see README.md).
 """
 
 from __future__ import annotations

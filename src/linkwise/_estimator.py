@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import warnings
+from collections.abc import Callable, Hashable
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import validate_data
 
@@ -129,3 +131,27 @@ def mean_and_spread(X: Any) -> tuple[NDArray[np.float64], float]:
     else:
         mean, variance = X.mean(axis=0, dtype=np.float64), X.var(axis=0, dtype=np.float64)
     return np.asarray(mean, dtype=np.float64), float(np.sum(variance))
+
+
+def teller(estimator: Any, run: int) -> Callable[[int, float], None] | None:
+    """What tells of an iteration and its objective; None if neither verbose nor a callback asks."""
+    if not estimator.verbose and estimator.callback is None:
+        return None
+
+    def tell(iteration: int, objective: float) -> None:
+        if estimator.verbose:
+            print(f"run {run + 1}, iteration {iteration}: objective {objective:.6g}")
+        if estimator.callback is not None:
+            estimator.callback(run, iteration, objective)
+
+    return tell
+
+
+def warn_unconverged(estimator: Any) -> None:
+    """Say that the best run was cut short; to be called from what `fit` calls."""
+    warnings.warn(
+        f"{type(estimator).__name__} did not converge in max_iter={estimator.max_iter} iterations; "
+        "raise max_iter or tol",
+        ConvergenceWarning,
+        stacklevel=4,
+    )

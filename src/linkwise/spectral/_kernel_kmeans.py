@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, Literal
@@ -17,7 +16,6 @@ from sklearn.base import (
     ClusterMixin,
     TransformerMixin,
 )
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
@@ -29,6 +27,8 @@ from linkwise._estimator import (
     read_knowledge,
     read_labels,
     read_links,
+    teller,
+    warn_unconverged,
 )
 from linkwise.constraints import Constraints
 from linkwise.report import Report
@@ -253,28 +253,13 @@ class ConstrainedKernelKMeans(
             labels = start(
                 objective.S, objective.a, self.n_clusters, known.closure(), rng, groups=run == 0
             )
-            tell = self._progress(run)
-            found = search(objective, labels, self.max_iter, self.tol, shift, tell)
+            found = search(objective, labels, self.max_iter, self.tol, shift, teller(self, run))
             if best is None or found.state.objective < best.state.objective:
                 best = found
         assert best is not None
         if not best.converged:
-            warnings.warn(
-                f"{type(self).__name__} did not converge in max_iter={self.max_iter} iterations; "
-                "raise max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+            warn_unconverged(self)
         return best
-
-    def _progress(self, run: int) -> Callable[[int, float], None]:
-        def tell(iteration: int, objective: float) -> None:
-            if self.verbose:
-                print(f"run {run + 1}, iteration {iteration}: objective {objective:.6g}")
-            if self.callback is not None:
-                self.callback(run, iteration, objective)
-
-        return tell
 
     def _store(self, objective: Objective, best: Found) -> None:
         state = without_empty(objective, best.state)

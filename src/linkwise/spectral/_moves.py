@@ -153,7 +153,7 @@ class Found:
     path: list[float]
 
 
-Tell = Callable[[int, float], None]
+Tell = Callable[[int, float], None] | None
 
 
 def search(
@@ -176,7 +176,8 @@ def search(
         fall = now.objective - then.objective
         now = then if fall > 0 else now
         path.append(now.objective)
-        tell(iteration, now.objective)
+        if tell is not None:
+            tell(iteration, now.objective)
         if fall <= least:
             return Found(now, iteration, True, path)
     return Found(now, max_iter, False, path)
