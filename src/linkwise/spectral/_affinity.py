@@ -55,7 +55,7 @@ class Affinity:
                     f'{MOST_RBF:,} rows: use affinity="nearest_neighbors"'
                 )
             A = euclidean_distances(X, squared=True).astype(np.float64, copy=False)
-            gamma = _gamma(A, n) if gamma is None else gamma
+            gamma = _gamma(A) if gamma is None else gamma
             A *= -gamma
             np.exp(A, out=A)
             np.fill_diagonal(A, 0.0)
@@ -63,7 +63,7 @@ class Affinity:
         index = NearestNeighbors(n_neighbors=n_neighbors).fit(X)
         graph = index.kneighbors_graph(mode="distance").astype(np.float64)
         graph.data **= 2
-        gamma = _gamma(graph.data, n) if gamma is None else gamma
+        gamma = _gamma(graph.data) if gamma is None else gamma
         graph.data = np.exp(-gamma * graph.data)
         # Of two rows it is enough that one is near the other.
         return graph.maximum(graph.T).tocsr(), cls(kind, gamma, n_neighbors, index)
@@ -83,7 +83,7 @@ class Affinity:
         return sparse.csr_array((values, near.ravel(), starts), shape=shape), near[:, 0]
 
 
-def _gamma(squared: NDArray, n: int) -> float:
+def _gamma(squared: NDArray) -> float:
     """1 / (2 sigma^2), sigma^2 the median of the squared distances that are not zero."""
     values = squared.ravel()
     if len(values) > 1_000_000:  # the median of a sample will do
