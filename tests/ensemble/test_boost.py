@@ -293,6 +293,17 @@ def test_one_kind_of_links_alone(kind):
         assert first.alpha == pytest.approx(wanted)
 
 
+@pytest.mark.parametrize("kind", ["must_link", "cannot_link"])
+def test_it_stops_once_all_is_kept(kind):
+    X, y = blobs(60, 4, 2, apart=20.0)
+    links = getattr(known_of(y, 20), kind)
+    model = BoostCluster(KMeans(2, n_init=5), random_state=0)
+    model.fit(X, constraints=Constraints(**{kind: links}))
+    assert model.stopped_ == _rounds.ALL_KEPT
+    assert model.n_iter_ == 1
+    assert same_partition(model.labels_, y)
+
+
 def test_nothing_known_is_the_base_itself():
     X, _ = hidden()
     for constraints in (None, Constraints(), Constraints(relative=[(0, 1, 2)])):

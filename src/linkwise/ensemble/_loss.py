@@ -81,17 +81,15 @@ class Step:
         Logarithm of what the loss is multiplied by: 1 - gamma of Theorem 1 at the exact alpha.
     must_broken, cannot_broken : float
         A and D of Theorem 1, as shares.
+    perfect : bool
+        Whether the clustering keeps every link.
     """
 
     alpha: float
     log_factor: float
     must_broken: float
     cannot_broken: float
-
-    @property
-    def perfect(self) -> bool:
-        """Whether the clustering keeps every link."""
-        return self.must_broken == 0 == self.cannot_broken
+    perfect: bool
 
 
 class PairLoss:
@@ -138,16 +136,17 @@ class PairLoss:
         """
         A, B = self.must.split(labels)
         C, D = self.cannot.split(labels)
+        perfect = self.must.together(labels).all() and not self.cannot.together(labels).any()
         alpha = 0.0
         if B * C > A * D * (1 + _ROUNDING):
             with np.errstate(divide="ignore"):
                 exact = 0.5 * (np.log(B) + np.log(C) - np.log(A) - np.log(D))
             if exact <= max_alpha:
                 log_factor = np.log1p(-((np.sqrt(A * D) - np.sqrt(B * C)) ** 2))
-                return Step(float(exact), float(log_factor), A, D)
+                return Step(float(exact), float(log_factor), A, D, bool(perfect))
             alpha = max_alpha
         factor = (A + B * np.exp(-alpha)) * (C + D * np.exp(alpha))
-        return Step(alpha, float(np.log(factor)), A, D)
+        return Step(alpha, float(np.log(factor)), A, D, bool(perfect))
 
     def add(self, alpha: float, labels: Ints) -> None:
         """Take the step: K becomes K + alpha Delta (3)."""
