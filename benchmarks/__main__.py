@@ -18,6 +18,7 @@ SECTIONS = {
     "quality": "k-means methods: quality",
     "propagation": "Propagation and GPK-Means",
     "hmrf": "HMRF-KMeans on text: speed",
+    "ensemble": "BoostCluster and SpectralLearning: speed",
 }
 RESULTS = Path(__file__).parent / "RESULTS.md"
 HEAD = """# Results
@@ -46,7 +47,7 @@ def _read() -> dict[str, str]:
     if not RESULTS.exists():
         return {}
     parts = re.split(r"^(?=## )", RESULTS.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
-    return {part.splitlines()[0][3:]: part for part in parts}
+    return {part.splitlines()[0][3:]: part.rstrip() + "\n" for part in parts}
 
 
 if __name__ == "__main__":

@@ -265,3 +265,86 @@ def one_link_each(links: list, *, reduce: bool) -> dict:
         before = found.get(pair, 0.0)
         found[pair] = max(before, w) if reduce else before + w
     return found
+
+
+# -------------------------------------------------------------------- BoostCluster, n x n
+
+
+def links_matrix(n_rows: int, links: list) -> np.ndarray:
+    """S+ or S-: the weight of each link at (i, j) and (j, i)."""
+    S = np.zeros((n_rows, n_rows))
+    for i, j, w in links:
+        S[i, j] = S[j, i] = w
+    return S
+
+
+@dataclass
+class BoostRound:
+    """What Figure 2 computes in a round, every matrix n x n."""
+
+    alpha: float
+    loss: float
+    factor: float
+    labels: np.ndarray
+    K: np.ndarray
+
+
+def boost_rounds(
+    X: np.ndarray, must: list, cannot: list, cluster, s: int, n_rounds: int, max_alpha: float
+) -> Iterator[BoostRound]:
+    """The algorithm of Liu et al.'s Figure 2 as printed, on rows relative to their mean.
+
+    Stops at the first alpha that is not positive, or when every link is kept. `factor` is 1 - gamma
+    of Theorem 1, or (12) over the last loss where alpha is cut off.
+    """
+    n = len(X)
+    X = X - X.mean(axis=0)
+    must_S, cannot_S = links_matrix(n, must), links_matrix(n, cannot)
+    K = np.zeros((n, n))
+    for _ in range(n_rounds):
+        p, q = must_S * np.exp(-K), cannot_S * np.exp(K)  # (5), (6)
+        T = p / p.sum() - q / q.sum()
+        values, vectors = np.linalg.eigh(X.T @ T @ X)
+        top = [c for c in np.argsort(-values)[:s] if values[c] > 1e-10 * values.max()]
+        shown = X @ (vectors[:, top] * np.sqrt(values[top]))  # (11)
+        labels = cluster(shown)
+        together = (labels[:, None] == labels) & (labels >= 0)
+        A, B = p[~together].sum(), p[together].sum()
+        C, D = q[~together].sum(), q[together].sum()
+        if not A * D * (1 + 1e-9) < B * C:
+            return
+        alpha = 0.5 * np.log(B * C / (A * D)) if A * D > 0 else np.inf  # (13)
+        if alpha <= max_alpha:
+            factor = 1 - (np.sqrt(A * D) - np.sqrt(B * C)) ** 2 / ((A + B) * (C + D))
+        else:
+            alpha = max_alpha
+            factor = (A + B * np.exp(-alpha)) * (C + D * np.exp(alpha)) / ((A + B) * (C + D))
+        K = K + alpha * together  # (3)
+        loss = sum(  # (1), term by term
+            w * v * np.exp(K[a, b] - K[i, j])
+            for i, j, w in [*must, *((j, i, w) for i, j, w in must)]
+            for a, b, v in [*cannot, *((b, a, v) for a, b, v in cannot)]
+        )
+        yield BoostRound(alpha, loss, factor, labels, K)
+        if A == 0 == D:
+            return
+
+
+# -------------------------------------------------------------------- kernel k-means with links
+
+
+def kernel_objective(
+    S: np.ndarray, labels: np.ndarray, a: np.ndarray, must: list, cannot: list
+) -> float:
+    """Weighted squared distances to the centres, less rewards, plus penalties (Kulis et al.)."""
+    total = 0.0
+    for c in np.unique(labels):
+        rows = np.flatnonzero(labels == c)
+        mass = a[rows].sum()
+        mean = a[rows] / mass
+        for i in rows:
+            squared = S[i, i] - 2 * S[i, rows] @ mean + mean @ S[np.ix_(rows, rows)] @ mean
+            total += a[i] * squared
+        for links, sign in ((must, -1.0), (cannot, 1.0)):
+            total += sum(sign * 2 * w / mass for i, j, w in links if labels[i] == labels[j] == c)
+    return total

@@ -12,6 +12,7 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .constraints import Closure, ConstraintError, Constraints, Diagnosis, Tree
+    from .ensemble import BoostCluster
     from .geometry import RCA
     from .kmeans import (
         ConstrainedKMeans,
@@ -24,8 +25,12 @@ if TYPE_CHECKING:
         SeededKMeans,
         propagate,
     )
+    from .spectral import ConstrainedKernelKMeans, SpectralLearning
 
 _HOME = {
+    "BoostCluster": "ensemble",
+    "ConstrainedKernelKMeans": "spectral",
+    "SpectralLearning": "spectral",
     "Closure": "constraints",
     "ConstraintError": "constraints",
     "Constraints": "constraints",
@@ -42,13 +47,15 @@ _HOME = {
     "Tree": "constraints",
     "propagate": "kmeans",
 }
-_MODULES = ("constraints", "datasets", "evaluation", "geometry", "kmeans")
+_MODULES = ("constraints", "datasets", "ensemble", "evaluation", "geometry", "kmeans", "spectral")
 
 __all__ = [
     "RCA",
+    "BoostCluster",
     "COPKMeans",
     "Closure",
     "ConstrainedKMeans",
+    "ConstrainedKernelKMeans",
     "ConstraintError",
     "Constraints",
     "Diagnosis",
@@ -58,6 +65,7 @@ __all__ = [
     "PCKMeans",
     "PreIdentifiedKMeans",
     "SeededKMeans",
+    "SpectralLearning",
     "Tree",
     "__version__",
     "propagate",

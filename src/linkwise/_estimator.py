@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import warnings
+from collections.abc import Callable, Hashable
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import validate_data
 
 from linkwise.constraints import Constraints, as_constraints, label_codes, row_names
+
+MAX_ENTAILED = 1_000_000  # beyond so many links, only the given ones take part
 
 
 def read_data(estimator: Any, X: Any, *, reset: bool = True, accept_sparse: bool = True) -> Any:
@@ -86,3 +91,67 @@ def check_choice(name: str, value: Any, choices: tuple[Hashable, ...]) -> None:
     """Refuse a parameter that is none of the choices."""
     if not isinstance(value, Hashable) or value not in choices:
         raise ValueError(f"{name}={value!r}: expected one of {', '.join(map(repr, choices))}")
+
+
+def read_links(
+    known: Constraints, labels: NDArray[np.int64] | None, *, entailed: bool
+) -> tuple[Constraints, Constraints]:
+    """Constraints with what partial labels say added, and the pairs that take part.
+
+    Parameters
+    ----------
+    known : Constraints
+        By row number.
+    labels : ndarray of shape (n_samples,) or None
+        -1 for unknown. All pairs of labelled rows take part.
+    entailed : bool
+        Whether what follows from `known` takes part too.
+    """
+    told = Constraints()
+    if labels is not None and (labels >= 0).any():
+        told = Constraints(labels=labels)
+    return known + told, (with_entailed(known) if entailed else known) + with_entailed(told)
+
+
+def with_entailed(known: Constraints) -> Constraints:
+    """The pairwise constraints and those that follow from them, if that can be written out.
+
+    Contradictory constraints, and more than a million links, stay as they were given.
+    """
+    closure = known.closure()
+    if not closure.consistent or closure.n_must_link + closure.n_cannot_link > MAX_ENTAILED:
+        return known
+    return closure.expand(MAX_ENTAILED)
+
+
+def mean_and_spread(X: Any) -> tuple[NDArray[np.float64], float]:
+    """Mean of the rows, and their total variance."""
+    if sparse.issparse(X):
+        mean, variance = mean_variance_axis(X, axis=0)
+    else:
+        mean, variance = X.mean(axis=0, dtype=np.float64), X.var(axis=0, dtype=np.float64)
+    return np.asarray(mean, dtype=np.float64), float(np.sum(variance))
+
+
+def teller(estimator: Any, run: int) -> Callable[[int, float], None] | None:
+    """What tells of an iteration and its objective; None if neither verbose nor a callback asks."""
+    if not estimator.verbose and estimator.callback is None:
+        return None
+
+    def tell(iteration: int, objective: float) -> None:
+        if estimator.verbose:
+            print(f"run {run + 1}, iteration {iteration}: objective {objective:.6g}")
+        if estimator.callback is not None:
+            estimator.callback(run, iteration, objective)
+
+    return tell
+
+
+def warn_unconverged(estimator: Any) -> None:
+    """Say that the best run was cut short; to be called from what `fit` calls."""
+    warnings.warn(
+        f"{type(estimator).__name__} did not converge in max_iter={estimator.max_iter} iterations; "
+        "raise max_iter or tol",
+        ConvergenceWarning,
+        stacklevel=4,
+    )

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from linkwise.cli import app
 from linkwise.cli._algorithms import ALGORITHMS
+from linkwise.cli._make import BASES
 from linkwise.datasets import prepare_features, read_table
 
 runner = CliRunner()
@@ -59,9 +60,11 @@ def links(tmp_path):
 # -------------------------------------------------------------------- algorithms
 
 
-def test_the_table_has_them_all():
-    k_means = {"pck", "mpck", "gpk", "cop", "seeded", "constrained", "preidentified"}
-    assert set(SHORT) >= k_means
+def test_the_table_has_all_of_them():
+    assert set(SHORT) >= {
+        "pck", "mpck", "gpk", "cop", "seeded", "constrained", "preidentified", "boost", "spectral",
+        "kernel",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("algorithm", SHORT)
@@ -98,6 +101,20 @@ def test_full_names_are_understood(points, name):
         ("gpk", "--base", "mpck", "--metric", "full"),
         ("gpk", "--base", "pck", "--threshold", "1"),
         ("gpk", "--base", "cop", "--threshold", "0.1"),
+        ("gpk", "--base", "hmrf"),
+        ("hmrf", "--metric", "full"),
+        ("hmrf", "--distortion", "euclidean"),
+        ("pck", "--distortion", "euclidean"),
+        *(
+            ("boost", "--base", base, "--n-rounds", "3")
+            for base in BASES["boost"]
+            if base != "spectral"
+        ),
+        ("boost", "--n-init", "2", "--max-iter", "20"),
+        ("spectral", "--affinity", "rbf", "--gamma", "0.1", "--n-init", "3"),
+        ("spectral", "--n-neighbors", "3"),
+        ("kernel", "--kernel", "linear", "--max-iter", "50"),
+        ("kernel", "--gamma", "0.01"),
     ],
 )
 def test_options_of_algorithms(points, links, options):
@@ -107,12 +124,68 @@ def test_options_of_algorithms(points, links, options):
     assert json.loads(result.stdout)["kept"] == 4
 
 
+def test_words_of_texts(tmp_path):
+    rows = ["text,topic"]
+    for i in range(12):
+        words = "goal match team" if i % 2 else "stock market bank"
+        rows.append(f"{words} day {i},{i % 2}")
+    (tmp_path / "notes.csv").write_text("\n".join(rows) + "\n")
+    (tmp_path / "links.csv").write_text("i,j,link\n0,2,must\n0,1,cannot\n")
+    asked = ("-k", 2, "--text-column", "text", "--constraints", tmp_path / "links.csv")
+    for method in (("hmrf", "--distortion", "cosine"), ("hmrf", "--distortion", "divergence"),
+                   ("pck", "--distortion", "cosine"), ("mpck",)):  # fmt: skip
+        result = run(tmp_path / "notes.csv", *asked, "--algorithm", *method, "--json")
+        assert result.exit_code == 0, result.output
+        found = json.loads(result.stdout)
+        assert found["cluster_sizes"] == [6, 6]
+        assert found["features"] == ["text (7 words)"] or "words" in found["features"][0]
+
+
+def test_texts_that_cannot_be_compared(tmp_path):
+    (tmp_path / "notes.csv").write_text("text,size\ngood dog,1\n...,2\ngood cat,3\n")
+    result = run(tmp_path / "notes.csv", "-k", 2, "--text-column", "text")
+    assert result.exit_code == 2
+    assert "row 1" in flat(result)
+    result = run(tmp_path / "notes.csv", "-k", 2, "--text-column", "text", "--standardize")
+    assert "leave out --features" in flat(result)
+
+
 def test_propagated_links_are_counted(points, links):
     known = ("-k", 3, "--constraints", links, "--id-column", "name", "--algorithm", "gpk")
     found = json.loads(run(points, *known, "--threshold", 0.01, "--json").stdout)
     assert found["propagated"] > 0
     shown = flat(run(points, *known, "--threshold", 0.01))
     assert f"propagated in the last round: {found['propagated']:,} links" in shown
+
+
+def test_any_clusterer_of_the_list(tmp_path):
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "data.npy", rng.normal(size=(60, 3)) + np.arange(60)[:, None] % 2 * 5)
+    (tmp_path / "links.csv").write_text("i,j,link\n0,2,must\n1,3,must\n0,1,cannot\n")
+    for base in BASES["boost"]:
+        result = run(
+            tmp_path / "data.npy", "-k", 2, "--constraints", tmp_path / "links.csv",
+            "--algorithm", "boost", "--base", base, "--json",
+        )  # fmt: skip
+        assert result.exit_code == 0, result.output
+        assert json.loads(result.stdout)["cluster_sizes"] == [30, 30]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("boost", "--base", "magic"), "--base magic: expected one of kmeans, single"),
+        (("boost", "--base", "single", "--n-init", "3"), "--n-init is no option of --base single"),
+        (("spectral", "--max-iter", "9"), "--max-iter is no option of spectral"),
+        (("mpck", "--base", "kmeans"), "--base is an option of gpk, boost, not of mpck"),
+        (("boost", "--gamma", "1"), "--gamma is an option of spectral, kernel, not of boost"),
+        (("kernel", "--kernel", "poly"), "--kernel poly: expected one of rbf, linear"),
+    ],
+)
+def test_options_that_do_not_fit(points, options, message):
+    result = run(points, "-k", 3, "--id-column", "name", "--algorithm", *options)
+    assert result.exit_code == 2
+    assert message in flat(result)
 
 
 def test_the_seed_decides(tmp_path):

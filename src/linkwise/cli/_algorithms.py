@@ -57,7 +57,15 @@ ALGORITHMS = (
         "cop",
         ("assignment", "on_infeasible"),
     ),
-    Algorithm("PCKMeans", "weighted pairs", "at a cost", "Euclidean", "Basu et al. 2004", "pck"),
+    Algorithm(
+        "PCKMeans",
+        "weighted pairs",
+        "at a cost",
+        "Euclidean, cosine",
+        "Basu et al. 2004",
+        "pck",
+        ("distortion",),
+    ),
     Algorithm(
         "MPCKMeans",
         "weighted pairs",
@@ -68,7 +76,13 @@ ALGORITHMS = (
         ("metric", "per_cluster"),
     ),
     Algorithm(
-        "HMRFKMeans", "weighted pairs", "at a cost", "learnt, also for text", "Basu et al. 2006"
+        "HMRFKMeans",
+        "weighted pairs",
+        "at a cost",
+        "learnt, also for text",
+        "Basu et al. 2006",
+        "hmrf",
+        ("metric", "distortion"),
     ),
     Algorithm(
         "GPKMeans",
@@ -77,14 +91,36 @@ ALGORITHMS = (
         "learnt",
         "Eaton 2005",
         "gpk",
-        ("base", "metric", "per_cluster", "threshold", "reduced"),
+        ("base", "metric", "per_cluster", "distortion", "threshold", "reduced"),
     ),
     Algorithm("ReCon", "triplets, trees, pairs", "always", "any (hierarchy)", "Liu et al. 2011"),
     Algorithm("ConstrainedCompleteLink", "pairs", "mostly", "any (hierarchy)", "Klein et al. 2002"),
-    Algorithm("BoostCluster", "weighted pairs", "mostly", "any clusterer", "Liu et al. 2007"),
-    Algorithm("SpectralLearning", "pairs", "mostly", "affinity", "Kamvar et al. 2003"),
     Algorithm(
-        "ConstrainedKernelKMeans", "weighted pairs", "at a cost", "kernel", "Kulis et al. 2005"
+        "BoostCluster",
+        "weighted pairs",
+        "mostly",
+        "any clusterer",
+        "Liu et al. 2007",
+        "boost",
+        ("base", "n_rounds"),
+    ),
+    Algorithm(
+        "SpectralLearning",
+        "pairs",
+        "mostly",
+        "affinity",
+        "Kamvar et al. 2003",
+        "spectral",
+        ("affinity", "n_neighbors", "gamma"),
+    ),
+    Algorithm(
+        "ConstrainedKernelKMeans",
+        "weighted pairs",
+        "at a cost",
+        "kernel",
+        "Kulis et al. 2005",
+        "kernel",
+        ("kernel", "gamma"),
     ),
 )
 

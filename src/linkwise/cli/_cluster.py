@@ -17,6 +17,7 @@ from rich.table import Table as RichTable
 
 from . import _output as out
 from ._algorithms import ALGORITHMS, Algorithm, find_algorithm
+from ._make import BASES, make_estimator
 from ._write import CLUSTER, check_kind, check_target, write_labels
 
 if TYPE_CHECKING:
@@ -28,12 +29,15 @@ if TYPE_CHECKING:
     from linkwise.report import Report
 
 _CHOICES = {
-    "base": ("mpck", "pck", "cop"),
     "metric": ("diagonal", "full"),
     "assignment": ("auto", "greedy", "exact"),
     "on_infeasible": ("raise", "relax"),
+    "distortion": ("euclidean", "cosine", "divergence"),
+    "affinity": ("nearest_neighbors", "rbf"),
+    "kernel": ("rbf", "linear"),
 }
 _LABELS = ("labels", "one tagged group")  # knowledge that names clusters
+_MAX_ITER = 300  # of all methods, unless asked otherwise
 _PATIENCE = 1.0  # seconds before a bar appears
 _ID_NAMES = ("id", "row", "index", "rowid", "row_id")
 _SHOWN_CLUSTERS, _SHOWN_ROWS = 30, 4
@@ -48,8 +52,8 @@ def cluster(
     algorithm: Annotated[
         str,
         typer.Option(
-            help="pck, mpck, gpk, cop, seeded, constrained or preidentified; see "
-            "`linkwise algorithms`."
+            help="pck, mpck, gpk, hmrf, cop, boost, spectral, kernel, seeded, constrained or "
+            "preidentified; see `linkwise algorithms`."
         ),
     ] = "mpck",
     id_column: Annotated[
@@ -61,6 +65,10 @@ def cluster(
     ] = None,
     features: Annotated[
         str | None, typer.Option(help="Columns to measure with, such as a,b,c; all if not given.")
+    ] = None,
+    text_column: Annotated[
+        str | None,
+        typer.Option(help="Column of texts; their words are the features (TF-IDF)."),
     ] = None,
     standardize: Annotated[
         bool, typer.Option("--standardize", help="Scale every column to unit variance.")
@@ -83,9 +91,20 @@ def cluster(
     per_cluster: Annotated[
         bool, typer.Option("--per-cluster", help="mpck, gpk: a metric for every cluster.")
     ] = False,
+    distortion: Annotated[
+        str | None,
+        typer.Option(
+            help="hmrf, pck: how far apart; cosine and divergence are for text and counts.",
+            metavar="euclidean|cosine|divergence",
+        ),
+    ] = None,
     base: Annotated[
         str | None,
-        typer.Option(help="gpk: the method that clusters in each round.", metavar="mpck|pck|cop"),
+        typer.Option(
+            help="The clusterer inside: "
+            + ", ".join(f"{name}: {' | '.join(bases)}" for name, bases in BASES.items())
+            + "."
+        ),
     ] = None,
     threshold: Annotated[
         float | None,
@@ -108,10 +127,29 @@ def cluster(
     tag: Annotated[
         str | None, typer.Option(help="preidentified: the label of the known cluster.")
     ] = None,
+    n_rounds: Annotated[int | None, typer.Option(help="boost: the most rounds; 25.", min=1)] = None,
+    affinity: Annotated[
+        str | None,
+        typer.Option(
+            help="spectral: between which rows; nearest_neighbors.", metavar="nearest_neighbors|rbf"
+        ),
+    ] = None,
+    n_neighbors: Annotated[
+        int | None, typer.Option(help="spectral: neighbours of a row; 10.", min=1)
+    ] = None,
+    kernel: Annotated[
+        str | None, typer.Option(help="kernel: rbf or linear; rbf.", metavar="rbf|linear")
+    ] = None,
+    gamma: Annotated[
+        float | None,
+        typer.Option(help="spectral, kernel: exp(-gamma * squared distance); from data.", min=0),
+    ] = None,
     n_init: Annotated[
         int | None, typer.Option(help="Number of runs; the best is kept.", min=1)
     ] = None,
-    max_iter: Annotated[int, typer.Option(help="The most iterations of a run.", min=1)] = 300,
+    max_iter: Annotated[
+        int | None, typer.Option(help="The most iterations of a run; 300.", min=1)
+    ] = None,
     seed: Annotated[
         int, typer.Option(help="Seed of the random numbers.", min=0, max=2**32 - 1)
     ] = 0,
@@ -135,18 +173,27 @@ def cluster(
 
         linkwise cluster beans.csv -k 3 --constraints tastings.csv --id-column bean
         --features acidity,roast --standardize --report report.html
+
+        linkwise cluster documents.csv -k 3 --text-column text --constraints links.csv
+        --algorithm hmrf --distortion cosine
     """
     with out.plain_errors():
         method = find_algorithm(algorithm)
         given: dict[str, Any] = {
             "metric": metric,
             "per_cluster": per_cluster or None,
+            "distortion": distortion,
             "base": base,
             "threshold": threshold,
             "reduced": reduced or None,
             "assignment": assignment,
             "on_infeasible": on_infeasible,
             "tag": tag,
+            "n_rounds": n_rounds,
+            "affinity": affinity,
+            "n_neighbors": n_neighbors,
+            "kernel": kernel,
+            "gamma": gamma,
         }
         own = _own_options(
             method, {name: value for name, value in given.items() if value is not None}
@@ -158,10 +205,18 @@ def cluster(
             raise ValueError(
                 f"--id-column {CLUSTER}: the column of the result has this name too; rename yours"
             )
-        task = _read(data, clusters, id_column, label_column, features, impute, standardize)
+        if text_column is None:
+            task = _read(data, clusters, id_column, label_column, features, impute, standardize)
+        elif features is not None or standardize or impute is not None:
+            raise ValueError(
+                "--text-column takes the words of one column; leave out --features, --standardize "
+                "and --impute"
+            )
+        else:
+            task = _read_text(data, clusters, id_column, label_column, text_column)
         task = task.with_knowledge(constraints, column or [], method, own.pop("tag", None))
-        options = {**own, "n_init": n_init or "auto", "max_iter": max_iter, "random_state": seed}
-        model, diagnosis = _fit(method, task, options)
+        runs = {"n_init": n_init, "max_iter": max_iter}
+        model, diagnosis = _fit(method, task, {**own, "random_state": seed}, runs)
     if diagnosis is not None:
         _refuse(diagnosis, data, as_json)
     with out.plain_errors():
@@ -188,8 +243,9 @@ def _own_options(method: Algorithm, given: dict[str, Any]) -> dict[str, Any]:
         if name not in method.options:
             owner = ", ".join(other.short for other in ALGORITHMS if name in other.options)
             raise ValueError(f"{option} is an option of {owner}, not of {method.short}")
-        if name in _CHOICES and value not in _CHOICES[name]:
-            raise ValueError(f"{option} {value}: expected one of {', '.join(_CHOICES[name])}")
+        choices = BASES[method.short] if name == "base" else _CHOICES.get(name)
+        if choices is not None and value not in choices:
+            raise ValueError(f"{option} {value}: expected one of {', '.join(choices)}")
     return given
 
 
@@ -202,7 +258,7 @@ class _Task:
     """What is to be clustered, and what is known about it."""
 
     table: Table
-    X: NDArray[np.float64]
+    X: Any
     features: list[str]
     k: int
     ids: list[str] | None
@@ -259,17 +315,11 @@ def _read(
     impute: str | None,
     standardize: bool,
 ) -> _Task:
-    from linkwise.datasets import prepare_features, read_table
+    from linkwise.datasets import prepare_features
 
     if impute not in (None, "median"):
         raise ValueError(f"--impute {impute}: expected median")
-    if id_column is not None and id_column == label_column:
-        raise ValueError(f"--id-column and --label-column are both {id_column!r}")
-    with out.busy(f"reading {data.name}", data):
-        table = read_table(data)
-    ids = out.read_ids(table, id_column)
-    if k > table.n_rows:
-        raise ValueError(f"-k {k} is larger than the number of rows, {table.n_rows:,}")
+    table, ids = _read_table(data, k, id_column, label_column)
     leave_out = [name for name in (id_column, label_column) if name is not None]
     chosen = None if features is None else _names(features)
     made = prepare_features(
@@ -282,6 +332,32 @@ def _read(
             f"--id-column {suspect[0]}"
         )
     return _Task(table, made.X, made.names, k, ids, label_column)
+
+
+def _read_table(
+    data: Path, k: int, id_column: str | None, label_column: str | None
+) -> tuple[Table, list[str] | None]:
+    from linkwise.datasets import read_table
+
+    if id_column is not None and id_column == label_column:
+        raise ValueError(f"--id-column and --label-column are both {id_column!r}")
+    with out.busy(f"reading {data.name}", data):
+        table = read_table(data)
+    ids = out.read_ids(table, id_column)
+    if k > table.n_rows:
+        raise ValueError(f"-k {k} is larger than the number of rows, {table.n_rows:,}")
+    return table, ids
+
+
+def _read_text(
+    data: Path, k: int, id_column: str | None, label_column: str | None, text_column: str
+) -> _Task:
+    from linkwise.datasets import prepare_text
+
+    table, ids = _read_table(data, k, id_column, label_column)
+    made = prepare_text(table, text_column)
+    features = [f"{text_column} ({len(made.names):,} words)"]
+    return _Task(table, made.X, features, k, ids, label_column)
 
 
 def _names(text: str) -> list[str]:
@@ -345,16 +421,18 @@ def _note_unused(method: Algorithm, known: Constraints | None, y: Any) -> None:
 # -------------------------------------------------------------------- the work
 
 
-def _fit(method: Algorithm, task: _Task, options: dict[str, Any]) -> tuple[Any, Diagnosis | None]:
+def _fit(
+    method: Algorithm, task: _Task, options: dict[str, Any], runs: dict[str, Any]
+) -> tuple[Any, Diagnosis | None]:
     """The fitted estimator; with a diagnosis if the constraints cannot all be kept."""
     from linkwise.constraints import ConstraintError
 
     with (
-        _progress(options["n_init"], options["max_iter"]) as callback,
+        _progress(runs["n_init"], runs["max_iter"] or _MAX_ITER) as callback,
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")
-        estimator = _estimator(method, task.k, options, callback)
+        estimator = make_estimator(method, task.k, options, callback, runs)
         try:
             estimator.fit(task.X, task.y, constraints=task.by_row())
         except ConstraintError:
@@ -365,25 +443,6 @@ def _fit(method: Algorithm, task: _Task, options: dict[str, Any]) -> tuple[Any, 
     for text in dict.fromkeys(str(warning.message) for warning in caught):
         out.print_note(text)
     return estimator, None
-
-
-def _estimator(method: Algorithm, k: int, options: dict[str, Any], callback: Any) -> Any:
-    import linkwise
-
-    if method.short != "gpk":
-        return getattr(linkwise, method.name)(k, **options, callback=callback)
-    own = {name: options.pop(name) for name in ("threshold", "reduced") if name in options}
-    base = find_algorithm(options.pop("base", "mpck"))
-    for name in set(options) & {"metric", "per_cluster"}:
-        if name not in base.options:
-            raise ValueError(f"{_option(name)} is for --base mpck, not for {base.short}")
-    return linkwise.GPKMeans(
-        k,
-        getattr(linkwise, base.name)(**options, callback=callback),
-        weighted=base.keeps != "always",
-        random_state=options["random_state"],
-        **own,
-    )
 
 
 def _propagated(model: Any) -> dict[str, int]:
@@ -407,7 +466,7 @@ def _refuse(diagnosis: Diagnosis, data: Path, as_json: bool) -> None:
 
 
 @contextmanager
-def _progress(n_init: int | str, max_iter: int) -> Iterator[Any]:
+def _progress(n_init: int | None, max_iter: int) -> Iterator[Any]:
     """A callback that draws a bar on standard error once the work has gone on for a while."""
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -420,7 +479,7 @@ def _progress(n_init: int | str, max_iter: int) -> Iterator[Any]:
         transient=True,
         disable=not out.errors.is_terminal,
     )
-    total = None if n_init == "auto" else int(n_init)
+    total = n_init
     work = bar.add_task("clustering", total=total)
     started = time.monotonic()
 

@@ -11,7 +11,7 @@ are looked for in the folder that the environment variable ``LINKWISE_DATA`` nam
 """
 
 from ._catalogue import BAUMANN_HOCHBAUM
-from ._features import Features, prepare_features
+from ._features import Features, prepare_features, prepare_text
 from ._generate import make_blobs, make_hierarchy, make_slides
 from ._knowledge import (
     Cars60,
@@ -40,5 +40,6 @@ __all__ = [
     "make_slides",
     "names",
     "prepare_features",
+    "prepare_text",
     "read_table",
 ]

@@ -19,6 +19,7 @@ from ._table import _PARQUET_KINDS, Table, _is_number, _listed
 # A column with more distinct texts than this is a category only if texts repeat.
 _FEW = 50
 _MOST_CATEGORIES = 1000
+_FEW_TEXTS = 100
 _LARGEST = 1e140
 _SHOWN = 10
 
@@ -29,13 +30,13 @@ class Features:
 
     Attributes
     ----------
-    X : ndarray of shape (n_rows, n_features)
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
         Finite numbers.
     names : list of str
         The column each feature comes from: ``column``, or ``column=value`` for a category.
     """
 
-    X: NDArray[np.float64]
+    X: Any
     names: list[str]
 
 
@@ -107,6 +108,50 @@ def prepare_features(
             "are too large to add up; use standardize=True",
         )
     return Features(X, names)
+
+
+def prepare_text(table: Table, column: str) -> Features:
+    r"""The words of a column of texts, weighed by TF-IDF.
+
+    Parameters
+    ----------
+    table : Table
+    column : str
+        The column of texts.
+
+    Returns
+    -------
+    features : Features
+        `X` is a CSR matrix with rows of length one; `names` are the words. In tables of more
+        than 100 rows, words of only one row are left out.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from linkwise.datasets import prepare_text, read_table
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "notes.csv")
+    >>> _ = file.write_text("text\ngood dog\ngood cat\n")
+    >>> prepare_text(read_table(file), "text").names
+    ['cat', 'dog', 'good']
+    """
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    texts = table.text(column)
+    vectorizer = TfidfVectorizer(
+        sublinear_tf=True, strip_accents="unicode", min_df=2 if len(texts) > _FEW_TEXTS else 1
+    )
+    try:
+        X = vectorizer.fit_transform(texts)
+    except ValueError:
+        raise spoil(table.path, f"column {column!r} has no words to compare by") from None
+    empty = np.flatnonzero(np.diff(X.indptr) == 0)
+    if len(empty):
+        raise spoil(
+            table.path,
+            f"column {column!r} has {len(empty):,} texts without words that others share (the "
+            f"first in row {empty[0]}); leave these rows out",
+        )
+    return Features(X.tocsr(), vectorizer.get_feature_names_out().tolist())
 
 
 def _chosen(table: Table, columns: Sequence[str] | None, leave_out: Collection[str]) -> list[str]:

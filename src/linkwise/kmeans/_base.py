@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
@@ -16,11 +15,17 @@ from sklearn.base import (
     ClusterMixin,
     TransformerMixin,
 )
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from linkwise._estimator import check_number, read_data, read_knowledge, read_labels
+from linkwise._estimator import (
+    check_number,
+    read_data,
+    read_knowledge,
+    read_labels,
+    teller,
+    warn_unconverged,
+)
 from linkwise.geometry import Geometry, Mahalanobis
 from linkwise.report import Report
 
@@ -161,12 +166,7 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
                 best = found
         assert best is not None
         if not best.converged:
-            warnings.warn(
-                f"{type(self).__name__} did not converge in max_iter={self.max_iter} iterations; "
-                "raise max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+            warn_unconverged(self)
         return best
 
     def _init(self) -> Any:
@@ -188,7 +188,7 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
             max_iter=self.max_iter,
             tol=self.tol,
             rng=rng,
-            progress=self._progress(run),
+            progress=teller(self, run),
         )
 
     def _centers(self, problem: Problem, rng: Any, run: int) -> Floats:
@@ -208,18 +208,6 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         if not np.isfinite(centers).all():
             raise ValueError("init has NaN or infinite values; centres must be finite numbers")
         return centers - rows.shift
-
-    def _progress(self, run: int) -> Callable[[int, float], None] | None:
-        if not self.verbose and self.callback is None:
-            return None
-
-        def tell(iteration: int, objective: float) -> None:
-            if self.verbose:
-                print(f"run {run + 1}, iteration {iteration}: objective {objective:.6g}")
-            if self.callback is not None:
-                self.callback(run, iteration, objective)
-
-        return tell
 
     def _store(self, best: Solution, X: Any) -> None:
         self.labels_ = best.labels

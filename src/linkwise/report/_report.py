@@ -47,6 +47,8 @@ class Report:
         Constraints on rows that the data does not have.
     ids : sequence of shape (n_samples,) or None
         What the rows are called where constraints are shown; see `named`.
+    n_noise : int
+        Rows in no cluster.
 
     Examples
     --------
@@ -69,6 +71,33 @@ class Report:
     seconds: float
     n_dropped: int = 0
     ids: Sequence[Hashable] | None = None
+    n_noise: int = 0
+
+    @classmethod
+    def of(cls, known: Constraints, labels: NDArray, **facts: Any) -> Report:
+        """The report on labels 0, 1, 2, ... and -1 (no cluster); `facts` are the attributes left.
+
+        `costs` may be those of the pairs alone, whether kept or not.
+        """
+        kept = known.satisfied(labels)
+        mask = np.concatenate([kept.must_link, kept.cannot_link, kept.relative])
+        costs = np.zeros(known.n_constraints)
+        given = facts.pop("costs")
+        costs[: len(given)] = given
+        return cls(
+            constraints=known,
+            satisfaction=kept,
+            costs=np.where(mask, 0.0, costs),
+            cluster_sizes=np.bincount(labels[labels >= 0]),
+            n_components=int((known.closure().sizes > 1).sum()),
+            n_noise=int((labels < 0).sum()),
+            **facts,
+        )
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, those in no cluster included."""
+        return int(self.cluster_sizes.sum()) + self.n_noise
 
     @property
     def kept(self) -> Constraints:
@@ -88,10 +117,8 @@ class Report:
         ids : sequence of shape (n_samples,) or None
             One id a row; None shows row numbers.
         """
-        if ids is not None and len(ids) != self.cluster_sizes.sum():
-            raise ValueError(
-                f"{len(ids):,} ids for {self.cluster_sizes.sum():,} rows; give one id a row"
-            )
+        if ids is not None and len(ids) != self.n_rows:
+            raise ValueError(f"{len(ids):,} ids for {self.n_rows:,} rows; give one id a row")
         return replace(self, ids=ids)
 
     # ---------------------------------------------------------------- as values
@@ -118,6 +145,7 @@ class Report:
             "converged": bool(self.converged),
             "seconds": round(self.seconds, 4),
             "cluster_sizes": self.cluster_sizes.tolist(),
+            "noise": self.n_noise,
             "constraints": self.constraints.n_constraints,
             "kept": found.n_kept,
             "violated": found.n_violated,
@@ -184,6 +212,8 @@ class Report:
             f"objective {self.objective:.6g} after {self.n_iter} iterations{state}, "
             f"{self.seconds:.2f} s",
         ]
+        if self.n_noise:
+            lines.append(f"{self.n_noise:,} rows in no cluster")
         total = self.constraints.n_constraints
         if total:
             share = f"{found.n_kept:,} of {total:,} constraints kept"
@@ -243,7 +273,7 @@ class Report:
     def _totals(self) -> dict[str, str]:
         found, known = self.satisfaction, self.constraints
         totals = {
-            "rows": f"{self.cluster_sizes.sum():,}",
+            "rows": f"{self.n_rows:,}",
             "clusters": f"{len(self.cluster_sizes):,}",
             "constraints kept": f"{found.n_kept:,} of {known.n_constraints:,}",
             "weight kept": f"{found.weight_share:.1%}",
@@ -253,6 +283,8 @@ class Report:
             "iterations": f"{self.n_iter:,}" + ("" if self.converged else " (not converged)"),
             "time": f"{self.seconds:.2f} s",
         }
+        if self.n_noise:
+            totals["rows in no cluster"] = f"{self.n_noise:,}"
         if not known:
             for name in ("constraints kept", "weight kept", "cost of the others"):
                 del totals[name]

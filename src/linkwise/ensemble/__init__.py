@@ -1,0 +1,6 @@
+"""Any clusterer, made to listen: BoostCluster."""
+
+from ._boost import BoostCluster
+from ._rounds import Round
+
+__all__ = ["BoostCluster", "Round"]

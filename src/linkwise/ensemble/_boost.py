@@ -1,0 +1,275 @@
+"""BoostCluster: any clusterer, shown the data round after round as the constraints want it seen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.cluster import KMeans
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from linkwise._clusterer import check_base, n_clusters_of, takes_constraints
+from linkwise._estimator import (
+    check_number,
+    read_data,
+    read_knowledge,
+    read_labels,
+    read_links,
+)
+from linkwise.report import Report
+
+from ._loss import PairLoss
+from ._rounds import OUT_OF_ROUNDS, Boosting, exp
+
+_AUTO_COMPONENTS = 5
+_MOST_ALPHA = 100.0
+
+
+class BoostCluster(ClusterMixin, BaseEstimator):
+    """Lets any clusterer listen to pairwise constraints [1]_.
+
+    Each round projects the data onto directions in which the must-links that are kept worst so far
+    are short and the cannot-links long, lets the base cluster the projected rows, and adds the
+    result to a kernel K that says how surely two rows belong together. In the end the base clusters
+    K. The base need not know anything about constraints.
+
+    Parameters
+    ----------
+    base : clusterer, default=None
+        Any clusterer with ``fit_predict``: of scikit-learn, a pipeline, a mixture, or one of
+        linkwise. Cloned in each round with a seed of its own. None is ``KMeans(n_clusters=8)``.
+    n_rounds : int, default=25
+        The most rounds.
+    n_components : "auto" or int, default="auto"
+        Directions to project onto, s in the paper; at most the number of features. "auto" is the
+        number of clusters but at least 5, as far as there are features. The last clustering sees
+        s + 1 dimensions of K, or as many as there are clusters if that is more.
+    max_alpha : float, default=4.0
+        The most weight of a round. (13) is infinite when a round breaks no must-link, or no
+        cannot-link.
+    tol : float, default=1e-4
+        Stop when a round lowers the logarithm of the loss by less than this, from whichever of
+        three seeds.
+    entailed : bool, default=False
+        Whether links that follow from the given ones take part too, unless the constraints
+        contradict or more than a million would. Links between rows labelled by `y` always do.
+    pass_constraints : bool, default=False
+        Whether the base gets the constraints as well; for bases of linkwise.
+    max_kernel_rows : int, default=5000
+        A base that takes a kernel, an affinity or distances gets K itself up to so many rows, as
+        an n x n matrix. Beyond, and for other bases, it gets the leading eigenvectors of K.
+    verbose : int, default=0
+        If not 0, print the loss of every round.
+    callback : callable, default=None
+        Called as ``callback(0, round, loss)`` after every round.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the bases' seeds.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row, -1 for noise if the base has such.
+    history_ : list of Round
+        Alpha, loss and Theorem 1's bound of every round, and more.
+    stopped_ : str
+        Why the rounds ended.
+    base_ : object
+        The base that clustered K, fitted.
+    n_iter_ : int
+        Number of rounds.
+    objective_ : float
+        Loss (1) after the last round.
+    report_ : Report
+        Every constraint kept or violated. The cost of a violated one is its share, among all of
+        its kind, of what is left in the loss.
+    n_features_in_ : int
+        Number of features.
+
+    Notes
+    -----
+    The directions depend on the origin, which the paper leaves open: here it is the mean of the
+    rows. The projected rows are scaled to the total variance of X, so that lengths which a base was
+    given (``eps``, ``gamma``) keep their meaning.
+
+    If there are must-links but no cannot-links, or the reverse, the missing kind counts as half
+    kept in every round: alpha is then half the logarithm of kept over broken, as in AdaBoost.
+    Without any constraints the base clusters X itself.
+
+    Memory is that of the projected rows plus one small integer for each row and round.
+
+    `predict` asks the bases of all rounds for the clusters of new rows (a base without ``predict``
+    gives them the cluster of the nearest row, for which X is kept), and then the last base, or,
+    if that has no ``predict`` either, compares them with the clusters' means in K.
+
+    References
+    ----------
+    .. [1] Y. Liu, R. Jin, A. K. Jain. BoostCluster: boosting clustering by pairwise constraints.
+       KDD 2007. p, q: (5), (6); projection: (10), (11), (17); alpha: (13); bound: Theorem 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.cluster import KMeans
+    >>> from linkwise import BoostCluster, Constraints
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 3)) * [5.0, 1.0, 1.0]
+    >>> X[:100, 2] += 6.0  # two groups, which the wide first column hides from k-means
+    >>> y = np.repeat([0, 1], 100)
+    >>> known = Constraints.from_labels(y, 40, random_state=0)
+    >>> base = KMeans(2, n_init=10, random_state=0)
+    >>> model = BoostCluster(base, random_state=0).fit(X, constraints=known)
+    >>> float(max((base.fit_predict(X) == y).mean(), (base.labels_ != y).mean())) < 0.7
+    True
+    >>> float(max((model.labels_ == y).mean(), (model.labels_ != y).mean())) > 0.95
+    True
+    """
+
+    def __init__(
+        self,
+        base: Any = None,
+        n_rounds: int = 25,
+        n_components: Any = "auto",
+        *,
+        max_alpha: float = 4.0,
+        tol: float = 1e-4,
+        entailed: bool = False,
+        pass_constraints: bool = False,
+        max_kernel_rows: int = 5000,
+        verbose: int = 0,
+        callback: Callable[[int, int, float], None] | None = None,
+        random_state: Any = None,
+    ):
+        self.base = base
+        self.n_rounds = n_rounds
+        self.n_components = n_components
+        self.max_alpha = max_alpha
+        self.tol = tol
+        self.entailed = entailed
+        self.pass_constraints = pass_constraints
+        self.max_kernel_rows = max_kernel_rows
+        self.verbose = verbose
+        self.callback = callback
+        self.random_state = random_state
+
+    # ---------------------------------------------------------------- fit
+
+    def fit(
+        self, X: Any, y: Any = None, *, constraints: Any = None, sample_ids: Any = None
+    ) -> BoostCluster:
+        """Cluster the rows of X with what is known about them.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            The data, float32 or float64.
+        y : array-like of shape (n_samples,), default=None
+            Partial labels, -1 for unknown; they count as must-links and cannot-links.
+        constraints : Constraints, DataFrame or path, default=None
+            What is known about pairs of rows. By row number, or by id when `sample_ids` is given
+            or X is a DataFrame with an index.
+        sample_ids : array-like of shape (n_samples,), default=None
+            Id of each row. Constraints on ids that no row has are left out.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+        """
+        started = time.perf_counter()
+        base = self._check_parameters()
+        given_X, X = X, read_data(self, X)
+        n_components = self._n_components(base, X.shape[1])
+        known, n_dropped = read_knowledge(constraints, X.shape[0], sample_ids, given_X)
+        known, links = read_links(known, read_labels(y, X.shape[0]), entailed=self.entailed)
+        work = Boosting(
+            X, base, n_components, check_random_state(self.random_state),
+            known if self.pass_constraints else None,
+        )  # fmt: skip
+        loss = PairLoss(links)
+        self.stopped_ = work.run(
+            loss, self.n_rounds, max_alpha=self.max_alpha, tol=self.tol, tell=self._tell
+        )
+        self.labels_ = work.finish(self.max_kernel_rows).astype(np.int32)
+        self.history_, self.n_iter_ = work.history, len(work.history)
+        self.base_, self._work = work.last, work.forget()
+        self.objective_ = exp(loss.log_loss)
+        self.report_ = Report.of(
+            known,
+            self.labels_,
+            algorithm=f"{type(self).__name__} of {type(base).__name__}",
+            costs=work.shares(known),
+            objective=self.objective_,
+            n_iter=self.n_iter_,
+            converged=self.stopped_ != OUT_OF_ROUNDS,
+            seconds=time.perf_counter() - started,
+            n_dropped=n_dropped,
+        )
+        return self
+
+    def _check_parameters(self) -> Any:
+        check_number("n_rounds", self.n_rounds, Integral, 1)
+        check_number("max_kernel_rows", self.max_kernel_rows, Integral, 0)
+        check_number("tol", self.tol, Real, 0)
+        check_number("max_alpha", self.max_alpha, Real, 0)
+        if not 0 < self.max_alpha <= _MOST_ALPHA:
+            raise ValueError(
+                f"max_alpha={self.max_alpha} must be above 0 and at most {_MOST_ALPHA:g}"
+            )
+        if self.n_components != "auto":
+            check_number("n_components", self.n_components, Integral, 1)
+        base = KMeans() if self.base is None else self.base
+        check_base(base)
+        if self.pass_constraints and not takes_constraints(base):
+            raise ValueError(
+                f"pass_constraints=True, but {type(base).__name__}.fit takes no constraints; use a "
+                "base of linkwise, or pass_constraints=False"
+            )
+        return base
+
+    def _n_components(self, base: Any, n_features: int) -> int:
+        if self.n_components == "auto":
+            return min(max(n_clusters_of(base) or 0, _AUTO_COMPONENTS), n_features)
+        if self.n_components > n_features:
+            raise ValueError(
+                f"n_components={self.n_components} is more than the {n_features} features of X; "
+                'lower it, or use "auto"'
+            )
+        return int(self.n_components)
+
+    def _tell(self, iteration: int, loss: float) -> None:
+        if self.verbose:
+            print(f"round {iteration}: loss {loss:.6g}")
+        if self.callback is not None:
+            self.callback(0, iteration, loss)
+
+    def fit_predict(self, X: Any, y: Any = None, **params: Any) -> NDArray[np.int32]:
+        """Fit and return the labels; parameters are those of `fit`."""
+        return self.fit(X, y, **params).labels_
+
+    # ---------------------------------------------------------------- new rows
+
+    def predict(self, X: Any) -> NDArray[np.int32]:
+        """The cluster of each row; see the notes for how.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        X = read_data(self, X, reset=False)
+        return self._work.predict(X, self.labels_).astype(np.int32)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,293 @@
+"""Spectral Learning: links written into the affinities, then any clusterer on the eigenvectors."""
+
+from __future__ import annotations
+
+import time
+from numbers import Integral, Real
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
+from sklearn.cluster import KMeans
+from sklearn.preprocessing import normalize
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from linkwise._clusterer import check_base, cluster, seeded
+from linkwise._estimator import (
+    check_choice,
+    check_number,
+    read_data,
+    read_knowledge,
+    read_labels,
+    read_links,
+)
+from linkwise.report import Report
+
+from ._affinity import Affinity, with_links
+from ._eigen import smallest
+
+
+class SpectralLearning(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+):
+    """Spectral clustering whose affinities obey the constraints [1]_.
+
+    Must-linked rows get affinity 1, cannot-linked rows affinity 0; rows are then represented by
+    the leading eigenvectors of the additively normalised affinities and clustered there. Also a
+    transformer: `transform` gives that representation.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    n_components : int, default=None
+        Number of eigenvectors; None for as many as clusters.
+    affinity : {"nearest_neighbors", "rbf", "precomputed"}, default="nearest_neighbors"
+        Gaussian affinities between nearest neighbours only (sparse), between all rows ("rbf",
+        n x n numbers, up to 30,000 rows), or X itself. Additive normalisation does not make up
+        for rows far from all others, which easily become clusters of their own under "rbf".
+    gamma : float, default=None
+        Affinity is ``exp(-gamma * squared distance)``. None is 1 / (2 m), m the median of the
+        squared distances in question.
+    n_neighbors : int, default=10
+        Neighbours of a row in "nearest_neighbors".
+    clusterer : clusterer, default=None
+        What clusters the representation; None is k-means with `n_clusters` and ten starts.
+    normalize_rows : bool, default=True
+        Whether rows of the representation have length 1.
+    entailed : bool, default=True
+        Whether links that follow from the given ones count too, unless the constraints contradict
+        or more than a million would.
+    n_init : "auto" or int, default="auto"
+        Starts of k-means, when `clusterer` is None; "auto" is 10.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the eigensolver's start and of the clusterer.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row.
+    embedding_ : ndarray of shape (n_samples, n_components)
+        The representation.
+    eigenvalues_ : ndarray of shape (n_components,)
+        Eigenvalues of the normalised affinities, the largest (1) first.
+    affinity_ : Affinity
+        The kind of affinity, with the gamma that was used.
+    clusterer_ : object
+        The clusterer, fitted.
+    n_iter_ : int
+        Iterations of the clusterer, where it tells; else 1.
+    report_ : Report
+        Every constraint kept or violated; violations have no cost here.
+    n_features_in_ : int
+        Number of features.
+
+    Notes
+    -----
+    N = (A + d_max I - D) / d_max equals I - L / d_max with the Laplacian L, whose smallest
+    eigenvectors these are. Weights of constraints do not count; that of two opposite links between
+    the same rows, the cannot-link, does.
+
+    New rows are placed by the eigenvector equation itself, from their affinities to the rows of
+    the fit (Nystroem's extension).
+
+    References
+    ----------
+    .. [1] S. D. Kamvar, D. Klein, C. D. Manning. Spectral learning. IJCAI 2003.
+
+    Examples
+    --------
+    >>> from linkwise import Constraints, SpectralLearning
+    >>> X = [[0.0], [0.4], [1.0], [3.0], [3.4], [4.0]]
+    >>> known = Constraints(must_link=[(2, 3)], cannot_link=[(0, 2), (0, 3)])
+    >>> model = SpectralLearning(n_clusters=2, gamma=2.0, random_state=0)
+    >>> labels = model.fit(X, constraints=known).labels_
+    >>> bool(labels[2] == labels[3] != labels[0])
+    True
+    >>> model.transform([[3.9]]).shape
+    (1, 2)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        n_components: int | None = None,
+        affinity: Literal["nearest_neighbors", "rbf", "precomputed"] = "nearest_neighbors",
+        gamma: float | None = None,
+        n_neighbors: int = 10,
+        clusterer: Any = None,
+        normalize_rows: bool = True,
+        entailed: bool = True,
+        n_init: Any = "auto",
+        random_state: Any = None,
+    ):
+        self.n_clusters = n_clusters
+        self.n_components = n_components
+        self.affinity = affinity
+        self.gamma = gamma
+        self.n_neighbors = n_neighbors
+        self.clusterer = clusterer
+        self.normalize_rows = normalize_rows
+        self.entailed = entailed
+        self.n_init = n_init
+        self.random_state = random_state
+
+    def fit(
+        self, X: Any, y: Any = None, *, constraints: Any = None, sample_ids: Any = None
+    ) -> SpectralLearning:
+        """Cluster the rows of X with what is known about them.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            The data; with ``affinity="precomputed"`` the affinities, (n_samples, n_samples).
+        y : array-like of shape (n_samples,), default=None
+            Partial labels, -1 for unknown; they count as must-links and cannot-links.
+        constraints : Constraints, DataFrame or path, default=None
+            What is known about pairs of rows. By row number, or by id when `sample_ids` is given
+            or X is a DataFrame with an index.
+        sample_ids : array-like of shape (n_samples,), default=None
+            Id of each row. Constraints on ids that no row has are left out.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+        """
+        started = time.perf_counter()
+        self._check_parameters()
+        given_X, X = X, read_data(self, X)
+        n = X.shape[0]
+        k = self._n_components(n)
+        known, n_dropped = read_knowledge(constraints, n, sample_ids, given_X)
+        known, links = read_links(known, read_labels(y, n), entailed=self.entailed)
+        rng = check_random_state(self.random_state)
+        A, self.affinity_ = Affinity.of(X, self.affinity, self.gamma, self.n_neighbors)
+        A = with_links(A, links)
+        self._embed(A, k, rng)
+        self.clusterer_ = seeded(self._clusterer(), rng)
+        labels, self._answerer = cluster(self.clusterer_, self.embedding_, None)
+        self.labels_ = labels.astype(np.int32)
+        self.n_iter_ = int(getattr(self.clusterer_, "n_iter_", 1))
+        self.report_ = Report.of(
+            known,
+            self.labels_,
+            algorithm=type(self).__name__,
+            costs=np.zeros(0),
+            objective=float(self._laplacian_values.sum()),
+            n_iter=self.n_iter_,
+            converged=True,
+            seconds=time.perf_counter() - started,
+            n_dropped=n_dropped,
+        )
+        return self
+
+    def _check_parameters(self) -> None:
+        check_number("n_clusters", self.n_clusters, Integral, 1)
+        check_choice("affinity", self.affinity, ("nearest_neighbors", "rbf", "precomputed"))
+        check_number("n_neighbors", self.n_neighbors, Integral, 1)
+        if self.n_init != "auto":
+            check_number("n_init", self.n_init, Integral, 1)
+        if self.gamma is not None:
+            check_number("gamma", self.gamma, Real, 0)
+        if self.n_components is not None:
+            check_number("n_components", self.n_components, Integral, 1)
+        if self.clusterer is not None:
+            check_base(self.clusterer)
+
+    def _n_components(self, n: int) -> int:
+        if n < self.n_clusters:
+            raise ValueError(f"n_samples={n} should be >= n_clusters={self.n_clusters}.")
+        k = self.n_clusters if self.n_components is None else self.n_components
+        if k > n:
+            raise ValueError(f"n_components={k} is more than the {n} rows of X; lower it")
+        return int(k)
+
+    def _clusterer(self) -> Any:
+        if self.clusterer is not None:
+            return self.clusterer
+        return KMeans(self.n_clusters, n_init=10 if self.n_init == "auto" else self.n_init)
+
+    def _embed(self, A: Any, k: int, rng: Any) -> None:
+        self._laplacian_values, vectors = smallest(A, k, rng)
+        top = max(float(A.sum(axis=1).max()), 1e-300)
+        self.eigenvalues_ = 1.0 - self._laplacian_values / top
+        self._vectors = vectors * np.sqrt(len(vectors))  # entries of size 1, whatever n is
+        self.embedding_ = self._finished(self._vectors)
+        self._n_features_out = k
+
+    def _finished(self, vectors: NDArray) -> NDArray:
+        return normalize(vectors) if self.normalize_rows else vectors
+
+    def fit_predict(self, X: Any, y: Any = None, **params: Any) -> NDArray[np.int32]:
+        """Fit and return the labels; parameters are those of `fit`."""
+        return self.fit(X, y, **params).labels_
+
+    def fit_transform(self, X: Any, y: Any = None, **params: Any) -> NDArray:
+        """Fit and return the representation of the rows; parameters are those of `fit`."""
+        return self.fit(X, y, **params).embedding_
+
+    # ---------------------------------------------------------------- new rows
+
+    def transform(self, X: Any) -> NDArray:
+        """The representation of new rows, from their affinities to the rows of the fit.
+
+        No links are known about new rows, so rows that were linked in the fit come out elsewhere
+        than in `embedding_`.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            With ``affinity="precomputed"``, affinities to the rows of the fit.
+
+        Returns
+        -------
+        embedding : ndarray of shape (n_samples, n_components)
+        """
+        check_is_fitted(self)
+        A, nearest = self.affinity_.to(read_data(self, X, reset=False))
+        degree = np.asarray(A.sum(axis=1), dtype=np.float64).reshape(-1, 1)
+        # (D - A) v = lambda v, solved for the row's own entry; far from all rows lambda could
+        # exceed the degree, and the weighted mean (nearly) takes over.
+        below = np.maximum(degree - self._laplacian_values, degree / 2)
+        product = A @ self._vectors
+        product = product.toarray() if sparse.issparse(product) else np.asarray(product)
+        vectors = product / np.where(below > 0, below, 1.0)
+        lost = np.flatnonzero(degree.ravel() <= 0)
+        if len(lost) and nearest is not None:
+            vectors[lost] = self._vectors[nearest[lost]]
+        return self._finished(vectors)
+
+    def predict(self, X: Any) -> NDArray[np.int32]:
+        """The cluster of each row, from its place in the representation.
+
+        A clusterer without ``predict`` gives a row the cluster of the nearest row of the fit.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        places = self.transform(X)
+        places = getattr(places, "to_numpy", lambda: places)()  # set_output may have made a frame
+        found = self._answerer.predict(places, self.labels_, lambda: self.embedding_)
+        return found.astype(np.int32)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self.affinity == "precomputed"
+        tags.input_tags.positive_only = self.affinity == "precomputed"
+        return tags

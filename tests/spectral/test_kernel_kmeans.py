@@ -1,0 +1,277 @@
+"""ConstrainedKernelKMeans against its objective, term by term, and all labellings of a few rows."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_circles
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics.pairwise import rbf_kernel
+
+from linkwise import ConstrainedKernelKMeans, Constraints
+from linkwise.spectral._gram import make
+from linkwise.spectral._kernel_kmeans import _link_matrix
+from linkwise.spectral._moves import Objective
+from tests.kmeans.cases import blobs, same_partition, weighted_links
+from tests.reference import kernel_objective, labellings
+from tests.strategies import clusterings
+
+
+def gram_of(X: np.ndarray, model: ConstrainedKernelKMeans) -> np.ndarray:
+    if model.kernel == "linear":
+        X = X - X.mean(axis=0)
+        return X @ X.T
+    return rbf_kernel(X, gamma=model.gamma_)
+
+
+def scaled(known: Constraints, factor: float) -> list:
+    return [[(i, j, w * factor) for i, j, w in links] for links in weighted_links(known)]
+
+
+# -------------------------------------------------------------------- the objective
+
+
+@settings(max_examples=60)
+@given(clusterings(14), st.sampled_from(["linear", "rbf"]), st.booleans(), st.booleans())
+def test_the_objective_is_that_of_the_paper(drawn, kernel, weighted, shifted):
+    X, k, known = drawn
+    a = np.random.default_rng(0).uniform(0.5, 2.0, len(X)) if weighted else np.ones(len(X))
+    model = ConstrainedKernelKMeans(
+        k, kernel=kernel, n_init=2, random_state=0, shift="psd" if shifted else None
+    ).fit(X, constraints=known, sample_weight=a)
+    wanted = kernel_objective(
+        gram_of(X, model), model.labels_, a, *scaled(known, model.link_weight_)
+    )
+    scale = max(1.0, abs(wanted), model.link_weight_ * 1e3)
+    assert model.objective_ == pytest.approx(wanted, abs=1e-8 * scale)
+    assert (np.diff(model.objective_path_) <= 1e-9 * scale).all()
+    assert set(np.unique(model.labels_)) == set(range(k))
+
+
+@settings(max_examples=40)
+@given(clusterings(10), st.integers(0, 1000))
+def test_gains_are_what_single_moves_gain(drawn, seed):
+    X, k, known = drawn
+    rng = np.random.default_rng(seed)
+    a = rng.uniform(0.5, 2.0, len(X))
+    labels = rng.integers(0, k, len(X))
+    S = make(X, "linear", 1.0, None, None)
+    objective = Objective(S, _link_matrix(known, len(X), 0.7), a, k)
+    gain, target = objective.gains(objective.state(labels))
+    links, inner = scaled(known, 0.7), (X - X.mean(axis=0)) @ (X - X.mean(axis=0)).T
+    before = kernel_objective(inner, labels, a, *links)
+    for i in range(len(X)):
+        if k == 1 or (labels == labels[i]).sum() == 1:
+            assert gain[i] == -np.inf
+            continue
+        after = []
+        for c in range(k):
+            moved = labels.copy()
+            moved[i] = c
+            after.append(kernel_objective(inner, moved, a, *links) if c != labels[i] else np.inf)
+        assert gain[i] == pytest.approx(before - min(after), abs=1e-7 * max(1, abs(before)))
+        assert after[target[i]] == pytest.approx(min(after), abs=1e-7 * max(1, abs(before)))
+
+
+def test_no_single_move_is_left():
+    X, y = blobs(40, apart=3.0)
+    known = Constraints.from_labels(y, 40, random_state=0)
+    model = ConstrainedKernelKMeans(3, random_state=0).fit(X, constraints=known)
+    S, links = gram_of(X, model), scaled(known, model.link_weight_)
+    for i in range(40):
+        for c in range(3):
+            moved = model.labels_.copy()
+            moved[i] = c
+            later = kernel_objective(S, moved, np.ones(40), *links)
+            assert later >= model.objective_ - 1e-9
+
+
+def test_the_best_of_all_labellings_of_a_few_rows():
+    reached = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(8, 2)), rng.integers(0, 2, 8)
+        known = Constraints.from_labels(y, 8, random_state=seed)
+        model = ConstrainedKernelKMeans(2, n_init=10, random_state=0).fit(X, constraints=known)
+        S, links = gram_of(X, model), scaled(known, model.link_weight_)
+        every = [x for x in labellings(8, 2) if len(set(x)) == 2]
+        best = min(kernel_objective(S, x, np.ones(8), *links) for x in every)
+        assert model.objective_ >= best - 1e-9
+        reached += model.objective_ <= best + 1e-9
+    assert reached >= 8
+
+
+# -------------------------------------------------------------------- special cases
+
+
+def test_linear_without_links_is_k_means():
+    X, _ = blobs(90)
+    model = ConstrainedKernelKMeans(3, kernel="linear", random_state=0).fit(X)
+    plain = KMeans(3, n_init=5, random_state=0).fit(X)
+    assert same_partition(model.labels_, plain.labels_)
+    assert model.objective_ == pytest.approx(plain.inertia_)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+
+
+def test_weights_are_repetitions():
+    X, _ = blobs(30, apart=3.0)
+    times = np.random.default_rng(0).integers(1, 4, 30)
+    weighted = ConstrainedKernelKMeans(3, kernel="linear", n_init=10, random_state=0)
+    weighted.fit(X, sample_weight=times)
+    repeated = ConstrainedKernelKMeans(3, kernel="linear", n_init=10, random_state=0)
+    repeated.fit(np.repeat(X, times, axis=0))
+    assert weighted.objective_ == pytest.approx(repeated.objective_)
+
+
+def test_rows_without_weight_follow():
+    X, y = blobs(60)
+    weight = (np.arange(60) < 40).astype(float)
+    model = ConstrainedKernelKMeans(3, random_state=0).fit(X, sample_weight=weight)
+    assert same_partition(model.labels_, y)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+
+
+def test_an_rbf_kernel_and_a_few_links_find_rings():
+    X, y = make_circles(200, factor=0.3, noise=0.05, random_state=0)
+    known = Constraints.from_labels(y, 60, "balanced", random_state=0)
+    told = ConstrainedKernelKMeans(2, gamma=3.0, random_state=0).fit(X, constraints=known)
+    plain = KMeans(2, n_init=5, random_state=0).fit(X)
+    assert adjusted_rand_score(y, plain.labels_) < 0.1
+    assert adjusted_rand_score(y, told.labels_) > 0.8
+
+
+def test_links_are_kept_at_their_price():
+    X, y = blobs(60, apart=2.0)
+    known = Constraints.from_labels(y, 60, "balanced", random_state=0)
+    shares = [
+        ConstrainedKernelKMeans(3, link_weight=factor, random_state=0)
+        .fit(X, constraints=known)
+        .report_.satisfaction.share
+        for factor in (0.0, 0.1, 100.0)
+    ]
+    assert shares[0] < shares[-1]
+    assert shares[-1] > 0.9
+
+
+def test_what_violations_cost():
+    X = np.array([[0.0], [0.1], [9.0], [9.1]])
+    known = Constraints(must_link=[(0, 2, 2.0)], cannot_link=[(2, 3, 3.0)])
+    model = ConstrainedKernelKMeans(2, kernel="linear", link_weight=0.01, random_state=0)
+    report = model.fit(X, constraints=known).report_
+    np.testing.assert_allclose(report.costs, [2 * 0.01 * 2 / 2, 2 * 0.01 * 3 / 2])
+
+
+def test_contradictory_links_do_no_harm():
+    X, _ = blobs(30)
+    known = Constraints(must_link=[(0, 1), (1, 2)], cannot_link=[(0, 2), (0, 1)])
+    for entailed in (False, True):
+        model = ConstrainedKernelKMeans(3, entailed=entailed, random_state=0)
+        assert len(model.fit(X, constraints=known).labels_) == 30
+
+
+# -------------------------------------------------------------------- kernels
+
+
+def test_precomputed_is_the_same_kernel():
+    X, y = blobs(60, apart=4.0)
+    known = Constraints.from_labels(y, 20, random_state=0)
+    wanted = ConstrainedKernelKMeans(3, gamma=0.05, random_state=0).fit(X, constraints=known)
+    K = rbf_kernel(X, gamma=0.05)
+    for matrix in (K, sparse.csr_matrix(K)):
+        model = ConstrainedKernelKMeans(3, kernel="precomputed", random_state=0)
+        model.fit(matrix, constraints=known)
+        assert model.objective_ == pytest.approx(wanted.objective_)
+        np.testing.assert_array_equal(model.labels_, wanted.labels_)
+    np.testing.assert_allclose(model.transform(K[:5]), wanted.transform(X[:5]), atol=1e-9)
+
+
+def test_many_rows_go_by_landmarks(monkeypatch):
+    from linkwise.spectral import _gram
+
+    X, y = blobs(300, apart=6.0)
+    known = Constraints.from_labels(y, 50, random_state=0)
+    exact = ConstrainedKernelKMeans(3, random_state=0).fit(X, constraints=known)
+    monkeypatch.setattr(_gram, "MOST_EXACT", 200)
+    monkeypatch.setattr(_gram, "_LANDMARKS", 80)
+    model = ConstrainedKernelKMeans(3, random_state=0).fit(X, constraints=known)
+    assert model._gram.phi.shape == (300, 80)
+    assert adjusted_rand_score(model.labels_, exact.labels_) > 0.95
+    assert adjusted_rand_score(model.predict(X), exact.predict(X)) > 0.95
+    whole = ConstrainedKernelKMeans(3, n_landmarks=300, random_state=0).fit(X, constraints=known)
+    assert whole.link_weight_ == pytest.approx(exact.link_weight_, rel=1e-3)
+
+
+def test_sparse_data_is_the_same_data():
+    X, _ = blobs(60, 8)
+    X[np.abs(X) < 1] = 0.0
+    for kernel in ("linear", "rbf"):
+        a = ConstrainedKernelKMeans(3, kernel=kernel, random_state=0).fit(X)
+        b = ConstrainedKernelKMeans(3, kernel=kernel, random_state=0).fit(sparse.csr_matrix(X))
+        assert a.objective_ == pytest.approx(b.objective_)
+        np.testing.assert_array_equal(a.predict(sparse.csr_matrix(X)), a.predict(X))
+        assert same_partition(b.predict(X), a.predict(X))
+
+
+def test_shifts_as_in_the_paper():
+    X, y = blobs(60, apart=3.0)
+    known = Constraints.from_labels(y, 30, random_state=0)
+    for shift in ("psd", 0.0, 5.0):
+        model = ConstrainedKernelKMeans(3, shift=shift, random_state=0).fit(X, constraints=known)
+        assert (np.diff(model.objective_path_) <= 1e-9).all()
+    W = _link_matrix(known, 60, 1.0)
+    objective = Objective(make(X, "linear", 1.0, None, None), W, np.ones(60), 3)
+    assert objective.shift() == pytest.approx(-np.linalg.eigvalsh(W.toarray())[0])
+
+
+def test_pickled_models_answer_as_before():
+    X, _ = blobs(40)
+    for options in ({}, {"kernel": "linear"}, {"n_landmarks": 20}):
+        model = ConstrainedKernelKMeans(3, random_state=0, **options).fit(X)
+        again = pickle.loads(pickle.dumps(model))
+        np.testing.assert_array_equal(again.transform(X), model.transform(X))
+
+
+# -------------------------------------------------------------------- wrong input
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"n_clusters": 0}, ValueError, "n_clusters=0 must be at least 1"),
+        ({"n_clusters": 31}, ValueError, "n_samples=30 should be >= n_clusters=31"),
+        ({"kernel": "poly"}, ValueError, "kernel='poly': expected one of"),
+        ({"gamma": -1.0}, ValueError, "gamma=-1.0 must be at least 0"),
+        ({"link_weight": "much"}, TypeError, "link_weight='much' must be a number"),
+        ({"link_weight": -1}, ValueError, "link_weight=-1 must be at least 0"),
+        ({"shift": "auto"}, TypeError, "shift='auto' must be a number"),
+        ({"n_landmarks": 0}, ValueError, "n_landmarks=0 must be at least 1"),
+        ({"n_init": 0}, ValueError, "n_init=0"),
+        ({"kernel": "precomputed"}, ValueError, "square matrix; X has shape"),
+    ],
+)
+def test_wrong_parameters(options, error, message):
+    X, _ = blobs(30)
+    with pytest.raises(error, match=message):
+        ConstrainedKernelKMeans(**{"n_clusters": 3, **options}).fit(X)
+
+
+def test_a_kernel_must_be_symmetric():
+    K = np.eye(6)
+    K[0, 1] = 1.0
+    with pytest.raises(ValueError, match="symmetric; two opposite entries differ by 1"):
+        ConstrainedKernelKMeans(2, kernel="precomputed").fit(K)
+
+
+def test_too_few_iterations_are_told(capsys):
+    X, y = blobs(200, apart=1.0)
+    known = Constraints.from_labels(y, 100, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="did not converge in max_iter=1"):
+        ConstrainedKernelKMeans(3, max_iter=1, verbose=1, random_state=0).fit(X, constraints=known)
+    assert "run 5, iteration 1: objective" in capsys.readouterr().out
