@@ -64,6 +64,7 @@ class Bregman(Geometry):
     def __init__(self, *args: Any, smoothing: float = 0.0, **options: Any):
         super().__init__(*args, **options)
         self.smoothing, self._coldest = smoothing, _COLDEST * smoothing
+        self._known: tuple[Floats, Floats, Floats] | None = None  # tangents at which centres
         self._values: Floats | None = None  # weighted sum of f(x) over the rows, by feature
 
     def value(self, x: Floats) -> Floats:
@@ -89,8 +90,10 @@ class Bregman(Geometry):
 
     def _tangents(self) -> tuple[Floats, Floats]:
         """Slope of f at the centres, and what the tangents there are at zero: (k, d) each."""
-        slope = self.derivative(self.centers)
-        return slope, self.value(self.centers) - slope * self.centers
+        if self._known is None or self._known[0] is not self.centers:
+            slope = self.derivative(self.centers)
+            self._known = self.centers, slope, self.value(self.centers) - slope * self.centers
+        return self._known[1:]
 
     def _smoothing_costs(self) -> Floats:
         """Divergence of the uniform row from each centre, by feature, times its weight: (k, d)."""
@@ -146,7 +149,9 @@ class Bregman(Geometry):
         way = super().move_centers(moments)
         if not empty.any():
             return way
-        self.centers[empty] = before[empty]
+        centers = self.centers.copy()
+        centers[empty] = before[empty]
+        self.centers = centers
         return float(((self.centers - before) ** 2).sum())
 
     def scatter(self, moments: Moments, rows: Any, labels: NDArray) -> Floats:
@@ -190,8 +195,8 @@ class Divergence(Bregman):
         values = X.data if sparse.issparse(X) else X
         if values.min(initial=0) < 0:
             raise ValueError(
-                "X has negative values: the I-divergence compares distributions such as counts of "
-                'words; use distortion="cosine" or "euclidean", or give counts'
+                "Negative values in data: the I-divergence compares distributions such as counts "
+                'of words; use distortion="cosine" or "euclidean", or give counts'
             )
         total = np.asarray(X.sum(axis=1), dtype=np.float64).ravel()
         empty = np.flatnonzero(total == 0)

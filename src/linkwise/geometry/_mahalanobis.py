@@ -20,13 +20,13 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
+from scipy import sparse
 
 from ._geometry import Eta, Geometry
 from ._moments import Floats, Moments
 from ._prior import Rayleigh, step_down
 
 Metric = Literal["identity", "diagonal", "full"]
-_ETA = 0.1  # times the number of rows: the gradient is a sum over them
 
 
 def variances(total: Floats, total_weight: float, mean: Floats | None = None) -> Floats:
@@ -145,8 +145,10 @@ class Mahalanobis(Geometry):
         own = X @ self.metrics[0] if self.metric == "full" else X * self.metrics[0]
         return cost + (own * X).sum(axis=1)[:, None]
 
-    def lengths(self, difference: Floats) -> Floats:
+    def lengths(self, difference: Any) -> Floats:
         """Squared length of each difference under each metric, (m, groups)."""
+        if sparse.issparse(difference):
+            return np.asarray(difference.multiply(difference) @ self.metrics.T)
         if self.metric == "full":
             return np.stack(
                 [((difference @ A) * difference).sum(axis=1) for A in self.metrics], axis=1
@@ -192,13 +194,18 @@ class Mahalanobis(Geometry):
                 metrics[g] = self._invert(slope[g] / weights[g])
             elif exact and self.prior is not None and metrics.ndim == 2:
                 metrics[g] = self.prior.minimum(slope[g], weights[g])
+            elif exact and self.prior is not None:
+                # The prior's slope held: the direction to this minimum still goes downhill.
+                held = slope[g] + self.prior.slope(metrics[g : g + 1])[0]
+                metrics[g] = self._invert(held / weights[g])
             else:
                 metrics[g] = self._stepped(metrics[g], slope[g], weights[g])
         return metrics
 
     def _stepped(self, metric: Floats, slope: Floats, weight: float) -> Floats:
         """A gradient step (3.25) from one metric; matrices stay positive definite."""
-        eta = self.eta if isinstance(self.eta, float) else _ETA / max(weight, 1.0)
+        assert isinstance(self.eta, float)
+        eta = self.eta
         slope = slope if self.prior is None else slope + self.prior.slope(metric[None])[0]
         if metric.ndim == 1:
             return step_down(metric, slope - weight / metric, eta)

@@ -38,9 +38,9 @@ class HMRFKMeans(DistortionKMeans):
         s, the likeliest weight under the prior.
     eta : float or "exact", default=None
         Step of the gradient, halved while the objective would rise; "exact" takes the minimum in
-        closed form where there is one (Euclidean, except a full matrix with prior; divergence
-        with prior). None is "exact" for Euclidean, and the published steps elsewhere: 100
-        (cosine), 0.08 (divergence).
+        closed form where there is one (Euclidean; divergence with prior), or goes towards it (a
+        full matrix with prior). None is "exact" for Euclidean, and the published steps
+        elsewhere: 100 (cosine), 0.08 (divergence).
     smoothing : float, default=1.0
         For the divergence: weight of a uniform row mixed into every centre at first (3.23). It
         is halved after every iteration down to a thousandth.

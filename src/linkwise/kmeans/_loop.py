@@ -25,6 +25,7 @@ Floats = NDArray[np.float64]
 Progress = Callable[[int, float], None]
 
 _HALVINGS = 12
+_AT_ONCE = 65_536  # rows whose costs in all clusters are at hand
 _CALM = 0.02  # once fewer rows than this share move, bounds pay
 _FEW = 4  # at most every so manieth row is copied to lie beside the others
 
@@ -175,7 +176,8 @@ class _Run:
         best, reach = -1, 0.0
         sizes = np.bincount(self.labels, minlength=self.problem.k)
         free = np.flatnonzero(~self.pinned & (sizes[self.labels] > 1))
-        for part in rows.blocks(free):
+        for start in range(0, len(free), _AT_ONCE):
+            part = free[start : start + _AT_ONCE]
             own = rows.distances(part, self.geometry)[np.arange(len(part)), self.labels[part]]
             own += self.geometry.log_det[self.geometry.group(self.labels[part])]
             if len(own) and own.max() > reach:

@@ -7,8 +7,11 @@ a and b, a violated cannot-link inside c its entry for c.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from linkwise.geometry import Geometry, Mahalanobis
 
@@ -139,7 +142,7 @@ class DistancePenalty:
         self.links, self.rows, self._published = links, rows, published
         self._pair: Ints | None = None  # farthest pair under each metric, (groups, 2)
         self._known: tuple[Floats, Ints | None, Floats] | None = None
-        self._kept_differences: Floats | None = None
+        self._kept_differences: Any = None
 
     def refresh(self, geometry: Mahalanobis) -> None:
         """Find the farthest pairs anew."""
@@ -155,15 +158,14 @@ class DistancePenalty:
         """Go back to given pairs."""
         self._pair = pair
 
-    def _differences(self, chosen: Ints) -> Floats:
+    def _differences(self, chosen: Ints) -> Any:
         if self._kept_differences is not None:
             return self._kept_differences[chosen]
-        ends = self.links.rows[self.links.ends[chosen]]
-        return self.rows.take(ends[:, 0]) - self.rows.take(ends[:, 1])
+        return self.rows.differences(self.links.rows[self.links.ends[chosen]])
 
     def _lengths(self, geometry: Mahalanobis) -> Floats:
         every = np.arange(len(self.links.ends))
-        if self._kept_differences is None and every.size * self.rows.d <= _KEPT_CELLS:
+        if self._kept_differences is None and every.size * self.rows.cells <= _KEPT_CELLS:
             self._kept_differences = self._differences(every)
         if self._kept_differences is not None:
             return geometry.lengths(self._kept_differences)
@@ -192,8 +194,7 @@ class DistancePenalty:
 
     def _farthest(self, geometry: Mahalanobis) -> Floats:
         assert self._pair is not None
-        away = self.rows.take(self._pair[:, 0]) - self.rows.take(self._pair[:, 1])
-        lengths = geometry.lengths(away)
+        lengths = geometry.lengths(self.rows.differences(self._pair))
         return np.diagonal(lengths) if geometry.n_groups > 1 else lengths[0]
 
     def spread(self, geometry: Mahalanobis, labels: NDArray) -> Floats | float:
@@ -233,32 +234,41 @@ class DistancePenalty:
                     )
             return
         assert self._pair is not None
-        far = self.rows.take(self._pair[:, 0]) - self.rows.take(self._pair[:, 1])
+        far = self.rows.differences(self._pair)
         _add(spread, geometry, np.arange(geometry.n_groups), far, weight)
 
 
 def _add(
-    spread: Floats, geometry: Mahalanobis, clusters: NDArray, away: Floats, weight: Floats
+    spread: Floats, geometry: Mahalanobis, clusters: NDArray, away: Any, weight: Floats
 ) -> None:
     """Add weighted squares (or outer products) of differences to the groups of clusters."""
     group = geometry.group(clusters)
     for g in np.unique(group[weight != 0]):
         chosen = group == g
         part, w = away[chosen], weight[chosen]
-        if spread.ndim == 3:
+        if sparse.issparse(part):
+            spread[g] += np.asarray(part.multiply(part).T @ w).ravel()
+        elif spread.ndim == 3:
             spread[g] += (part * w[:, None]).T @ part
         else:
             spread[g] += w @ part**2
 
 
+def _products(X: Any, A: Floats) -> Floats:
+    """Inner products of all pairs of rows under a metric."""
+    if sparse.issparse(X):
+        return np.asarray((X.multiply(A[None]).tocsr() @ X.T).toarray())
+    return np.asarray((X @ A if A.ndim == 2 else X * A) @ X.T)
+
+
 def farthest_pairs(rows: Rows, geometry: Mahalanobis) -> Ints:
     """The two rows farthest apart under each metric, among the outermost."""
     candidates = rows.outermost()
-    X = rows.take(candidates)
+    X = rows.X[candidates] if rows.is_sparse else rows.take(candidates)
     pairs = []
     for A in geometry.metrics:
-        scaled = X @ A if A.ndim == 2 else X * A
-        own = (scaled * X).sum(axis=1)
-        distance = own[:, None] + own - 2 * scaled @ X.T
+        products = _products(X, A)
+        own = np.diagonal(products)
+        distance = own[:, None] + own - 2 * products
         pairs.append(np.unravel_index(distance.argmax(), distance.shape))
     return candidates[np.array(pairs, dtype=np.int64)]

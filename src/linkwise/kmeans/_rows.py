@@ -16,6 +16,7 @@ from . import _kernels
 
 Ints = NDArray[np.int64]
 _BLOCK = 8192
+_WORK = 4  # operations a number is worth, roughly
 _PILOT = 256  # rows whose mean stands in for that of all while sums are taken
 _OUTERMOST = 500  # rows among which the farthest pair is looked for
 _UP = 1 + 1e-6  # rounds bounds away from where they could be wrong
@@ -70,7 +71,8 @@ class Rows:
         self.is_sparse = sparse.issparse(X)
         self.weight = np.zeros(0) if sample_weight is None else np.asarray(sample_weight, float)
         self.total_weight = float(self.weight.sum()) if self.weight.size else float(self.n)
-        self.threads = Threads(self.n, _cells(X))
+        self.cells = _cells(X)
+        self.threads = Threads(self.n, _WORK * self.cells)
         self._totals: dict[bool, NDArray] = {}
         self._outermost: Ints | None = None
         self.shift = np.zeros(self.d)
@@ -88,7 +90,8 @@ class Rows:
         rows.X, rows.shift, rows.weight = X, shift, np.zeros(0)
         rows.n, rows.d = X.shape
         rows.is_sparse = sparse.issparse(X)
-        rows.threads = Threads(rows.n, _cells(X))
+        rows.cells = _cells(X)
+        rows.threads = Threads(rows.n, _WORK * rows.cells)
         return rows
 
     def _look_at_columns(self) -> None:
@@ -147,9 +150,16 @@ class Rows:
         block = self.X[rows]
         return (block.toarray() if self.is_sparse else block) - self.shift
 
+    def differences(self, pairs: Ints) -> Any:
+        """Differences of pairs of rows; sparse if the rows are."""
+        i, j = pairs[:, 0], pairs[:, 1]
+        if self.is_sparse:
+            return (self.X[i] - self.X[j]).astype(np.float64)
+        return self.take(i) - self.take(j)
+
     def blocks(self, rows: Ints) -> list[Ints]:
         """Row numbers in pieces small enough to make dense."""
-        size = max(1, 4_000_000 // max(self.d, 1))
+        size = max(1, 4_000_000 // self.d)
         return [rows[start : start + size] for start in range(0, len(rows), size)]
 
     def distances(self, rows: Ints, geometry: Geometry) -> NDArray[np.float64]:
@@ -357,9 +367,8 @@ def _check_range(largest: float, dtype: Any) -> None:
 
 
 def _cells(X: Any) -> int:
-    """Work in a row, roughly."""
-    per_row = X.nnz // max(X.shape[0], 1) if sparse.issparse(X) else X.shape[1]
-    return 4 * max(per_row, 1)
+    """Numbers in a row, in the mean."""
+    return max(X.nnz // max(X.shape[0], 1) if sparse.issparse(X) else X.shape[1], 1)
 
 
 def _largest(values: NDArray, among: Ints, number: int) -> Ints:
