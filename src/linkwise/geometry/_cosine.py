@@ -115,7 +115,8 @@ def _cosines(a: Any, b: Any, weights: Floats) -> Floats:
 
 def _squares(X: Any, weights: Floats) -> Floats:
     if sparse.issparse(X):
-        return np.asarray(X.multiply(X) @ weights).ravel()
+        squared = sparse.csr_matrix((X.data.astype(np.float64) ** 2, X.indices, X.indptr), X.shape)
+        return np.asarray(squared @ weights)
     return np.asarray(np.einsum("ij,ij,j->i", X, X, weights), dtype=np.float64)
 
 
