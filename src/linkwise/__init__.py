@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
+    from .active import Session
     from .constraints import Closure, ConstraintError, Constraints, Diagnosis, Tree
     from .kmeans import (
         ConstrainedKMeans,
@@ -32,9 +33,10 @@ _HOME = {
     "PCKMeans": "kmeans",
     "PreIdentifiedKMeans": "kmeans",
     "SeededKMeans": "kmeans",
+    "Session": "active",
     "Tree": "constraints",
 }
-_MODULES = ("constraints", "datasets", "evaluation", "kmeans")
+_MODULES = ("active", "constraints", "datasets", "evaluation", "kmeans")
 
 __all__ = [
     "COPKMeans",
@@ -47,6 +49,7 @@ __all__ = [
     "PCKMeans",
     "PreIdentifiedKMeans",
     "SeededKMeans",
+    "Session",
     "Tree",
     "__version__",
 ]
