@@ -12,7 +12,7 @@ from ._neighbourhoods import squared_distances
 from ._questions import Question
 from ._task import Questions, Rows, Strategy, Task
 
-_DRAWN_AT_ONCE = 4096
+_DRAWN_AT_ONCE = 4096  # pairs
 _MOST_DRAWS = 2**15  # if none of so many may be asked, hardly any is left: look for it
 
 
@@ -100,13 +100,20 @@ class _ByDistance(Strategy):
                 yield from self._block(task, parts[first], parts[last])
 
     def _block(self, task: Task, a: Rows, b: Rows) -> Iterator[tuple[int, int]]:
-        distance = squared_distances(task.X[a], task.X[b])
-        row, column = np.triu_indices(len(a), 1) if a is b else np.indices(distance.shape)
-        row, column = row.ravel(), column.ravel()
-        order = np.argsort(self._key(distance[row, column]), kind="stable")
-        for start in range(0, len(order), _DRAWN_AT_ONCE):
-            some = order[start : start + _DRAWN_AT_ONCE]
-            yield from zip(a[row[some]].tolist(), b[column[some]].tolist(), strict=True)
+        key = self._key(squared_distances(task.X[a], task.X[b]))
+        if a is b:
+            key[np.tril_indices(len(a))] = np.inf  # every pair once, and no row with itself
+        flat = key.ravel()
+        # Sorting all at once would keep people waiting for the first.
+        early = (
+            np.partition(flat, _DRAWN_AT_ONCE)[_DRAWN_AT_ONCE]
+            if key.size > _DRAWN_AT_ONCE
+            else np.inf
+        )
+        for part in ((flat <= early) & (flat < np.inf), (flat > early) & (flat < np.inf)):
+            some = np.flatnonzero(part)
+            some = some[np.argsort(flat[some], kind="stable")]
+            yield from zip(a[some // len(b)].tolist(), b[some % len(b)].tolist(), strict=True)
 
     def _key(self, distance: np.ndarray) -> np.ndarray:
         raise NotImplementedError

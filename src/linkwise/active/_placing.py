@@ -59,7 +59,9 @@ class _Placing(Strategy):
         for h in self._order(task, found, row):
             if found.roots[h] in known.apart.get(root, ()):
                 continue
-            for other in _typical(task.X, found.groups[h]):
+            # Not with rows that were only inferred to be there: "different" from them says less.
+            there = known.members.get(found.roots[h], found.groups[h])
+            for other in _typical(task.X, sorted(there)):
                 for own in mine:
                     if task.is_free(own, other):
                         return Question(own, other)
@@ -211,10 +213,11 @@ class NormalizedPointUncertainty(_Placing):
 
     Notes
     -----
-    Until there are two neighbourhoods there is no uncertainty, and the farthest row is taken. The
-    forest is grown together with the refit of the model, in the background. The clustering that
-    questions are chosen with is always the one fitted `refit_every` to 2 `refit_every` answers
-    ago, never the one that happens to be ready, so that a replay asks the same questions.
+    For the first `refit_every` answers of a session, and until there are two neighbourhoods, the
+    farthest row is taken. The forest is grown together with the refit of the model, in the
+    background. The clustering that questions are chosen with is always the one of a whole round of
+    `refit_every` answers ago, never the one that happens to be ready, so that a replay asks the
+    same questions; asking waits only if a round is answered faster than a refit takes.
 
     References
     ----------

@@ -64,11 +64,21 @@ class Checkpoint:
         rounds = 0 if self.every is None else (more - 1) // self.every
         return self._first(self.base + rounds * (self.every or 0))
 
-    def due(self, lag: int = 0) -> Checkpoint:
-        """The last checkpoint at which a fit is due, or the one `lag` rounds before it."""
+    @property
+    def due(self) -> Checkpoint:
+        """The last checkpoint at which a fit is due."""
         more = max(0, len(self.answers) - self.base)
-        rounds = 0 if self.every is None else max(0, more // self.every - lag)
+        rounds = 0 if self.every is None else more // self.every
         return self._first(self.base + rounds * (self.every or 0))
+
+    @property
+    def seen(self) -> Checkpoint | None:
+        """The checkpoint whose fit the next question may depend on: the one before `due`.
+
+        One round behind, the fit has had the time of a whole round to get ready. It is always that
+        one, never another that happens to be ready, so that a replay chooses the same question.
+        """
+        return self.due.before
 
     def _first(self, n_answers: int) -> Checkpoint:
         return Checkpoint(self.answers[:n_answers], self.base, self.every)

@@ -243,13 +243,12 @@ class Session:
             check_number("n", n, Integral, 1)
         who = self.who if who is None else who
         while True:
-            view = self._await_view()
+            seen, view = self._await_view()
             with self._lock, self._store.writing():
                 self._sync()
-                if view is not None:
-                    key, self._view = view
-                    if key != self._checkpoint.due(lag=1).key:
-                        continue  # others answered meanwhile
+                if self.strategy.uses_model and seen != self._checkpoint.seen:
+                    continue  # others answered meanwhile
+                self._view = view
                 in_hand = self._store.in_hand()
                 mine = in_hand.pop(who, [])
                 taken = [question for asked in in_hand.values() for question in asked]
@@ -521,7 +520,7 @@ class Session:
                 n_undone=len(self._all) - len(self._standing),
                 n_groups=len(found.roots),
                 n_placed=len(found.rows),
-                changed=tuple(self._refits.rounds(self._checkpoint.due(), ROUNDS)),
+                changed=tuple(self._refits.rounds(self._checkpoint.due, ROUNDS)),
             )
 
     # ---------------------------------------------------------------- inside
@@ -550,25 +549,21 @@ class Session:
     def _next_checkpoint(self) -> None:
         beforehand = sum(answer.who == BEFOREHAND for answer in self._counted)
         self._checkpoint = Checkpoint(tuple(self._counted), beforehand, self.refit_every)
-        due = self._checkpoint.due()
+        due = self._checkpoint.due
         if self._wanted is None or len(due.answers) > len(self._wanted.answers):
             self._wanted = due
             if self.refit_every is not None:
                 self._refits.request(due)
 
-    def _await_view(self) -> tuple[str, Any] | None:
-        """Wait, holding up nobody, for the fit that the next question is chosen with.
-
-        It is the one of a round before the last, so that it has had the time of a whole round to
-        get ready; and never another one, so that a replay chooses the same question.
-        """
+    def _await_view(self) -> tuple[Checkpoint | None, Any]:
+        """Wait, holding up nobody, for the fit that the next question depends on."""
         if not self.strategy.uses_model:
-            return None
+            return None, None
         with self._lock:
             self._sync()
-            wanted = self._checkpoint.due(lag=1)
-            future = self._refits.request(wanted)
-        return wanted.key, future.result().view
+            seen = self._checkpoint.seen
+            future = None if seen is None else self._refits.request(seen)
+        return seen, None if future is None else future.result().view
 
     def _for_model(self, answers: Sequence[Answer]) -> tuple[Constraints, int]:
         """What a model is told: answers and what is inferred, and how many clusters to look for."""
