@@ -55,6 +55,8 @@ class Progress:
     @property
     def stop(self) -> bool:
         """Whether more answers hardly change the clustering any more."""
+        if self.n_placed == self.n_rows:
+            return True
         all_found = self.n_groups >= (self.n_clusters or 2)
         return all_found and len(self.changed) == ROUNDS and max(self.changed) < LITTLE
 
@@ -68,6 +70,8 @@ class Progress:
                 f"the answers name {self.n_groups} groups that are all different, more than the "
                 f"{self.n_clusters} clusters asked for"
             )
+        if self.n_placed == self.n_rows:
+            return "every row has its group: nothing is left to ask"
         if self.stop:
             return (
                 f"the last {ROUNDS} refits changed fewer than {LITTLE:.0%} of the labels: you may "
