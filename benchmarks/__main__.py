@@ -16,6 +16,7 @@ SECTIONS = {
     "foundation": "Foundation: constraints and their diagnosis",
     "kmeans": "k-means methods: speed",
     "quality": "k-means methods: quality",
+    "active": "Active questions: from an answer to the next question",
 }
 RESULTS = Path(__file__).parent / "RESULTS.md"
 HEAD = """# Results
