@@ -183,7 +183,7 @@ class TerminalOracle:
         of = "" if now.n_clusters is None else f" of {now.n_clusters}"
         return [
             Text(
-                f"{now.n_answers} answers ({told}), {now.n_groups}{of} groups, "
+                f"{_answers(now.n_answers)} ({told}), {now.n_groups}{of} groups, "
                 f"{now.n_placed:,} of {now.n_rows:,} rows placed"
             ),
             Text(now.hint, style="green" if now.stop else ""),
@@ -226,6 +226,10 @@ class TerminalOracle:
 
     def _wrapped(self, cell: str, width: int) -> list[str]:
         return [line.plain.rstrip() for line in Text(cell).wrap(self._console, width)] or [""]
+
+
+def _answers(n: int) -> str:
+    return f"{n:,} answer{'' if n == 1 else 's'}"
 
 
 def clean(value: Any) -> str:

@@ -246,7 +246,7 @@ def _interview(work: Session, task: _Task, n: int | None) -> None:
 def _tell(work: Session, path: Path, written: Path | None) -> None:
     now = work.progress
     out.console.print(
-        f"{now.n_answers} answers are kept in [bold]{escape(str(path))}[/bold]: {now.n_same} same, "
+        f"answers in [bold]{escape(str(path))}[/bold]: {now.n_answers} in all, {now.n_same} same, "
         f"{now.n_different} different, {now.n_unsure} unsure.",
         soft_wrap=True,
         highlight=False,
