@@ -93,9 +93,9 @@ def learning_curve(
 
 def run(n_splits: int, budgets: Any = BUDGETS, datasets: Any = None) -> Iterator[Result]:
     """All learning curves."""
-    for dataset in datasets or DATASETS:
-        X, y = load(dataset, sample=DATASETS[dataset], random_state=0, return_X_y=True)
-        y = np.unique(y, return_inverse=True)[1]
+    loaded = {d: load(d, sample=DATASETS[d], random_state=0) for d in datasets or DATASETS}
+    for dataset, data in loaded.items():
+        X, y = data.data, np.unique(data.target, return_inverse=True)[1]
         for split in range(n_splits):
             for strategy in (RANDOM, *ACTIVE):
                 yield from learning_curve(X, y, dataset, split, strategy, budgets)

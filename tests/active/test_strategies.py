@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.stats import entropy
 
-from linkwise.active import ExploreConsolidate, LabelOracle, MinMax, RandomPairs, Session
+from linkwise.active import (
+    ExploreConsolidate,
+    LabelOracle,
+    MinMax,
+    Question,
+    RandomPairs,
+    Session,
+    Strategy,
+)
 from linkwise.active._neighbourhoods import Nearest
 from linkwise.active._placing import NormalizedPointUncertainty, normalized_uncertainty
 from linkwise.active._settings import STRATEGIES
@@ -338,18 +346,14 @@ def test_wrong_parameters_are_refused(bad):
 
 
 def test_a_strategy_of_one_s_own():
-    class Odd(RandomPairs):
+    class WithTheFirst(Strategy):
         def questions(self, task):
-            for row in range(1, task.n_rows, 2):
-                if task.is_free(0, row):
-                    yield (yield from self._one(row))
-
-        def _one(self, row):
-            from linkwise.active import Question
-
-            return Question(0, row)
-            yield
+            for row in range(1, task.n_rows):
+                while task.is_free(row, 0):
+                    yield Question(row, 0)
 
     X, y = blobs(8)
-    work = session(X, Odd())
-    assert work.run(LabelOracle(y)) >= 1
+    work = session(X, WithTheFirst())
+    assert work.run(LabelOracle(y)) == 7
+    work.undo(3)
+    assert work.ask() == (5, 0)

@@ -133,7 +133,7 @@ def test_labelling_in_a_plain_terminal(tmp_path, beans):
         for n in range(1, 7):
             terminal.press(answer_about(screen))
             screen = terminal.read_until(PROMPT)
-            assert re.search(rf"\b{n} answers? \(", screen)
+            assert re.search(rf"\b{n} answers?: ", screen)
         terminal.press("x\x1b[A")  # keys that mean nothing
         terminal.press("u")
         assert "1 unsure" in terminal.read_until(PROMPT)
@@ -165,7 +165,7 @@ def test_it_goes_on_where_it_was_even_after_kill_9(tmp_path, beans):
         terminal.process.wait(30)
     with Terminal("label", beans, "--session", work) as terminal:  # options are remembered
         again = terminal.read_until(PROMPT)
-        assert "4 answers (" in again
+        assert "4 answers: " in again
         assert re.findall(r"bean(\d+)", again)[:2] == re.findall(r"bean(\d+)", screen)[:2]
         terminal.press("zzzzz")  # typed ahead; one more than there is
         terminal.read_until("nothing of yours to take back")

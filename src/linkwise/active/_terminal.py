@@ -23,7 +23,7 @@ _KEYS = {"s": "same", "d": "different", "u": "unsure", "z": "undo", "q": "stop"}
 _HELP = "s same   d different   u unsure   z undo   q quit"
 _CHOICES = "123456789abcdefghijklmnoprtvwxy"
 _WIDEST_NAME, _LEAST_WIDTH = 18, 40
-_AROUND = 8  # lines of a screen that are not fields
+_AROUND = 9  # lines of a screen that are not fields
 _ESCAPE, _END = "\x1b", "\x04"
 
 
@@ -181,10 +181,12 @@ class TerminalOracle:
         now = self._progress()
         told = f"{now.n_same} same, {now.n_different} different, {now.n_unsure} unsure"
         of = "" if now.n_clusters is None else f" of {now.n_clusters}"
+        rest = f", about {now.expected_remaining:,} questions for the rest"
         return [
+            Text(f"{_answers(now.n_answers)}: {told}"),
             Text(
-                f"{_answers(now.n_answers)} ({told}), {now.n_groups}{of} groups, "
-                f"{now.n_placed:,} of {now.n_rows:,} rows placed"
+                f"{now.n_groups}{of} groups, {now.n_placed:,} of {now.n_rows:,} rows placed"
+                + (rest if now.expected_remaining else "")
             ),
             Text(now.hint, style="green" if now.stop else ""),
         ]
