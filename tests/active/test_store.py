@@ -218,6 +218,18 @@ def test_other_settings_are_refused(tmp_path):
         assert isinstance(work.model, MPCKMeans)
 
 
+def test_a_new_model_does_not_start_from_the_fits_of_another(tmp_path):
+    X, y = blobs(60, spread=4.0)
+    path = tmp_path / "work.db"
+    with session(X, path=path, refit_every=4) as work:
+        work.run(LabelOracle(y), 30)
+    with session(X, path=path, refit_every=4, model=MPCKMeans()) as changed:
+        straight = session(X, refit_every=4, model=MPCKMeans())
+        straight.run(LabelOracle(y), 30)
+        np.testing.assert_array_equal(changed.labels_, straight.labels_)
+        assert changed.progress == straight.progress
+
+
 def test_a_model_that_questions_depend_on_is_kept(tmp_path):
     X, _ = blobs()
     path = tmp_path / "work.db"

@@ -9,6 +9,7 @@ hundreds of answers takes one fit, not hundreds.
 from __future__ import annotations
 
 import hashlib
+import json
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -25,6 +26,7 @@ from sklearn.base import clone
 from linkwise.constraints import Constraints
 
 from ._questions import Answer
+from ._settings import describe_model
 from ._store import Store, StoredFit
 
 Labels = NDArray[np.int32]
@@ -146,6 +148,8 @@ class Refits:
     ):
         self._X, self._model, self._knowledge = X, model, knowledge
         self._prepare, self._store, self._seed, self._done = prepare, store, seed, done
+        # Fits of another model, kept in the same file, are none of ours.
+        self._about = hashlib.sha256(json.dumps(describe_model(model)).encode()).hexdigest()[:16]
         self._lock = threading.Lock()
         self._futures: dict[str, Future[Fit]] = {}
         self._fits: dict[str, Fit] = {}
@@ -155,11 +159,11 @@ class Refits:
     def request(self, checkpoint: Checkpoint) -> Future[Fit]:
         """The fit at a checkpoint, now or later; asking again costs nothing."""
         with self._lock:
-            future = self._futures.get(checkpoint.key)
+            future = self._futures.get(self._key(checkpoint))
             if future is not None:
                 return future
             future = Future()
-            self._futures[checkpoint.key] = future
+            self._futures[self._key(checkpoint)] = future
             while len(self._futures) > _FITS_KEPT and next(iter(self._futures.values())).done():
                 del self._futures[next(iter(self._futures))]
         if self._pool is None:
@@ -173,7 +177,7 @@ class Refits:
         found: list[float] = []
         at: Checkpoint | None = checkpoint
         while at is not None and len(found) < n:
-            fit = self._fits.get(at.key) or self._store.fit(at.key)
+            fit = self._fits.get(self._key(at)) or self._store.fit(self._key(at))
             if fit is None and found:
                 break
             if fit is not None and fit.changed is not None:
@@ -190,11 +194,14 @@ class Refits:
 
     # ---------------------------------------------------------------- the work
 
+    def _key(self, checkpoint: Checkpoint) -> str:
+        return f"{self._about}:{checkpoint.key}"
+
     def _work(self, checkpoint: Checkpoint, future: Future[Fit]) -> None:
         if not future.set_running_or_notify_cancel():
             return
         try:
-            fit = self._fits.get(checkpoint.key) or self._follow(checkpoint)
+            fit = self._fits.get(self._key(checkpoint)) or self._follow(checkpoint)
             self.latest = fit
             future.set_result(fit)
         except BaseException as error:  # handed to whoever asks for the fit
@@ -219,18 +226,18 @@ class Refits:
     def _past(self, checkpoint: Checkpoint | None) -> StoredFit | None:
         if checkpoint is None:
             return None
-        fit = self._fits.get(checkpoint.key)
+        fit = self._fits.get(self._key(checkpoint))
         if fit is not None:
             return StoredFit(fit.changed, fit.centers, fit.labels)
-        stored = self._store.fit(checkpoint.key)
+        stored = self._store.fit(self._key(checkpoint))
         return None if stored is None or stored.labels is None else stored
 
     def _keep(self, checkpoint: Checkpoint, fit: Fit) -> None:
-        self._fits[checkpoint.key] = fit
+        self._fits[self._key(checkpoint)] = fit
         while len(self._fits) > _FITS_KEPT:
             del self._fits[next(iter(self._fits))]
         kept = StoredFit(fit.changed, fit.centers, fit.labels)
-        self._store.add_fit(checkpoint.key, fit.n_answers, kept)
+        self._store.add_fit(self._key(checkpoint), fit.n_answers, kept)
 
     def _fit(self, checkpoint: Checkpoint, before: StoredFit | None) -> Fit:
         started = time.perf_counter()
