@@ -52,6 +52,8 @@ def test_explore_takes_few_questions_and_is_no_worse_on_iris(claim):
     for model in claim.MODELS:
         ((gain, _),) = claim.compare(results, "ExploreConsolidate", model).values()
         assert gain > -0.02
+        ((gain, _),) = claim.compare(results, "ExploreConsolidate", model, "all_rows").values()
+        assert gain > 0
     active = [r for r in results if r.strategy == "ExploreConsolidate"]
     assert max(r.most_per_row for r in active) <= 2  # K - 1
     assert 0 < np.median([r.n_to_find_all for r in active]) < 10
