@@ -19,6 +19,7 @@ SECTIONS = {
     "propagation": "Propagation and GPK-Means",
     "hmrf": "HMRF-KMeans on text: speed",
     "ensemble": "BoostCluster and SpectralLearning: speed",
+    "active": "Active questions: from an answer to the next question",
 }
 RESULTS = Path(__file__).parent / "RESULTS.md"
 HEAD = """# Results

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
+    from .active import Session
     from .constraints import Closure, ConstraintError, Constraints, Diagnosis, Tree
     from .ensemble import BoostCluster
     from .geometry import RCA
@@ -44,10 +45,20 @@ _HOME = {
     "PreIdentifiedKMeans": "kmeans",
     "RCA": "geometry",
     "SeededKMeans": "kmeans",
+    "Session": "active",
     "Tree": "constraints",
     "propagate": "kmeans",
 }
-_MODULES = ("constraints", "datasets", "ensemble", "evaluation", "geometry", "kmeans", "spectral")
+_MODULES = (
+    "active",
+    "constraints",
+    "datasets",
+    "ensemble",
+    "evaluation",
+    "geometry",
+    "kmeans",
+    "spectral",
+)
 
 __all__ = [
     "RCA",
@@ -65,6 +76,7 @@ __all__ = [
     "PCKMeans",
     "PreIdentifiedKMeans",
     "SeededKMeans",
+    "Session",
     "SpectralLearning",
     "Tree",
     "__version__",

@@ -13,7 +13,9 @@ from ._algorithms import algorithms
 from ._check import check
 from ._cluster import cluster
 from ._demo import demo
+from ._label import label
 from ._score import score
+from ._sessions import sessions
 
 app = typer.Typer(
     help="Constrained clustering that listens: bring data and what you know about it.",
@@ -25,6 +27,8 @@ app = typer.Typer(
 app.command()(cluster)
 app.command()(check)
 app.command()(score)
+app.command()(label)
+app.command()(sessions)
 app.command()(demo)
 app.command()(algorithms)
 

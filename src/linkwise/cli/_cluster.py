@@ -360,11 +360,11 @@ def _read_text(
     return _Task(table, made.X, features, k, ids, label_column)
 
 
-def _names(text: str) -> list[str]:
+def _names(text: str, option: str = "--features") -> list[str]:
     """Names between commas; one with a comma in it stands in quotes."""
     names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
     if not names or "" in names:
-        raise ValueError(f"--features {text!r}: expected names of columns, such as a,b,c")
+        raise ValueError(f"{option} {text!r}: expected names of columns, such as a,b,c")
     return names
 
 

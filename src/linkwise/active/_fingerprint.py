@@ -1,0 +1,47 @@
+"""Telling data apart: what a session remembers of the data it was begun with."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+
+def fingerprint(X: Any, ids: Sequence[Hashable] | None, source: str = "") -> dict[str, Any]:
+    """Shape and digests of data and ids; equal data in equal order give equal ones."""
+    digest = hashlib.sha256()
+    parts = (X.indptr, X.indices, X.data) if sparse.issparse(X) else (X,)
+    for part in parts:
+        digest.update(np.ascontiguousarray(part).data)
+    names = None if ids is None else hashlib.sha256(repr(list(ids)).encode()).hexdigest()
+    return {
+        "n_rows": int(X.shape[0]),
+        "n_features": int(X.shape[1]),
+        "values": digest.hexdigest(),
+        "ids": names,
+        "source": source,
+    }
+
+
+def check_same_data(kept: dict[str, Any], given: dict[str, Any], path: Any) -> None:
+    """Refuse data that is not what the session was begun with, and say how it differs."""
+    shapes = [(data["n_rows"], data["n_features"]) for data in (kept, given)]
+    if shapes[0] != shapes[1]:
+        how = "it has {:,} rows and {:,} features, the data given {:,} and {:,}".format(
+            *shapes[0], *shapes[1]
+        )
+    elif kept["values"] != given["values"]:
+        how = "the data given is of the same shape, but some values, or their order, differ"
+    elif kept["ids"] != given["ids"]:
+        how = "the values are the same, but the ids of the rows differ"
+    else:
+        return
+    begun = f" ({kept['source']})" if kept["source"] else ""
+    raise ValueError(
+        f"session {path} was begun with other data{begun}: {how}. Its answers speak of rows by "
+        "number and would mean something else here; give the data it was begun with, prepared the "
+        "same way, or begin a new session"
+    )

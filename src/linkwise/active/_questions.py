@@ -1,0 +1,140 @@
+"""The words of an interview: questions, answers, and what is said when answers clash."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, NamedTuple, get_args
+
+Said = Literal["same", "different", "unsure"]
+ANSWERS: tuple[Said, ...] = get_args(Said)
+_SHORT: dict[Any, Said] = {"s": "same", "d": "different", "u": "unsure"}
+_TRUTH: dict[Any, Said] = {True: "same", False: "different", None: "unsure"}
+
+
+class Question(NamedTuple):
+    """Do these two rows belong together?
+
+    Attributes
+    ----------
+    i : int
+        The row the question is about.
+    j : int
+        The row it is compared with.
+    """
+
+    i: int
+    j: int
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        """Both rows in ascending order: the question, whichever way round it is put."""
+        return (self.i, self.j) if self.i < self.j else (self.j, self.i)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer as it is kept.
+
+    Attributes
+    ----------
+    id : int
+        Its number in the session; answers count in this order.
+    i, j : int
+        The rows, as in `Question`.
+    said : {"same", "different", "unsure"}
+    weight : float
+        How much it counts, such as the confidence of who gave it.
+    who : str
+        The person, or what answered in their place.
+    at : datetime
+        When it was given (UTC).
+    undone_at : datetime or None
+        When it was taken back; None while it stands.
+    undone_by : str or None
+    """
+
+    id: int
+    i: int
+    j: int
+    said: Said
+    weight: float
+    who: str
+    at: datetime
+    undone_at: datetime | None = None
+    undone_by: str | None = None
+
+    @property
+    def question(self) -> Question:
+        """What was asked."""
+        return Question(self.i, self.j)
+
+    @property
+    def stands(self) -> bool:
+        """Whether it was not taken back."""
+        return self.undone_at is None
+
+
+@dataclass(frozen=True)
+class Dispute:
+    """An answer that contradicts earlier ones; it does not count until one of them is taken back.
+
+    Attributes
+    ----------
+    answer : Answer
+        The answer that came last.
+    against : tuple of Answer
+        The earlier answers that together say the opposite, in the order of the chain. Taking back
+        any one of them, or `answer`, resolves it (unless other answers say the same).
+    rows : tuple
+        The rows (or ids) along the chain, from one row of `answer` to the other.
+    """
+
+    answer: Answer
+    against: tuple[Answer, ...]
+    rows: tuple[Any, ...]
+
+    @property
+    def choices(self) -> tuple[Answer, ...]:
+        """The answers of which one has to go."""
+        return (*self.against, self.answer)
+
+    def __str__(self) -> str:
+        claim = "the same" if self.answer.said == "same" else "different"
+        steps = [f"{a} {'=' if s.said == 'same' else '≠'} {b}" for a, b, s in self._steps()]
+        return (
+            f"{self.rows[0]} and {self.rows[-1]} are {claim}, says {self.answer.who}; "
+            f"but earlier answers say the opposite: {', '.join(steps)}"
+        )
+
+    def _steps(self) -> list[tuple[Any, Any, Answer]]:
+        return list(zip(self.rows[:-1], self.rows[1:], self.against, strict=True))
+
+
+def as_said(given: Any) -> Said:
+    """An answer in one of its spellings: same/s/True, different/d/False, unsure/u/None."""
+    if given is None or isinstance(given, bool):
+        return _TRUTH[given]
+    word = given.strip().lower() if isinstance(given, str) else given
+    if isinstance(word, str):
+        word = _SHORT.get(word, word)
+        if word in ANSWERS:
+            return word
+    raise ValueError(f"answer {given!r}: expected one of {', '.join(map(repr, ANSWERS))}")
+
+
+def as_question(given: Any, n_rows: int) -> Question:
+    """A question about two different rows of the data, from a question or a pair."""
+    if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != 2:
+        raise ValueError(f"question {given!r}: expected two row numbers (i, j)")
+    try:
+        i, j = (row.__index__() for row in given)
+    except AttributeError:
+        raise TypeError(f"question {given!r}: expected row numbers, which are integers") from None
+    for row in (i, j):
+        if not 0 <= row < n_rows:
+            raise ValueError(f"question {(i, j)}: there is no row {row}; rows are 0..{n_rows - 1}")
+    if i == j:
+        raise ValueError(f"question {(i, j)}: a row is the same as itself; name two rows")
+    return Question(i, j)

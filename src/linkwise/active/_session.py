@@ -1,0 +1,598 @@
+"""The session: ask, tell, undo, with everything answered kept in a file."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Sequence
+from datetime import UTC, datetime
+from math import isfinite
+from numbers import Integral, Real
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from linkwise._estimator import check_number
+from linkwise._version import __version__
+from linkwise.constraints import Constraints, row_names
+
+from . import _settings
+from ._fingerprint import check_same_data, fingerprint
+from ._knowledge import explain, fold, links
+from ._neighbourhoods import find_neighbourhoods, inferred_links
+from ._progress import ROUNDS, Progress
+from ._questions import Answer, Dispute, Question, as_question, as_said
+from ._refit import Checkpoint, Fit, Refits
+from ._store import Store
+from ._task import Questions, Strategy, Task
+
+BEFOREHAND = "known beforehand"  # who gave the constraints that a session began with
+_IN_HAND = 15 * 60.0  # seconds after which an unanswered question may go to somebody else
+
+
+class Session:
+    """An interview about data: ask, answer, undo; nothing that was answered gets lost.
+
+    Parameters
+    ----------
+    X : array-like or CSR matrix of shape (n_rows, n_features)
+        The data. Missing values and infinities are refused.
+    strategy : Strategy or str, default="ExploreConsolidate"
+        Which question comes next.
+    model : estimator, default=None
+        What is fitted to the answers; `MPCKMeans` if not given.
+    n_clusters : int or None, default=None
+        Number of clusters; None if it is not known.
+    path : str or path, default=None
+        The file that keeps the session. If it is there already, the session goes on, provided
+        data and settings are the same; see also `Session.open`. None: in memory.
+    sample_ids : sequence of hashable, default=None
+        Id of each row, for `constraints`; the index of a DataFrame if not given.
+    constraints : Constraints, DataFrame or path, default=None
+        What is known beforehand. Becomes the first answers of a new session.
+    refit_every : int or None, default=10
+        The model is refitted after so many answers; None: only by `refit`.
+    random_state : int, default=0
+        Seed of the session. The same seed and the same answers give the same next question.
+    who : str, default=None
+        Who answers; the name of the user if not given.
+    background : bool, default=True
+        Whether refits run in a thread of their own. Answering never waits for one.
+    about : dict, default=None
+        Anything else to keep with a new session; must be fit for JSON.
+
+    See Also
+    --------
+    ExploreConsolidate, MinMax, NormalizedPointUncertainty : Strategies.
+    LabelOracle, FunctionOracle, LanguageModelOracle, TerminalOracle : Who may answer.
+
+    Notes
+    -----
+    All methods may be called from several threads, and several sessions, also in other processes,
+    may work on one file: each sees the answers of the others and is asked other questions.
+
+    An answer that contradicts earlier ones is kept but does not count: it is a dispute, shown with
+    the chain of answers that says the opposite, until one of them is taken back.
+
+    Examples
+    --------
+    >>> from linkwise import Session
+    >>> X = [[0.0], [0.2], [5.0], [5.2]]
+    >>> with Session(X, n_clusters=2) as session:
+    ...     while (question := session.ask()) is not None:
+    ...         i, j = question
+    ...         clash = session.tell("same" if abs(X[i][0] - X[j][0]) < 1 else "different")
+    ...     print(session.constraints)
+    ...     print(session.refit().labels.tolist())
+    Constraints(must_link=2, cannot_link=1)
+    [1, 1, 0, 0]
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        strategy: Strategy | str = "ExploreConsolidate",
+        model: Any = None,
+        n_clusters: int | None = None,
+        *,
+        path: Any = None,
+        sample_ids: Sequence[Hashable] | None = None,
+        constraints: Any = None,
+        refit_every: int | None = 10,
+        random_state: int = 0,
+        who: str | None = None,
+        background: bool = True,
+        about: dict[str, Any] | None = None,
+    ):
+        ids = row_names(X) if sample_ids is None else list(sample_ids)
+        X = _settings.read_rows(X)
+        self._ids = _settings.check_ids(ids, X.shape[0])
+        _settings.check_settings(X.shape[0], n_clusters, refit_every, random_state)
+        if isinstance(strategy, str):
+            strategy = _settings.make_strategy(strategy)
+        self.strategy: Strategy = strategy
+        self.model = _settings.default_model() if model is None else clone(model)
+        self.n_clusters, self.refit_every, self.random_state = n_clusters, refit_every, random_state
+        self.who = _settings.user_name() if who is None else who
+        self._lock = threading.RLock()
+        self._listeners: list[Callable[[], None]] = []
+        self._store = Store(path)
+        try:
+            self.settings = self._begin(X, constraints, about)
+        except BaseException:
+            self._store.close()
+            raise
+        self._refits = Refits(
+            X,
+            self.model,
+            self._for_model,
+            getattr(strategy, "prepare", None),
+            self._store,
+            random_state,
+            background,
+            self._notify,
+        )
+        self._view: Any = None
+        self._questions: Questions | None = None
+        self._wanted: Checkpoint | None = None
+        self._task = Task(X, n_clusters, random_state, view=lambda: self._view)
+        self._replay(self._store.answers())
+
+    @classmethod
+    def open(
+        cls,
+        path: Any,
+        X: Any,
+        *,
+        strategy: Strategy | None = None,
+        model: Any = None,
+        sample_ids: Sequence[Hashable] | None = None,
+        who: str | None = None,
+        background: bool = True,
+    ) -> Session:
+        """Go on with a session, with the settings it was begun with.
+
+        Parameters
+        ----------
+        path : str or path
+            The file of the session; it must be there.
+        X : array-like or CSR matrix of shape (n_rows, n_features)
+            The data it was begun with.
+        strategy : Strategy, default=None
+            Needed only if it is not one of linkwise's own.
+        model : estimator, default=None
+            Needed only if it is not one of linkwise's own.
+        sample_ids, who, background
+            As in `Session`.
+        """
+        kept = _settings.stored_settings(path)
+        if strategy is None:
+            strategy = _settings.make_strategy(**kept["strategy"])
+        return cls(
+            X,
+            strategy,
+            _settings.make_model(kept["model"]) if model is None else model,
+            kept["n_clusters"],
+            path=path,
+            sample_ids=sample_ids,
+            refit_every=kept["refit_every"],
+            random_state=kept["random_state"],
+            who=who,
+            background=background,
+        )
+
+    def _begin(self, X: Any, constraints: Any, about: dict[str, Any] | None) -> dict[str, Any]:
+        """Write the settings of a new session, or compare them with those in the file."""
+        about = dict(about or {})
+        given = {
+            "strategy": {"name": self.strategy.name, "params": self.strategy.params},
+            "model": _settings.describe_model(self.model),
+            "n_clusters": self.n_clusters,
+            "refit_every": self.refit_every,
+            "random_state": self.random_state,
+        }
+        data = fingerprint(X, self._ids, about.pop("source", ""))
+        with self._store.writing():
+            kept = self._store.settings()
+            if not kept:
+                begun = {"begun": datetime.now(UTC).isoformat(), "linkwise": __version__}
+                first = _settings.beforehand(constraints, X.shape[0], self._ids)
+                self._store.add_all(first, BEFOREHAND)
+                self._store.set(**given, data=data, about=about, **begun)
+            else:
+                check_same_data(kept["data"], data, self._store.path)
+                changed = _settings.changed(kept, given, self._store.path, self.strategy.uses_model)
+                self._store.set(**changed)
+                if constraints is not None:
+                    raise ValueError(
+                        f"session {self._store.path} is there already; constraints are taken in "
+                        "only when a session is begun"
+                    )
+            return self._store.settings()
+
+    # ---------------------------------------------------------------- asking and telling
+
+    @overload
+    def ask(self, n: None = None, *, who: str | None = None) -> Question | None: ...
+
+    @overload
+    def ask(self, n: int, *, who: str | None = None) -> list[Question]: ...
+
+    def ask(
+        self, n: int | None = None, *, who: str | None = None
+    ) -> Question | list[Question] | None:
+        """The next question, or the next n at once.
+
+        Asking again without an answer gives the same question. Questions that others have before
+        them are not asked a second time (for a quarter of an hour).
+
+        Parameters
+        ----------
+        n : int, default=None
+            Number of questions; a list of at most so many is returned.
+        who : str, default=None
+            Who is asked; the session's own `who` if not given.
+
+        Returns
+        -------
+        question : Question, list of Question, or None
+            None, or a shorter list, when nothing is left to ask.
+        """
+        if n is not None:
+            check_number("n", n, Integral, 1)
+        who = self.who if who is None else who
+        while True:
+            seen, view = self._await_view()
+            with self._lock, self._store.writing():
+                self._sync()
+                if self.strategy.uses_model and seen != self._checkpoint.seen:
+                    continue  # others answered meanwhile
+                self._view = view
+                in_hand = self._store.in_hand()
+                mine = in_hand.pop(who, [])
+                taken = [question for asked in in_hand.values() for question in asked]
+                found = self._choose(n or 1, taken)
+                if found != mine:
+                    self._store.hand_out(who, found, _IN_HAND)
+            if n is not None:
+                return found
+            return found[0] if found else None
+
+    def _choose(self, n: int, taken: list[Question]) -> list[Question]:
+        found: list[Question] = []
+        while len(found) < n:
+            self._task.in_hand = (*taken, *found)
+            if self._questions is None:
+                self._questions = self.strategy.questions(self._task)
+            question = next(self._questions, None)
+            if question is None:
+                self._questions = None  # there may be more when answers are taken back
+                break
+            found.append(question)
+        return found
+
+    def tell(
+        self,
+        answer: Any,
+        question: Any = None,
+        *,
+        weight: float = 1.0,
+        who: str | None = None,
+    ) -> Dispute | None:
+        """Answer a question. When this returns, the answer is on the disk.
+
+        Parameters
+        ----------
+        answer : {"same", "different", "unsure"}
+            Also ``"s"``, ``"d"``, ``"u"``, or True, False, None.
+        question : Question or pair of row numbers, default=None
+            What is answered: one that was asked, or one of your own. The question that `who` has
+            in hand if not given.
+        weight : float, default=1.0
+            How much the answer counts, such as the confidence of who gives it.
+        who : str, default=None
+            Who answers; the session's own `who` if not given.
+
+        Returns
+        -------
+        dispute : Dispute or None
+            What the answer contradicts, if anything.
+        """
+        said = as_said(answer)
+        check_number("weight", weight, Real, 0.0)
+        if not weight > 0 or not isfinite(weight):
+            raise ValueError(f"weight={weight} must be a positive, finite number")
+        who = self.who if who is None else who
+        with self._lock:
+            asked = self._in_hand_of(who) if question is None else as_question(question, self._n)
+            kept = self._store.add(asked, said, float(weight), who)
+            self._sync(kept)
+            disputed = any(answer.id == kept.id for answer in self._disputed)
+            clash = explain(kept, self._counted, self._ids) if disputed else None
+        self._notify()
+        return clash
+
+    def _in_hand_of(self, who: str) -> Question:
+        asked = self._store.in_hand().get(who, [])
+        if len(asked) != 1:
+            raise ValueError(
+                f"{who} has {len(asked) or 'no'} questions in hand; "
+                + ("say which one is answered: tell(answer, question)" if asked else "ask first")
+            )
+        return asked[0]
+
+    def undo(self, n: int = 1, *, who: str | None = None) -> list[Answer]:
+        """Take back the last n answers of a person; the file keeps them, marked.
+
+        Parameters
+        ----------
+        n : int, default=1
+        who : str, default=None
+            Whose answers; the session's own `who` if not given.
+
+        Returns
+        -------
+        undone : list of Answer
+            The answers taken back, the last one first; fewer than n if there were no more.
+        """
+        check_number("n", n, Integral, 1)
+        who = self.who if who is None else who
+        with self._lock, self._store.writing():
+            self._sync()
+            mine = [answer for answer in self._standing if answer.who == who]
+            undone = mine[::-1][:n]
+            self._store.take_back([answer.id for answer in undone], who)
+            self._replay(self._store.answers())
+        self._notify()
+        return undone
+
+    def take_back(self, answer: Answer | int, *, who: str | None = None) -> None:
+        """Take back one answer, whoever gave it and however long ago.
+
+        Parameters
+        ----------
+        answer : Answer or int
+            The answer or its `id`.
+        who : str, default=None
+            Who takes it back; the session's own `who` if not given.
+        """
+        number = answer.id if isinstance(answer, Answer) else answer
+        with self._lock, self._store.writing():
+            self._sync()
+            if all(standing.id != number for standing in self._standing):
+                raise ValueError(f"there is no answer {number} that stands")
+            self._store.take_back([number], self.who if who is None else who)
+            self._replay(self._store.answers())
+        self._notify()
+
+    def run(
+        self, oracle: Any, n: int | None = None, *, batch: int = 1, who: str | None = None
+    ) -> int:
+        """Let an oracle answer until nothing is left to ask, it stops, or n answers are given.
+
+        Parameters
+        ----------
+        oracle : callable
+            Called as ``oracle(i, j)`` with two row numbers; returns an answer, or an answer and
+            its weight, or ``"undo"`` or ``"stop"``. If it has a method ``resolve(dispute)``, that
+            is asked which answer to take back when some contradict (None: later).
+        n : int, default=None
+            The most answers to take.
+        batch : int, default=1
+            Questions chosen at once, before the answers to them are known.
+        who : str, default=None
+            Whose answers they are; the session's own `who` if not given.
+
+        Returns
+        -------
+        n_answers : int
+            Number of answers given (and not undone) in this run.
+        """
+        count, later = 0, set[int]()
+        while n is None or count < n:
+            self._settle(oracle, later)
+            questions = self.ask(batch if n is None else min(batch, n - count), who=who)
+            if not questions:
+                break
+            for question in questions:
+                reply = oracle(question.i, question.j)
+                if reply == "stop":
+                    return count
+                if reply == "undo":
+                    undone = self.undo(who=who)
+                    count -= len(undone)
+                    getattr(oracle, "undone", lambda _: None)(undone)
+                    break
+                said, weight = reply if isinstance(reply, tuple) else (reply, 1.0)
+                self.tell(said, question, weight=weight, who=who)
+                count += 1
+        self._settle(oracle, later)
+        return count
+
+    def _settle(self, oracle: Any, later: set[int]) -> None:
+        """Let an oracle that can, say which of the answers that contradict is taken back."""
+        resolve = getattr(oracle, "resolve", None)
+        while resolve is not None:
+            open_ = [dispute for dispute in self.disputes if dispute.answer.id not in later]
+            if not open_:
+                return
+            wrong = resolve(open_[0])
+            if wrong is None:
+                later.add(open_[0].answer.id)
+            else:
+                self.take_back(wrong)
+
+    # ---------------------------------------------------------------- what is known
+
+    @property
+    def _n(self) -> int:
+        return self._task.n_rows
+
+    @property
+    def answers(self) -> list[Answer]:
+        """Every answer ever given, in order; those taken back are marked."""
+        with self._lock:
+            self._sync()
+            return list(self._all)
+
+    @property
+    def disputes(self) -> list[Dispute]:
+        """Answers that contradict earlier ones, each with the chain that says the opposite."""
+        with self._lock:
+            self._sync()
+            return [explain(answer, self._counted, self._ids) for answer in self._disputed]
+
+    @property
+    def constraints(self) -> Constraints:
+        """The answers that count as constraints, by row number, or by id if rows have ids."""
+        with self._lock:
+            self._sync()
+            return links(self._counted, self._ids)
+
+    @property
+    def inferred(self) -> Constraints:
+        """Must-links that follow because there are only `n_clusters` clusters."""
+        with self._lock:
+            self._sync()
+            return inferred_links(
+                self._counted, self._task.known, self._task.neighbourhoods(), self._ids
+            )
+
+    @property
+    def neighbourhoods(self) -> list[list[int]]:
+        """Groups of rows that are known to be in different clusters, inferred ones included."""
+        with self._lock:
+            self._sync()
+            return [list(group) for group in self._task.neighbourhoods().groups]
+
+    def name(self, row: int) -> Hashable:
+        """The id of a row, or its number."""
+        return row if self._ids is None else self._ids[row]
+
+    # ---------------------------------------------------------------- the model
+
+    @property
+    def model_(self) -> Any:
+        """The model, refitted after every `refit_every` answers; waits for a refit that is due."""
+        return self.fit_.model
+
+    @property
+    def labels_(self) -> NDArray[np.int32]:
+        """Clusters of the rows; a cluster keeps its number from one refit to the next."""
+        return self.fit_.labels
+
+    @property
+    def fit_(self) -> Fit:
+        """The last fit that is due, and how it differs from the one before; waits for it."""
+        with self._lock:
+            self._sync()
+            future = self._refits.request(self._wanted or self._checkpoint)
+        return future.result()
+
+    @property
+    def latest(self) -> Fit | None:
+        """The newest fit that is ready, without waiting; None before the first."""
+        return self._refits.latest
+
+    def refit(self) -> Fit:
+        """Fit the model to all answers given so far, and wait for it."""
+        with self._lock:
+            self._sync()
+            self._wanted = self._checkpoint
+        return self.fit_
+
+    @property
+    def progress(self) -> Progress:
+        """How far the session is; does not wait for a refit."""
+        with self._lock:
+            self._sync()
+            said = [answer.said for answer in self._counted]
+            found = self._task.neighbourhoods()
+            return Progress(
+                n_rows=self._n,
+                n_clusters=self.n_clusters,
+                n_answers=len(self._standing),
+                n_same=said.count("same"),
+                n_different=said.count("different"),
+                n_unsure=said.count("unsure"),
+                n_disputed=len(self._disputed),
+                n_undone=len(self._all) - len(self._standing),
+                n_groups=len(found.roots),
+                n_placed=len(found.rows),
+                changed=tuple(self._refits.rounds(self._checkpoint.due, ROUNDS)),
+            )
+
+    # ---------------------------------------------------------------- inside
+
+    def _sync(self, own: Answer | None = None) -> None:
+        """Take in what others wrote, or `own`, an answer just written here."""
+        if self._store.changed():
+            answers = self._store.answers()
+            if answers != self._all:
+                self._replay(answers)
+        elif own is not None:
+            self._all.append(own)
+            self._standing.append(own)
+            added = self._task.known.add(own.i, own.j, own.said)
+            (self._counted if added else self._disputed).append(own)
+            self._next_checkpoint()
+
+    def _replay(self, answers: list[Answer]) -> None:
+        """Begin anew with all answers that stand."""
+        self._all = answers
+        self._standing = [answer for answer in answers if answer.stands]
+        self._task.known, self._counted, self._disputed = fold(self._standing)
+        self._questions, self._wanted = None, None
+        self._next_checkpoint()
+
+    def _next_checkpoint(self) -> None:
+        beforehand = sum(answer.who == BEFOREHAND for answer in self._counted)
+        self._checkpoint = Checkpoint(tuple(self._counted), beforehand, self.refit_every)
+        due = self._checkpoint.due
+        if self._wanted is None or len(due.answers) > len(self._wanted.answers):
+            self._wanted = due
+            if self.refit_every is not None:
+                self._refits.request(due)
+
+    def _await_view(self) -> tuple[Checkpoint | None, Any]:
+        """Wait, holding up nobody, for the fit that the next question depends on."""
+        if not self.strategy.uses_model:
+            return None, None
+        with self._lock:
+            self._sync()
+            seen = self._checkpoint.seen
+            future = None if seen is None else self._refits.request(seen)
+        return seen, None if future is None else future.result().view
+
+    def _for_model(self, answers: Sequence[Answer]) -> tuple[Constraints, int]:
+        """What a model is told: answers and what is inferred, and how many clusters to look for."""
+        known = fold(answers)[0]
+        found = find_neighbourhoods(known, self.n_clusters)
+        k = self.n_clusters or min(max(2, len(found.roots)), self._n)
+        return links(answers) + inferred_links(answers, known, found), k
+
+    def listen(self, listener: Callable[[], None]) -> None:
+        """Have a function called after every answer, undo and refit, in the thread it happens in.
+
+        Parameters
+        ----------
+        listener : callable
+            Called without arguments. It should only take a note: answering waits for it.
+        """
+        self._listeners.append(listener)
+
+    def _notify(self) -> None:
+        for listener in self._listeners:
+            listener()
+
+    def close(self) -> None:
+        """Finish the refit that is running and let go of the file."""
+        self._refits.close()
+        self._store.close()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

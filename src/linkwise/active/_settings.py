@@ -1,0 +1,188 @@
+"""What a session is begun with: reading and checking it, keeping it, finding it again."""
+
+from __future__ import annotations
+
+import getpass
+import importlib
+import json
+from collections.abc import Hashable, Sequence
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_array
+
+from linkwise._estimator import check_number
+from linkwise.constraints import as_constraints
+
+from ._pairs import ClosestPairs, FarthestPairs, RandomPairs
+from ._placing import ExploreConsolidate, MinMax, NormalizedPointUncertainty
+from ._store import Store
+from ._task import Strategy
+
+STRATEGIES: dict[str, type[Strategy]] = {
+    kind.__name__: kind
+    for kind in (
+        ExploreConsolidate,
+        MinMax,
+        NormalizedPointUncertainty,
+        RandomPairs,
+        ClosestPairs,
+        FarthestPairs,
+    )
+}
+
+
+def read_rows(X: Any) -> Any:
+    """The data as float64, dense in C order or CSR."""
+    X = check_array(X, accept_sparse="csr", dtype=np.float64, order="C", input_name="X")
+    if hasattr(X, "sum_duplicates") and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def check_ids(ids: Sequence[Hashable] | None, n_rows: int) -> list[Hashable] | None:
+    """One id a row, all different."""
+    if ids is None:
+        return None
+    if len(ids) != n_rows:
+        raise ValueError(f"sample_ids: {len(ids):,} ids for {n_rows:,} rows; give one id a row")
+    if len(set(ids)) < n_rows:
+        seen: set[Hashable] = set()
+        twice = next(name for name in ids if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise ValueError(f"sample_ids: the id {twice!r} stands in more than one row")
+    return list(ids)
+
+
+def check_settings(
+    n_rows: int, n_clusters: int | None, refit_every: int | None, random_state: Any
+) -> None:
+    """Refuse what cannot work, with the limit."""
+    if n_clusters is not None:
+        check_number("n_clusters", n_clusters, Integral, 1)
+        if n_clusters > n_rows:
+            raise ValueError(f"n_clusters={n_clusters} is larger than the number of rows, {n_rows}")
+    if refit_every is not None:
+        check_number("refit_every", refit_every, Integral, 1)
+    check_number("random_state", random_state, Integral, 0)
+    if random_state >= 2**32:
+        raise ValueError(f"random_state={random_state} must be below 2**32")
+
+
+def user_name() -> str:
+    """The name of who runs this."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # a process without a name
+        return "somebody"
+
+
+# -------------------------------------------------------------------- strategies and models
+
+
+def make_strategy(name: str, params: dict[str, Any] | None = None) -> Strategy:
+    """One of linkwise's own strategies by its name and parameters."""
+    if name not in STRATEGIES:
+        raise ValueError(
+            f"strategy {name!r}: expected one of {', '.join(map(repr, STRATEGIES))}, or an object"
+        )
+    return STRATEGIES[name](**(params or {}))
+
+
+def default_model() -> Any:
+    """The model of a session that is given none."""
+    from linkwise.kmeans import MPCKMeans
+
+    return MPCKMeans()
+
+
+def describe_model(model: Any) -> dict[str, Any]:
+    """Name and parameters of a model, fit for JSON."""
+    params: dict[str, Any] = {}
+    for name, value in model.get_params(deep=False).items():
+        try:
+            json.dumps(value)
+            params[name] = value
+        except TypeError:
+            params[name] = {"not kept": repr(value)[:200]}
+    return {"name": type(model).__name__, "module": type(model).__module__, "params": params}
+
+
+def make_model(kept: dict[str, Any]) -> Any:
+    """A model out of its description: only linkwise's own, since a file may come from anybody."""
+    gaps = [name for name, value in kept["params"].items() if isinstance(value, dict)]
+    if not kept["module"].startswith("linkwise.") or gaps:
+        what = f"its {', '.join(gaps)}" if gaps else "it"
+        raise ValueError(
+            f"the session's model is {kept['name']}; {what} cannot be kept in a file. Give the "
+            "same model again: Session.open(path, X, model=...)"
+        )
+    module = importlib.import_module(kept["module"].rpartition("._")[0] or kept["module"])
+    return getattr(module, kept["name"])(**kept["params"])
+
+
+def changed(
+    kept: dict[str, Any], given: dict[str, Any], path: Any, uses_model: bool
+) -> dict[str, Any]:
+    """The settings that may and do change when a session goes on; ValueError about others.
+
+    The model may, as long as no question depends on it.
+    """
+    names = [name for name in given if json.dumps(given[name]) != json.dumps(kept[name])]
+    if not names or (names == ["model"] and not uses_model):
+        return {name: given[name] for name in names}
+    how = "; ".join(
+        f"{name} is {shown(kept[name])} there, {shown(given[name])} here" for name in names
+    )
+    raise ValueError(
+        f"session {path} was begun with other settings: {how}. Open it with its own "
+        "(Session.open), or begin a new one with its constraints"
+    )
+
+
+def shown(value: Any) -> str:
+    """A setting in a message."""
+    if isinstance(value, dict) and "name" in value:
+        params = ", ".join(f"{name}={param!r}" for name, param in value["params"].items())
+        return f"{value['name']}({params})"
+    return str(value)
+
+
+# -------------------------------------------------------------------- files
+
+
+def stored_settings(path: Any) -> dict[str, Any]:
+    """The settings of a session that is there already."""
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"{path}: no such session (looked for in {Path.cwd()})")
+    store = Store(path)
+    try:
+        kept = store.settings()
+    finally:
+        store.close()
+    if not kept:
+        raise ValueError(f"{path}: nothing was begun in this session")
+    return kept
+
+
+def beforehand(
+    constraints: Any, n_rows: int, ids: Sequence[Hashable] | None
+) -> list[tuple[int, int, str, float]]:
+    """Constraints as answers: row, row, what is said, weight."""
+    known = as_constraints(constraints).to_rows(n_rows, ids)
+    if known.n_relative:
+        raise ValueError(
+            f"constraints: {known.n_relative:,} are relative; a session asks about pairs, and "
+            "begins with must-links and cannot-links only"
+        )
+    pairs = (
+        ("same", known.must_link, known.must_link_weight),
+        ("different", known.cannot_link, known.cannot_link_weight),
+    )
+    return [
+        (int(i), int(j), said, float(w))
+        for said, ends, weight in pairs
+        for (i, j), w in zip(ends.tolist(), weight.tolist(), strict=True)
+    ]

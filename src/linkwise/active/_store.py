@@ -1,0 +1,300 @@
+"""The store: one SQLite file a session, in which nothing that was answered can get lost.
+
+An answer is one transaction, flushed to the disk before `Store.add` returns (write-ahead log,
+``synchronous=FULL``). Taking back marks an answer and deletes nothing. Several processes may have
+the file open; `changed` tells cheaply whether another one wrote.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+import time
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._questions import Answer, Question
+
+_APPLICATION = 0x6C6E6B77  # "lnkw": tells a session from any other SQLite file
+_VERSION = 1
+_PATIENCE = 30.0  # seconds to wait for another process to finish writing
+_LABELS_KEPT = 20  # labels of so many fits are kept, centres of all
+
+_SCHEMA = """
+CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE answer (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    i INTEGER NOT NULL,
+    j INTEGER NOT NULL,
+    said TEXT NOT NULL CHECK (said IN ('same', 'different', 'unsure')),
+    weight REAL NOT NULL,
+    who TEXT NOT NULL,
+    at TEXT NOT NULL,
+    undone_at TEXT,
+    undone_by TEXT
+);
+CREATE TABLE in_hand (
+    who TEXT NOT NULL, i INTEGER NOT NULL, j INTEGER NOT NULL, until REAL NOT NULL
+);
+CREATE TABLE fit (
+    key TEXT PRIMARY KEY,
+    n_answers INTEGER NOT NULL,
+    changed REAL,
+    centers BLOB,
+    labels BLOB,
+    at TEXT NOT NULL
+);
+"""
+
+
+@dataclass(frozen=True)
+class StoredFit:
+    """What is kept of a fit: enough to start the next one from it.
+
+    Attributes
+    ----------
+    changed : float or None
+        Share of the rows whose cluster was another one in the fit before.
+    centers : ndarray or None
+    labels : ndarray or None
+        None when they were let go of.
+    """
+
+    changed: float | None
+    centers: NDArray[np.float64] | None
+    labels: NDArray[np.int32] | None
+
+
+class Store:
+    """The file of a session. Safe to use from several threads.
+
+    Parameters
+    ----------
+    path : str, path or None
+        The file; it is made if it is not there. None keeps everything in memory.
+    """
+
+    def __init__(self, path: Any = None):
+        self.path = None if path is None else Path(path)
+        self._lock = threading.RLock()
+        self._depth = 0
+        if self.path is not None and not self.path.absolute().parent.is_dir():
+            raise FileNotFoundError(
+                f"session {self.path}: there is no folder {self.path.absolute().parent}"
+            )
+        if self.path is not None and self.path.is_dir():
+            raise ValueError(f"session {self.path} is a folder; name a file in it")
+        self._db = self._connect()
+        self._seen: int | None = None
+
+    def _connect(self) -> sqlite3.Connection:
+        name = ":memory:" if self.path is None else str(self.path)
+        db = sqlite3.connect(name, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+        try:
+            self._prepare(db)
+        except sqlite3.DatabaseError as error:
+            db.close()
+            raise ValueError(f"session {self.path} cannot be used: {error}") from None
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _prepare(self, db: sqlite3.Connection) -> None:
+        application, version = (
+            db.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("application_id", "user_version")
+        )
+        if application == 0 and not self._is_empty(db):
+            raise ValueError(f"{self.path} is a database, but not a session of linkwise")
+        if application not in (0, _APPLICATION):
+            raise ValueError(f"{self.path} is a database of another programme, not a session")
+        if version > _VERSION:
+            raise ValueError(
+                f"session {self.path} was made by a later linkwise (format {version}, this one "
+                f"knows {_VERSION}); update linkwise"
+            )
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute("BEGIN IMMEDIATE")  # another process may be making the tables
+        if self._is_empty(db):
+            for statement in _SCHEMA.split(";"):
+                db.execute(statement)
+            db.execute(f"PRAGMA application_id = {_APPLICATION}")
+            db.execute(f"PRAGMA user_version = {_VERSION}")
+        db.execute("COMMIT")
+
+    @staticmethod
+    def _is_empty(db: sqlite3.Connection) -> bool:
+        return db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock:
+            self._db.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """All or nothing, and nobody else writes meanwhile; may be nested."""
+        with self._lock:
+            if self._depth == 0:
+                self._execute("BEGIN IMMEDIATE")
+            self._depth += 1
+            try:
+                yield
+            except BaseException:
+                self._depth -= 1
+                if self._depth == 0:
+                    self._db.execute("ROLLBACK")
+                raise
+            self._depth -= 1
+            if self._depth == 0:
+                self._execute("COMMIT")
+
+    def _execute(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        try:
+            return self._db.execute(statement, values)
+        except sqlite3.OperationalError as error:
+            raise OSError(f"session {self.path or 'in memory'}: {error}") from error
+
+    # ---------------------------------------------------------------- settings
+
+    def settings(self) -> dict[str, Any]:
+        """What the session was begun with; empty for a new one."""
+        with self._lock:
+            rows = self._execute("SELECT name, value FROM setting").fetchall()
+        return {name: json.loads(value) for name, value in rows}
+
+    def set(self, **values: Any) -> None:
+        """Keep settings."""
+        with self.writing():
+            for name, value in values.items():
+                self._execute(
+                    "INSERT OR REPLACE INTO setting VALUES (?, ?)", (name, json.dumps(value))
+                )
+
+    # ---------------------------------------------------------------- answers
+
+    def changed(self) -> bool:
+        """Whether another process wrote since the last call (True at the first one)."""
+        with self._lock:
+            version = self._execute("PRAGMA data_version").fetchone()[0]
+            changed = version != self._seen
+            self._seen = version
+        return changed
+
+    def answers(self) -> list[Answer]:
+        """Every answer ever given, in order; those taken back are marked."""
+        with self._lock:
+            rows = self._execute("SELECT * FROM answer ORDER BY id").fetchall()
+        return [_answer(row) for row in rows]
+
+    def add(self, question: Question, said: str, weight: float, who: str) -> Answer:
+        """Keep an answer. When this returns, it is on the disk."""
+        return self.add_all([(*question, said, weight)], who)[0]
+
+    def add_all(self, given: Sequence[tuple[int, int, str, float]], who: str) -> list[Answer]:
+        """Keep several answers of one person, all or none."""
+        now, kept = datetime.now(UTC), []
+        with self.writing():
+            for i, j, said, weight in given:
+                cursor = self._execute(
+                    "INSERT INTO answer (i, j, said, weight, who, at) VALUES (?, ?, ?, ?, ?, ?)",
+                    (i, j, said, weight, who, now.isoformat()),
+                )
+                self._execute(
+                    "DELETE FROM in_hand WHERE who = ? AND min(i, j) = ? AND max(i, j) = ?",
+                    (who, *Question(i, j).pair),
+                )
+                kept.append(Answer(cursor.lastrowid or 0, i, j, said, weight, who, now))  # type: ignore[arg-type]
+        return kept
+
+    def take_back(self, ids: Sequence[int], who: str) -> None:
+        """Mark answers as undone; they stay in the file."""
+        now = datetime.now(UTC).isoformat()
+        with self.writing():
+            for number in ids:
+                self._execute(
+                    "UPDATE answer SET undone_at = ?, undone_by = ? "
+                    "WHERE id = ? AND undone_at IS NULL",
+                    (now, who, number),
+                )
+
+    # ---------------------------------------------------------------- questions being asked
+
+    def in_hand(self) -> dict[str, list[Question]]:
+        """The questions that people have before them, by person."""
+        with self._lock:
+            rows = self._execute(
+                "SELECT who, i, j FROM in_hand WHERE until > ? ORDER BY rowid", (time.time(),)
+            ).fetchall()
+        found: dict[str, list[Question]] = {}
+        for who, i, j in rows:
+            found.setdefault(who, []).append(Question(i, j))
+        return found
+
+    def hand_out(self, who: str, questions: Sequence[Question], seconds: float) -> None:
+        """Note that a person has these questions, and no others, for some time."""
+        with self.writing():
+            self._execute("DELETE FROM in_hand WHERE who = ? OR until <= ?", (who, time.time()))
+            for i, j in questions:
+                values = (who, i, j, time.time() + seconds)
+                self._execute("INSERT INTO in_hand VALUES (?, ?, ?, ?)", values)
+
+    # ---------------------------------------------------------------- fits
+
+    def fit(self, key: str) -> StoredFit | None:
+        """What is kept of a fit."""
+        with self._lock:
+            row = self._execute(
+                "SELECT changed, centers, labels FROM fit WHERE key = ?", (key,)
+            ).fetchone()
+        if row is None:
+            return None
+        labels = None if row[2] is None else np.frombuffer(zlib.decompress(row[2]), np.int32)
+        return StoredFit(row[0], _read_array(row[1]), labels)
+
+    def add_fit(self, key: str, n_answers: int, fit: StoredFit) -> None:
+        """Keep a fit; labels only of the last few."""
+        labels = None
+        if fit.labels is not None:
+            labels = zlib.compress(fit.labels.astype(np.int32).tobytes(), 1)
+        now = datetime.now(UTC).isoformat()
+        with self.writing():
+            self._execute(
+                "INSERT OR REPLACE INTO fit VALUES (?, ?, ?, ?, ?, ?)",
+                (key, n_answers, fit.changed, _write_array(fit.centers), labels, now),
+            )
+            self._execute(
+                "UPDATE fit SET labels = NULL WHERE labels IS NOT NULL AND rowid NOT IN "
+                "(SELECT rowid FROM fit ORDER BY rowid DESC LIMIT ?)",
+                (_LABELS_KEPT,),
+            )
+
+
+def _answer(row: Sequence[Any]) -> Answer:
+    number, i, j, said, weight, who, at, undone_at, undone_by = row
+    undone = None if undone_at is None else datetime.fromisoformat(undone_at)
+    return Answer(number, i, j, said, weight, who, datetime.fromisoformat(at), undone, undone_by)
+
+
+def _write_array(array: NDArray[Any] | None) -> bytes | None:
+    if array is None:
+        return None
+    return json.dumps(array.shape).encode() + b"\n" + array.astype("<f8").tobytes()
+
+
+def _read_array(data: bytes | None) -> NDArray[np.float64] | None:
+    if data is None:
+        return None
+    shape, _, cells = data.partition(b"\n")
+    return np.frombuffer(cells, "<f8").reshape(json.loads(shape))

@@ -1,0 +1,144 @@
+"""`linkwise sessions`: what is in the files of sessions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table as RichTable
+
+from . import _output as out
+
+_SHOWN = 10
+
+
+def sessions(
+    files: Annotated[list[Path], typer.Argument(help="Files that `linkwise label` made.")],
+    last: Annotated[int, typer.Option(help="Show so many of the last answers.", min=0)] = 0,
+    constraints_out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the answers as constraints by row number: .csv, .jsonl, .parquet."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+) -> None:
+    """Tell what is in sessions: settings, answers by person, contradictions.
+
+    Examples:
+
+        linkwise sessions work.db
+
+        linkwise sessions work.db --last 20
+    """
+    with out.plain_errors():
+        if constraints_out is not None and len(files) > 1:
+            raise ValueError("--constraints-out writes the answers of one session; name one file")
+        found = [_read(path, last, constraints_out) for path in files]
+    if as_json:
+        out.print_json(found)
+        return
+    for session in found:
+        _show(session)
+
+
+def _read(path: Path, last: int, constraints_out: Path | None) -> dict[str, Any]:
+    """All there is to tell about one file."""
+    from linkwise.active._knowledge import explain, fold, links
+    from linkwise.active._neighbourhoods import find_neighbourhoods
+    from linkwise.active._settings import stored_settings
+    from linkwise.active._store import Store
+
+    settings = stored_settings(path)
+    store = Store(path)
+    try:
+        answers = store.answers()
+    finally:
+        store.close()
+    standing = [answer for answer in answers if answer.stands]
+    known, counted, disputed = fold(standing)
+    if constraints_out is not None:
+        links(counted).write(constraints_out)
+    people = {who: _counts(a for a in standing if a.who == who) for who in _people(standing)}
+    return {
+        "file": str(path),
+        "begun": settings["begun"],
+        "data": settings["data"],
+        "n_clusters": settings["n_clusters"],
+        "strategy": settings["strategy"],
+        "model": settings["model"]["name"],
+        "random_state": settings["random_state"],
+        "answers": {**_counts(standing), "undone": len(answers) - len(standing)},
+        "people": people,
+        "groups": len(find_neighbourhoods(known, settings["n_clusters"]).roots),
+        "first": answers[0].at.isoformat() if answers else None,
+        "last": answers[-1].at.isoformat() if answers else None,
+        "contradictions": [str(explain(answer, counted)) for answer in disputed],
+        "last_answers": [_told(answer) for answer in answers[len(answers) - last :]]
+        if last
+        else [],
+    }
+
+
+def _people(answers: Any) -> list[str]:
+    return list(dict.fromkeys(answer.who for answer in answers))
+
+
+def _counts(answers: Any) -> dict[str, int]:
+    counts = Counter(answer.said for answer in answers)
+    return {said: counts[said] for said in ("same", "different", "unsure")}
+
+
+def _told(answer: Any) -> dict[str, Any]:
+    return {
+        "id": answer.id,
+        "rows": [answer.i, answer.j],
+        "said": answer.said,
+        "weight": answer.weight,
+        "who": answer.who,
+        "at": answer.at.isoformat(),
+        "undone": not answer.stands,
+    }
+
+
+def _show(session: dict[str, Any]) -> None:
+    data, k = session["data"], session["n_clusters"]
+    source = f"{data['source']}, " if data["source"] else ""
+    facts = [
+        ("begun", _time(session["begun"])),
+        ("data", f"{source}{data['n_rows']:,} rows, {data['n_features']:,} features"),
+        ("clusters", "not known" if k is None else str(k)),
+        ("questions by", session["strategy"]["name"]),
+        ("model", session["model"]),
+        ("answers", _words(session["answers"])),
+        *((f"  by {who}", _words(counts)) for who, counts in session["people"].items()),
+        ("last answer", _time(session["last"]) if session["last"] else "none yet"),
+        ("groups found", str(session["groups"])),
+        *(("contradiction", text) for text in session["contradictions"][:_SHOWN]),
+    ]
+    table = RichTable(title=escape(session["file"]), show_header=False, title_justify="left")
+    for name, value in facts:
+        table.add_row(escape(name), escape(value))
+    out.console.print(table)
+    for told in session["last_answers"]:
+        back = " (taken back)" if told["undone"] else ""
+        i, j = told["rows"]
+        out.console.print(
+            escape(f"{told['id']:>5}  {i} and {j}: {told['said']}{back}  {told['who']}  ")
+            + _time(told["at"]),
+            highlight=False,
+        )
+
+
+def _words(counts: dict[str, int]) -> str:
+    total = sum(counts[said] for said in ("same", "different", "unsure"))
+    undone = f"; {counts['undone']} taken back" if counts.get("undone") else ""
+    told = ", ".join(f"{counts[said]} {said}" for said in ("same", "different", "unsure"))
+    return f"{total} ({told}){undone}"
+
+
+def _time(text: str) -> str:
+    return text[:16].replace("T", " ") + " UTC"

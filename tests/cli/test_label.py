@@ -1,0 +1,339 @@
+"""`linkwise label` and `linkwise sessions`: in a pseudo-terminal, as a person uses them."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+from linkwise import Constraints
+from linkwise.active import LabelOracle, Session
+from linkwise.cli import app
+from linkwise.datasets import read_table
+
+runner = CliRunner()
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+PROMPT = "q quit"
+N_BEANS = 18
+
+
+def run(*arguments, **settings):
+    return runner.invoke(app, [str(argument) for argument in arguments], **settings)
+
+
+def flat(text: str) -> str:
+    return " ".join(text.replace("│", " ").split())
+
+
+@pytest.fixture
+def beans(tmp_path):
+    """Three origins far apart; a name and a description that no distance can be measured in."""
+    path = tmp_path / "beans.csv"
+    lines = ["bean,notes,acidity,body,roast"]
+    for row in range(N_BEANS):
+        notes = f"cup {row} tastes of number {row} and of {'cocoa ' * (row % 4)}"
+        lines.append(
+            f"bean{row},{notes},{row % 3 * 5 + row / 100},{row % 3},{['dark', 'light'][row % 2]}"
+        )
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def answer_about(screen: str) -> str:
+    """What a person who knows the origins presses."""
+    one, two = re.findall(r"bean(\d+)", screen)[:2]
+    return "s" if int(one) % 3 == int(two) % 3 else "d"
+
+
+class Terminal:
+    """A command in a plain terminal of 80 columns and 24 lines."""
+
+    def __init__(self, *arguments, rows=24, columns=80):
+        self.master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        environment = {**os.environ, "TERM": "xterm", "OMP_NUM_THREADS": "1"}
+        for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR"):
+            environment.pop(name, None)
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "linkwise", *map(str, arguments)],
+            stdin=slave, stdout=slave, stderr=slave, env=environment, start_new_session=True,
+        )  # fmt: skip
+        os.close(slave)
+        self.screens: list[str] = []
+
+    def read_until(self, wanted: str, seconds: float = 60) -> str:
+        """What the terminal shows from the last clearing of the screen on.
+
+        `wanted` is a regular expression.
+        """
+        text, end = "", time.monotonic() + seconds
+        while not re.search(wanted, ESCAPES.sub("", text)):
+            ready, _, _ = select.select([self.master], [], [], max(0, end - time.monotonic()))
+            try:
+                data = os.read(self.master, 65536) if ready else b""
+            except OSError:  # the command has ended
+                data = b""
+            if not data:
+                raise AssertionError(f"{wanted!r} did not appear in {text!r}")
+            text += data.decode()
+        screen = ESCAPES.sub("", text.rpartition("\x1b[2J")[2]).replace("\r", "")
+        self.screens.append(screen)
+        return screen
+
+    def press(self, keys: str) -> None:
+        os.write(self.master, keys.encode())
+
+    def finish(self) -> str:
+        text = ""
+        while True:
+            try:
+                data = os.read(self.master, 65536)
+            except OSError:
+                break
+            if not data:
+                break
+            text += data.decode()
+        self.process.wait(30)
+        return ESCAPES.sub("", text).replace("\r", "")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.master)
+
+
+OPTIONS = ("--id-column", "bean", "--show", "bean,notes,acidity,roast")
+
+
+def test_labelling_in_a_plain_terminal(tmp_path, beans):
+    work, links = tmp_path / "work.db", tmp_path / "links.csv"
+    command = ("label", beans, "-k", 3, "--session", work, *OPTIONS, "--constraints-out", links)
+    with Terminal(*command) as terminal:
+        screen = terminal.read_until(PROMPT)
+        assert "Do these two belong together?" in screen
+        assert "0 of 3 groups" in screen
+        marked = [line for line in screen.splitlines() if line.startswith("*")]
+        assert any("notes" in line for line in marked)  # differs, so it is marked
+        for n in range(1, 7):
+            terminal.press(answer_about(screen))
+            screen = terminal.read_until(PROMPT)
+            assert re.search(rf"\b{n} answers?: ", screen)
+        terminal.press("x\x1b[A")  # keys that mean nothing
+        terminal.press("u")
+        assert "1 unsure" in terminal.read_until(PROMPT)
+        terminal.press("z")
+        screen = terminal.read_until(PROMPT)
+        assert "0 unsure" in screen
+        assert "taken back: bean" in screen
+        terminal.press("q")
+        rest = terminal.finish()
+    assert terminal.process.returncode == 0
+    assert "6 in all" in flat(rest)
+    for shown in terminal.screens:
+        lines = shown.rstrip("\n").split("\n")
+        assert len(lines) <= 24
+        assert max(map(len, lines)) <= 80
+    written = Constraints.read(links, ids="text")
+    assert written.n_constraints == 6
+    assert all(str(name).startswith("bean") for name in written.rows)
+
+
+def test_it_goes_on_where_it_was_even_after_kill_9(tmp_path, beans):
+    work = tmp_path / "work.db"
+    with Terminal("label", beans, "-k", 3, "--session", work, *OPTIONS) as terminal:
+        screen = terminal.read_until(PROMPT)
+        for _ in range(4):
+            terminal.press(answer_about(screen))
+            screen = terminal.read_until(PROMPT)
+        os.killpg(terminal.process.pid, signal.SIGKILL)
+        terminal.process.wait(30)
+    with Terminal("label", beans, "--session", work) as terminal:  # options are remembered
+        again = terminal.read_until(PROMPT)
+        assert "4 answers: " in again
+        assert re.findall(r"bean(\d+)", again)[:2] == re.findall(r"bean(\d+)", screen)[:2]
+        terminal.press("zzzzz")  # typed ahead; one more than there is
+        terminal.read_until("nothing of yours to take back")
+        terminal.press("q")
+        assert "0 in all" in flat(terminal.finish())
+
+
+def test_to_the_end_and_a_terminal_that_is_small(tmp_path, beans):
+    with Terminal(
+        "label", beans, "-k", 3, "--session", tmp_path / "work.db", "--id-column", "bean",
+        "--features", "acidity,body", rows=12, columns=50,
+    ) as terminal:  # fmt: skip
+        screen = terminal.read_until(PROMPT)
+        assert len(screen.rstrip("\n").split("\n")) <= 12
+        assert "more fields" in screen
+        while PROMPT in screen:
+            terminal.press(answer_about(screen))
+            screen = terminal.read_until(f"{PROMPT}|nothing is left to ask")
+        terminal.process.wait(30)
+    X, y = read_table(beans).matrix(["acidity", "body"]), [row % 3 for row in range(N_BEANS)]
+    ids = read_table(beans).text("bean").tolist()
+    with Session.open(tmp_path / "work.db", X, sample_ids=ids) as session:
+        assert sorted(map(len, session.neighbourhoods)) == [6, 6, 6]
+        assert len({y[row] for row in session.neighbourhoods[0]}) == 1
+
+
+def test_a_contradiction_is_settled_at_the_terminal(tmp_path, beans):
+    work = tmp_path / "work.db"
+    assert run("label", beans, "-k", 3, "--session", work, *OPTIONS, input="q\n").exit_code == 0
+    table = read_table(beans)
+    from linkwise.datasets import prepare_features
+
+    X = prepare_features(table, leave_out=["bean", "notes"]).X
+    ids = table.text("bean").tolist()
+    with Session.open(work, X, sample_ids=ids, who="bo") as session:
+        session.tell("same", (0, 3))
+        session.tell("same", (3, 6))
+        session.tell("different", (0, 6), who="cy")
+    with Terminal("label", beans, "--session", work) as terminal:
+        screen = terminal.read_until("q later")
+        assert "These answers cannot all be right" in screen
+        assert "bean0 and bean6 are different (cy" in screen
+        key = re.search(r"(\w)  bean0 and bean6 are different", screen)[1]
+        terminal.press(key)
+        terminal.read_until(PROMPT)
+        terminal.press("q")
+        terminal.finish()
+    result = run("sessions", work, "--json")
+    found = json.loads(result.stdout)[0]
+    assert found["contradictions"] == []
+    assert found["answers"] == {"same": 2, "different": 0, "unsure": 0, "undone": 1}
+
+
+def test_control_characters_in_records_never_reach_the_terminal(tmp_path):
+    path = tmp_path / "evil.csv"
+    path.write_text('x,text\n1,"\x1b[2Jgone\x07"\n2,"[red]not markup[/red]"\n9,plain\n')
+    result = run(
+        "label", path, "-k", 2, "--session", tmp_path / "work.db", "--features", "x", input="d\nd\n"
+    )
+    assert result.exit_code == 0, result.output
+    assert "\x1b[2Jgone" not in result.output
+    assert "\x07" not in result.output
+    assert "?[2Jgone?" in result.output or "[red]not markup[/red]" in result.output
+
+
+# -------------------------------------------------------------------- without a terminal
+
+
+def test_answers_from_a_pipe(tmp_path, beans):
+    work = tmp_path / "work.db"
+    result = run(
+        "label", beans, "-k", 3, "--session", work, *OPTIONS, "--who", "ana", input="d\nd\nsame\n"
+    )
+    assert result.exit_code == 0, result.output
+    assert "3 in all" in flat(result.output)
+    shown = flat(run("sessions", work, "--last", 2).output)
+    assert "3 (1 same, 2 different, 0 unsure)" in shown
+    assert "by ana" in shown
+    assert "18 rows, 4 features" in shown
+    assert "ExploreConsolidate" in shown
+    found = json.loads(run("sessions", work, "--json", "--last", 1).stdout)[0]
+    assert found["n_clusters"] == 3
+    assert found["last_answers"][0]["said"] == "same"
+
+
+def test_an_unknown_number_of_clusters_and_a_limit(tmp_path, beans):
+    work = tmp_path / "work.db"
+    result = run("label", beans, "--session", work, *OPTIONS, "--questions", 2, input="d\n" * 9)
+    assert "2 in all" in flat(result.output)
+    assert "clusters not known" in flat(run("sessions", work).output)
+
+
+@pytest.mark.parametrize(
+    "strategy", ["explore", "minmax", "uncertainty", "random", "closest", "farthest"]
+)
+def test_every_strategy(tmp_path, beans, strategy):
+    work = tmp_path / "work.db"
+    result = run(
+        "label",
+        beans,
+        "-k",
+        3,
+        "--session",
+        work,
+        "--strategy",
+        strategy,
+        *OPTIONS,
+        input="d\ns\nu\n",
+    )
+    assert result.exit_code == 0, result.output
+    assert "3 in all" in flat(result.output)
+
+
+def test_what_is_known_beforehand(tmp_path, beans):
+    links = tmp_path / "links.csv"
+    links.write_text("i,j,link\nbean0,bean3,same\nbean0,bean1,different\n")
+    work = tmp_path / "work.db"
+    result = run(
+        "label", beans, "-k", 3, "--session", work, *OPTIONS, "--constraints", links, input="q\n"
+    )
+    assert result.exit_code == 0, result.output
+    assert "by known beforehand" in flat(run("sessions", work).output)
+    out = tmp_path / "out.jsonl"
+    assert run("sessions", work, "--constraints-out", out).exit_code == 0
+    assert Constraints.read(out) == Constraints([(0, 3)], [(0, 1)])
+
+
+def test_wrong_usage_is_told_plainly(tmp_path, beans):
+    work = tmp_path / "work.db"
+    assert run("label", beans, "-k", 3, "--session", work, *OPTIONS, input="d\n").exit_code == 0
+    other = tmp_path / "other.csv"
+    other.write_text(beans.read_text().replace("bean17", "bean99"))
+    cases = [
+        (("label", beans, "-k", 4, "--session", work), "-k 4: .* was begun with 3; leave it out"),
+        (("label", beans, "--session", work, "--strategy", "random"), "--strategy RandomPairs"),
+        (
+            ("label", beans, "--session", work, "--strategy", "best"),
+            "--strategy best: expected one of",
+        ),
+        (("label", beans, "--session", work, "--seed", 4), "--seed 4"),
+        (("label", beans, "--session", work, "--standardize"), "begun with other data .*values"),
+        (("label", other, "--session", work), "begun with other data .*ids of the rows differ"),
+        (("label", beans, "--session", work, "--show", "taste"), "no column 'taste'"),
+        (("label", beans, "--session", beans), "cannot be used: file is not a database"),
+        (("label", beans, "--session", tmp_path / "no" / "w.db", *OPTIONS), "there is no folder"),
+        (
+            ("label", beans, "--session", work, "--constraints-out", beans),
+            "read from or written to",
+        ),
+        (("label", beans, "-k", 99, "--session", tmp_path / "b.db", *OPTIONS), "-k 99 is larger"),
+        (("sessions", tmp_path / "none.db"), "no such session"),
+        (("sessions", work, work, "--constraints-out", tmp_path / "l.csv"), "name one file"),
+    ]
+    for arguments, message in cases:
+        result = run(*arguments, input="q\n")
+        assert result.exit_code == 2, (arguments, result.output)
+        assert re.search(message, flat(result.stderr)), result.stderr
+
+
+def test_help_names_the_keys():
+    text = flat(run("label", "--help").output)
+    assert "s same, d different, u unsure, z undo, q quit" in text
+
+
+def test_a_session_and_an_oracle_by_hand(tmp_path, beans):
+    """What the README shows."""
+    table = read_table(beans)
+    X = table.matrix(["acidity", "body"])
+    with Session(X, n_clusters=3, path=tmp_path / "work.db") as session:
+        session.run(LabelOracle([row % 3 for row in range(N_BEANS)]), 20)
+        assert session.model_.labels_.shape == (N_BEANS,)
