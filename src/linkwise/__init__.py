@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from .constraints import Closure, ConstraintError, Constraints, Diagnosis, Tree
+    from .constraints import Closure, ConstraintError, Constraints, Diagnosis, Tree, one_tree
     from .kmeans import (
         ConstrainedKMeans,
         COPKMeans,
@@ -33,6 +33,7 @@ _HOME = {
     "PreIdentifiedKMeans": "kmeans",
     "SeededKMeans": "kmeans",
     "Tree": "constraints",
+    "one_tree": "constraints",
 }
 _MODULES = ("constraints", "datasets", "evaluation", "kmeans")
 
@@ -49,6 +50,7 @@ __all__ = [
     "SeededKMeans",
     "Tree",
     "__version__",
+    "one_tree",
 ]
 
 

@@ -10,6 +10,7 @@ from ._constraints import Constraints, as_constraints
 from ._diagnosis import ClusterCount, Contradiction, Diagnosis, Given
 from ._display import contradiction_lines, diagnosis_lines, table_html, verdict
 from ._errors import ConstraintError
+from ._one_tree import one_tree
 from ._satisfaction import Satisfaction
 from ._tree import Tree, as_tree
 
@@ -31,6 +32,7 @@ __all__ = [
     "diagnosis_lines",
     "label_codes",
     "number_nodes",
+    "one_tree",
     "row_names",
     "table_html",
     "verdict",

@@ -27,7 +27,7 @@ from ._colouring import Status, colour, greedy_clique
 from ._display import chain, diagnosis_html, diagnosis_text, explain_count, places
 from ._errors import ConstraintError
 from ._links import Rows, Source
-from ._triplets import irreducible, one_tree
+from ._triplets import build_tree, consistent, irreducible
 
 if TYPE_CHECKING:
     from ._builder import Kind
@@ -377,11 +377,11 @@ class _Prover:
         items, (triplets,) = number_nodes(links.ends)
         if not len(triplets):
             return []
-        built = one_tree(triplets, len(items))
+        built = build_tree(triplets, len(items))
         if built.parent is not None:
             return []
         core, minimal = irreducible(
-            built.conflict, lambda chosen: _consistent(triplets[chosen]), time_limit
+            built.conflict, lambda chosen: consistent(triplets[chosen]), time_limit
         )
         nothing = np.zeros(0, dtype=np.int64)
         return [Contradiction("relative", self.given._where(nothing, nothing, core), minimal)]
@@ -508,11 +508,6 @@ class _Horn:
             path.append(int(graph[above[j], j]) - 1)
             j = int(above[j])
         return path
-
-
-def _consistent(triplets: Rows) -> bool:
-    items, (ends,) = number_nodes(triplets)
-    return not len(triplets) or one_tree(ends, len(items)).parent is not None
 
 
 def _count_clusters(

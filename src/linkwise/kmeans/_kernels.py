@@ -12,29 +12,17 @@ diagonal Mahalanobis distance, and any full one that all clusters share.
 
 from __future__ import annotations
 
-from typing import Any
-
-import numba
 import numpy as np
 
-# Sums may be reordered (so that they vectorise); NaN and infinity keep their meaning.
-_MATH = {"contract", "reassoc", "nsz", "arcp"}
+from linkwise._compiled import kernel
+
 _ROWS = 128  # rows worked on together: their features fit into the first-level cache
-
-
-def _kernel(function: Any) -> Any:
-    """Compile on first call; keep the result on disk where a folder can be written."""
-    options: dict[str, Any] = {"nogil": True, "fastmath": _MATH, "error_model": "numpy"}
-    try:
-        return numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # no folder for the cache can be written
-        return numba.njit(**options)(function)
 
 
 # -------------------------------------------------------------------- nearest centre, dense
 
 
-@_kernel
+@kernel
 def _add_linear(tile, slope, c, cost):
     """Add the linear terms of cluster c to the costs of a tile, four features at a time."""
     n_features = slope.shape[0]
@@ -53,7 +41,7 @@ def _add_linear(tile, slope, c, cost):
         f += 1
 
 
-@_kernel
+@kernel
 def assign_dense(
     X, shift, slope, curve, bias, labels, pinned, weight, start, stop, counts, sums, squares
 ):
@@ -106,7 +94,7 @@ def assign_dense(
     return moved
 
 
-@_kernel
+@kernel
 def assign_bounded(
     X,
     shift,
@@ -194,7 +182,7 @@ def assign_bounded(
     return moved
 
 
-@_kernel
+@kernel
 def _move_dense(x, w, old, new, counts, sums, squares):
     """Move one row from a cluster (or none, -1) to another in the moments."""
     n_features = x.shape[0]
@@ -216,7 +204,7 @@ def _move_dense(x, w, old, new, counts, sums, squares):
                     squares[c, f, g] += sign * w * x[f] * x[g]
 
 
-@_kernel
+@kernel
 def move_dense(X, shift, rows, old, new, weight, counts, sums, squares):
     """Move given rows from their old clusters to new ones in the moments."""
     x = np.empty(X.shape[1], np.float64)
@@ -232,7 +220,7 @@ def move_dense(X, shift, rows, old, new, weight, counts, sums, squares):
 # -------------------------------------------------------------------- nearest centre, sparse
 
 
-@_kernel
+@kernel
 def assign_sparse(
     data,
     indices,
@@ -279,7 +267,7 @@ def assign_sparse(
     return moved
 
 
-@_kernel
+@kernel
 def _move_sparse(data, indices, indptr, i, w, old, new, counts, sums, squares):
     for sign in (-1.0, 1.0):
         c = old if sign < 0 else new
@@ -293,7 +281,7 @@ def _move_sparse(data, indices, indptr, i, w, old, new, counts, sums, squares):
                 squares[c, 0, f] += sign * w * x * x
 
 
-@_kernel
+@kernel
 def move_sparse(data, indices, indptr, rows, old, new, weight, counts, sums, squares):
     """`move_dense` for rows of a CSR matrix."""
     for t in range(rows.shape[0]):
@@ -306,7 +294,7 @@ def move_sparse(data, indices, indptr, rows, old, new, weight, counts, sums, squ
 # -------------------------------------------------------------------- links
 
 
-@_kernel
+@kernel
 def fill_penalties(indptr, neighbour, link, is_must, cost, labels, penalty):
     """What each cluster would cost each constrained row, given where its neighbours are.
 
@@ -325,7 +313,7 @@ def fill_penalties(indptr, neighbour, link, is_must, cost, labels, penalty):
                 _add_penalty(penalty[i], b, cost[link[p]], is_must[link[p]], shared, 1.0)
 
 
-@_kernel
+@kernel
 def _add_penalty(penalty, b, cost, must, shared, sign):
     """Count a neighbour in cluster b for (sign 1) or out (sign -1)."""
     if shared:
@@ -339,7 +327,7 @@ def _add_penalty(penalty, b, cost, must, shared, sign):
         penalty[b] += sign * cost[b]
 
 
-@_kernel
+@kernel
 def wants_to_move(distance, penalty, labels):
     """Which rows would be cheaper in another cluster."""
     n_rows, k = distance.shape
@@ -352,7 +340,7 @@ def wants_to_move(distance, penalty, labels):
     return restless
 
 
-@_kernel
+@kernel
 def icm(order, distance, penalty, labels, indptr, neighbour, link, is_must, cost, max_sweeps):
     """Iterated conditional modes: each row in turn takes its cheapest cluster, until none moves.
 
@@ -383,7 +371,7 @@ def icm(order, distance, penalty, labels, indptr, neighbour, link, is_must, cost
             break
 
 
-@_kernel
+@kernel
 def icm_groups(
     order, starts, members, group, distance, penalty, labels, indptr, neighbour, link, is_must, cost
 ):
@@ -462,7 +450,7 @@ def icm_groups(
     return moved
 
 
-@_kernel
+@kernel
 def greedy_hard(order, distance, labels, indptr, neighbour, taken):
     """Give each group in turn its cheapest cluster that no cannot-linked group has yet.
 
@@ -487,7 +475,7 @@ def greedy_hard(order, distance, labels, indptr, neighbour, taken):
     return -1
 
 
-@_kernel
+@kernel
 def improve_hard(order, distance, labels, indptr, neighbour, taken, max_sweeps):
     """Move groups to cheaper clusters as long as no cannot-link breaks; also swap linked pairs."""
     k = distance.shape[1]
