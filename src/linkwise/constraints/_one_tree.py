@@ -43,7 +43,7 @@ def one_tree(relative: Any) -> Tree:
     --------
     >>> from linkwise import one_tree
     >>> one_tree([("cat", "dog", "trout"), ("trout", "eel", "cat")]).to_newick()
-    '((cat,dog),(trout,eel));'
+    '((trout,eel),(cat,dog));'
     """
     given = relative if isinstance(relative, Constraints) else Constraints(relative=relative)
     given = given._like(relative=given._relative)

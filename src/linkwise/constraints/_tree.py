@@ -155,7 +155,7 @@ class Tree:
         >>> from linkwise import Tree
         >>> ranks = {"family": ["cats", "cats", "dogs"], "animal": ["lion", "puma", "wolf"]}
         >>> Tree.from_taxonomy(ranks).to_newick()
-        '((lion,puma),wolf);'
+        '(wolf,(lion,puma));'
         """
         ranks, leaves = _ranks(table, ids)
         groups: dict[tuple[str, Any], Any] = {}
