@@ -12,6 +12,7 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .constraints import Closure, ConstraintError, Constraints, Diagnosis, Tree, one_tree
+    from .hierarchy import ReCon
     from .kmeans import (
         ConstrainedKMeans,
         COPKMeans,
@@ -31,11 +32,12 @@ _HOME = {
     "MPCKMeans": "kmeans",
     "PCKMeans": "kmeans",
     "PreIdentifiedKMeans": "kmeans",
+    "ReCon": "hierarchy",
     "SeededKMeans": "kmeans",
     "Tree": "constraints",
     "one_tree": "constraints",
 }
-_MODULES = ("constraints", "datasets", "evaluation", "kmeans")
+_MODULES = ("constraints", "datasets", "evaluation", "hierarchy", "kmeans")
 
 __all__ = [
     "COPKMeans",
@@ -47,6 +49,7 @@ __all__ = [
     "MPCKMeans",
     "PCKMeans",
     "PreIdentifiedKMeans",
+    "ReCon",
     "SeededKMeans",
     "Tree",
     "__version__",

@@ -278,3 +278,55 @@ def split_down(triplets, n_items):
             low, high = next_low, next_high
         above[s.order[low]] = up
     return above[: n_items + n_sets], g.alive
+
+
+# -------------------------------------------------------------------- what to give up
+
+
+@kernel
+def _worth(triplets, weight, side, v, start, which, open_worth):
+    """What the triplets of item v are worth: met by the cut 1, still open less, cut through 0."""
+    total = 0.0
+    for e in range(start[v], start[v + 1]):
+        t = which[e]
+        a, b, c = side[triplets[t, 0]], side[triplets[t, 1]], side[triplets[t, 2]]
+        if a == b:
+            total += weight[t] * (1.0 if a != c else open_worth)
+    return total
+
+
+@kernel
+def improve_cut(triplets, weight, side, open_worth, max_rounds):
+    """Move single items to the other side while that makes the cut worth more.
+
+    IN      triplets (m, 3) over 0..n-1; weight (m,)
+    IN/OUT  side (n,): 0 or 1, both in use
+    OUT     what the cut is worth
+    """
+    n = len(side)
+    start, which = occurrences(triplets, n, 0, 3)
+    on = np.zeros(2, np.int64)
+    for v in range(n):
+        on[side[v]] += 1
+    for _ in range(max_rounds):
+        moved = False
+        for v in range(n):
+            if on[side[v]] == 1:
+                continue
+            before = _worth(triplets, weight, side, v, start, which, open_worth)
+            side[v] = 1 - side[v]
+            after = _worth(triplets, weight, side, v, start, which, open_worth)
+            if after > before * (1 + 1e-12) + 1e-300:
+                on[side[v]] += 1
+                on[1 - side[v]] -= 1
+                moved = True
+            else:
+                side[v] = 1 - side[v]
+        if not moved:
+            break
+    total = 0.0
+    for t in range(len(triplets)):
+        a, b, c = side[triplets[t, 0]], side[triplets[t, 1]], side[triplets[t, 2]]
+        if a == b:
+            total += weight[t] * (1.0 if a != c else open_worth)
+    return total

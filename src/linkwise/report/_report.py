@@ -39,7 +39,8 @@ class Report:
     cluster_sizes : ndarray of shape (n_clusters,)
     n_components : int
         Groups of rows that must be together.
-    objective : float
+    objective : float or None
+        None for methods that have none.
     n_iter : int
     converged : bool
     seconds : float
@@ -63,7 +64,7 @@ class Report:
     costs: NDArray[np.float64]
     cluster_sizes: NDArray[np.int64]
     n_components: int
-    objective: float
+    objective: float | None
     n_iter: int
     converged: bool
     seconds: float
@@ -113,7 +114,7 @@ class Report:
         found = self.satisfaction
         return {
             "algorithm": self.algorithm,
-            "objective": float(self.objective),
+            "objective": None if self.objective is None else float(self.objective),
             "iterations": int(self.n_iter),
             "converged": bool(self.converged),
             "seconds": round(self.seconds, 4),
@@ -181,8 +182,7 @@ class Report:
         many = len(self.cluster_sizes)
         lines = [
             f"{self.algorithm}: {many:,} cluster{'s' * (many > 1)} of {sizes}{more} rows",
-            f"objective {self.objective:.6g} after {self.n_iter} iterations{state}, "
-            f"{self.seconds:.2f} s",
+            self._course() + f"{state}, {self.seconds:.2f} s",
         ]
         total = self.constraints.n_constraints
         if total:
@@ -200,6 +200,11 @@ class Report:
         return lines
 
     # ---------------------------------------------------------------- the pieces
+
+    def _course(self) -> str:
+        if self.objective is None:
+            return f"{self.n_iter:,} merges"
+        return f"objective {self.objective:.6g} after {self.n_iter} iterations"
 
     @property
     def _by_id(self) -> bool:
@@ -249,10 +254,13 @@ class Report:
             "weight kept": f"{found.weight_share:.1%}",
             "cost of the others": f"{self.costs.sum():.4g}",
             "groups that must be together": f"{self.n_components:,}",
-            "objective": f"{self.objective:.6g}",
+            "objective": "" if self.objective is None else f"{self.objective:.6g}",
             "iterations": f"{self.n_iter:,}" + ("" if self.converged else " (not converged)"),
             "time": f"{self.seconds:.2f} s",
         }
+        if self.objective is None:
+            del totals["objective"]
+            totals["merges"] = totals.pop("iterations")
         if not known:
             for name in ("constraints kept", "weight kept", "cost of the others"):
                 del totals[name]
