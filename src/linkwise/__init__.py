@@ -12,7 +12,8 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .constraints import Closure, ConstraintError, Constraints, Diagnosis, Tree, one_tree
-    from .hierarchy import ReCon
+    from .geometry import ComparisonMetric
+    from .hierarchy import ConstrainedCompleteLink, ReCon
     from .kmeans import (
         ConstrainedKMeans,
         COPKMeans,
@@ -28,6 +29,8 @@ _HOME = {
     "Constraints": "constraints",
     "Diagnosis": "constraints",
     "COPKMeans": "kmeans",
+    "ComparisonMetric": "geometry",
+    "ConstrainedCompleteLink": "hierarchy",
     "ConstrainedKMeans": "kmeans",
     "MPCKMeans": "kmeans",
     "PCKMeans": "kmeans",
@@ -37,11 +40,13 @@ _HOME = {
     "Tree": "constraints",
     "one_tree": "constraints",
 }
-_MODULES = ("constraints", "datasets", "evaluation", "hierarchy", "kmeans")
+_MODULES = ("constraints", "datasets", "evaluation", "geometry", "hierarchy", "kmeans")
 
 __all__ = [
     "COPKMeans",
     "Closure",
+    "ComparisonMetric",
+    "ConstrainedCompleteLink",
     "ConstrainedKMeans",
     "ConstraintError",
     "Constraints",

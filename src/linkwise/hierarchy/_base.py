@@ -48,9 +48,7 @@ class BaseHierarchy(ClusterMixin, BaseEstimator):
     def _precomputed(self) -> bool:
         return isinstance(self.metric, str) and self.metric == "precomputed"
 
-    def _store(
-        self, X: Any, known: Constraints, labels: NDArray[np.int32], started: float
-    ) -> None:
+    def _store(self, known: Constraints, labels: NDArray[np.int32], started: float) -> None:
         """Keep the result of a fit and say what became of the constraints."""
         self.labels_ = labels
         self.n_leaves_ = len(labels)
@@ -144,7 +142,7 @@ class BaseHierarchy(ClusterMixin, BaseEstimator):
 
     def fit_predict(self, X: Any, y: Any = None, **params: Any) -> NDArray[np.int32]:
         """Fit and return the labels; parameters are those of `fit`."""
-        return self.fit(X, y, **params).labels_  # type: ignore[attr-defined]
+        return self.fit(X, y, **params).labels_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -56,7 +56,7 @@ class Parts:
     triplets: Ints
     weight: NDArray[np.float64]
     starts: Ints
-    nearer: Nearer
+    nearer: Nearer | None
     roots: list[int] = field(default_factory=list)
 
     @property
@@ -107,12 +107,16 @@ class Parts:
 
     def _sides(self, merge: int) -> list[tuple[int, int, int]] | None:
         """Where the branches above go: (merge, branch, side); None if one has nowhere to go."""
+        above = self.path(merge)
+        if not above:
+            return []
         rows = [self.rows(int(self.left[merge])), self.rows(int(self.right[merge]))]
         side_of = np.full(self.n_rows, -1)
         side_of[rows[0]], side_of[rows[1]] = 0, 1
+        assert self.nearer is not None, "clusters that need not be branches need distances"
         nearer = self.nearer(*rows)
         plan, below = [], merge
-        for over in self.path(merge):
+        for over in above:
             branch = int(self.right[over] if self.left[over] == below else self.left[over])
             below = over
             own = self.rows(branch)
@@ -125,7 +129,7 @@ class Parts:
         return plan
 
     def _may_join(self, over: int, branch: Ints, side_of: Ints, side: int) -> bool:
-        """Whether the branch above may go to a side: c must be with both of a, b or with neither."""
+        """Whether the branch above may go to a side: c is then with both of a, b or neither."""
         if not self.support[over]:
             return True
         a, b, c = self.triplets[self.starts[over] : self.starts[over + 1]].T
@@ -161,7 +165,7 @@ class Parts:
         return less
 
 
-def make_parts(children: Ints, known: Constraints, nearer: Nearer) -> Parts:
+def make_parts(children: Ints, known: Constraints, nearer: Nearer | None) -> Parts:
     """A hierarchy to be cut, with the constraints that it keeps."""
     n = len(children) + 1
     tree = Tree.from_linkage(children) if n > 1 else Tree([-1], [0])
@@ -177,7 +181,8 @@ def make_parts(children: Ints, known: Constraints, nearer: Nearer) -> Parts:
     weight = known.relative_weight
     parts = Parts(
         left=left, right=right, up=tree.parent.copy(), size=size,
-        support=np.bincount(at, weight, minlength=2 * n - 1), whole=_whole(known, left, right, n),
+        support=np.bincount(at, weight, 2 * n - 1).astype(np.float64),
+        whole=_whole(known, left, right, n),
         triplets=known.relative[order], weight=weight[order], starts=starts, nearer=nearer,
     )  # fmt: skip
     parts.roots = _without_cannot_links(parts, tree, known)
@@ -212,7 +217,7 @@ def _without_cannot_links(parts: Parts, tree: Tree, known: Constraints) -> list[
 
 
 def cut(
-    children: Ints, known: Constraints, nearer: Nearer, k: int | None, min_branch: int
+    children: Ints, known: Constraints, nearer: Nearer | None, k: int | None, min_branch: int
 ) -> NDArray[np.int32]:
     """Labels of k parts of a hierarchy that keep every constraint the hierarchy keeps.
 
@@ -246,7 +251,9 @@ def _undo_all(parts: Parts, k: int, known_apart: bool, size: int) -> None:
     fresh = list(parts.roots)
     waiting: dict[int, tuple[tuple[float, int], int]] = {}  # root: key and merge
     while len(parts.roots) < k:
-        wanted = (parts.smaller() >= size) & (~known_apart | (parts.support > 0))
+        wanted = parts.smaller() >= size
+        if known_apart:
+            wanted &= parts.support > 0
         for root in fresh:
             found = list(parts.topmost(root, wanted))
             if found:

@@ -36,9 +36,7 @@ Triplets = namedtuple("Triplets", "ends alive first after count")
 # nodes 0..n-1 are clusters, then sets: up, child, right, left (-1: none), n_children, n_leaves,
 # depth, low, high; at (n,) and order (n,): leaves from left to right; flags: root, first free
 # node, whether depth and low..high are out of date
-Forest = namedtuple(
-    "Forest", "up child right left n_children n_leaves depth low high order flags"
-)
+Forest = namedtuple("Forest", "up child right left n_children n_leaves depth low high order flags")
 # ends (m, 2); alive (m,); first (n,), after (2 m,): lists of places 2 t + side; colour (n,), one of
 # `limit` colours that keeps all apart; limit 0: any number will do
 Apart = namedtuple("Apart", "ends alive first after colour limit")
@@ -47,6 +45,24 @@ Search = namedtuple("Search", "mark queue number stamp")
 # distance (condensed), near and least (n,), size (n,) 0 = gone, name (n,) SciPy's number, group
 # (n,); children (n - 1, 2), height (n - 1,), progress: merges done, mode
 Clusters = namedtuple("Clusters", "distance near least size name group children height progress")
+
+
+# -------------------------------------------------------------------- constrained complete link
+
+
+@kernel
+def shorten(distance, through):
+    """Shortest paths that pass through some rows only (Floyd and Warshall).
+
+    IN      through: row numbers
+    IN/OUT  distance (n, n), symmetric
+    """
+    n = len(distance)
+    for k in through:
+        for i in range(n):
+            via = distance[i, k]
+            for j in range(n):
+                distance[i, j] = min(distance[i, j], via + distance[k, j])
 
 
 # -------------------------------------------------------------------- state
@@ -191,7 +207,7 @@ def _grow(f, c, s, items, up):
         place = c.first[items[k], 0]
         while place >= 0:
             t = place // 3
-            a, b, third = c.ends[t]
+            b, third = c.ends[t, 1], c.ends[t, 2]
             if (
                 c.alive[t] and place % 3 == 0
                 and s.mark[b] == s.stamp[0] and s.mark[third] == s.stamp[0]
@@ -611,7 +627,7 @@ def _merge_distances(k, f, c, x, y, code, n):
         at_x = row_x + z if z > x else row + x
         at_y = row_y + z if z > y else row + y
         row += n - z - 2
-        if z == x or z == y or k.size[z] == 0:
+        if z in (x, y) or k.size[z] == 0:
             continue
         d = _updated(code, abs(k.distance[at_x]), abs(k.distance[at_y]), dxy, sx, sy, k.size[z])
         d = max(d, TINY)

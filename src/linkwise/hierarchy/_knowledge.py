@@ -89,8 +89,8 @@ def settle(known: Constraints, n_rows: int, n_clusters: int | None, on_conflict:
 
 
 def _choose(known: Constraints, relative: Mask) -> Constraints:
-    every = (np.ones(n, dtype=bool) for n in (known.n_must_link, known.n_cannot_link))
-    return known._where(*every, relative)
+    must, cannot = (np.ones(n, dtype=bool) for n in (known.n_must_link, known.n_cannot_link))
+    return known._where(must, cannot, relative)
 
 
 def _without_clashes(known: Constraints, mask: Mask) -> Mask:

@@ -65,7 +65,7 @@ def merge(
 
 def condensed(X: Any, metric: Any, linkage: str) -> NDArray[np.float64]:
     """Distances between all rows, as `merge` wants them; a new array."""
-    check_memory(len(X))
+    check_memory(len(X), 4)
     if isinstance(metric, str) and metric == "precomputed":
         flat = squareform(X, checks=False).astype(np.float64)
         return flat**2 if linkage in kernels.SQUARED else flat
@@ -74,16 +74,16 @@ def condensed(X: Any, metric: Any, linkage: str) -> NDArray[np.float64]:
     return pdist(X, metric)
 
 
-def check_memory(n_rows: int) -> None:
-    """Refuse, before anything is done, what will not fit into memory."""
-    needed = 4 * n_rows * (n_rows - 1)
+def check_memory(n_rows: int, n_bytes: int) -> None:
+    """Refuse, before anything is done, what will not fit into memory: `n_bytes` times n^2."""
+    needed = n_bytes * n_rows**2
     free = _free_memory()
     if free is not None and needed > free:
-        most = int(np.sqrt(free / 4))
+        most = int(np.sqrt(free / n_bytes))
         raise MemoryError(
-            f"{n_rows:,} rows need {needed / 2**30:.1f} GB for their distances (4 n^2 bytes), but "
-            f"{free / 2**30:.1f} GB are free; cluster at most about {most:,} rows at once, or "
-            "use a k-means method"
+            f"{n_rows:,} rows need {needed / 2**30:.1f} GB for their distances ({n_bytes} n^2 "
+            f"bytes), but {free / 2**30:.1f} GB are free; cluster at most about {most:,} rows "
+            "at once, or use a k-means method"
         )
 
 

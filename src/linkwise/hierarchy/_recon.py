@@ -125,11 +125,9 @@ class ReCon(BaseHierarchy):
         X, known = self._read(X, y, constraints, sample_ids)
         settled = settle(known, X.shape[0], self.n_clusters, self.on_conflict)
         distances = condensed(X, self.metric, self.linkage)
-        self.children_, self.distances_ = merge(
-            distances, settled, self.n_clusters, self.linkage
-        )
+        self.children_, self.distances_ = merge(distances, settled, self.n_clusters, self.linkage)
         self.dropped_, self._kept, self._X = settled.dropped, settled.kept, X
-        self._store(X, known, self._cut(self.n_clusters), started)
+        self._store(known, self._cut(self.n_clusters), started)
         return self
 
     def cut(self, n_clusters: int) -> NDArray[np.int32]:
