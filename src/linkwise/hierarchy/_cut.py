@@ -165,6 +165,11 @@ class Parts:
         return less
 
 
+def least_clusters(children: Ints, known: Constraints) -> int:
+    """In how many branches a hierarchy keeps cannot-linked rows apart."""
+    return len(make_parts(children, known, None).roots)
+
+
 def make_parts(children: Ints, known: Constraints, nearer: Nearer | None) -> Parts:
     """A hierarchy to be cut, with the constraints that it keeps."""
     n = len(children) + 1

@@ -38,7 +38,7 @@ Triplets = namedtuple("Triplets", "ends alive first after count")
 # node, whether depth and low..high are out of date
 Forest = namedtuple("Forest", "up child right left n_children n_leaves depth low high order flags")
 # ends (m, 2); alive (m,); first (n,), after (2 m,): lists of places 2 t + side; colour (n,), one of
-# `limit` colours that keeps all apart; limit 0: any number will do
+# `limit` colours that keeps all apart; limit 0: any number will do; -1: colours never mix
 Apart = namedtuple("Apart", "ends alive first after colour limit")
 # mark (n,), queue (n,), number (n,), stamp (1,)
 Search = namedtuple("Search", "mark queue number stamp")
@@ -459,6 +459,8 @@ def _recolour(a, s, i, j):
 @kernel
 def _may_be_together(a, s, i, j):
     """Whether no cannot-link speaks against one cluster of i and j, and k colours still do."""
+    if a.limit < 0:
+        return a.colour[i] < 0 or a.colour[j] < 0 or a.colour[i] == a.colour[j]
     if a.first[i] < 0 or a.first[j] < 0:
         return True
     if _is_apart(a, i, j):
@@ -555,7 +557,7 @@ def _merge_constraints(f, c, s, x, y, n):
 @kernel
 def _merge_apart(a, s, x, y):
     """Cannot-links of x become cannot-links of y, none twice."""
-    if a.first[x] >= 0 and a.first[y] < 0:
+    if a.first[y] < 0 and a.colour[x] >= 0:
         a.colour[y] = a.colour[x]
     s.stamp[0] += 1
     s.mark[y] = s.stamp[0]

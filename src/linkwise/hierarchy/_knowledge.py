@@ -45,18 +45,20 @@ class Settled:
     dropped: Constraints
     group: Ints
 
-    def colours(self, n_clusters: int | None) -> Ints:
-        """One of `n_clusters` colours for each row that keeps cannot-linked rows apart.
+    def colours(self, n_clusters: int | None) -> tuple[Ints, int]:
+        """A colour for each row that keeps cannot-linked rows apart, and the number of colours.
 
-        Without a number of clusters, or where none was found in time: all -1.
+        Without a number of clusters, or where none was found in time: all -1, and 0.
         """
         found = np.full(len(self.group), -1, dtype=np.int64)
         closure = self.kept.closure()
-        if n_clusters is not None and len(closure.cannot_link):
-            coloured = colour(closure.cannot_link, closure.n_components, n_clusters)
-            if coloured.colours is not None:
-                found[closure.nodes] = coloured.colours[closure.component]
-        return found
+        if n_clusters is None or not len(closure.cannot_link):
+            return found, 0
+        coloured = colour(closure.cannot_link, closure.n_components, n_clusters).colours
+        if coloured is None:
+            return found, 0
+        found[closure.nodes] = coloured[closure.component]
+        return found, n_clusters
 
 
 def settle(known: Constraints, n_rows: int, n_clusters: int | None, on_conflict: str) -> Settled:

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
 
 from . import _kernels as kernels
-from ._knowledge import Settled
+from ._knowledge import Ints, Settled
 
 LINKAGES = kernels.LINKAGES
 _PIECES = 50  # the loop comes up so many times, to be interrupted
 
 
 def merge(
-    distances: NDArray[np.float64], settled: Settled, n_clusters: int | None, linkage: str
+    distances: NDArray[np.float64], settled: Settled, colours: tuple[Ints, int], linkage: str
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Merge the closest pair that may merge until one cluster is left.
 
@@ -27,8 +27,9 @@ def merge(
         Condensed distances, squared for centroid and ward; used up.
     settled : Settled
         What is to be kept.
-    n_clusters : int or None
-        Cannot-linked rows are kept apart so that as many clusters suffice.
+    colours : tuple of ndarray of shape (n,) and int
+        Clusters to end with, -1 for any: how cannot-linked rows can be kept apart with so many
+        clusters (see `Settled.colours`), or with -1 a witness that is followed to the letter.
     linkage : str
         One of LINKAGES.
 
@@ -45,9 +46,7 @@ def merge(
     triplets = kernels.make_triplets(known.relative.copy(), n)
     forest, good = kernels.make_forest(triplets, n)
     assert good, "settled constraints are consistent"
-    colours = settled.colours(n_clusters)
-    limit = n_clusters if n_clusters is not None and (colours >= 0).any() else 0
-    apart = kernels.make_apart(known.cannot_link.copy(), n, colours, limit)
+    apart = kernels.make_apart(known.cannot_link.copy(), n, *colours)
     mode = kernels.INSIDE if known.n_must_link else kernels.APART
     clusters = kernels.Clusters(
         distances, np.full(n, -1), np.full(n, np.inf), np.ones(n, np.int64), np.arange(n),

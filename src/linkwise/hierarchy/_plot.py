@@ -87,6 +87,9 @@ def _draw_constraints(ax: Any, model: Any, place: Any, most: int) -> None:
     ax.set_ylim(-(len(heavy) + 1) * step, top * 1.05)
     ticks = [tick for tick in ax.get_yticks() if 0 <= tick <= top * 1.05]
     ax.set_yticks(ticks)
+    ax.set_xlabel(
+        "constraints: filled ends are together or closer, a hollow one apart; red: not kept"
+    )
 
 
 def _lines(known: Constraints, found: Any) -> list[tuple[float, list[int], list[int], bool]]:

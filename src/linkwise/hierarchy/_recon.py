@@ -14,9 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 from linkwise._estimator import check_choice, check_number
 
 from ._base import BaseHierarchy
-from ._cut import Nearer, cut, nearer_by_distances, nearer_by_means
-from ._knowledge import settle
+from ._cut import Nearer, cut, least_clusters, nearer_by_distances, nearer_by_means
+from ._knowledge import Settled, settle
 from ._merge import LINKAGES, condensed, merge
+from ._witness import find_witness
 
 _EUCLIDEAN_ONLY = ("centroid", "ward")
 
@@ -124,11 +125,27 @@ class ReCon(BaseHierarchy):
         self._check_parameters()
         X, known = self._read(X, y, constraints, sample_ids)
         settled = settle(known, X.shape[0], self.n_clusters, self.on_conflict)
-        distances = condensed(X, self.metric, self.linkage)
-        self.children_, self.distances_ = merge(distances, settled, self.n_clusters, self.linkage)
         self.dropped_, self._kept, self._X = settled.dropped, settled.kept, X
+        self._merge(settled, settled.colours(self.n_clusters))
+        if self.n_clusters and least_clusters(self.children_, settled.kept) > self.n_clusters:
+            witness = find_witness(settled, self._costs(self.n_clusters))
+            if witness is not None:
+                self._merge(settled, (witness, -1))
         self._store(known, self._cut(self.n_clusters), started)
         return self
+
+    def _merge(self, settled: Settled, colours: tuple[NDArray[np.int64], int]) -> None:
+        distances = condensed(self._X, self.metric, self.linkage)
+        self.children_, self.distances_ = merge(distances, settled, colours, self.linkage)
+
+    def _costs(self, n_clusters: int) -> NDArray[np.float64]:
+        """How far each row is from the clusters there would be without cannot-links."""
+        known = self._kept._like(self._kept._must, relative=self._kept._relative)
+        labels = cut(self.children_, known, self._nearer(), n_clusters, 1)
+        member = np.eye(n_clusters)[labels] / np.bincount(labels)
+        if self._precomputed:
+            return self._X @ member
+        return cdist(self._X, member.T @ self._X, self.metric)
 
     def cut(self, n_clusters: int) -> NDArray[np.int32]:
         """Cut the hierarchy into clusters that keep every constraint.
