@@ -6,12 +6,12 @@ inside the clusters of such a witness never lead into a dead end.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
-
-from linkwise.constraints import consistent
 
 from ._knowledge import Ints, Settled
 
@@ -48,30 +48,32 @@ def find_witness(settled: Settled, cost: NDArray[np.float64]) -> Ints | None:
     if result.x is None:
         return None
     chosen = result.x.reshape(-1, k).argmax(axis=1)
-    witness = np.where(number[group] >= 0, chosen[number[group]], -1)
-    between = witness[known.relative]
-    between = between[between[:, 0] != between[:, 1]]
-    return witness if consistent(between) else None
+    return np.where(number[group] >= 0, chosen[number[group]], -1)
 
 
 def _rules(cannot: Ints, relative: Ints, n_items: int, k: int) -> list[LinearConstraint]:
-    """One cluster for each; cannot-linked ones apart; c with a only if with b, and so for b."""
+    """One cluster for each; cannot-linked ones apart; ab|c kept by the clusters and by their tree.
+
+    The clusters 0, 1, 2, ... join one after the other. So ab|c is kept when a and b are together,
+    or c is in a later cluster than both: if a is in cluster p and c in one up to p, b is in p.
+    """
     a, b, c = relative.T
     one = np.arange(n_items * k).reshape(n_items, k)
-    sums = coo_array(
-        (np.ones(n_items * k), (np.repeat(np.arange(n_items), k), one.ravel())),
-        shape=(n_items, n_items * k),
-    )
-    rules = [LinearConstraint(sums, 1, 1)]
-    rows = [np.stack([one[cannot[:, 0]], one[cannot[:, 1]]], axis=2).reshape(-1, 2)]
-    signs = [np.ones(2)]
-    for with_c, other in ((a, b), (b, a)):
-        rows.append(np.stack([one[with_c], one[c], one[other]], axis=2).reshape(-1, 3))
-        signs.append(np.array([1.0, 1.0, -1.0]))
-    for columns, sign in zip(rows, signs, strict=True):
-        if len(columns):
-            place = np.repeat(np.arange(len(columns)), len(sign))
-            entries = (np.tile(sign, len(columns)), (place, columns.ravel()))
-            matrix = coo_array(entries, shape=(len(columns), n_items * k))
-            rules.append(LinearConstraint(matrix, -np.inf, 1))
+    rules = [_at_most(one, np.ones(k), n_items * k, least=1)]
+    if len(cannot):
+        pairs = np.stack([one[cannot[:, 0]], one[cannot[:, 1]]], axis=2).reshape(-1, 2)
+        rules.append(_at_most(pairs, np.ones(2), n_items * k))
+    if len(relative):
+        for first, second in ((a, b), (b, a)):
+            for p in range(k):
+                columns = np.column_stack([one[first, p], one[second, p], one[c, : p + 1]])
+                sign = np.append([1.0, -1.0], np.ones(p + 1))
+                rules.append(_at_most(columns, sign, n_items * k))
     return rules
+
+
+def _at_most(columns: Ints, sign: Any, size: int, least: float = -np.inf) -> LinearConstraint:
+    """In each row, these signs times the variables of these columns are at most 1."""
+    place = np.repeat(np.arange(len(columns)), len(sign))
+    entries = (np.tile(sign, len(columns)), (place, columns.ravel()))
+    return LinearConstraint(coo_array(entries, shape=(len(columns), size)), least, 1)
