@@ -15,12 +15,15 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from linkwise import (
+    ComparisonMetric,
+    ConstrainedCompleteLink,
     ConstrainedKMeans,
     Constraints,
     COPKMeans,
     MPCKMeans,
     PCKMeans,
     PreIdentifiedKMeans,
+    ReCon,
     SeededKMeans,
 )
 from tests.kmeans.cases import METHODS, blobs, same_partition
@@ -78,7 +81,9 @@ def expected(estimator) -> dict[str, str]:
     failing = dict(SAMPLE_WEIGHT)
     if isinstance(estimator, _Unlabelled):
         return failing
-    if isinstance(estimator, (COPKMeans, SeededKMeans, ConstrainedKMeans, PreIdentifiedKMeans)):
+    if isinstance(
+        estimator, (COPKMeans, SeededKMeans, ConstrainedKMeans, PreIdentifiedKMeans, ReCon)
+    ):
         why = "the check's y has more classes than clusters, and labels bind"
         failing |= dict.fromkeys(ONE_CLUSTER_CHECKS, why)
     if isinstance(estimator, PreIdentifiedKMeans):
@@ -106,6 +111,10 @@ class UnlabelledConstrained(_Unlabelled, ConstrainedKMeans):
     pass
 
 
+class UnlabelledReCon(_Unlabelled, ReCon):
+    pass
+
+
 class UnlabelledPreIdentified(_Unlabelled, PreIdentifiedKMeans):
     pass
 
@@ -126,6 +135,11 @@ ESTIMATORS = [
     MPCKMeans(per_cluster=True),
     MPCKMeans(metric="full"),
     MPCKMeans(metric="full", per_cluster=True),
+    ReCon(),
+    UnlabelledReCon(),
+    UnlabelledReCon(linkage="ward", on_conflict="drop"),
+    ConstrainedCompleteLink(n_clusters=None),
+    ComparisonMetric(),
 ]
 
 

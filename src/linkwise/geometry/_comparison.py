@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -253,12 +253,17 @@ def solve(gains: Floats, cost: Floats, tol: float = 1e-6, max_iter: int = 200) -
     point = _Point(np.full(d, 0.1), np.ones(m), np.ones(m), np.full(d, 0.1), half, half.copy())
     best = _judge(gains, cost, np.zeros(d), np.zeros(m), 0)
     for step in range(1, max_iter + 1):
-        point = _step(Z, Q, cost, point)
+        try:
+            point = _step(Z, Q, cost, point)
+        except LinAlgError:  # as near as floating point comes
+            break
         found = _judge(gains, cost, point.v / scale, point.alpha, step)
         if found.gap < best.gap:
             best = found
         if best.gap <= tol * abs(best.objective) or not np.isfinite(found.gap):
             break
+    if cost.sum() <= best.objective * (1 + tol):  # no weights are as good as these
+        return best._replace(weights=np.zeros(d))
     return best
 
 
@@ -272,26 +277,51 @@ def _judge(gains: Floats, cost: Floats, w: Floats, alpha: Floats, step: int) -> 
 
 
 def _step(Z: Floats, Q: Floats, cost: Floats, p: _Point) -> _Point:
-    """One Newton step towards the central path, at a tenth of the present complementarity."""
-    mu = 0.1 * (p.v @ p.beta + p.xi @ p.eta + p.r @ p.alpha) / (len(Q) + 2 * len(cost))
+    """One step of Mehrotra's predictor and corrector.
+
+    The predictor aims at products of 0; how far it gets tells how much to centre, and what it
+    leaves out (the products of its own moves) is put right by the corrector.
+    """
+    D = p.xi / p.eta + p.r / p.alpha
+    system = cho_factor((Z.T / D) @ Z + np.diag(Q + p.beta / p.v))
+    aim = _direction(Z, Q, cost, p, D, system, (0.0, 0.0, 0.0))
+    n_products = len(Q) + 2 * len(cost)
+    mu = _products(p).sum() / n_products
+    ahead = _products(_moved(p, aim)).sum() / n_products
+    centre = mu * (ahead / mu) ** 3
+    goals = tuple(centre - x * y for x, y in zip(aim[:3], aim[3:], strict=True))
+    return _moved(p, _direction(Z, Q, cost, p, D, system, goals))
+
+
+def _products(p: _Point) -> Floats:
+    return np.concatenate([p.v * p.beta, p.xi * p.eta, p.r * p.alpha])
+
+
+def _direction(
+    Z: Floats, Q: Floats, cost: Floats, p: _Point, D: Floats, system: Any, goals: tuple[Any, ...]
+) -> _Point:
+    """Newton's direction towards products v beta, xi eta, r alpha of `goals`.
+
+    Everything but v is eliminated; what is left is a system of n_features equations.
+    """
+    of_v, of_xi, of_r = goals
     r_dual = Q * p.v - Z.T @ p.alpha - p.beta
     r_slack = cost - p.alpha - p.eta
     r_primal = Z @ p.v + p.xi - p.r - 1
-    # Everything but v is eliminated; what is left is a system of n_features equations.
-    D = p.xi / p.eta + p.r / p.alpha
-    h = -r_primal - (mu / p.eta - p.xi - p.xi * r_slack / p.eta) + (mu / p.alpha - p.r)
-    system = (Z.T / D) @ Z + np.diag(Q + p.beta / p.v)
-    dv = cho_solve(cho_factor(system), -r_dual + mu / p.v - p.beta + Z.T @ (h / D))
+    h = -r_primal - ((of_xi - p.xi * r_slack) / p.eta - p.xi) + (of_r / p.alpha - p.r)
+    dv = cho_solve(system, -r_dual + of_v / p.v - p.beta + Z.T @ (h / D))
     d_alpha = (h - Z @ dv) / D
     d_eta = r_slack - d_alpha
-    d_xi = (mu - p.xi * p.eta - p.xi * d_eta) / p.eta
-    d_r = (mu - p.r * p.alpha - p.r * d_alpha) / p.alpha
-    d_beta = (mu - p.v * p.beta - p.beta * dv) / p.v
-    move = _Point(dv, d_xi, d_r, d_beta, d_eta, d_alpha)
-    primal = _longest(p[:3], move[:3])
-    dual = _longest(p[3:], move[3:])
-    length = (primal,) * 3 + (dual,) * 3
-    return _Point(*(x + t * dx for x, dx, t in zip(p, move, length, strict=True)))
+    d_xi = (of_xi - p.xi * d_eta) / p.eta - p.xi
+    d_r = (of_r - p.r * d_alpha) / p.alpha - p.r
+    d_beta = (of_v - p.beta * dv) / p.v - p.beta
+    return _Point(dv, d_xi, d_r, d_beta, d_eta, d_alpha)
+
+
+def _moved(p: _Point, move: _Point) -> _Point:
+    """As far along as everything stays positive; one length for all, as Q couples both sides."""
+    length = _longest(p, move)
+    return _Point(*(x + length * dx for x, dx in zip(p, move, strict=True)))
 
 
 def _longest(values: tuple[Floats, ...], moves: tuple[Floats, ...]) -> float:

@@ -38,11 +38,14 @@ class BaseHierarchy(ClusterMixin, BaseEstimator):
         if self.n_clusters is not None and n_samples < self.n_clusters:
             raise ValueError(f"n_samples={n_samples} should be >= n_clusters={self.n_clusters}.")
         known, self._n_dropped = read_knowledge(constraints, n_samples, sample_ids, given)
-        labels = read_labels(y, n_samples)
+        labels = self._seeds(y, n_samples)
         if labels is not None and (labels >= 0).any():
             known = known + Constraints(labels=labels)
         self._ids = row_names(given) if sample_ids is None else list(sample_ids)
         return X, known
+
+    def _seeds(self, y: Any, n_samples: int) -> NDArray[np.int64] | None:
+        return read_labels(y, n_samples)
 
     @property
     def _precomputed(self) -> bool:
