@@ -16,6 +16,7 @@ SECTIONS = {
     "foundation": "Foundation: constraints and their diagnosis",
     "kmeans": "k-means methods: speed",
     "quality": "k-means methods: quality",
+    "hierarchy": "Hierarchies and the metric from comparisons",
 }
 RESULTS = Path(__file__).parent / "RESULTS.md"
 HEAD = """# Results

@@ -31,7 +31,10 @@ _CHOICES = {
     "metric": ("diagonal", "full"),
     "assignment": ("auto", "greedy", "exact"),
     "on_infeasible": ("raise", "relax"),
+    "linkage": ("centroid", "average", "complete", "single", "ward"),
+    "on_conflict": ("raise", "drop"),
 }
+_ITERATING = ("n_init", "max_iter")  # options of methods that iterate
 _LABELS = ("labels", "one tagged group")  # knowledge that names clusters
 _PATIENCE = 1.0  # seconds before a bar appears
 _ID_NAMES = ("id", "row", "index", "rowid", "row_id")
@@ -40,14 +43,23 @@ _SHOWN_CLUSTERS, _SHOWN_ROWS = 30, 4
 
 def cluster(
     data: Annotated[Path, typer.Argument(help="The data: CSV, TSV (also .gz), Parquet or NPY.")],
-    clusters: Annotated[int, typer.Option("--clusters", "-k", help="Number of clusters.", min=1)],
+    clusters: Annotated[
+        int | None,
+        typer.Option(
+            "--clusters",
+            "-k",
+            help="Number of clusters; recon and complete-link can do without.",
+            min=1,
+        ),
+    ] = None,
     constraints: Annotated[
         Path | None, typer.Option(help="File of constraints: CSV, JSON lines or Parquet.")
     ] = None,
     algorithm: Annotated[
         str,
         typer.Option(
-            help="pck, mpck, cop, seeded, constrained or preidentified; see `linkwise algorithms`."
+            help="pck, mpck, cop, seeded, constrained, preidentified, recon or complete-link; see "
+            "`linkwise algorithms`."
         ),
     ] = "mpck",
     id_column: Annotated[
@@ -95,10 +107,38 @@ def cluster(
     tag: Annotated[
         str | None, typer.Option(help="preidentified: the label of the known cluster.")
     ] = None,
+    linkage: Annotated[
+        str | None,
+        typer.Option(
+            help="recon: how far apart two clusters are.",
+            metavar="centroid|average|complete|single|ward",
+        ),
+    ] = None,
+    min_branch: Annotated[
+        int | None,
+        typer.Option(help="recon: smaller branches are outliers, which take no cluster.", min=1),
+    ] = None,
+    on_conflict: Annotated[
+        str | None,
+        typer.Option(
+            help="recon: if triplets contradict each other, stop, or give up the lightest.",
+            metavar="raise|drop",
+        ),
+    ] = None,
+    newick: Annotated[
+        Path | None,
+        typer.Option(help="recon, complete-link: write the hierarchy there, in Newick format."),
+    ] = None,
+    dendrogram: Annotated[
+        Path | None,
+        typer.Option(help="recon, complete-link: draw the hierarchy there (.png, .svg, .pdf)."),
+    ] = None,
     n_init: Annotated[
         int | None, typer.Option(help="Number of runs; the best is kept.", min=1)
     ] = None,
-    max_iter: Annotated[int, typer.Option(help="The most iterations of a run.", min=1)] = 300,
+    max_iter: Annotated[
+        int | None, typer.Option(help="The most iterations of a run; 300 if not given.", min=1)
+    ] = None,
     seed: Annotated[
         int, typer.Option(help="Seed of the random numbers.", min=0, max=2**32 - 1)
     ] = 0,
@@ -111,9 +151,10 @@ def cluster(
     """Cluster the rows of a file with what is known about them.
 
     Columns of numbers are used as they are, columns of text as categories. Constraints have
-    columns i, j, link[, weight] and speak of rows by their number, or by id with --id-column.
+    columns i, j, link[, weight] (or a, b, c[, weight] for recon) and speak of rows by their
+    number, or by id with --id-column.
 
-    Exit code: 0 done, 1 the constraints contradict (cop only), 2 wrong usage, 70 a fault in
+    Exit code: 0 done, 1 the constraints contradict (cop, recon), 2 wrong usage, 70 a fault in
     linkwise.
 
     Examples:
@@ -122,6 +163,9 @@ def cluster(
 
         linkwise cluster beans.csv -k 3 --constraints tastings.csv --id-column bean
         --features acidity,roast --standardize --report report.html
+
+        linkwise cluster data.csv --algorithm recon --constraints triplets.csv -k 4
+        --newick tree.nwk --dendrogram tree.png
     """
     with out.plain_errors():
         method = find_algorithm(algorithm)
@@ -131,32 +175,44 @@ def cluster(
             "assignment": assignment,
             "on_infeasible": on_infeasible,
             "tag": tag,
+            "linkage": linkage,
+            "min_branch": min_branch,
+            "on_conflict": on_conflict,
+            "newick": newick,
+            "dendrogram": dendrogram,
         }
         own = _own_options(method, {name: value for name, value in given.items() if value})
         check_target(output, "-o", [data, constraints])
         check_target(report, "--report", [data, constraints, output])
+        check_target(newick, "--newick", [data, constraints, output, report])
+        check_target(dendrogram, "--dendrogram", [data, constraints, output, report, newick])
         check_kind(output)
         if id_column == CLUSTER and output is not None:
             raise ValueError(
                 f"--id-column {CLUSTER}: the column of the result has this name too; rename yours"
             )
+        if clusters is None and not method.merges:
+            raise ValueError(f"{method.short} needs the number of clusters: give -k")
+        options = _course(method, n_init, max_iter, seed)
         task = _read(data, clusters, id_column, label_column, features, impute, standardize)
         task = task.with_knowledge(constraints, column or [], method, own.pop("tag", None))
-        options = {**own, "n_init": n_init or "auto", "max_iter": max_iter, "random_state": seed}
-        model, diagnosis = _fit(method, task, options)
+        drawn = {name: own.pop(name, None) for name in ("newick", "dendrogram")}
+        model, diagnosis = _fit(method, task, {**own, **options})
     if diagnosis is not None:
-        _refuse(diagnosis, data, as_json)
+        _refuse(method, diagnosis, data, as_json)
     with out.plain_errors():
         found = model.report_.named(task.ids)
         if output is not None:
             write_labels(output, model.labels_, task.ids, id_column)
         if report is not None:
             found.to_html(report)
+        _write_hierarchy(model, task, **drawn)
     if as_json:
-        paths = {"output": output and str(output), "report": report and str(report)}
+        written = {"output": output, "report": report, **drawn}
+        paths = {name: path and str(path) for name, path in written.items()}
         out.print_json({**found.to_dict(), "features": task.features, **task.legend, **paths})
     else:
-        _show(found, model.labels_, task, output, report)
+        _show(found, model.labels_, task, {"output": output, "report": report, **drawn})
 
 
 # -------------------------------------------------------------------- what was asked for
@@ -174,6 +230,18 @@ def _own_options(method: Algorithm, given: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
+def _course(
+    method: Algorithm, n_init: int | None, max_iter: int | None, seed: int
+) -> dict[str, Any]:
+    """How the method runs; what builds a hierarchy neither repeats nor iterates."""
+    if not method.merges:
+        return {"n_init": n_init or "auto", "max_iter": max_iter or 300, "random_state": seed}
+    for name, value in zip(_ITERATING, (n_init, max_iter), strict=True):
+        if value is not None:
+            raise ValueError(f"{_option(name)}: {method.short} runs once and does not iterate")
+    return {}
+
+
 def _option(name: str) -> str:
     return "--" + name.replace("_", "-")
 
@@ -185,7 +253,7 @@ class _Task:
     table: Table
     X: NDArray[np.float64]
     features: list[str]
-    k: int
+    k: int | None
     ids: list[str] | None
     label_column: str | None
     known: Constraints | None = None  # in the words of the person: by id where rows have ids
@@ -233,7 +301,7 @@ class _Task:
 
 def _read(
     data: Path,
-    k: int,
+    k: int | None,
     id_column: str | None,
     label_column: str | None,
     features: str | None,
@@ -249,7 +317,7 @@ def _read(
     with out.busy(f"reading {data.name}", data):
         table = read_table(data)
     ids = out.read_ids(table, id_column)
-    if k > table.n_rows:
+    if k is not None and k > table.n_rows:
         raise ValueError(f"-k {k} is larger than the number of rows, {table.n_rows:,}")
     leave_out = [name for name in (id_column, label_column) if name is not None]
     chosen = None if features is None else _names(features)
@@ -274,7 +342,7 @@ def _names(text: str) -> list[str]:
 
 
 def _partial_labels(
-    table: Table, column: str, k: int, method: Algorithm, tag: str | None
+    table: Table, column: str, k: int | None, method: Algorithm, tag: str | None
 ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Labels as 0, 1, 2, ..., -1 where unknown, and what they are called.
 
@@ -306,7 +374,7 @@ def _partial_labels(
             )
         y[known] = np.where(codes.reshape(-1) == names.index(tag), 0, -1)
         return y, (tag,)
-    if values.dtype.kind == "f" and np.isin(levels, np.arange(k)).all():
+    if k is not None and values.dtype.kind == "f" and np.isin(levels, np.arange(k)).all():
         y[known] = values[known].astype(np.int64)
         return y, tuple(str(label) for label in range(k))
     y[known] = codes.reshape(-1)
@@ -316,7 +384,7 @@ def _partial_labels(
 def _note_unused(method: Algorithm, known: Constraints | None, y: Any) -> None:
     if known is None and y is None:
         out.print_note("nothing is known: neither --constraints nor --label-column is given")
-    if known is not None and known.n_relative:
+    if known is not None and known.n_relative and method.short != "recon":
         out.print_note(
             f"{method.short} does not use relative constraints; the report only tells which of "
             f"the {known.n_relative:,} hold"
@@ -332,11 +400,12 @@ def _fit(method: Algorithm, task: _Task, options: dict[str, Any]) -> tuple[Any, 
     from linkwise.constraints import ConstraintError
 
     with (
-        _progress(options["n_init"], options["max_iter"]) as callback,
+        _progress(options.get("n_init", 1), options.get("max_iter", 1)) as callback,
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")
-        estimator = getattr(linkwise, method.name)(task.k, **options, callback=callback)
+        tell = {} if method.merges else {"callback": callback}
+        estimator = getattr(linkwise, method.name)(task.k, **options, **tell)
         try:
             estimator.fit(task.X, task.y, constraints=task.by_row())
         except ConstraintError:
@@ -349,7 +418,7 @@ def _fit(method: Algorithm, task: _Task, options: dict[str, Any]) -> tuple[Any, 
     return estimator, None
 
 
-def _refuse(diagnosis: Diagnosis, data: Path, as_json: bool) -> None:
+def _refuse(method: Algorithm, diagnosis: Diagnosis, data: Path, as_json: bool) -> None:
     """Show the proof that the constraints cannot all be kept, and exit with 1."""
     from linkwise.constraints import ConstraintError
 
@@ -359,7 +428,10 @@ def _refuse(diagnosis: Diagnosis, data: Path, as_json: bool) -> None:
         diagnosis.raise_if_inconsistent()
     except ConstraintError as error:
         out.print_error(str(error))
-    out.print_note("to cluster all the same: --on-infeasible relax, or --algorithm pck or mpck")
+    if "on_conflict" in method.options:
+        out.print_note("to give up triplets that contradict each other: --on-conflict drop")
+    else:
+        out.print_note("to cluster all the same: --on-infeasible relax, or --algorithm pck or mpck")
     raise typer.Exit(out.CONTRADICTION)
 
 
@@ -402,16 +474,39 @@ def _progress(n_init: int | str, max_iter: int) -> Iterator[Any]:
 # -------------------------------------------------------------------- the answer
 
 
-def _show(report: Report, labels: Any, task: _Task, output: Path | None, page: Path | None) -> None:
+def _write_hierarchy(model: Any, task: _Task, newick: Path | None, dendrogram: Path | None) -> None:
+    if newick is not None:
+        from linkwise._whole import whole_file
+
+        with whole_file(newick) as file:
+            file.write((model.to_newick(task.ids) + "\n").encode("utf-8"))
+    if dendrogram is not None:
+        from linkwise._optional import optional
+
+        optional("matplotlib", extra="plot", need="--dendrogram").use("Agg")
+        model.plot(ids=task.ids).figure.savefig(dendrogram, dpi=150)
+
+
+_WRITTEN = {
+    "output": "clusters of all rows",
+    "report": "report",
+    "newick": "hierarchy",
+    "dendrogram": "dendrogram",
+}
+
+
+def _show(report: Report, labels: Any, task: _Task, written: dict[str, Path | None]) -> None:
+    output = written["output"]
     if output is None:
         out.console.print(_table(report, labels, task))
     out.console.print(escape(str(report)), soft_wrap=True, highlight=False)
     if task.classes:
         pairs = ", ".join(f"{number} = {name}" for number, name in enumerate(task.classes))
         out.console.print(f"clusters and labels: {escape(pairs)}", soft_wrap=True, highlight=False)
-    for path, what in ((output, "clusters of all rows"), (page, "report")):
+    for name, path in written.items():
         if path is not None:
-            out.console.print(f"{what}: [bold]{escape(str(path))}[/bold]", soft_wrap=True)
+            what = f"{_WRITTEN[name]}: [bold]{escape(str(path))}[/bold]"
+            out.console.print(what, soft_wrap=True)
     if output is None:
         out.print_note("to keep the cluster of each row, give -o labels.csv")
 
