@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
-from linkwise._estimator import read_data, read_knowledge, read_labels
+from linkwise._estimator import check_number, read_data, read_knowledge, read_labels
 from linkwise.constraints import Constraints, Tree, row_names
 from linkwise.report import Report
 
@@ -19,7 +20,10 @@ Floats = NDArray[np.float64]
 
 
 class BaseHierarchy(ClusterMixin, BaseEstimator):
-    """Base of the hierarchical estimators; see its subclasses."""
+    """Base of the hierarchical estimators; see its subclasses.
+
+    A subclass builds `children_` and `distances_` in `_build`, and cuts them in `_cut`.
+    """
 
     metric: Any
     n_clusters: int | None
@@ -27,7 +31,62 @@ class BaseHierarchy(ClusterMixin, BaseEstimator):
     children_: NDArray[np.int64]
     distances_: Floats
 
+    def _build(self, X: Any, known: Constraints) -> None:
+        raise NotImplementedError
+
+    def _cut(self, n_clusters: int | None) -> NDArray[np.int32]:
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any = None, *, constraints: Any = None, sample_ids: Any = None) -> Any:
+        """Build the hierarchy of the rows of X with what is known about them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or (n_samples, n_samples) if precomputed
+            The data, or distances.
+        y : array-like of shape (n_samples,), default=None
+            Partial labels, -1 for unknown; rows of one class must be together, rows of two apart.
+        constraints : Constraints, DataFrame or path, default=None
+            What is known. By row number, or by id when `sample_ids` is given or X is a DataFrame
+            with an index.
+        sample_ids : array-like of shape (n_samples,), default=None
+            Id of each row. Constraints on ids that no row has are left out.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+        """
+        started = time.perf_counter()
+        self._check_parameters()
+        X, known = self._read(X, y, constraints, sample_ids)
+        self._build(X, known)
+        self._store(known, self._cut(self.n_clusters), started)
+        return self
+
+    def cut(self, n_clusters: int) -> NDArray[np.int32]:
+        """Cut the hierarchy into clusters.
+
+        Parameters
+        ----------
+        n_clusters : int
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Clusters are numbered by their first row.
+        """
+        check_is_fitted(self)
+        check_number("n_clusters", n_clusters, Integral, 1)
+        if n_clusters > self.n_leaves_:
+            raise ValueError(f"n_clusters={n_clusters} is larger than the {self.n_leaves_:,} rows")
+        return self._cut(n_clusters)
+
     # ---------------------------------------------------------------- reading
+
+    def _check_parameters(self) -> None:
+        if self.n_clusters is not None:
+            check_number("n_clusters", self.n_clusters, Integral, 1)
 
     def _read(self, X: Any, y: Any, constraints: Any, sample_ids: Any) -> tuple[Any, Constraints]:
         """The data and everything that is known about it, by row number."""

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
-from sklearn.utils.validation import check_is_fitted
 
-from linkwise._estimator import check_number
 from linkwise.constraints import Constraints
 
 from ._base import BaseHierarchy, Floats
@@ -28,8 +24,8 @@ class ConstrainedCompleteLink(BaseHierarchy):
     must-linked rows, so that their neighbours come closer too. Cannot-linked rows are put farther
     apart than any others; complete link then spreads that to everything merged with them.
 
-    Must-links are always kept. Cannot-links are kept as long as `n_clusters` leaves the choice;
-    the report tells which are not.
+    Must-links are always kept; relative constraints are only reported on. Cannot-links are kept as
+    long as `n_clusters` leaves the choice; the report tells which are not.
 
     Parameters
     ----------
@@ -76,64 +72,24 @@ class ConstrainedCompleteLink(BaseHierarchy):
         self.n_clusters = n_clusters
         self.metric = metric
 
-    def fit(self, X: Any, y: Any = None, *, constraints: Any = None, sample_ids: Any = None) -> Any:
-        """Cluster the rows of X with what is known about them.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or (n_samples, n_samples) if precomputed
-            The data, or distances.
-        y : array-like of shape (n_samples,), default=None
-            Partial labels, -1 for unknown; rows of one class must be together, rows of two apart.
-        constraints : Constraints, DataFrame or path, default=None
-            Must-links and cannot-links. By row number, or by id when `sample_ids` is given or X
-            is a DataFrame with an index. Relative constraints are only reported on.
-        sample_ids : array-like of shape (n_samples,), default=None
-            Id of each row. Constraints on ids that no row has are left out.
-
-        Returns
-        -------
-        self : object
-            Fitted estimator.
-        """
-        started = time.perf_counter()
-        if self.n_clusters is not None:
-            check_number("n_clusters", self.n_clusters, Integral, 1)
-        X, known = self._read(X, y, constraints, sample_ids)
+    def _build(self, X: Any, known: Constraints) -> None:
         pairs = known._like(known._must, known._cannot)
         pairs.diagnose().raise_if_inconsistent()
         merges = np.zeros((0, 4))
         if X.shape[0] > 1:
             check_memory(X.shape[0], 12)
             distances = condensed(X, self.metric, "complete")
-            merges = linkage(bend(distances, pairs, X.shape[0]), "complete")
+            merges = linkage(bend(distances, pairs), "complete")
         self.children_, self.distances_ = merges[:, :2].astype(np.int64), merges[:, 2]
-        self._must = known._like(known._must)
-        self._store(known, self._cut(self.n_clusters, pairs), started)
-        return self
+        self._pairs = pairs
 
-    def cut(self, n_clusters: int) -> NDArray[np.int32]:
-        """Cut the hierarchy into clusters, undoing the last merges.
-
-        Parameters
-        ----------
-        n_clusters : int
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Clusters are numbered by their first row.
-        """
-        check_is_fitted(self)
-        check_number("n_clusters", n_clusters, Integral, 1)
-        return self._cut(n_clusters, self._must)
-
-    def _cut(self, n_clusters: int | None, pairs: Constraints) -> NDArray[np.int32]:
+    def _cut(self, n_clusters: int | None) -> NDArray[np.int32]:
+        pairs = self._pairs
         known = pairs if n_clusters is None else pairs._like(pairs._must)
         return cut(self.children_, known, None, n_clusters, 1)
 
 
-def bend(distances: Floats, known: Constraints, n_rows: int) -> Floats:
+def bend(distances: Floats, known: Constraints) -> Floats:
     """Distances under must-links and cannot-links, condensed.
 
     Must-linked rows have the same distances to all others, so that paths through one row of each

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
-from sklearn.utils.validation import check_is_fitted
 
 from linkwise._estimator import check_choice, check_number
+from linkwise.constraints import Constraints
 
 from ._base import BaseHierarchy
 from ._cut import Nearer, cut, least_clusters, nearer_by_distances, nearer_by_means
@@ -67,6 +66,11 @@ class ReCon(BaseHierarchy):
 
     Notes
     -----
+    Undoing the last merges would spend clusters on outliers. `cut` undoes first the merges that
+    join the two sides of some ab|c, the best supported first, then those of large branches, then
+    any. Outliers that merge above them go to the nearer side where no constraint forbids it, so
+    that clusters need not be branches of the tree.
+
     Memory: 4 n^2 bytes (8 bytes for each pair of rows, as SciPy). Time: O(n^2) as SciPy's, plus
     the tests of pairs that come close and may not merge.
 
@@ -101,29 +105,7 @@ class ReCon(BaseHierarchy):
         self.min_branch = min_branch
         self.on_conflict = on_conflict
 
-    def fit(self, X: Any, y: Any = None, *, constraints: Any = None, sample_ids: Any = None) -> Any:
-        """Build the hierarchy of the rows of X with what is known about them.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or (n_samples, n_samples) if precomputed
-            The data, or distances.
-        y : array-like of shape (n_samples,), default=None
-            Partial labels, -1 for unknown; rows of one class must be together, rows of two apart.
-        constraints : Constraints, DataFrame or path, default=None
-            What is known: relative constraints, must-links, cannot-links. By row number, or by id
-            when `sample_ids` is given or X is a DataFrame with an index.
-        sample_ids : array-like of shape (n_samples,), default=None
-            Id of each row. Constraints on ids that no row has are left out.
-
-        Returns
-        -------
-        self : object
-            Fitted estimator.
-        """
-        started = time.perf_counter()
-        self._check_parameters()
-        X, known = self._read(X, y, constraints, sample_ids)
+    def _build(self, X: Any, known: Constraints) -> None:
         settled = settle(known, X.shape[0], self.n_clusters, self.on_conflict)
         self.dropped_, self._kept, self._X = settled.dropped, settled.kept, X
         self._merge(settled, settled.colours(self.n_clusters))
@@ -131,8 +113,6 @@ class ReCon(BaseHierarchy):
             witness = find_witness(settled, self._costs(self.n_clusters))
             if witness is not None:
                 self._merge(settled, (witness, -1))
-        self._store(known, self._cut(self.n_clusters), started)
-        return self
 
     def _merge(self, settled: Settled, colours: tuple[NDArray[np.int64], int]) -> None:
         distances = condensed(self._X, self.metric, self.linkage)
@@ -146,28 +126,6 @@ class ReCon(BaseHierarchy):
         if self._precomputed:
             return self._X @ member
         return cdist(self._X, member.T @ self._X, self.metric)
-
-    def cut(self, n_clusters: int) -> NDArray[np.int32]:
-        """Cut the hierarchy into clusters that keep every constraint.
-
-        First the merges are undone that join the two sides of some ab|c, then those of large
-        branches, then any. Outliers (see `min_branch`) that merge above them go to the nearer
-        side where no constraint forbids it, so that clusters need not be branches of the tree.
-
-        Parameters
-        ----------
-        n_clusters : int
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Clusters are numbered by their first row.
-        """
-        check_is_fitted(self)
-        check_number("n_clusters", n_clusters, Integral, 1)
-        if n_clusters > len(self._X):
-            raise ValueError(f"n_clusters={n_clusters} is larger than the {len(self._X):,} rows")
-        return self._cut(n_clusters)
 
     def _cut(self, n_clusters: int | None) -> NDArray[np.int32]:
         return cut(
@@ -186,8 +144,7 @@ class ReCon(BaseHierarchy):
         return nearer_by_means(self._X, lambda a, b: cdist(a, b, self.metric))
 
     def _check_parameters(self) -> None:
-        if self.n_clusters is not None:
-            check_number("n_clusters", self.n_clusters, Integral, 1)
+        super()._check_parameters()
         check_choice("linkage", self.linkage, LINKAGES)
         check_choice("on_conflict", self.on_conflict, ("raise", "drop"))
         check_number("min_branch", self.min_branch, Real, 0)
