@@ -15,8 +15,10 @@ from scipy.sparse import coo_array
 
 from ._knowledge import Ints, Settled
 
-_TIME_LIMIT = 20.0
-_GAP = 0.02
+# Seconds for a cheap clustering, and for any if there is none by then.
+_TIME_LIMITS = (3.0, 30.0)
+_GAP = 0.1
+_INFEASIBLE = 2  # status of scipy.optimize.milp
 
 
 def find_witness(settled: Settled, cost: NDArray[np.float64]) -> Ints | None:
@@ -38,13 +40,18 @@ def find_witness(settled: Settled, cost: NDArray[np.float64]) -> Ints | None:
     k = cost.shape[1]
     total = np.zeros((len(group), k))
     np.add.at(total, group, cost)
-    result = milp(
-        total[items].ravel() / max(total[items].max(), 1e-300),
-        integrality=np.ones(len(items) * k),
-        bounds=Bounds(0, 1),
-        constraints=_rules(number[cannot], number[relative], len(items), k),
-        options={"time_limit": _TIME_LIMIT, "mip_rel_gap": _GAP},
-    )
+    rules = _rules(number[cannot], number[relative], len(items), k)
+    price = total[items].ravel() / max(total[items].max(), 1e-300)
+    for objective, seconds in zip((price, np.zeros_like(price)), _TIME_LIMITS, strict=True):
+        result = milp(
+            objective,
+            integrality=np.ones(len(price)),
+            bounds=Bounds(0, 1),
+            constraints=rules,
+            options={"time_limit": seconds, "mip_rel_gap": _GAP},
+        )
+        if result.x is not None or result.status == _INFEASIBLE:
+            break
     if result.x is None:
         return None
     chosen = result.x.reshape(-1, k).argmax(axis=1)

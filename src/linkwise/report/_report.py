@@ -153,8 +153,8 @@ class Report:
         lines = self._lines()
         dearest = self._dearest(_SHOWN)
         if dearest:
-            lines.append("not kept (dearest first):")
-            lines.extend(f"  {link} [cost {cost:.4g}; {link.where}]" for link, cost in dearest)
+            lines.append("not kept:" if self.objective is None else "not kept (dearest first):")
+            lines.extend(f"  {link} [{self._price(cost)}{link.where}]" for link, cost in dearest)
         if more := self.satisfaction.n_violated - len(dearest):
             lines.append(f"  ... and {more:,} more")
         return "\n".join(lines)
@@ -188,10 +188,9 @@ class Report:
         if total:
             share = f"{found.n_kept:,} of {total:,} constraints kept"
             if found.n_violated:
-                share += (
-                    f" ({found.weight_share:.0%} of their weight); the others cost "
-                    f"{self.costs.sum():.6g}"
-                )
+                share += f" ({found.weight_share:.0%} of their weight)"
+                if self.objective is not None:
+                    share += f"; the others cost {self.costs.sum():.6g}"
             lines.append(share)
         if self.n_dropped:
             lines.append(
@@ -205,6 +204,9 @@ class Report:
         if self.objective is None:
             return f"{self.n_iter:,} merges"
         return f"objective {self.objective:.6g} after {self.n_iter} iterations"
+
+    def _price(self, cost: float) -> str:
+        return "" if self.objective is None else f"cost {cost:.4g}; "
 
     @property
     def _by_id(self) -> bool:
@@ -259,11 +261,11 @@ class Report:
             "time": f"{self.seconds:.2f} s",
         }
         if self.objective is None:
-            del totals["objective"]
+            del totals["objective"], totals["cost of the others"]
             totals["merges"] = totals.pop("iterations")
         if not known:
             for name in ("constraints kept", "weight kept", "cost of the others"):
-                del totals[name]
+                totals.pop(name, None)
             totals["constraints"] = "none"
         if self.n_dropped:
             totals["constraints left out"] = f"{self.n_dropped:,} (on rows not in the data)"
