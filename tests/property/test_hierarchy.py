@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from linkwise import Constraints, ReCon, Tree, one_tree
 from linkwise.constraints import consistent_subset
-from linkwise.hierarchy import _kernels
+from linkwise.hierarchy import _kernels, _relative_kernels
 from tests import reference
 from tests.property.test_trees import TREES, consistent
 from tests.strategies import nested_trees, triplets
@@ -27,8 +27,8 @@ def test_compatibility_agrees_with_brute_force(case):
     n, relative = case
     assume(consistent(n, relative))
     ends = np.array(relative, dtype=np.int64).reshape(-1, 3)
-    state = _kernels.make_triplets(ends.copy(), n)
-    forest, good = _kernels.make_forest(state, n)
+    state = _relative_kernels.make_triplets(ends.copy(), n)
+    forest, good = _relative_kernels.make_forest(state, n)
     assert good
     keeping = [
         reference.clades(tree)
@@ -38,8 +38,8 @@ def test_compatibility_agrees_with_brute_force(case):
     for i in range(n):
         for j in range(i + 1, n):
             wanted = any(frozenset((i, j)) in clades for clades in keeping)
-            search = _kernels.make_search(n)
-            assert _kernels.compatible(forest, state, search, i, j, n) == wanted
+            search = _relative_kernels.make_search(n)
+            assert _relative_kernels.compatible(forest, state, search, i, j, n) == wanted
 
 
 @settings(max_examples=150)

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
 
 from . import _kernels as kernels
+from . import _relative_kernels as relative
+from ._apart_kernels import make_apart
 from ._knowledge import Ints, Settled
 
 LINKAGES = kernels.LINKAGES
@@ -43,17 +45,17 @@ def merge(
     n = len(settled.group)
     known = settled.kept
     np.maximum(distances, kernels.TINY, out=distances)
-    triplets = kernels.make_triplets(known.relative.copy(), n)
-    forest, good = kernels.make_forest(triplets, n)
+    triplets = relative.make_triplets(known.relative.copy(), n)
+    forest, good = relative.make_forest(triplets, n)
     assert good, "settled constraints are consistent"
-    apart = kernels.make_apart(known.cannot_link.copy(), n, *colours)
+    apart = make_apart(known.cannot_link.copy(), n, *colours)
     mode = kernels.INSIDE if known.n_must_link else kernels.APART
     clusters = kernels.Clusters(
         distances, np.full(n, -1), np.full(n, np.inf), np.ones(n, np.int64), np.arange(n),
         settled.group.astype(np.int64), np.empty((n - 1, 2), np.int64), np.empty(n - 1),
         np.array([0, mode - 1]),
     )  # fmt: skip
-    state = (clusters, forest, triplets, apart, kernels.make_search(n))
+    state = (clusters, forest, triplets, apart, relative.make_search(n))
     code = LINKAGES.index(linkage)
     for stop in np.unique(np.linspace(0, n - 1, _PIECES + 1).astype(np.int64)).tolist():
         good = kernels.merge_until(*state, code, stop)
