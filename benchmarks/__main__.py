@@ -20,6 +20,7 @@ SECTIONS = {
     "hmrf": "HMRF-KMeans on text: speed",
     "ensemble": "BoostCluster and SpectralLearning: speed",
     "active": "Active questions: from an answer to the next question",
+    "hierarchy": "Hierarchies and the metric from comparisons",
 }
 RESULTS = Path(__file__).parent / "RESULTS.md"
 HEAD = """# Results

@@ -14,7 +14,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from linkwise import Constraints, Tree
-from linkwise.constraints._triplets import one_tree
+from linkwise.constraints._triplets import build_tree
 
 from ._harness import Row, in_turn, peak_megabytes, seconds
 
@@ -113,8 +113,8 @@ def _one_tree() -> Iterator[Row]:
     )
     for name, known in cases:
         ends = known.relative.astype(np.int64)
-        took = seconds(lambda ends=ends: one_tree(ends, n), 1)
-        built = one_tree(ends, n)
+        took = seconds(lambda ends=ends: build_tree(ends, n), 1)
+        built = build_tree(ends, n)
         assert built.parent is not None
         met = Tree(built.parent, range(n)).displays(known.relative.tolist()).mean()
         yield Row(

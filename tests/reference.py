@@ -348,3 +348,42 @@ def kernel_objective(
         for links, sign in ((must, -1.0), (cannot, 1.0)):
             total += sum(sign * 2 * w / mass for i, j, w in links if labels[i] == labels[j] == c)
     return total
+
+
+# -------------------------------------------------------------------- ReCon, from the listing
+
+
+def recon(X: np.ndarray, relative: list, linkage: str, trees: list) -> tuple[list, list]:
+    """Merge the closest pair after which some of all trees still keeps every triplet.
+
+    Returns the merges as SciPy numbers them and their distances.
+    """
+    keeping = [clades(t) for t in trees if all(displays(t, triplet) for triplet in relative)]
+    clusters = {row: frozenset([row]) for row in range(len(X))}
+    children, heights = [], []
+    while len(clusters) > 1:
+        allowed = [
+            (_apart(X, clusters[i], clusters[j], linkage), i, j)
+            for i, j in combinations(clusters, 2)
+            if any(clusters[i] | clusters[j] in tree for tree in keeping)
+        ]
+        height, i, j = min(allowed)
+        union = clusters.pop(i) | clusters.pop(j)
+        keeping = [tree for tree in keeping if union in tree]
+        clusters[len(X) + len(children)] = union
+        children.append(sorted((i, j)))
+        heights.append(height)
+    return children, heights
+
+
+def _apart(X: np.ndarray, left: frozenset, right: frozenset, linkage: str) -> float:
+    a, b = X[sorted(left)], X[sorted(right)]
+    every = np.linalg.norm(a[:, None] - b[None], axis=2)
+    centres = np.linalg.norm(a.mean(axis=0) - b.mean(axis=0))
+    return {
+        "single": every.min(),
+        "complete": every.max(),
+        "average": every.mean(),
+        "centroid": centres,
+        "ward": centres * np.sqrt(2 * len(a) * len(b) / (len(a) + len(b))),
+    }[linkage]

@@ -12,9 +12,10 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .active import Session
-    from .constraints import Closure, ConstraintError, Constraints, Diagnosis, Tree
+    from .constraints import Closure, ConstraintError, Constraints, Diagnosis, Tree, one_tree
     from .ensemble import BoostCluster
-    from .geometry import RCA
+    from .geometry import RCA, ComparisonMetric
+    from .hierarchy import ConstrainedCompleteLink, ReCon
     from .kmeans import (
         ConstrainedKMeans,
         COPKMeans,
@@ -37,6 +38,8 @@ _HOME = {
     "Constraints": "constraints",
     "Diagnosis": "constraints",
     "COPKMeans": "kmeans",
+    "ComparisonMetric": "geometry",
+    "ConstrainedCompleteLink": "hierarchy",
     "ConstrainedKMeans": "kmeans",
     "HMRFKMeans": "kmeans",
     "GPKMeans": "kmeans",
@@ -44,9 +47,11 @@ _HOME = {
     "PCKMeans": "kmeans",
     "PreIdentifiedKMeans": "kmeans",
     "RCA": "geometry",
+    "ReCon": "hierarchy",
     "SeededKMeans": "kmeans",
     "Session": "active",
     "Tree": "constraints",
+    "one_tree": "constraints",
     "propagate": "kmeans",
 }
 _MODULES = (
@@ -56,6 +61,7 @@ _MODULES = (
     "ensemble",
     "evaluation",
     "geometry",
+    "hierarchy",
     "kmeans",
     "spectral",
 )
@@ -65,6 +71,8 @@ __all__ = [
     "BoostCluster",
     "COPKMeans",
     "Closure",
+    "ComparisonMetric",
+    "ConstrainedCompleteLink",
     "ConstrainedKMeans",
     "ConstrainedKernelKMeans",
     "ConstraintError",
@@ -75,11 +83,13 @@ __all__ = [
     "MPCKMeans",
     "PCKMeans",
     "PreIdentifiedKMeans",
+    "ReCon",
     "SeededKMeans",
     "Session",
     "SpectralLearning",
     "Tree",
     "__version__",
+    "one_tree",
     "propagate",
 ]
 

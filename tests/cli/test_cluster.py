@@ -63,7 +63,7 @@ def links(tmp_path):
 def test_the_table_has_all_of_them():
     assert set(SHORT) >= {
         "pck", "mpck", "gpk", "cop", "seeded", "constrained", "preidentified", "boost", "spectral",
-        "kernel",
+        "kernel", "hmrf", "recon", "complete-link",
     }  # fmt: skip
 
 
@@ -490,7 +490,6 @@ def test_labels_that_contradict_constraints(tmp_path):
     [
         (["-k", 99], "-k 99 is larger than the number of rows, 12"),
         (["-k", 3, "--algorithm", "dbscan"], "expected one of seeded"),
-        (["-k", 3, "--algorithm", "ReCon"], "ReCon is still to come"),
         (["-k", 3, "--algorithm", "pck", "--metric", "full"], "--metric is an option of mpck"),
         (["-k", 3, "--algorithm", "gpk", "--threshold", 0], "threshold=0.0 must be above 0"),
         (["-k", 3, "--algorithm", "gpk", "--base", "gpk"], "one of mpck, pck, cop"),
@@ -612,3 +611,59 @@ def test_interrupted_writing_leaves_what_was_there(points, tmp_path, monkeypatch
     assert result.exit_code != 0
     assert target.read_text() == "old\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["labels.csv", "points.csv"]
+
+
+# -------------------------------------------------------------------- hierarchies
+
+
+@pytest.fixture
+def triplets(tmp_path):
+    path = tmp_path / "triplets.csv"
+    path.write_text("a,b,c\np00,p01,p10\np10,p11,p20\np00,p20,p10\n")
+    return path
+
+
+def test_recon_writes_the_hierarchy_it_found(points, triplets, tmp_path):
+    from linkwise import Constraints, Tree
+
+    tree, picture = tmp_path / "tree.nwk", tmp_path / "tree.png"
+    options = ["--algorithm", "recon", "--id-column", "name", "--constraints", triplets]
+    result = run(points, *options, "-k", 3, "--newick", tree, "--dendrogram", picture)
+    assert result.exit_code == 0, result.output
+    assert "3 of 3 constraints kept" in flat(result)
+    assert f"hierarchy: {tree}" in result.output.replace("\n", "")
+    found = Tree.from_newick(tree.read_text())
+    assert found.n_leaves == 12
+    assert Constraints.read(triplets).satisfied(hierarchy=found)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    without = run(points, *options, "--linkage", "average", "--json")
+    assert json.loads(without.stdout)["cluster_sizes"] == [12]
+
+
+def test_recon_refuses_or_drops_contradictions(points, triplets):
+    triplets.write_text(triplets.read_text() + "p00,p10,p01\n")
+    options = [points, "--algorithm", "recon", "--id-column", "name", "--constraints", triplets]
+    result = run(*options, "-k", 2)
+    assert result.exit_code == 1
+    assert "lines 2 and 5 of" in flat(result)
+    assert "--on-conflict drop" in flat(result)
+    result = run(*options, "-k", 2, "--on-conflict", "drop")
+    assert result.exit_code == 0
+    assert "3 of 4 constraints kept" in flat(result)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--algorithm", "recon", "--max-iter", 5], "--max-iter is no option of recon"),
+        (["--algorithm", "recon", "--linkage", "median"], "--linkage median: expected one of"),
+        (["--algorithm", "complete-link", "--linkage", "ward"], "--linkage is an option of recon"),
+        (["--algorithm", "pck"], "pck needs the number of clusters: give -k"),
+        (["--algorithm", "pck", "-k", 2, "--newick", "x"], "--newick is an option of recon,"),
+        (["--algorithm", "recon", "--newick", "."], "--newick . is a folder"),
+    ],
+)
+def test_wrong_options_of_hierarchies(points, options, message):
+    result = run(points, "--id-column", "name", *options)
+    assert result.exit_code == 2
+    assert message in flat(result)

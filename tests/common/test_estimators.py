@@ -18,6 +18,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from linkwise import (
     RCA,
     BoostCluster,
+    ComparisonMetric,
+    ConstrainedCompleteLink,
     ConstrainedKernelKMeans,
     ConstrainedKMeans,
     Constraints,
@@ -27,6 +29,7 @@ from linkwise import (
     MPCKMeans,
     PCKMeans,
     PreIdentifiedKMeans,
+    ReCon,
     SeededKMeans,
     SpectralLearning,
 )
@@ -80,23 +83,37 @@ ONE_LABEL_CHECKS = (
 )
 
 
+ZERO_ROW_CHECKS = (
+    "check_estimators_dtypes",
+    "check_estimator_sparse_tag",
+    "check_estimator_sparse_array",
+    "check_estimator_sparse_matrix",
+)
+NEGATIVE_CHECKS = (
+    "check_clustering",
+    "check_fit2d_1feature",
+    "check_sample_weights_pandas_series",
+    "check_sample_weights_not_an_array",
+)
+
+
 def expected(estimator) -> dict[str, str]:
     """Checks that cannot pass, and why; the same ones run without labels below."""
     failing = {} if isinstance(estimator, RCA) else dict(SAMPLE_WEIGHT)
     if getattr(estimator, "distortion", None) in ("cosine", "divergence"):
         why = "the check's data has rows of zeros, which have no direction and are no distribution"
-        checks = ("check_estimators_dtypes", "check_estimator_sparse_tag",
-                  "check_estimator_sparse_array", "check_estimator_sparse_matrix",
-                  "check_clustering", "check_fit2d_1feature", "check_sample_weights_pandas_series",
-                  "check_sample_weights_not_an_array")  # fmt: skip
-        failing |= dict.fromkeys(checks, why)
+        failing |= dict.fromkeys(ZERO_ROW_CHECKS, why)
+        if estimator.distortion == "divergence":
+            failing |= dict.fromkeys(NEGATIVE_CHECKS, "the check's data is not of counts")
     if isinstance(estimator, SpectralLearning):
         why = "the check labels all rows of the fit; the links that makes are not those of new rows"
         checks = ("check_transformer_general", "check_transformer_data_not_an_array")
         failing |= dict.fromkeys(checks, why)
     if isinstance(estimator, _Unlabelled):
         return failing
-    if isinstance(estimator, (COPKMeans, SeededKMeans, ConstrainedKMeans, PreIdentifiedKMeans)):
+    if isinstance(
+        estimator, (COPKMeans, SeededKMeans, ConstrainedKMeans, PreIdentifiedKMeans, ReCon)
+    ):
         why = "the check's y has more classes than clusters, and labels bind"
         failing |= dict.fromkeys(ONE_CLUSTER_CHECKS, why)
     if isinstance(estimator, PreIdentifiedKMeans):
@@ -121,6 +138,10 @@ class UnlabelledSeeded(_Unlabelled, SeededKMeans):
 
 
 class UnlabelledConstrained(_Unlabelled, ConstrainedKMeans):
+    pass
+
+
+class UnlabelledReCon(_Unlabelled, ReCon):
     pass
 
 
@@ -165,9 +186,16 @@ ESTIMATORS = [
     SpectralLearning(3, affinity="rbf"),
     ConstrainedKernelKMeans(3),
     ConstrainedKernelKMeans(3, kernel="linear"),
+    ReCon(),
+    UnlabelledReCon(),
+    UnlabelledReCon(linkage="ward", on_conflict="drop"),
+    ConstrainedCompleteLink(n_clusters=None),
+    ComparisonMetric(),
 ]
 
 
+# Labels drawn at random teach a metric nothing, and it says so.
+@pytest.mark.filterwarnings("ignore:ComparisonMetric. no feature meets:UserWarning")
 @pytest.mark.filterwarnings("ignore:GPKMeans did not settle")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected)
 def test_sklearn_checks(estimator, check):

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.cluster.hierarchy import linkage
 
-from linkwise import ConstraintError, Constraints, Tree
+from linkwise import ConstraintError, Constraints, Tree, one_tree
 from linkwise.constraints import as_tree
-from linkwise.constraints._triplets import one_tree
+from linkwise.constraints._triplets import build_tree
 
 
 def test_newick_in_all_its_forms():
@@ -107,7 +107,7 @@ def test_one_tree_is_fast_on_many_triplets():
     start = time.perf_counter()
     tree = as_tree(linkage(rng.normal(size=(n, 3)), "average"))
     known = Constraints.from_tree(tree, "sample", 20_000, random_state=0)
-    built = one_tree(known.relative.astype(np.int64), n)
+    built = build_tree(known.relative.astype(np.int64), n)
     assert built.parent is not None
     assert Tree(built.parent, range(n)).displays(known.relative.tolist()).all()
     assert time.perf_counter() - start < 20  # a hang, not a benchmark
@@ -122,3 +122,48 @@ def test_ids_that_are_tuples_and_text():
     with pytest.raises(ConstraintError, match="more than one tree"):
         Tree.from_newick("(a,b);(c,d);")
     assert Constraints(relative=[("0", "1", "2")]).satisfied(hierarchy="((0,1),2);")
+
+
+def test_taxonomies():
+    ranks = {
+        "class": ["mammal", "mammal", "mammal", "fish"],
+        "order": ["carnivore", "carnivore", "", "bony"],
+        "animal": ["cat", "dog", "ant bear", "trout"],
+    }
+    wanted = as_tree([[["cat", "dog"], "ant bear"], "trout"])
+    assert Tree.from_taxonomy(ranks) == wanted == as_tree(ranks)
+    rows = [list(row) for row in zip(*ranks.values(), strict=True)]
+    assert Tree.from_taxonomy(rows) == wanted
+    del ranks["animal"]
+    assert Tree.from_taxonomy(ranks) == as_tree([[[0, 1], 2], 3])
+    ids = [("a", 1), ("a", 2), ("b", 1), ("b", 2)]
+    assert Tree.from_taxonomy(ranks, ids=ids).leaves == ids
+    pd = pytest.importorskip("pandas")
+    assert as_tree(pd.DataFrame(ranks)) == as_tree([[[0, 1], 2], 3])
+    with pytest.raises(ConstraintError, match="2 ids for a taxonomy of 4 rows"):
+        Tree.from_taxonomy(ranks, ids=["a", "b"])
+    with pytest.raises(ConstraintError, match="columns of one length"):
+        Tree.from_taxonomy({"a": [1, 2], "b": [1]})
+
+
+def test_one_tree_names_what_cannot_be_met():
+    known = Constraints(relative=[("a", "b", "c"), ("c", "d", "a")], must_link=[("a", "c")])
+    assert one_tree(known) == as_tree([["a", "b"], ["c", "d"]])
+    wrong = [("x", "y", "z"), ("a", "b", "c"), ("b", "c", "d"), ("c", "d", "a"), ("a", "d", "b")]
+    with pytest.raises(ConstraintError, match="cannot hold together") as error:
+        one_tree(wrong)
+    assert "x and y" not in str(error.value)
+    with pytest.raises(ConstraintError, match="no relative constraints"):
+        one_tree([])
+
+
+def test_deep_caterpillars_are_no_trouble():
+    n = 3_000
+    tree = [n - 1]
+    for leaf in range(n - 2, -1, -1):
+        tree = [leaf, tree]
+    wanted = as_tree(tree)
+    known = Constraints.from_tree(wanted) + Constraints.from_tree(
+        wanted, "sample", 20_000, random_state=0
+    )
+    assert one_tree(known) == wanted

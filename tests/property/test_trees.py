@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linkwise import Constraints, Tree
-from linkwise.constraints._triplets import one_tree
+from linkwise.constraints._triplets import build_tree
 from tests import reference
 from tests.strategies import nested_trees, triplets
 
@@ -25,7 +25,7 @@ def consistent(n: int, relative: list) -> bool:
 def test_one_tree_agrees_with_brute_force(case):
     n, relative = case
     ends = np.array(relative, dtype=np.int64).reshape(-1, 3)
-    built = one_tree(ends, n)
+    built = build_tree(ends, n)
     assert (built.parent is not None) == consistent(n, relative)
     if built.parent is not None:
         tree = Tree(built.parent, range(n))
@@ -73,7 +73,7 @@ def test_minimal_triplets_determine_the_tree(nested):
     n = tree.n_leaves
     binary = len(tree.parent) == 2 * n - 1
     assert known.n_relative == max(n - 2, 0) if binary else known.n_relative <= n * n
-    rebuilt = one_tree(known.relative.astype(np.int64), n)
+    rebuilt = build_tree(known.relative.astype(np.int64), n)
     assert Tree(rebuilt.parent, range(n)) == tree
     if n <= 6:  # every tree that meets them induces all triplets of the original
         wanted = [t for t in permutations(range(n), 3) if reference.displays(nested, t)]

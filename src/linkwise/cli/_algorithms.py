@@ -15,7 +15,8 @@ from . import _output as out
 class Algorithm:
     """One method: what it takes, where it comes from, and how `linkwise cluster` calls it.
 
-    `short` is its name there, `options` are the options that only it has.
+    `short` is its name there, `options` are the options that only it has; a method with
+    `merges` builds a hierarchy instead of iterating.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Algorithm:
     source: str
     short: str = ""
     options: tuple[str, ...] = ()
+    merges: bool = False
 
     @property
     def ready(self) -> bool:
@@ -93,8 +95,26 @@ ALGORITHMS = (
         "gpk",
         ("base", "metric", "per_cluster", "distortion", "threshold", "reduced"),
     ),
-    Algorithm("ReCon", "triplets, trees, pairs", "always", "any (hierarchy)", "Liu et al. 2011"),
-    Algorithm("ConstrainedCompleteLink", "pairs", "mostly", "any (hierarchy)", "Klein et al. 2002"),
+    Algorithm(
+        "ReCon",
+        "triplets, trees, pairs",
+        "always",
+        "any (hierarchy)",
+        "Liu et al. 2011",
+        "recon",
+        ("linkage", "min_branch", "on_conflict", "newick", "dendrogram"),
+        merges=True,
+    ),
+    Algorithm(
+        "ConstrainedCompleteLink",
+        "pairs",
+        "mostly",
+        "any (hierarchy)",
+        "Klein et al. 2002",
+        "complete-link",
+        ("newick", "dendrogram"),
+        merges=True,
+    ),
     Algorithm(
         "BoostCluster",
         "weighted pairs",

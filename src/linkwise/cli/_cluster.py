@@ -35,6 +35,8 @@ _CHOICES = {
     "distortion": ("euclidean", "cosine", "divergence"),
     "affinity": ("nearest_neighbors", "rbf"),
     "kernel": ("rbf", "linear"),
+    "linkage": ("centroid", "average", "complete", "single", "ward"),
+    "on_conflict": ("raise", "drop"),
 }
 _LABELS = ("labels", "one tagged group")  # knowledge that names clusters
 _MAX_ITER = 300  # of all methods, unless asked otherwise
@@ -45,15 +47,23 @@ _SHOWN_CLUSTERS, _SHOWN_ROWS = 30, 4
 
 def cluster(
     data: Annotated[Path, typer.Argument(help="The data: CSV, TSV (also .gz), Parquet or NPY.")],
-    clusters: Annotated[int, typer.Option("--clusters", "-k", help="Number of clusters.", min=1)],
+    clusters: Annotated[
+        int | None,
+        typer.Option(
+            "--clusters",
+            "-k",
+            help="Number of clusters; recon and complete-link can do without.",
+            min=1,
+        ),
+    ] = None,
     constraints: Annotated[
         Path | None, typer.Option(help="File of constraints: CSV, JSON lines or Parquet.")
     ] = None,
     algorithm: Annotated[
         str,
         typer.Option(
-            help="pck, mpck, gpk, hmrf, cop, boost, spectral, kernel, seeded, constrained or "
-            "preidentified; see `linkwise algorithms`."
+            help="pck, mpck, gpk, hmrf, cop, boost, spectral, kernel, seeded, constrained, "
+            "preidentified, recon or complete-link; see `linkwise algorithms`."
         ),
     ] = "mpck",
     id_column: Annotated[
@@ -144,11 +154,37 @@ def cluster(
         float | None,
         typer.Option(help="spectral, kernel: exp(-gamma * squared distance); from data.", min=0),
     ] = None,
+    linkage: Annotated[
+        str | None,
+        typer.Option(
+            help="recon: how far apart two clusters are.",
+            metavar="centroid|average|complete|single|ward",
+        ),
+    ] = None,
+    min_branch: Annotated[
+        int | None,
+        typer.Option(help="recon: smaller branches are outliers, which take no cluster.", min=1),
+    ] = None,
+    on_conflict: Annotated[
+        str | None,
+        typer.Option(
+            help="recon: if triplets contradict each other, stop, or give up the lightest.",
+            metavar="raise|drop",
+        ),
+    ] = None,
+    newick: Annotated[
+        Path | None,
+        typer.Option(help="recon, complete-link: write the hierarchy there, in Newick format."),
+    ] = None,
+    dendrogram: Annotated[
+        Path | None,
+        typer.Option(help="recon, complete-link: draw the hierarchy there (.png, .svg, .pdf)."),
+    ] = None,
     n_init: Annotated[
         int | None, typer.Option(help="Number of runs; the best is kept.", min=1)
     ] = None,
     max_iter: Annotated[
-        int | None, typer.Option(help="The most iterations of a run; 300.", min=1)
+        int | None, typer.Option(help="The most iterations of a run; 300 if not given.", min=1)
     ] = None,
     seed: Annotated[
         int, typer.Option(help="Seed of the random numbers.", min=0, max=2**32 - 1)
@@ -162,9 +198,10 @@ def cluster(
     """Cluster the rows of a file with what is known about them.
 
     Columns of numbers are used as they are, columns of text as categories. Constraints have
-    columns i, j, link[, weight] and speak of rows by their number, or by id with --id-column.
+    columns i, j, link[, weight] (or a, b, c[, weight] for recon) and speak of rows by their
+    number, or by id with --id-column.
 
-    Exit code: 0 done, 1 the constraints contradict (cop only), 2 wrong usage, 70 a fault in
+    Exit code: 0 done, 1 the constraints contradict (cop, recon), 2 wrong usage, 70 a fault in
     linkwise.
 
     Examples:
@@ -176,6 +213,9 @@ def cluster(
 
         linkwise cluster documents.csv -k 3 --text-column text --constraints links.csv
         --algorithm hmrf --distortion cosine
+
+        linkwise cluster data.csv --algorithm recon --constraints triplets.csv -k 4
+        --newick tree.nwk --dendrogram tree.png
     """
     with out.plain_errors():
         method = find_algorithm(algorithm)
@@ -194,17 +234,26 @@ def cluster(
             "n_neighbors": n_neighbors,
             "kernel": kernel,
             "gamma": gamma,
+            "linkage": linkage,
+            "min_branch": min_branch,
+            "on_conflict": on_conflict,
+            "newick": newick,
+            "dendrogram": dendrogram,
         }
         own = _own_options(
             method, {name: value for name, value in given.items() if value is not None}
         )
         check_target(output, "-o", [data, constraints])
         check_target(report, "--report", [data, constraints, output])
+        check_target(newick, "--newick", [data, constraints, output, report])
+        check_target(dendrogram, "--dendrogram", [data, constraints, output, report, newick])
         check_kind(output)
         if id_column == CLUSTER and output is not None:
             raise ValueError(
                 f"--id-column {CLUSTER}: the column of the result has this name too; rename yours"
             )
+        if clusters is None and not method.merges:
+            raise ValueError(f"{method.short} needs the number of clusters: give -k")
         if text_column is None:
             task = _read(data, clusters, id_column, label_column, features, impute, standardize)
         elif features is not None or standardize or impute is not None:
@@ -215,22 +264,25 @@ def cluster(
         else:
             task = _read_text(data, clusters, id_column, label_column, text_column)
         task = task.with_knowledge(constraints, column or [], method, own.pop("tag", None))
+        drawn = {name: own.pop(name, None) for name in ("newick", "dendrogram")}
         runs = {"n_init": n_init, "max_iter": max_iter}
         model, diagnosis = _fit(method, task, {**own, "random_state": seed}, runs)
     if diagnosis is not None:
-        _refuse(diagnosis, data, as_json)
+        _refuse(method, diagnosis, data, as_json)
     with out.plain_errors():
         found = model.report_.named(task.ids)
         if output is not None:
             write_labels(output, model.labels_, task.ids, id_column)
         if report is not None:
             found.to_html(report)
+        _write_hierarchy(model, task, **drawn)
     if as_json:
-        paths = {"output": output and str(output), "report": report and str(report)}
+        written = {"output": output, "report": report, **drawn}
+        paths = {name: path and str(path) for name, path in written.items()}
         more = {**task.legend, **_propagated(model), **paths}
         out.print_json({**found.to_dict(), "features": task.features, **more})
     else:
-        _show(found, model, task, output, report)
+        _show(found, model, task, {"output": output, "report": report, **drawn})
 
 
 # -------------------------------------------------------------------- what was asked for
@@ -260,7 +312,7 @@ class _Task:
     table: Table
     X: Any
     features: list[str]
-    k: int
+    k: int | None
     ids: list[str] | None
     label_column: str | None
     known: Constraints | None = None  # in the words of the person: by id where rows have ids
@@ -308,7 +360,7 @@ class _Task:
 
 def _read(
     data: Path,
-    k: int,
+    k: int | None,
     id_column: str | None,
     label_column: str | None,
     features: str | None,
@@ -335,7 +387,7 @@ def _read(
 
 
 def _read_table(
-    data: Path, k: int, id_column: str | None, label_column: str | None
+    data: Path, k: int | None, id_column: str | None, label_column: str | None
 ) -> tuple[Table, list[str] | None]:
     from linkwise.datasets import read_table
 
@@ -344,13 +396,17 @@ def _read_table(
     with out.busy(f"reading {data.name}", data):
         table = read_table(data)
     ids = out.read_ids(table, id_column)
-    if k > table.n_rows:
+    if k is not None and k > table.n_rows:
         raise ValueError(f"-k {k} is larger than the number of rows, {table.n_rows:,}")
     return table, ids
 
 
 def _read_text(
-    data: Path, k: int, id_column: str | None, label_column: str | None, text_column: str
+    data: Path,
+    k: int | None,
+    id_column: str | None,
+    label_column: str | None,
+    text_column: str,
 ) -> _Task:
     from linkwise.datasets import prepare_text
 
@@ -369,7 +425,7 @@ def _names(text: str, option: str = "--features") -> list[str]:
 
 
 def _partial_labels(
-    table: Table, column: str, k: int, method: Algorithm, tag: str | None
+    table: Table, column: str, k: int | None, method: Algorithm, tag: str | None
 ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Labels as 0, 1, 2, ..., -1 where unknown, and what they are called.
 
@@ -401,7 +457,7 @@ def _partial_labels(
             )
         y[known] = np.where(codes.reshape(-1) == names.index(tag), 0, -1)
         return y, (tag,)
-    if values.dtype.kind == "f" and np.isin(levels, np.arange(k)).all():
+    if k is not None and values.dtype.kind == "f" and np.isin(levels, np.arange(k)).all():
         y[known] = values[known].astype(np.int64)
         return y, tuple(str(label) for label in range(k))
     y[known] = codes.reshape(-1)
@@ -411,7 +467,7 @@ def _partial_labels(
 def _note_unused(method: Algorithm, known: Constraints | None, y: Any) -> None:
     if known is None and y is None:
         out.print_note("nothing is known: neither --constraints nor --label-column is given")
-    if known is not None and known.n_relative:
+    if known is not None and known.n_relative and method.short != "recon":
         out.print_note(
             f"{method.short} does not use relative constraints; the report only tells which of "
             f"the {known.n_relative:,} hold"
@@ -451,7 +507,7 @@ def _propagated(model: Any) -> dict[str, int]:
     return {} if found is None else {"propagated": int(found)}
 
 
-def _refuse(diagnosis: Diagnosis, data: Path, as_json: bool) -> None:
+def _refuse(method: Algorithm, diagnosis: Diagnosis, data: Path, as_json: bool) -> None:
     """Show the proof that the constraints cannot all be kept, and exit with 1."""
     from linkwise.constraints import ConstraintError
 
@@ -461,7 +517,10 @@ def _refuse(diagnosis: Diagnosis, data: Path, as_json: bool) -> None:
         diagnosis.raise_if_inconsistent()
     except ConstraintError as error:
         out.print_error(str(error))
-    out.print_note("to cluster all the same: --on-infeasible relax, or --algorithm pck or mpck")
+    if "on_conflict" in method.options:
+        out.print_note("to give up triplets that contradict each other: --on-conflict drop")
+    else:
+        out.print_note("to cluster all the same: --on-infeasible relax, or --algorithm pck or mpck")
     raise typer.Exit(out.CONTRADICTION)
 
 
@@ -504,7 +563,29 @@ def _progress(n_init: int | None, max_iter: int) -> Iterator[Any]:
 # -------------------------------------------------------------------- the answer
 
 
-def _show(report: Report, model: Any, task: _Task, output: Path | None, page: Path | None) -> None:
+def _write_hierarchy(model: Any, task: _Task, newick: Path | None, dendrogram: Path | None) -> None:
+    if newick is not None:
+        from linkwise._whole import whole_file
+
+        with whole_file(newick) as file:
+            file.write((model.to_newick(task.ids) + "\n").encode("utf-8"))
+    if dendrogram is not None:
+        from linkwise._optional import optional
+
+        optional("matplotlib", extra="plot", need="--dendrogram").use("Agg")
+        model.plot(ids=task.ids).figure.savefig(dendrogram, dpi=150)
+
+
+_WRITTEN = {
+    "output": "clusters of all rows",
+    "report": "report",
+    "newick": "hierarchy",
+    "dendrogram": "dendrogram",
+}
+
+
+def _show(report: Report, model: Any, task: _Task, written: dict[str, Path | None]) -> None:
+    output = written["output"]
     if output is None:
         out.console.print(_table(report, model.labels_, task))
     out.console.print(escape(str(report)), soft_wrap=True, highlight=False)
@@ -513,9 +594,10 @@ def _show(report: Report, model: Any, task: _Task, output: Path | None, page: Pa
     if task.classes:
         pairs = ", ".join(f"{number} = {name}" for number, name in enumerate(task.classes))
         out.console.print(f"clusters and labels: {escape(pairs)}", soft_wrap=True, highlight=False)
-    for path, what in ((output, "clusters of all rows"), (page, "report")):
+    for name, path in written.items():
         if path is not None:
-            out.console.print(f"{what}: [bold]{escape(str(path))}[/bold]", soft_wrap=True)
+            what = f"{_WRITTEN[name]}: [bold]{escape(str(path))}[/bold]"
+            out.console.print(what, soft_wrap=True)
     if output is None:
         out.print_note("to keep the cluster of each row, give -o labels.csv")
 

@@ -148,7 +148,7 @@ def _show(found: _Findings, folder: Path) -> None:
     )
     _second_thoughts(found.known)
     picture = escape(str(found.picture))
-    say(f"\nA picture is in [bold]{picture}[/bold]. Now try it yourself:")
+    say(f"\nA picture is in [bold]{picture}[/bold]. Now try it yourself:", soft_wrap=True)
     beans, tastings = shlex.quote(str(folder / "beans.csv")), folder / "tastings.csv"
     tasted, ids = shlex.quote(str(tastings)), "--id-column bean"
     columns = f"--features {','.join(_FEATURES)} --standardize --n-init 10"

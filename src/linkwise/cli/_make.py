@@ -16,15 +16,15 @@ _GPK_OWN = ("threshold", "reduced")
 
 
 def make_estimator(
-    method: Algorithm, k: int, options: dict[str, Any], callback: Any, runs: dict[str, Any]
+    method: Algorithm, k: int | None, options: dict[str, Any], callback: Any, runs: dict[str, Any]
 ) -> Any:
     """The estimator of a method.
 
     Parameters
     ----------
     method : Algorithm
-    k : int
-        Number of clusters.
+    k : int or None
+        Number of clusters; None where the method may find it.
     options : dict
         Parameters of the estimator, and `base` by name.
     callback : callable
@@ -46,10 +46,13 @@ def make_estimator(
         _refuse_others(asked, base.get_params(), f"--base {name}")
         return made(**{**options, "base": base.set_params(**asked)}, **told)
     _refuse_others(asked, takes, method.short)
+    options = {name: value for name, value in options.items() if name in takes}
     return made(k, **options, **asked, **told)
 
 
-def _propagating(k: int, options: dict[str, Any], callback: Any, runs: dict[str, Any]) -> Any:
+def _propagating(
+    k: int | None, options: dict[str, Any], callback: Any, runs: dict[str, Any]
+) -> Any:
     """GPKMeans around a method of ours, which takes all options but GPKMeans' own."""
     import linkwise
 
@@ -75,7 +78,7 @@ def _refuse_others(asked: dict[str, Any], takes: Any, owner: str) -> None:
             raise ValueError(f"--{name.replace('_', '-')} is no option of {owner}")
 
 
-def _base(name: str, k: int) -> Any:
+def _base(name: str, k: int | None) -> Any:
     """A clusterer of scikit-learn, by a name for people."""
     from sklearn.cluster import AgglomerativeClustering, KMeans, SpectralClustering
     from sklearn.mixture import GaussianMixture

@@ -7,11 +7,14 @@ from ._builder import label_codes, row_names
 from ._closure import Closure, adjacency, number_nodes
 from ._colouring import colour
 from ._constraints import Constraints, as_constraints
-from ._diagnosis import ClusterCount, Contradiction, Diagnosis, Given
+from ._diagnosis import ClusterCount, Contradiction, Diagnosis, Given, bound_groups
 from ._display import contradiction_lines, diagnosis_lines, table_html, verdict
 from ._errors import ConstraintError
+from ._one_tree import one_tree
 from ._satisfaction import Satisfaction
+from ._subset import consistent_subset
 from ._tree import Tree, as_tree
+from ._triplets import consistent, irreducible
 
 __all__ = [
     "Closure",
@@ -26,11 +29,16 @@ __all__ = [
     "adjacency",
     "as_constraints",
     "as_tree",
+    "bound_groups",
     "colour",
+    "consistent",
+    "consistent_subset",
     "contradiction_lines",
     "diagnosis_lines",
+    "irreducible",
     "label_codes",
     "number_nodes",
+    "one_tree",
     "row_names",
     "table_html",
     "verdict",

@@ -185,8 +185,9 @@ class Constraints:
 
         Parameters
         ----------
-        tree : Tree, Newick text, path to it, nested lists, or linkage matrix
-            The hierarchy.
+        tree : Tree, Newick text, path to it, nested lists, taxonomy or linkage matrix
+            The hierarchy; see the constructors of `Tree`. Class labels are the tree of two levels
+            that `Tree.from_labels` makes.
         how : {"minimal", "sample"}
             The triplets that determine the tree (n - 2 for a binary one, O(n) if nodes have a
             bounded number of children), or `n` random triplets that the tree induces.

@@ -27,7 +27,7 @@ from ._colouring import Status, colour, greedy_clique
 from ._display import chain, diagnosis_html, diagnosis_text, explain_count, places
 from ._errors import ConstraintError
 from ._links import Rows, Source
-from ._triplets import irreducible, one_tree
+from ._triplets import build_tree, consistent, irreducible
 
 if TYPE_CHECKING:
     from ._builder import Kind
@@ -377,11 +377,11 @@ class _Prover:
         items, (triplets,) = number_nodes(links.ends)
         if not len(triplets):
             return []
-        built = one_tree(triplets, len(items))
+        built = build_tree(triplets, len(items))
         if built.parent is not None:
             return []
         core, minimal = irreducible(
-            built.conflict, lambda chosen: _consistent(triplets[chosen]), time_limit
+            built.conflict, lambda chosen: consistent(triplets[chosen]), time_limit
         )
         nothing = np.zeros(0, dtype=np.int64)
         return [Contradiction("relative", self.given._where(nothing, nothing, core), minimal)]
@@ -409,6 +409,16 @@ class _Prover:
         return self._search_from[1:]
 
 
+def bound_groups(given: Constraints) -> tuple[Rows, Rows]:
+    """Rows (internal numbers) that some constraint mentions, and the group each is bound to.
+
+    Must-linked rows are in one group, and so are rows that relative constraints bind to them:
+    once c is with a or b, all three are together.
+    """
+    found = _Horn(given, given.closure())
+    return found.nodes, found.part
+
+
 class _Horn:
     """Pairs and relative constraints together: what partitions must do, step by step.
 
@@ -421,6 +431,7 @@ class _Horn:
     def __init__(self, given: Constraints, closure: Closure):
         self.given = given
         self.clashes: list[int] = []
+        self.nodes, self.part = closure.nodes, closure.component
         n_pairs = given.n_must_link + given.n_cannot_link
         if not given.n_relative or not n_pairs:
             return
@@ -431,6 +442,7 @@ class _Horn:
         # Edges in the order in which they came to be known: must-links, then derived ones.
         self._derived: list[tuple[int, int, int]] = []  # (end, other end, triplet)
         part = self._bind()
+        self.nodes, self.part = nodes, part
         inside = part[cannot[:, 0]] == part[cannot[:, 1]]
         inside[closure.clashes] = False
         self.clashes = np.flatnonzero(inside).tolist()
@@ -508,11 +520,6 @@ class _Horn:
             path.append(int(graph[above[j], j]) - 1)
             j = int(above[j])
         return path
-
-
-def _consistent(triplets: Rows) -> bool:
-    items, (ends,) = number_nodes(triplets)
-    return not len(triplets) or one_tree(ends, len(items)).parent is not None
 
 
 def _count_clusters(

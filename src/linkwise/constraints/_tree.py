@@ -8,7 +8,7 @@ O(log depth) numpy passes for any number of triplets.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -135,6 +135,40 @@ class Tree:
         events = [step for size in sizes.tolist() for step in (*[-1] * size, size)]
         leaves = [row if names is None else names[row] for row in rows.tolist()]
         return _from_events([*events, len(sizes)], leaves, None)
+
+    @classmethod
+    def from_taxonomy(cls, table: Any, ids: Sequence[Hashable] | None = None) -> Tree:
+        """Build a tree from a table with one row a leaf and columns from general to special.
+
+        Rows are grouped by their first column, within it by the second, and so on. A cell that is
+        None, NaN or empty leaves that rank out.
+
+        Parameters
+        ----------
+        table : DataFrame, mapping from column name to column, or array-like of shape (n, ranks)
+        ids : sequence of n hashables, default=None
+            Ids of the leaves. If not given: the last column where all its cells differ, else
+            row numbers.
+
+        Examples
+        --------
+        >>> from linkwise import Tree
+        >>> ranks = {"family": ["cats", "cats", "dogs"], "animal": ["lion", "puma", "wolf"]}
+        >>> Tree.from_taxonomy(ranks).to_newick()
+        '(wolf,(lion,puma));'
+        """
+        ranks, leaves = _ranks(table, ids)
+        groups: dict[tuple[str, Any], Any] = {}
+        for row, leaf in enumerate(leaves):
+            inside = groups
+            for rank in ranks:
+                if rank[row] is not None:
+                    inside = inside.setdefault(("group", rank[row]), {})
+            inside[("leaf", row)] = leaf
+        events: list[int] = []
+        in_order: list[Hashable] = []
+        _walk(groups, events, in_order)
+        return _from_events(events, in_order, None)
 
     # ---------------------------------------------------------------- structure
 
@@ -292,11 +326,13 @@ class Tree:
 
 
 def as_tree(tree: Any) -> Tree:
-    """Turn a `Tree`, Newick text, a path to it, nested lists or a linkage matrix into a `Tree`."""
+    """Turn Newick text, a path to it, nested lists, a taxonomy or linkage matrix into a `Tree`."""
     if isinstance(tree, Tree):
         return tree
     if isinstance(tree, np.ndarray):
         return Tree.from_linkage(tree)
+    if isinstance(tree, Mapping) or hasattr(tree, "columns"):
+        return Tree.from_taxonomy(tree)
     if isinstance(tree, (list, tuple)):
         return Tree.from_nested(tree)
     if isinstance(tree, Path) or (isinstance(tree, str) and "(" not in tree and ";" not in tree):
@@ -308,11 +344,51 @@ def as_tree(tree: Any) -> Tree:
         return Tree.from_newick(tree)
     raise ConstraintError(
         f"cannot read a {type(tree).__name__} as a tree; give Newick text, a path, nested lists, "
-        "a linkage matrix or a Tree"
+        "a taxonomy table, a linkage matrix or a Tree"
     )
 
 
 # -------------------------------------------------------------------- reading
+
+
+def _ranks(
+    table: Any, ids: Sequence[Hashable] | None
+) -> tuple[list[list[Hashable]], list[Hashable]]:
+    """The columns of a taxonomy, None where a cell says nothing, and the leaves."""
+    if hasattr(table, "columns"):
+        columns = [list(table[name]) for name in table.columns]
+    elif isinstance(table, Mapping):
+        columns = [list(column) for column in table.values()]
+    else:
+        columns = [list(column) for column in zip(*table, strict=True)]
+    sizes = {len(column) for column in columns}
+    if len(sizes) != 1 or 0 in sizes:
+        raise ConstraintError(
+            f"a taxonomy needs columns of one length with at least one row, not {sorted(sizes)}"
+        )
+    ranks = [[None if _says_nothing(cell) else cell for cell in column] for column in columns]
+    last = ranks[-1]
+    if ids is None and None not in last and len(set(last)) == len(last):
+        return ranks[:-1], list(last)
+    leaves: list[Hashable] = list(range(len(last))) if ids is None else list(ids)
+    if len(leaves) != len(last):
+        raise ConstraintError(f"{len(leaves):,} ids for a taxonomy of {len(last):,} rows")
+    return ranks, leaves
+
+
+def _says_nothing(cell: Any) -> bool:
+    return cell is None or cell != cell or (isinstance(cell, str) and not cell.strip())
+
+
+def _walk(groups: dict[tuple[str, Any], Any], events: list[int], leaves: list[Hashable]) -> None:
+    """Post-order events of nested dictionaries, which are as deep as there are ranks."""
+    for (kind, _), part in groups.items():
+        if kind == "leaf":
+            events.append(-1)
+            leaves.append(part)
+        else:
+            _walk(part, events, leaves)
+    events.append(len(groups))
 
 
 def _from_events(

@@ -1,6 +1,6 @@
 """Are relative constraints consistent? OneTree (Aho's algorithm), and proofs when they are not.
 
-Entry points: `one_tree` builds a tree that induces every triplet ab|c, `irreducible` shrinks an
+Entry points: `build_tree` builds a tree that induces every triplet ab|c, `irreducible` shrinks an
 inconsistent set until dropping any one of it makes the rest consistent.
 
 References
@@ -20,9 +20,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
+from ._closure import number_nodes
 from ._links import Rows
 
 
@@ -44,76 +43,28 @@ class TreeBuilt:
     conflict: Rows
 
 
-def one_tree(triplets: Rows, n_items: int) -> TreeBuilt:
+def build_tree(triplets: Rows, n_items: int) -> TreeBuilt:
     """Build the least resolved tree over 0..n_items-1 that induces every triplet ab|c.
 
-    All sets of one depth are split at once: joining a and b of the triplets that lie wholly in a
-    set must leave at least two parts of it. Each depth costs a pass over the triplets still
-    inside some set, so the whole is near-linear unless the tree is a long caterpillar.
+    From the root downwards: joining a and b of the triplets that lie wholly in a set must leave
+    at least two parts of it, which become its children. Near-linear for trees of any depth.
     """
-    builder = _TopDown(n_items)
-    active = np.arange(len(triplets))
-    items = np.arange(n_items)  # items of the sets still to be split
-    while len(active):
-        a, b, c = triplets[active].T
-        part = _parts(a, b, items, n_items)
-        whole = builder.unsplit(items, part)
-        if len(whole):
-            return TreeBuilt(None, active[np.isin(builder.node[a], whole)])
-        builder.split(items, part)
-        node = builder.node
-        active = active[node[a] == node[c]]
-        is_open = np.zeros(builder.n_nodes, dtype=bool)
-        is_open[node[triplets[active, 0]]] = True
-        items = items[is_open[node[items]]]
-    return TreeBuilt(builder.parents(), np.zeros(0, dtype=np.int64))
+    from ._kernels import split_down  # compiled: not needed where there are no triplets
+
+    above, alive = split_down(np.ascontiguousarray(triplets), n_items)
+    if not len(above) and n_items > 1:
+        return TreeBuilt(None, np.flatnonzero(alive))
+    # Sets are numbered downwards from the root, trees upwards to it.
+    parent = len(above) - 1 - above
+    parent[n_items:] = parent[n_items:][::-1].copy()
+    parent[-1] = -1
+    return TreeBuilt(parent, np.zeros(0, dtype=np.int64))
 
 
-def _parts(a: Rows, b: Rows, items: Rows, n_items: int) -> Rows:
-    """Part of each of `items`, 0..p-1, when the pairs (a, b) are joined."""
-    place = np.empty(n_items, dtype=np.int64)
-    place[items] = np.arange(len(items))
-    graph = coo_array(
-        (np.ones(len(a), dtype=np.int64), (place[a], place[b])), shape=(len(items), len(items))
-    )
-    return connected_components(graph, directed=False)[1].astype(np.int64)
-
-
-class _TopDown:
-    """A tree that grows from the root: each set of items is a node, splitting it adds children."""
-
-    def __init__(self, n_items: int):
-        self.node: Rows = np.zeros(n_items, dtype=np.int64)  # the lowest set that holds each item
-        self.n_nodes = 1
-        self._above: list[Rows] = [np.array([-1])]
-
-    def _set_of(self, items: Rows, part: Rows) -> Rows:
-        """The set that each part lies in."""
-        owner = np.empty(part.max() + 1, dtype=np.int64)
-        owner[part] = self.node[items]
-        return owner
-
-    def unsplit(self, items: Rows, part: Rows) -> Rows:
-        """The sets that would stay in one part."""
-        return np.flatnonzero(np.bincount(self._set_of(items, part)) == 1)
-
-    def split(self, items: Rows, part: Rows) -> None:
-        """Make a node of every part with at least two items; single items stay where they are."""
-        large = np.bincount(part) > 1
-        number = self.n_nodes + np.cumsum(large) - 1
-        self._above.append(self._set_of(items, part)[large])
-        self.n_nodes += int(large.sum())
-        grown = large[part]
-        self.node[items[grown]] = number[part[grown]]
-
-    def parents(self) -> Rows:
-        """Parents in the order of `Tree`: items first, then the sets, the root last."""
-        n_items, last = len(self.node), len(self.node) + self.n_nodes - 1
-        above = np.concatenate(self._above)[::-1]
-        inner = np.where(above < 0, -1, last - above)
-        if n_items == 1:
-            return np.array([-1])
-        return np.concatenate([last - self.node, inner])
+def consistent(triplets: Rows) -> bool:
+    """Whether some tree induces all the triplets."""
+    items, (ends,) = number_nodes(triplets)
+    return not len(triplets) or build_tree(ends, len(items)).parent is not None
 
 
 def irreducible(

@@ -1,6 +1,7 @@
 """How far apart: distances to centres, between rows, and metrics that are learnt."""
 
 from ._bregman import Bregman, Divergence
+from ._comparison import ComparisonMetric
 from ._cosine import Cosine
 from ._geometry import Eta, Geometry
 from ._mahalanobis import Mahalanobis, variances
@@ -11,6 +12,7 @@ from ._rca import RCA
 __all__ = [
     "RCA",
     "Bregman",
+    "ComparisonMetric",
     "Cosine",
     "Divergence",
     "Eta",

@@ -12,29 +12,17 @@ diagonal Mahalanobis distance, and any full one that all clusters share.
 
 from __future__ import annotations
 
-from typing import Any
-
-import numba
 import numpy as np
 
-# Sums may be reordered (so that they vectorise); NaN and infinity keep their meaning.
-_MATH = {"contract", "reassoc", "nsz", "arcp"}
+from linkwise._compiled import kernel
+
 _ROWS = 128  # rows worked on together: their features fit into the first-level cache
-
-
-def _kernel(function: Any) -> Any:
-    """Compile on first call; keep the result on disk where a folder can be written."""
-    options: dict[str, Any] = {"nogil": True, "fastmath": _MATH, "error_model": "numpy"}
-    try:
-        return numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # no folder for the cache can be written
-        return numba.njit(**options)(function)
 
 
 # -------------------------------------------------------------------- nearest centre, dense
 
 
-@_kernel
+@kernel
 def _add_linear(tile, slope, c, cost):
     """Add the linear terms of cluster c to the costs of a tile, four features at a time."""
     n_features = slope.shape[0]
@@ -53,7 +41,7 @@ def _add_linear(tile, slope, c, cost):
         f += 1
 
 
-@_kernel
+@kernel
 def _tile_costs(tile, slope, curve, bias, c, cost):
     """Costs of a tile's rows in cluster c."""
     for r in range(_ROWS):
@@ -67,7 +55,7 @@ def _tile_costs(tile, slope, curve, bias, c, cost):
             cost[r] += tile[f, r] * (s + q * tile[f, r])
 
 
-@_kernel
+@kernel
 def assign_dense(
     X, shift, slope, curve, bias, labels, pinned, weight, start, stop, counts, sums, squares
 ):
@@ -111,7 +99,7 @@ def assign_dense(
     return moved
 
 
-@_kernel
+@kernel
 def costs_dense(X, shift, rows, slope, curve, bias, own, start, stop, out):
     """Costs of chosen rows in all clusters; `own` (d,) or (0,) adds what all clusters share.
 
@@ -136,7 +124,7 @@ def costs_dense(X, shift, rows, slope, curve, bias, own, start, stop, out):
                 out[first + r, c] = cost[r] + norm[r]
 
 
-@_kernel
+@kernel
 def _tile_norms(tile, own, norm):
     """Squared length of a tile's rows under a diagonal metric."""
     for r in range(_ROWS):
@@ -146,7 +134,7 @@ def _tile_norms(tile, own, norm):
             norm[r] += own[f] * tile[f, r] * tile[f, r]
 
 
-@_kernel
+@kernel
 def assign_bounded(
     X,
     shift,
@@ -243,7 +231,7 @@ def assign_bounded(
     return moved
 
 
-@_kernel
+@kernel
 def _distance(X, i, shift, own, centers, c, margin):
     """Distance of row i to centre c under a diagonal metric, rounded up."""
     total = 0.0
@@ -253,7 +241,7 @@ def _distance(X, i, shift, own, centers, c, margin):
     return np.sqrt(total * (1.0 + margin))
 
 
-@_kernel
+@kernel
 def outermost(X, shift, scale, start, stop, norm, low, high):
     """Squared length of each row when every feature counts alike, and the ends of each feature.
 
@@ -274,7 +262,7 @@ def outermost(X, shift, scale, start, stop, norm, low, high):
         norm[i] = total
 
 
-@_kernel
+@kernel
 def column_sums(X, pilot, weight, start, stop, sums, squares):
     """Add to the weighted sums and squares of the columns about a pilot; returns the largest |x|.
 
@@ -292,7 +280,7 @@ def column_sums(X, pilot, weight, start, stop, sums, squares):
     return largest
 
 
-@_kernel
+@kernel
 def _move_dense(x, w, old, new, counts, sums, squares):
     """Move one row from a cluster (or none, -1) to another in the moments."""
     n_features = x.shape[0]
@@ -314,7 +302,7 @@ def _move_dense(x, w, old, new, counts, sums, squares):
                     squares[c, f, g] += sign * w * x[f] * x[g]
 
 
-@_kernel
+@kernel
 def move_dense(X, shift, rows, old, new, weight, counts, sums, squares):
     """Move given rows from their old clusters to new ones in the moments."""
     x = np.empty(X.shape[1], np.float64)
@@ -330,7 +318,7 @@ def move_dense(X, shift, rows, old, new, weight, counts, sums, squares):
 # -------------------------------------------------------------------- nearest centre, sparse
 
 
-@_kernel
+@kernel
 def assign_sparse(
     data,
     indices,
@@ -377,7 +365,7 @@ def assign_sparse(
     return moved
 
 
-@_kernel
+@kernel
 def costs_sparse(data, indices, indptr, rows, slope, curve, bias, own, start, stop, out):
     """`costs_dense` for rows of a CSR matrix."""
     k = slope.shape[1]
@@ -399,7 +387,7 @@ def costs_sparse(data, indices, indptr, rows, slope, curve, bias, own, start, st
             out[t, c] += norm
 
 
-@_kernel
+@kernel
 def _move_sparse(data, indices, indptr, i, w, old, new, counts, sums, squares):
     for sign in (-1.0, 1.0):
         c = old if sign < 0 else new
@@ -413,7 +401,7 @@ def _move_sparse(data, indices, indptr, i, w, old, new, counts, sums, squares):
                 squares[c, 0, f] += sign * w * x * x
 
 
-@_kernel
+@kernel
 def move_sparse(data, indices, indptr, rows, old, new, weight, counts, sums, squares):
     """`move_dense` for rows of a CSR matrix."""
     for t in range(rows.shape[0]):
@@ -423,7 +411,7 @@ def move_sparse(data, indices, indptr, rows, old, new, weight, counts, sums, squ
             _move_sparse(data, indices, indptr, i, w, old[t], new[t], counts, sums, squares)
 
 
-@_kernel
+@kernel
 def similarity_squares_sparse(data, indices, indptr, labels, slope, weight, start, stop, out):
     """Add to `out` (d,) each row's squares times its similarity to its own cluster."""
     for i in range(start, stop):
@@ -436,7 +424,7 @@ def similarity_squares_sparse(data, indices, indptr, labels, slope, weight, star
             out[indices[p]] += similarity * data[p] * data[p]
 
 
-@_kernel
+@kernel
 def similarity_squares_dense(X, labels, slope, weight, start, stop, out):
     """`similarity_squares_sparse` for dense rows."""
     for i in range(start, stop):
@@ -452,7 +440,7 @@ def similarity_squares_dense(X, labels, slope, weight, start, stop, out):
 # -------------------------------------------------------------------- links
 
 
-@_kernel
+@kernel
 def fill_adjacency(ends, indptr, neighbour, edge):
     """List the neighbours of each vertex and the edges to them, lower edges first.
 
@@ -476,7 +464,7 @@ def fill_adjacency(ends, indptr, neighbour, edge):
             edge[indptr[v]] = e
 
 
-@_kernel
+@kernel
 def violations(ends, is_must, labels, cost, clusters):
     """Total cost of violated links: the mean of a link's entries for the clusters of its ends.
 
@@ -490,7 +478,7 @@ def violations(ends, is_must, labels, cost, clusters):
     return total
 
 
-@_kernel
+@kernel
 def signed_costs(link, is_must, cost, signed):
     """What being together costs at each entry of the adjacency: less than nothing if it must be.
 
@@ -501,7 +489,7 @@ def signed_costs(link, is_must, cost, signed):
         signed[p] = -cost[link[p], 0] if is_must[link[p]] else cost[link[p], 0]
 
 
-@_kernel
+@kernel
 def _add_penalty(penalty, i, b, must, cost, number, sign):
     """Tell row i that a neighbour has come to cluster b (sign 1) or gone from it (sign -1).
 
@@ -520,7 +508,7 @@ def _add_penalty(penalty, i, b, must, cost, number, sign):
 # would cost ten times the work.
 
 
-@_kernel
+@kernel
 def fill_penalties(indptr, neighbour, signed, link, is_must, cost, labels, penalty):
     """What each cluster would cost each constrained row, given where its neighbours are.
 
@@ -543,7 +531,7 @@ def fill_penalties(indptr, neighbour, signed, link, is_must, cost, labels, penal
                     _add_penalty(penalty, i, b, is_must[link[p]], cost, link[p], 1.0)
 
 
-@_kernel
+@kernel
 def _tell_neighbours(i, old, new, indptr, neighbour, signed, link, is_must, cost, penalty):
     """Row i has moved: let the penalties of its neighbours know."""
     if signed.size:
@@ -560,7 +548,7 @@ def _tell_neighbours(i, old, new, indptr, neighbour, signed, link, is_must, cost
         _add_penalty(penalty, j, new, is_must[number], cost, number, 1.0)
 
 
-@_kernel
+@kernel
 def penalties_paid(penalty, labels):
     """Sum of what each row pays for its cluster."""
     total = 0.0
@@ -569,7 +557,7 @@ def penalties_paid(penalty, labels):
     return total
 
 
-@_kernel
+@kernel
 def wants_to_move(distance, penalty, labels, doubtful, restless):
     """List the doubtful rows that would be cheaper in another cluster; returns how many.
 
@@ -592,7 +580,7 @@ def wants_to_move(distance, penalty, labels, doubtful, restless):
     return number
 
 
-@_kernel
+@kernel
 def icm(order, distance, indptr, neighbour, signed, link, is_must, cost, labels, penalty, doubtful):
     """Iterated conditional modes: each row in turn takes its cheapest cluster; returns how many.
 
@@ -619,7 +607,7 @@ def icm(order, distance, indptr, neighbour, signed, link, is_must, cost, labels,
     return moved
 
 
-@_kernel
+@kernel
 def icm_groups(
     order, starts, members, group, distance, indptr, neighbour, signed, link, is_must, cost, labels
 ):
@@ -688,7 +676,7 @@ def icm_groups(
 # -------------------------------------------------------------------- hard constraints
 
 
-@_kernel
+@kernel
 def greedy_hard(order, distance, labels, indptr, neighbour, taken):
     """Give each group in turn its cheapest cluster that no cannot-linked group has yet.
 
@@ -713,7 +701,7 @@ def greedy_hard(order, distance, labels, indptr, neighbour, taken):
     return -1
 
 
-@_kernel
+@kernel
 def improve_hard(order, distance, labels, indptr, neighbour, taken, max_sweeps):
     """Move groups to cheaper clusters as long as no cannot-link breaks; also swap linked pairs."""
     k = distance.shape[1]

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._kernels import _kernel
+from linkwise._compiled import kernel
 
 # -------------------------------------------------------------------- rows near a point
 
 
-@_kernel
+@kernel
 def near_diagonal(X, point, metric, rate, limit, rows, found):
     """Rows of X (n, d) within the limit of a point, under the metric (d,); how many there are.
 
@@ -38,7 +38,7 @@ def near_diagonal(X, point, metric, rate, limit, rows, found):
     return number
 
 
-@_kernel
+@kernel
 def near_full(X, point, root, rate, limit, rows, found):
     """As `near_diagonal`, under the metric root @ root.T."""
     d = X.shape[1]
@@ -60,7 +60,7 @@ def near_full(X, point, root, rate, limit, rows, found):
     return number
 
 
-@_kernel
+@kernel
 def near_sparse(data, indices, indptr, point, metric, rate, limit, rows, found):
     """As `near_diagonal`, for CSR rows and a dense point."""
     length, filled = 0.0, 0
@@ -88,7 +88,7 @@ def near_sparse(data, indices, indptr, point, metric, rate, limit, rows, found):
 # -------------------------------------------------------------------- pairs of rows
 
 
-@_kernel
+@kernel
 def count_ordered(near_a, near_b, limit):
     """Number of (x, y) with near_a[x] + near_b[y] within the limit; both are ascending."""
     total, within = 0, len(near_b)
@@ -99,7 +99,7 @@ def count_ordered(near_a, near_b, limit):
     return total
 
 
-@_kernel
+@kernel
 def _is_wanted(i, j, remote, own_a, own_b, a, b):
     """Whether (i, j) is a pair to link, and the nearer of its two orientations."""
     if i == j or (i == a and j == b) or (i == b and j == a):
@@ -108,7 +108,7 @@ def _is_wanted(i, j, remote, own_a, own_b, a, b):
     return remote < turned or (remote == turned and i < j)
 
 
-@_kernel
+@kernel
 def count_pairs(rows_a, near_a, rows_b, near_b, own_a, own_b, a, b, limit):
     """Number of different pairs that the constraint (a, b) spreads to; see `spread_pairs`."""
     number = 0
@@ -121,7 +121,7 @@ def count_pairs(rows_a, near_a, rows_b, near_b, own_a, own_b, a, b, limit):
     return number
 
 
-@_kernel
+@kernel
 def spread_pairs(
     rows_a, near_a, rows_b, near_b, own_a, own_b, a, b, limit, weight, gaussian, low, high, strength
 ):
@@ -146,7 +146,7 @@ def spread_pairs(
     return number
 
 
-@_kernel
+@kernel
 def spread_sample(
     rows_a, near_a, rows_b, near_b, own_a, own_b, a, b, limit, weight, gaussian, chosen, low, high,
     strength
@@ -168,7 +168,7 @@ def spread_sample(
     return number
 
 
-@_kernel
+@kernel
 def _fade(remote, gaussian):
     """What is left of a constraint's weight: (3.1), or a straight fall with the distance."""
     return np.exp(-remote) if gaussian else 1.0 - np.sqrt(remote)
@@ -177,7 +177,7 @@ def _fade(remote, gaussian):
 # -------------------------------------------------------------------- one link for each pair
 
 
-@_kernel
+@kernel
 def merge_pairs(low, high, strength, n_rows, reduce, ends, weight, n_given):
     """Put pairs together with the given links and with each other; returns how many are left.
 

@@ -39,7 +39,8 @@ class Report:
     cluster_sizes : ndarray of shape (n_clusters,)
     n_components : int
         Groups of rows that must be together.
-    objective : float
+    objective : float or None
+        None for methods that have none.
     n_iter : int
     converged : bool
     seconds : float
@@ -65,7 +66,7 @@ class Report:
     costs: NDArray[np.float64]
     cluster_sizes: NDArray[np.int64]
     n_components: int
-    objective: float
+    objective: float | None
     n_iter: int
     converged: bool
     seconds: float
@@ -140,7 +141,7 @@ class Report:
         found = self.satisfaction
         return {
             "algorithm": self.algorithm,
-            "objective": float(self.objective),
+            "objective": None if self.objective is None else float(self.objective),
             "iterations": int(self.n_iter),
             "converged": bool(self.converged),
             "seconds": round(self.seconds, 4),
@@ -180,8 +181,8 @@ class Report:
         lines = self._lines()
         dearest = self._dearest(_SHOWN)
         if dearest:
-            lines.append("not kept (dearest first):")
-            lines.extend(f"  {link} [cost {cost:.4g}; {link.where}]" for link, cost in dearest)
+            lines.append("not kept:" if self.objective is None else "not kept (dearest first):")
+            lines.extend(f"  {link} [{self._price(cost)}{link.where}]" for link, cost in dearest)
         if more := self.satisfaction.n_violated - len(dearest):
             lines.append(f"  ... and {more:,} more")
         return "\n".join(lines)
@@ -209,8 +210,7 @@ class Report:
         many = len(self.cluster_sizes)
         lines = [
             f"{self.algorithm}: {many:,} cluster{'s' * (many > 1)} of {sizes}{more} rows",
-            f"objective {self.objective:.6g} after {self.n_iter} iterations{state}, "
-            f"{self.seconds:.2f} s",
+            self._course() + f"{state}, {self.seconds:.2f} s",
         ]
         if self.n_noise:
             lines.append(f"{self.n_noise:,} rows in no cluster")
@@ -218,10 +218,9 @@ class Report:
         if total:
             share = f"{found.n_kept:,} of {total:,} constraints kept"
             if found.n_violated:
-                share += (
-                    f" ({found.weight_share:.0%} of their weight); the others cost "
-                    f"{self.costs.sum():.6g}"
-                )
+                share += f" ({found.weight_share:.0%} of their weight)"
+                if self.objective is not None:
+                    share += f"; the others cost {self.costs.sum():.6g}"
             lines.append(share)
         if self.n_dropped:
             lines.append(
@@ -230,6 +229,14 @@ class Report:
         return lines
 
     # ---------------------------------------------------------------- the pieces
+
+    def _course(self) -> str:
+        if self.objective is None:
+            return f"{self.n_iter:,} merges"
+        return f"objective {self.objective:.6g} after {self.n_iter} iterations"
+
+    def _price(self, cost: float) -> str:
+        return "" if self.objective is None else f"cost {cost:.4g}; "
 
     @property
     def _by_id(self) -> bool:
@@ -279,15 +286,18 @@ class Report:
             "weight kept": f"{found.weight_share:.1%}",
             "cost of the others": f"{self.costs.sum():.4g}",
             "groups that must be together": f"{self.n_components:,}",
-            "objective": f"{self.objective:.6g}",
+            "objective": "" if self.objective is None else f"{self.objective:.6g}",
             "iterations": f"{self.n_iter:,}" + ("" if self.converged else " (not converged)"),
             "time": f"{self.seconds:.2f} s",
         }
+        if self.objective is None:
+            del totals["objective"], totals["cost of the others"]
+            totals["merges"] = totals.pop("iterations")
         if self.n_noise:
             totals["rows in no cluster"] = f"{self.n_noise:,}"
         if not known:
             for name in ("constraints kept", "weight kept", "cost of the others"):
-                del totals[name]
+                totals.pop(name, None)
             totals["constraints"] = "none"
         if self.n_dropped:
             totals["constraints left out"] = f"{self.n_dropped:,} (on rows not in the data)"

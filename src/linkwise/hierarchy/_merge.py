@@ -1,0 +1,102 @@
+"""Merging with knowledge: sets up the state of the compiled loop and runs it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import pdist, squareform
+
+from . import _kernels as kernels
+from . import _relative_kernels as relative
+from ._apart_kernels import make_apart
+from ._knowledge import Ints, Settled
+
+LINKAGES = kernels.LINKAGES
+_PIECES = 50  # the loop comes up so many times, to be interrupted
+
+
+def merge(
+    distances: NDArray[np.float64], settled: Settled, colours: tuple[Ints, int], linkage: str
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Merge the closest pair that may merge until one cluster is left.
+
+    Parameters
+    ----------
+    distances : ndarray of shape (n (n - 1) / 2,)
+        Condensed distances, squared for centroid and ward; used up.
+    settled : Settled
+        What is to be kept.
+    colours : tuple of ndarray of shape (n,) and int
+        Clusters to end with, -1 for any: how cannot-linked rows can be kept apart with so many
+        clusters (see `Settled.colours`), or with -1 a witness that is followed to the letter.
+    linkage : str
+        One of LINKAGES.
+
+    Returns
+    -------
+    children : ndarray of shape (n - 1, 2)
+        The merges, numbered as SciPy does.
+    heights : ndarray of shape (n - 1,)
+        Distance of the two clusters of each merge.
+    """
+    n = len(settled.group)
+    known = settled.kept
+    np.maximum(distances, kernels.TINY, out=distances)
+    triplets = relative.make_triplets(known.relative.copy(), n)
+    forest, good = relative.make_forest(triplets, n)
+    assert good, "settled constraints are consistent"
+    apart = make_apart(known.cannot_link.copy(), n, *colours)
+    mode = kernels.INSIDE if known.n_must_link else kernels.APART
+    clusters = kernels.Clusters(
+        distances, np.full(n, -1), np.full(n, np.inf), np.ones(n, np.int64), np.arange(n),
+        settled.group.astype(np.int64), np.empty((n - 1, 2), np.int64), np.empty(n - 1),
+        np.array([0, mode - 1]),
+    )  # fmt: skip
+    state = (clusters, forest, triplets, apart, relative.make_search(n))
+    code = LINKAGES.index(linkage)
+    for stop in np.unique(np.linspace(0, n - 1, _PIECES + 1).astype(np.int64)).tolist():
+        good = kernels.merge_until(*state, code, stop)
+        assert good, "consistent constraints never leave the loop without a pair"
+    heights = np.where(clusters.height <= kernels.TINY, 0.0, clusters.height)
+    return clusters.children, np.sqrt(heights) if linkage in kernels.SQUARED else heights
+
+
+def condensed(X: Any, metric: Any, linkage: str) -> NDArray[np.float64]:
+    """Distances between all rows, as `merge` wants them; a new array."""
+    check_memory(len(X), 4)
+    if isinstance(metric, str) and metric == "precomputed":
+        flat = squareform(X, checks=False).astype(np.float64)
+        return flat**2 if linkage in kernels.SQUARED else flat
+    if linkage in kernels.SQUARED:
+        return pdist(X, "sqeuclidean")
+    return pdist(X, metric)
+
+
+def check_memory(n_rows: int, n_bytes: int) -> None:
+    """Refuse, before anything is done, what will not fit into memory: `n_bytes` times n^2."""
+    needed = n_bytes * n_rows**2
+    free = _free_memory()
+    if free is not None and needed > free:
+        most = int(np.sqrt(free / n_bytes))
+        raise MemoryError(
+            f"{n_rows:,} rows need {needed / 2**30:.1f} GB for their distances ({n_bytes} n^2 "
+            f"bytes), but {free / 2**30:.1f} GB are free; cluster at most about {most:,} rows "
+            "at once, or use a k-means method"
+        )
+
+
+def _free_memory() -> int | None:
+    """Bytes that can be used without swapping; None where the system does not tell."""
+    try:
+        with open("/proc/meminfo") as file:
+            lines = dict(line.split(":", 1) for line in file)
+        return int(lines["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        pass
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None

@@ -1,0 +1,106 @@
+"""The dendrogram of a hierarchy, with the constraints drawn below it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.cluster.hierarchy import dendrogram
+
+from linkwise._optional import optional
+from linkwise.constraints import Constraints
+
+# Okabe and Ito's colours, which people with any kind of colour vision tell apart.
+_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442")
+_ABOVE = "#667085"  # merges of several clusters
+_KEPT, _BROKEN = "#344054", "#cc3311"
+_MOST_NAMES = 80
+
+
+def draw(model: Any, ax: Any, names: Sequence[Hashable] | None, most: int) -> Any:
+    """See `BaseHierarchy.plot`."""
+    pyplot = optional("matplotlib.pyplot", extra="plot", need="Drawing a dendrogram")
+    n = model.n_leaves_
+    if ax is None:
+        _, ax = pyplot.subplots(figsize=(min(24, max(7, n * 0.16)), 5.5), layout="constrained")
+    if n == 1:
+        return ax
+    merges = model.linkage_matrix_
+    labels = np.append(model.labels_, np.full(n - 1, -1))
+    for node, (i, j) in enumerate(model.children_.tolist(), start=n):
+        labels[node] = labels[i] if labels[i] == labels[j] else -1
+    drawn = dendrogram(
+        merges,
+        ax=ax,
+        labels=None if names is None else [str(name) for name in names],
+        link_color_func=lambda node: _colour(int(labels[node])),
+        no_labels=n > _MOST_NAMES,
+        leaf_rotation=90,
+    )
+    place = np.empty(n)
+    place[drawn["leaves"]] = 5.0 + 10.0 * np.arange(n)
+    _mark_asserted(ax, model, place)
+    _draw_constraints(ax, model, place, most)
+    ax.set_ylabel("distance")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.set_title(f"{type(model).__name__}: {len(np.unique(model.labels_))} clusters", loc="left")
+    return ax
+
+
+def _colour(cluster: int) -> str:
+    return _ABOVE if cluster < 0 else _COLOURS[cluster % len(_COLOURS)]
+
+
+def _mark_asserted(ax: Any, model: Any, place: Any) -> None:
+    """A dot on every merge that joins the two sides of a relative constraint which is kept."""
+    kept = model.report_.kept
+    if not kept.n_relative:
+        return
+    n = model.n_leaves_
+    where = np.append(place, np.zeros(n - 1))
+    for node, (i, j) in enumerate(model.children_.tolist(), start=n):
+        where[node] = (where[i] + where[j]) / 2
+    joins = np.unique(model.to_tree().lca(kept.relative[:, 0], kept.relative[:, 2]))
+    ax.scatter(
+        where[joins], model.distances_[joins - n], s=14, color=_KEPT, zorder=3,
+        label="known to be apart",
+    )  # fmt: skip
+    ax.legend(frameon=False, loc="upper right")
+
+
+def _draw_constraints(ax: Any, model: Any, place: Any, most: int) -> None:
+    """A line per constraint below the axis: filled ends are together, a hollow one is apart."""
+    found = model.report_.satisfaction
+    lines = _lines(model.report_.constraints, found)
+    heavy = sorted(lines, key=lambda line: -line[0])[:most]
+    if not heavy:
+        return
+    top = model.distances_.max() or 1.0
+    step = top * min(0.03, 0.4 / len(heavy))
+    for level, (_, near, far, kept) in enumerate(heavy, start=1):
+        y, colour = -level * step, _KEPT if kept else _BROKEN
+        ends = place[[*near, *far]]
+        ax.plot([ends.min(), ends.max()], [y, y], color=colour, lw=0.6, alpha=0.5)
+        ax.plot(place[list(near)], [y] * len(near), "o-", color=colour, ms=3, lw=1.6)
+        ax.plot(place[list(far)], [y] * len(far), "o", color=colour, ms=3.5, mfc="white")
+    ax.set_ylim(-(len(heavy) + 1) * step, top * 1.05)
+    ticks = [tick for tick in ax.get_yticks() if 0 <= tick <= top * 1.05]
+    ax.set_yticks(ticks)
+    ax.set_xlabel(
+        "constraints: filled ends are together or closer, a hollow one apart; red: not kept"
+    )
+
+
+def _lines(known: Constraints, found: Any) -> list[tuple[float, list[int], list[int], bool]]:
+    """Weight, rows that are together, rows that are apart from them, and whether it is kept."""
+    parts = (
+        (known.must_link, known.must_link_weight, found.must_link, 2),
+        (known.cannot_link, known.cannot_link_weight, found.cannot_link, 1),
+        (known.relative, known.relative_weight, found.relative, 2),
+    )
+    return [
+        (float(w), rows[:together], rows[together:], bool(kept))
+        for ends, weight, mask, together in parts
+        for rows, w, kept in zip(ends.tolist(), weight, mask, strict=True)
+    ]
