@@ -50,9 +50,7 @@ def make_estimator(
     return made(k, **options, **asked, **told)
 
 
-def _propagating(
-    k: int | None, options: dict[str, Any], callback: Any, runs: dict[str, Any]
-) -> Any:
+def _propagating(k: Any, options: dict[str, Any], callback: Any, runs: dict[str, Any]) -> Any:
     """GPKMeans around a method of ours, which takes all options but GPKMeans' own."""
     import linkwise
 
