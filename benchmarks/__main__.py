@@ -16,6 +16,7 @@ SECTIONS = {
     "foundation": "Foundation: constraints and their diagnosis",
     "kmeans": "k-means methods: speed",
     "quality": "k-means methods: quality",
+    "peers": "k-means methods: a peer",
     "propagation": "Propagation and GPK-Means",
     "hmrf": "HMRF-KMeans on text: speed",
     "ensemble": "BoostCluster and SpectralLearning: speed",

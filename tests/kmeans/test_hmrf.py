@@ -388,3 +388,36 @@ def test_it_converges_quietly_by_default():
         warnings.simplefilter("error", ConvergenceWarning)
         for distortion in DISTORTIONS:
             HMRFKMeans(3, distortion=distortion, random_state=0).fit(counts(), constraints=KNOWN)
+
+
+# -------------------------------------------------------------------- what a review found
+
+
+def test_runs_are_compared_when_smoothing_has_cooled():
+    X = counts(n=60)
+    for seed in range(3):
+        model = HMRFKMeans(3, distortion="divergence", learn=False, random_state=seed)
+        watched(model, X)
+        assert model._geometry_.is_cold
+
+
+def test_an_empty_cluster_is_refilled_under_cosine():
+    rng = np.random.default_rng(0)
+    X = np.repeat([[9.0, 1, 1], [1, 9, 1], [1, 1, 9]], 50, axis=0) + rng.random((150, 3))
+    start = np.array([[5, 0.3, 0.3], [2, 5, 5], [-1, -1, -1]])
+    model = HMRFKMeans(3, distortion="cosine", learn=False, init=start).fit(X)
+    assert sorted(np.bincount(model.labels_).tolist()) == [50, 50, 50]
+
+
+@pytest.mark.parametrize("distortion", DISTORTIONS)
+def test_labels_fit_the_final_geometry(distortion):
+    for seed in range(6):
+        X = counts(seed, n=90)
+        model = HMRFKMeans(4, distortion=distortion, random_state=seed, max_iter=60)
+        watched(model, X)
+        np.testing.assert_array_equal(model.labels_, model.predict(X))
+
+
+def test_centres_given_for_the_divergence_must_be_counts():
+    with pytest.raises(ValueError, match="Negative values"):
+        HMRFKMeans(2, distortion="divergence", init=-np.ones((2, 6))).fit(counts())

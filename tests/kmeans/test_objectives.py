@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from scipy import sparse
 
-from linkwise import Constraints
+from linkwise import Constraints, MPCKMeans, PCKMeans
 from linkwise.geometry import Mahalanobis, Moments
 from linkwise.kmeans import _kernels
 from linkwise.kmeans._penalty import DistancePenalty
@@ -19,7 +20,9 @@ from .cases import (
     LABELLED,
     LEARNING,
     SOFT,
+    blobs,
     metrics_of,
+    same_partition,
     setting,
     taking_part,
     watched,
@@ -333,3 +336,46 @@ def test_entailed_links_take_part():
     assert (0, 2, 4.0) in must
     spy = watched(SOFT["pck"](n_clusters=2, init=[[0.0], [3.1]], max_iter=1), X, constraints=known)
     assert len(spy.problems[-1].links.ends) == 3
+
+
+# -------------------------------------------------------------------- rounding
+
+
+def test_heavy_weights_do_not_drown_the_rows():
+    X, y = blobs()
+    rng = np.random.default_rng(0)
+    plain = Constraints.from_labels(y, 40, random_state=0)
+    for size in (1e10, 1e15, 1e300):
+        heavy = Constraints(
+            must_link=[(*p, size * (0.5 + rng.random())) for p in plain.must_link.tolist()],
+            cannot_link=[(*p, size * (0.5 + rng.random())) for p in plain.cannot_link.tolist()],
+        )
+        model = PCKMeans(3, random_state=0).fit(X, constraints=heavy)
+        assert model.report_.satisfaction.n_violated == 0
+        inertia = ((X - model.cluster_centers_[model.labels_]) ** 2).sum()
+        assert model.objective_ == pytest.approx(inertia, rel=1e-6)
+
+
+def test_float32_far_from_the_origin_keeps_the_objective():
+    rng = np.random.default_rng(0)
+    X = (1e6 + rng.integers(0, 3, (3000, 2))).astype(np.float32)
+    model = PCKMeans(9, random_state=0).fit(X)
+    assert model.objective_ >= 0
+    assert model.objective_ == pytest.approx(model.objective_path_[-1], rel=1e-5, abs=1e-3)
+
+
+def test_float32_of_small_scale_learns_like_float64():
+    X, y = blobs()
+    small = X * 1e-5
+    known = Constraints.from_labels(y, 20, random_state=0)
+    wide = MPCKMeans(3, random_state=0).fit(small, constraints=known)
+    narrow = MPCKMeans(3, random_state=0).fit(small.astype(np.float32), constraints=known)
+    assert same_partition(wide.labels_, narrow.labels_)
+
+
+def test_a_constant_sparse_feature_has_no_weight_to_speak_of():
+    X, _ = blobs()
+    X = np.column_stack([X, np.full(len(X), 0.1)])
+    dense = MPCKMeans(3, random_state=0).fit(X)
+    csr = MPCKMeans(3, random_state=0).fit(sparse.csr_matrix(X))
+    np.testing.assert_allclose(dense.metrics_, csr.metrics_, rtol=1e-5)

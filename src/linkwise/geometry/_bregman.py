@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ._divide import divided
 from ._geometry import Geometry
 from ._moments import Floats, Moments
 
@@ -171,6 +172,11 @@ class Bregman(Geometry):
         """Smooth less."""
         self.smoothing = max(_COOLING * self.smoothing, self._coldest)
 
+    @property
+    def is_cold(self) -> bool:
+        """Whether smoothing has come down to its least."""
+        return self.smoothing <= self._coldest
+
     # ---------------------------------------------------------------- links
 
     def _pair_terms(self, X: Any, i: NDArray, j: NDArray) -> Any:
@@ -205,10 +211,7 @@ class Divergence(Bregman):
                 f"{len(empty)} rows are zero in all features (the first is row {empty[0]}): they "
                 "are no distributions; leave them out"
             )
-        if not sparse.issparse(X):
-            return (X / total[:, None]).astype(X.dtype)
-        data = (X.data / np.repeat(total, np.diff(X.indptr))).astype(X.dtype)
-        return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape)
+        return divided(X, total)
 
     def value(self, x: Floats) -> Floats:
         """F = x log x - x."""

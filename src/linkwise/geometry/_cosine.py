@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ._divide import divided
 from ._geometry import Geometry
 from ._moments import Floats, Moments
 
@@ -43,7 +44,7 @@ class Cosine(Geometry):
                 "have no direction, so cosine distance is not defined; leave them out, or use "
                 'distortion="euclidean"'
             )
-        return _divided(X, length)
+        return divided(X, length)
 
     def look_at(self, X: Any, sample_weight: Floats) -> None:
         """See whether angles may be obtuse."""
@@ -51,7 +52,7 @@ class Cosine(Geometry):
 
     def scaled(self, X: Any) -> Any:
         """Rows of length one under the metric."""
-        return _divided(X, np.maximum(np.sqrt(_squares(X, self.metrics[0])), _TINY))
+        return divided(X, np.maximum(np.sqrt(_squares(X, self.metrics[0])), _TINY))
 
     def row_terms(self, X: Any) -> float:
         """One minus the cosine."""
@@ -118,10 +119,3 @@ def _squares(X: Any, weights: Floats) -> Floats:
         squared = sparse.csr_matrix((X.data.astype(np.float64) ** 2, X.indices, X.indptr), X.shape)
         return np.asarray(squared @ weights)
     return np.asarray(np.einsum("ij,ij,j->i", X, X, weights), dtype=np.float64)
-
-
-def _divided(X: Any, length: Floats) -> Any:
-    if not sparse.issparse(X):
-        return (X / length[:, None]).astype(X.dtype)
-    data = (X.data / np.repeat(length, np.diff(X.indptr))).astype(X.dtype)
-    return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape)

@@ -150,6 +150,11 @@ class Geometry:
     def cool(self) -> None:
         """One iteration is over."""
 
+    @property
+    def is_cold(self) -> bool:
+        """Whether `cool` changes nothing any more."""
+        return True
+
     # ---------------------------------------------------------------- links
 
     def bound(self) -> float | None:

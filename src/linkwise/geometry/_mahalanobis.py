@@ -27,13 +27,16 @@ from ._moments import Floats, Moments
 from ._prior import Rayleigh, step_down
 
 Metric = Literal["identity", "diagonal", "full"]
+_ROUNDING = 1e-12
 
 
 def variances(total: Floats, total_weight: float, mean: Floats | None = None) -> Floats:
     """Variance of each feature, from sums of squares about the mean (or about zero)."""
-    squares = np.diag(total) if total.ndim == 2 else total
-    about = 0.0 if mean is None else mean**2
-    return np.maximum(squares / max(total_weight, 1e-300) - about, 0.0)
+    squares = (np.diag(total) if total.ndim == 2 else total) / max(total_weight, 1e-300)
+    if mean is None:
+        return np.maximum(squares, 0.0)
+    # What is left of a constant feature is rounding.
+    return np.where(squares - mean**2 > _ROUNDING * squares, squares - mean**2, 0.0)
 
 
 class Mahalanobis(Geometry):
@@ -119,9 +122,10 @@ class Mahalanobis(Geometry):
         else:
             scaled = mu * self.metrics
         slope = np.ascontiguousarray(-2.0 * scaled.T)
-        bias = (scaled * mu).sum(axis=1) - self.log_det
+        bias = (scaled * mu).sum(axis=1)
         if self.per_cluster and self.learns:
-            return slope, np.ascontiguousarray(self.metrics.T), bias
+            return slope, np.ascontiguousarray(self.metrics.T), bias - self.log_det
+        # The log determinant of a shared metric may be far larger than distances: left out.
         return slope, np.zeros((0, 0)), bias
 
     def own(self) -> Floats:
@@ -143,7 +147,7 @@ class Mahalanobis(Geometry):
         if curve.size:
             return cost + (X * X) @ curve
         own = X @ self.metrics[0] if self.metric == "full" else X * self.metrics[0]
-        return cost + (own * X).sum(axis=1)[:, None]
+        return cost + (own * X).sum(axis=1)[:, None] - self.log_det[0]
 
     def lengths(self, difference: Any) -> Floats:
         """Squared length of each difference under each metric, (m, groups)."""

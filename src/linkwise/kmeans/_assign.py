@@ -24,6 +24,7 @@ Floats = NDArray[np.float64]
 Labels = NDArray[np.int32]
 
 _MAX_SWEEPS = 100
+_EPS = 1e-15
 _RESTARTS = 20
 _GROUP_PAUSE = 4  # calls between two looks at whole groups
 _WIDE = 1e8  # beyond this ratio of weights, rounding would drown the light ones
@@ -39,8 +40,8 @@ class Assigner(Protocol):
         """New labels of `rows`."""
         ...
 
-    def violations(self, labels: Labels) -> float | None:
-        """What violated links cost under the labels it gave last, if it knows."""
+    def violations(self, labels: Labels, error: float) -> float | None:
+        """What violated links cost under the labels it gave last, if it knows to that error."""
         ...
 
 
@@ -49,7 +50,7 @@ class Assigning:
 
     closed: NDArray[np.bool_] | None = None
 
-    def violations(self, labels: Labels) -> float | None:
+    def violations(self, labels: Labels, error: float) -> float | None:
         """Not known."""
         return None
 
@@ -78,6 +79,7 @@ class IteratedModes(Assigning):
         wide = len(weight) and weight.max() > _WIDE * weight.min()
         self._refill = costs_change or wide
         self._must_weight = float(weight[self._links.is_must].sum())
+        self._all_weight = float(weight.sum())
         self._n_calls = self._next_groups = 0
         self._graph: tuple[NDArray, ...] = ()
         closure = problem.closure
@@ -112,13 +114,13 @@ class IteratedModes(Assigning):
                 break
         return labels
 
-    def violations(self, labels: Labels) -> float | None:
-        """From the penalties at hand, while they are those of constant costs.
+    def violations(self, labels: Labels, error: float) -> float | None:
+        """From the penalties at hand, while they are those of constant costs and not too heavy.
 
         Each kept must-link is a reward at both of its ends, and so is each broken cannot-link a
         penalty.
         """
-        if self._refill or not len(labels):
+        if self._refill or not len(labels) or not _EPS * self._all_weight <= error:
             return None
         return self._must_weight + 0.5 * float(_kernels.penalties_paid(self._penalty, labels))
 
@@ -179,28 +181,26 @@ class Hard(Assigning):
         return found[self._component]
 
     def _assign_linked(self, cost: Floats, before: Labels, nearest: Labels, rng: Any) -> Labels:
-        """From the labels before, improved; from scratch at first and when that has settled."""
+        """The better of the labels before and greedy ones, improved; "exact" improves both."""
         assigned = before[0] >= 0
-        tries: list[Labels] = []
+        fresh = self._greedy(cost, rng)
+        tries = [] if fresh is None else [fresh]
         if assigned:
-            tries.append(self._improved(cost, np.where(self._degree > 0, before, nearest), rng))
-        settled = assigned and not self._gains(cost, tries[0], before)
-        if settled or not assigned:
-            fresh = self._greedy(cost, rng)
-            tries += [] if fresh is None else [fresh]
+            tries.append(np.where(self._degree > 0, before, nearest))
         if not tries:
             if self.mode == "greedy":
                 raise ConstraintError(
                     f"greedy assignment found no cluster for some rows in {_RESTARTS} tries, "
                     'though there is a way; use assignment="auto" or "exact"'
                 )
-            tries.append(self._exactly(cost, np.where(self._degree > 0, self._example, nearest)))
+            return self._exactly(cost, np.where(self._degree > 0, self._example, nearest))
+        tries.sort(key=lambda labels: self._total(cost, labels))
+        tries = [
+            self._improved(cost, one, rng) for one in tries[: 2 if self.mode == "exact" else 1]
+        ]
         best = min(tries, key=lambda labels: self._total(cost, labels))
-        settled = assigned and not self._gains(cost, best, before)
+        settled = assigned and self._total(cost, best) >= self._total(cost, before) - 1e-12
         return self._exactly(cost, best) if settled and self.mode == "exact" else best
-
-    def _gains(self, cost: Floats, labels: Labels, before: Labels) -> bool:
-        return self._total(cost, labels) < self._total(cost, before) - 1e-12
 
     def _total(self, cost: Floats, labels: Labels) -> float:
         return float(cost[np.arange(len(labels)), labels].sum())
@@ -215,7 +215,7 @@ class Hard(Assigning):
                 order, cost, labels, self._indptr, self._neighbour, np.empty(self._k, np.bool_)
             )
             if stuck < 0:
-                return self._improved(cost, labels, rng)
+                return labels
             urgency[stuck] = urgency.max() + 1
         return None
 

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from linkwise._estimator import check_choice
 from linkwise.constraints import Constraints, colour
 
 from ._assign import Assigner, Hard
@@ -95,12 +96,8 @@ class COPKMeans(BaseKMeans):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.assignment not in ("auto", "greedy", "exact"):
-            raise ValueError(
-                f"assignment={self.assignment!r}: expected 'auto', 'greedy' or 'exact'"
-            )
-        if self.on_infeasible not in ("raise", "relax"):
-            raise ValueError(f"on_infeasible={self.on_infeasible!r}: expected 'raise' or 'relax'")
+        check_choice("assignment", self.assignment, ("auto", "greedy", "exact"))
+        check_choice("on_infeasible", self.on_infeasible, ("raise", "relax"))
 
     def _prepare(self, problem: Problem) -> Problem:
         known = problem.known

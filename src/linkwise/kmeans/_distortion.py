@@ -18,7 +18,7 @@ from linkwise.geometry import (
 from ._penalty import DistancePenalty, PairPenalty
 from ._problem import Problem
 from ._rows import Rows
-from ._soft import SoftKMeans
+from ._soft import FULL_NEEDS_DENSE, SoftKMeans
 
 DISTORTIONS: dict[str, type[Geometry]] = {"cosine": Cosine, "divergence": Divergence}
 
@@ -68,19 +68,23 @@ class DistortionKMeans(SoftKMeans):
         metric, prior, eta, _ = self._learning()
         if self._is_euclidean:
             if metric == "full" and rows.is_sparse:
-                raise ValueError(
-                    'metric="full" needs dense data: a full matrix over sparse features would not '
-                    'fit; use metric="diagonal", or reduce the dimensions first (TruncatedSVD)'
-                )
+                raise ValueError(FULL_NEEDS_DENSE)
             return Mahalanobis(
                 problem.k, rows.total(full=metric == "full"), rows.total_weight, metric,
                 mean=rows.offset(), prior=prior, eta=eta,
             )  # fmt: skip
-        variance = variances(rows.total(), rows.total_weight, rows.offset()).mean()
-        geometry = self._make_geometry(rows.d, float(variance))
+        geometry = self._make_geometry(rows.d, 0.0)
         rows.scale(geometry)
+        variance = variances(rows.total(), rows.total_weight, rows.offset())
+        geometry.mean_variance = float(variance.mean())
         geometry.look_at(rows.X, rows.weight)
         return geometry
+
+    def _centers(self, problem: Problem, rng: Any, run: int) -> Any:
+        centers = super()._centers(problem, rng, run)
+        if self._is_euclidean or isinstance(self._init(), str):
+            return centers
+        return self._make_geometry(problem.rows.d, 0.0).admit(centers)
 
     def _distance_penalty(self, problem: Problem, *, published: bool = False) -> Any:
         kind = DistancePenalty if self._is_euclidean else PairPenalty

@@ -22,14 +22,19 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from linkwise._estimator import check_number, read_data, read_knowledge, read_labels
+from linkwise._estimator import (
+    MAX_ENTAILED,
+    check_number,
+    read_data,
+    read_knowledge,
+    read_labels,
+)
 from linkwise.constraints import ConstraintError, Constraints
 from linkwise.report import Report
 
 from ._consistent import heaviest_consistent
 from ._mpck import MPCKMeans
 from ._propagate import Kernel, Radius, Scale, check_threshold, propagate
-from ._soft import MAX_ENTAILED
 
 
 @dataclass(frozen=True)
@@ -322,11 +327,13 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     def _propagate(self, model: Any, X: Any, Z: Any, sources: Constraints) -> Constraints:
         where: dict[str, Any] = {"X": Z}
         if Z is None:
+            # Centres of other distortions are directions or distributions: means are taken.
+            euclidean = getattr(model, "distortion", "euclidean") == "euclidean"
             where = {
                 "X": X,
                 "metrics": getattr(model, "metrics_", None),
                 "per_cluster": getattr(model, "per_cluster", None),
-                "centers": model.cluster_centers_,
+                "centers": model.cluster_centers_ if euclidean else None,
             }
         return propagate(
             sources,

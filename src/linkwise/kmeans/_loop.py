@@ -25,6 +25,7 @@ Floats = NDArray[np.float64]
 Progress = Callable[[int, float], None]
 
 _HALVINGS = 12
+_EXACT = 1e-10  # share of the objective up to which rounding is allowed in the links' part
 _AT_ONCE = 65_536  # rows whose costs in all clusters are at hand
 _CALM = 0.02  # once fewer rows than this share move, bounds pay
 _FEW = 4  # at most every so manieth row is copied to lie beside the others
@@ -82,12 +83,14 @@ def solve(
         run.path.append(after)
         if progress is not None:
             progress(iteration, after)
-        settled = not geometry.learns or before - after <= tol * max(abs(after), 1e-300)
+        settled = geometry.is_cold and (
+            not geometry.learns or before - after <= tol * max(abs(after), 1e-300)
+        )
         if settled and (moved == 0 or way <= still):
             converged = True
             break
-    if moved:
-        run.assign_rows(rng)  # labels that fit the final centres
+    if moved or geometry.learns:
+        run.assign_rows(rng)  # labels that fit the final centres and metric
     return run.solution(iteration, converged)
 
 
@@ -180,6 +183,7 @@ class _Run:
             part = free[start : start + _AT_ONCE]
             own = rows.distances(part, self.geometry)[np.arange(len(part)), self.labels[part]]
             own += self.geometry.log_det[self.geometry.group(self.labels[part])]
+            own += self.geometry.row_terms(rows.X[part])
             if len(own) and own.max() > reach:
                 best, reach = int(part[own.argmax()]), float(own.max())
         return best
@@ -219,6 +223,8 @@ class _Run:
         if geometry.scales_rows:
             rows.scale(geometry)
             self.moments = rows.recount(self.labels, self.moments)
+        link_cost = self.link_costs()
+        self._link_total = float(link_cost.sum())
         self._link_total = None
 
     # ---------------------------------------------------------------- objective
@@ -246,7 +252,7 @@ class _Run:
     def _violations(self) -> float:
         """What all violated links cost."""
         labels = self._own_labels()
-        known = self.assign.violations(labels)
+        known = self.assign.violations(labels, _EXACT * abs(self.geometry.distortion(self.moments)))
         if known is not None:
             return known
         links, cost = self.problem.links, self.penalty.costs(self.geometry)
@@ -263,6 +269,8 @@ class _Run:
         """The result, with sums taken afresh so that no rounding of many moves stays in."""
         rows = self.problem.rows
         self.moments = rows.recount(self.labels, self.moments)
+        link_cost = self.link_costs()
+        self._link_total = float(link_cost.sum())
         return Solution(
             labels=self.labels,
             centers=self.geometry.centers + rows.shift,
@@ -272,7 +280,7 @@ class _Run:
             half_steps=self.half_steps,
             n_iter=n_iter,
             converged=converged,
-            link_cost=self.link_costs(),
+            link_cost=link_cost,
         )
 
 

@@ -10,7 +10,7 @@ from linkwise.geometry import Mahalanobis
 
 from ._penalty import DistancePenalty
 from ._problem import Problem
-from ._soft import SoftKMeans
+from ._soft import FULL_NEEDS_DENSE, SoftKMeans
 
 
 class MPCKMeans(SoftKMeans):
@@ -118,10 +118,7 @@ class MPCKMeans(SoftKMeans):
     def _geometry(self, problem: Problem) -> Mahalanobis:
         rows = problem.rows
         if rows.is_sparse and self.metric == "full":
-            raise ValueError(
-                'metric="full" needs dense data: a full matrix over sparse features would not '
-                'fit; use metric="diagonal", or reduce the dimensions first (TruncatedSVD)'
-            )
+            raise ValueError(FULL_NEEDS_DENSE)
         total = rows.total(full=self.metric == "full" and not self.per_cluster)
         return Mahalanobis(
             problem.k,

@@ -32,14 +32,14 @@ class WeightPenalty:
     def __init__(self, links: LinkGraph):
         self._cost = links.weight[:, None].copy()
 
-    def refresh(self, geometry: Mahalanobis) -> None:
+    def refresh(self, geometry: Geometry) -> None:
         """Nothing changes with the geometry."""
 
-    def costs(self, geometry: Mahalanobis) -> Floats:
+    def costs(self, geometry: Geometry) -> Floats:
         """Cost of each link when violated."""
         return self._cost
 
-    def spread(self, geometry: Mahalanobis, labels: NDArray) -> Floats | float:
+    def spread(self, geometry: Geometry, labels: NDArray) -> Floats | float:
         """What violated links add to the scatter that a metric is learnt from: nothing."""
         return 0.0
 

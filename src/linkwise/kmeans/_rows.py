@@ -54,7 +54,7 @@ class Bounds:
 
     def forget(self, row: int) -> None:
         """The row was moved by other means."""
-        self.upper[row] = np.inf
+        self.upper[row], self.lower[row] = np.inf, 0.0
 
 
 class Rows:
@@ -109,9 +109,12 @@ class Rows:
         parts = self.threads.map(work)
         _check_range(max(largest for _, largest in parts), self.X.dtype)
         sums, squares = np.sum([part for part, _ in parts], axis=0)
-        away = sums / max(self.total_weight, 1e-300)
-        self.shift = pilot + away
-        self._totals[False] = np.maximum(squares - away * sums, 0.0)
+        mean = pilot + sums / max(self.total_weight, 1e-300)
+        # Kernels work in the precision of the data: they must take off the very same number.
+        self.shift = mean.astype(self.X.dtype).astype(np.float64)
+        away = self.shift - pilot
+        about = squares - away * (2 * sums - self.total_weight * away)
+        self._totals[False] = np.maximum(about, 0.0)
 
     def total(self, full: bool = False) -> NDArray:
         """Weighted sum of squares (or of products, if `full`) of all rows; taken once."""
@@ -180,6 +183,8 @@ class Rows:
                 _kernels.costs_dense(self.X, self.shift, *end)
 
         self.threads.map(work, len(rows))
+        if own.size:
+            out -= geometry.log_det[0]
         return out
 
     def outermost(self) -> Ints:
@@ -281,7 +286,6 @@ class Rows:
         shift, centers, own = (
             part.astype(dtype) for part in (self.shift, geometry.centers, geometry.metrics[0])
         )
-        bias = bias + dtype.type(geometry.log_det[0])  # distances proper
         margin = 32.0 * float(np.finfo(dtype).eps)
         middle = (bounds.upper, bounds.lower, *bounds.loosen(geometry), margin)
 

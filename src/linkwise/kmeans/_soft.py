@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from linkwise._estimator import MAX_ENTAILED
 from linkwise.constraints import Constraints
 
 from ._base import BaseKMeans
 from ._problem import Problem
 from ._start import from_kmeans_plusplus
 
-MAX_ENTAILED = 1_000_000  # beyond so many links, only the given ones take part
+FULL_NEEDS_DENSE = (
+    'metric="full" needs dense data: a full matrix over sparse features would not fit; use '
+    'metric="diagonal", or reduce the dimensions first (TruncatedSVD)'
+)
 _AUTO_RUNS = 5
 
 
