@@ -51,12 +51,37 @@ def read_knowledge(
     n_samples : int
     sample_ids : array-like of shape (n_samples,), default=None
     X : array-like, default=None
-        The data as the user gave it; the index of a DataFrame serves as ids when none are given.
+        The data as the user gave it; the index of a DataFrame serves as ids when none are given,
+        unless constraints speak of row numbers and the index is not of numbers.
     """
-    ids = row_names(X) if sample_ids is None else sample_ids
     given = as_constraints(constraints)
+    ids = _index_of(X, given) if sample_ids is None else sample_ids
     known = given.to_rows(n_samples, ids, missing="raise" if ids is None else "drop")
-    return known, given.n_constraints - known.n_constraints
+    n_dropped = given.n_constraints - known.n_constraints
+    if sample_ids is None and ids is not None and not given.has_ids and given.n_constraints:
+        _warn_of_index(list(ids), n_dropped, given.n_constraints)
+    return known, n_dropped
+
+
+def _index_of(X: Any, given: Constraints) -> Any:
+    """The index of a frame, if the constraints can mean it."""
+    names = row_names(X)
+    if names is None or given.has_ids or all(isinstance(name, Integral) for name in names):
+        return names
+    return None
+
+
+def _warn_of_index(names: list[Any], n_dropped: int, n_given: int) -> None:
+    """Numbers may be meant as positions where they are read as labels of an index."""
+    what = "X has an index of numbers other than 0, 1, 2, ..., and constraints by number mean it"
+    advice = "for positions give X.reset_index(drop=True), for ids give sample_ids"
+    if n_dropped == n_given:
+        raise ValueError(f"{what}: none of the {n_given:,} constraints is on rows of X; {advice}")
+    if n_dropped:
+        missing = f"; {n_dropped:,} of {n_given:,} are on other rows and left out"
+        warnings.warn(f"{what}{missing}; {advice}", UserWarning, stacklevel=4)
+    elif sorted(names) == list(range(len(names))):
+        warnings.warn(f"{what}; {advice}", UserWarning, stacklevel=4)
 
 
 def read_labels(y: Any, n_samples: int, n_clusters: int | None = None) -> NDArray[np.int64] | None:
@@ -66,6 +91,8 @@ def read_labels(y: Any, n_samples: int, n_clusters: int | None = None) -> NDArra
     """
     if y is None:
         return None
+    if isinstance(y, Constraints):
+        raise TypeError("constraints go to `constraints`: fit(X, constraints=...); y is for labels")
     values = np.asarray(y)
     if values.shape != (n_samples,):
         raise ValueError(

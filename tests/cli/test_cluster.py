@@ -667,3 +667,43 @@ def test_wrong_options_of_hierarchies(points, options, message):
     result = run(points, "--id-column", "name", *options)
     assert result.exit_code == 2
     assert message in flat(result)
+
+
+# -------------------------------------------------------------------- what a new user met
+
+
+def test_columns_of_uneven_spread_are_noted(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [
+        f"{age},{income}"
+        for age, income in zip(rng.normal(40, 9, 30), rng.normal(4e4, 9e3, 30), strict=True)
+    ]
+    (tmp_path / "people.csv").write_text("age,income\n" + "\n".join(rows) + "\n")
+    shown = flat(run(tmp_path / "people.csv", "-k", 2))
+    assert "'income' varies" in shown
+    assert "--standardize" in shown
+    assert "varies" not in flat(run(tmp_path / "people.csv", "-k", 2, "--standardize"))
+
+
+def test_learnt_weights_are_shown(points, links):
+    known = ("-k", 3, "--constraints", links, "--id-column", "name", "--algorithm", "mpck")
+    assert "learnt weights: " in flat(run(points, *known))
+    weights = json.loads(run(points, *known, "--json").stdout)["weights"]
+    assert len(weights) >= 2
+    assert min(weights.values()) > 0
+
+
+def test_soft_methods_say_that_constraints_contradict(points, tmp_path):
+    (tmp_path / "links.csv").write_text("i,j,link\n0,1,must\n1,2,must\n0,2,cannot\n")
+    shown = flat(run(points, "-k", 3, "--constraints", tmp_path / "links.csv", "--features", "x,y"))
+    assert "contradict each other" in shown
+
+
+def test_hierarchies_of_texts(tmp_path):
+    rows = ["text"] + [("goal match" if i % 2 else "stock bank") + f" day {i}" for i in range(10)]
+    (tmp_path / "notes.csv").write_text("\n".join(rows) + "\n")
+    result = run(
+        tmp_path / "notes.csv", "-k", 2, "--text-column", "text", "--algorithm", "recon", "--json"
+    )
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["cluster_sizes"] == [5, 5]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
@@ -389,3 +390,42 @@ def test_verbose_tells_every_iteration(capsys):
     X, *_ = drawn()
     model = PCKMeans(3, random_state=0, verbose=1, n_init=1).fit(X)
     assert capsys.readouterr().out.count("iteration") == model.n_iter_
+
+
+# -------------------------------------------------------------------- frames and their index
+
+
+def test_row_numbers_are_positions_where_the_index_is_not_of_numbers():
+    X, _, known = drawn()
+    frame = pd.DataFrame(X, index=[f"r{i}" for i in range(len(X))])
+    a = PCKMeans(3, random_state=0).fit(frame, constraints=known)
+    b = PCKMeans(3, random_state=0).fit(X, constraints=known)
+    np.testing.assert_array_equal(a.labels_, b.labels_)
+    assert a.report_.constraints.n_constraints == known.n_constraints
+
+
+def test_an_index_of_numbers_is_meant_and_says_so():
+    X, _, known = drawn()
+    shuffled = pd.DataFrame(X).sample(frac=1, random_state=0)
+    with pytest.warns(UserWarning, match="reset_index"):
+        model = COPKMeans(3, random_state=0).fit(shuffled, constraints=known)
+    by_label = pd.Series(model.labels_, index=shuffled.index).sort_index().to_numpy()
+    assert known.satisfied(by_label)
+    with pytest.warns(UserWarning, match="left out"):
+        PCKMeans(3, random_state=0).fit(pd.DataFrame(X)[20:], constraints=known)
+    away = pd.DataFrame(X, index=np.arange(len(X)) + 1000)
+    with pytest.raises(ValueError, match="none of the 30 constraints"):
+        PCKMeans(3, random_state=0).fit(away, constraints=known)
+
+
+def test_constraints_in_the_place_of_y():
+    X, _, known = drawn()
+    with pytest.raises(TypeError, match="constraints="):
+        PCKMeans(3).fit(X, known)
+
+
+def test_more_runs_are_no_worse_than_the_default():
+    X, _, known = drawn()
+    few = PCKMeans(3, random_state=0).fit(X, constraints=known)
+    many = PCKMeans(3, n_init=10, random_state=0).fit(X, constraints=known)
+    assert many.objective_ <= few.objective_ * (1 + 1e-9)

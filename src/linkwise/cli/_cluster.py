@@ -42,7 +42,9 @@ _LABELS = ("labels", "one tagged group")  # knowledge that names clusters
 _MAX_ITER = 300  # of all methods, unless asked otherwise
 _PATIENCE = 1.0  # seconds before a bar appears
 _ID_NAMES = ("id", "row", "index", "rowid", "row_id")
-_SHOWN_CLUSTERS, _SHOWN_ROWS = 30, 4
+_SHOWN_CLUSTERS, _SHOWN_ROWS, _SHOWN_WEIGHTS = 30, 4, 12
+_MOST_DENSE = 100_000_000  # cells
+_UNEVEN = 10.0  # one column varies so many times as much as another
 
 
 def cluster(
@@ -262,7 +264,7 @@ def cluster(
                 "and --impute"
             )
         else:
-            task = _read_text(data, clusters, id_column, label_column, text_column)
+            task = _read_text(data, clusters, id_column, label_column, text_column, method)
         task = task.with_knowledge(constraints, column or [], method, own.pop("tag", None))
         drawn = {name: own.pop(name, None) for name in ("newick", "dendrogram")}
         runs = {"n_init": n_init, "max_iter": max_iter}
@@ -279,7 +281,9 @@ def cluster(
     if as_json:
         written = {"output": output, "report": report, **drawn}
         paths = {name: path and str(path) for name, path in written.items()}
+        weights = _weights(model, task)
         more = {**task.legend, **_propagated(model), **paths}
+        more |= {"weights": weights} if weights else {}
         out.print_json({**found.to_dict(), "features": task.features, **more})
     else:
         _show(found, model, task, {"output": output, "report": report, **drawn})
@@ -383,7 +387,24 @@ def _read(
             f"the column {suspect[0]!r} is used as a feature; if it holds ids, give "
             f"--id-column {suspect[0]}"
         )
+    if not standardize:
+        _note_uneven(made.X, made.names)
     return _Task(table, made.X, made.names, k, ids, label_column)
+
+
+def _note_uneven(X: NDArray[np.float64], names: list[str]) -> None:
+    """Say so if one column decides all distances by its unit."""
+    spread = X.std(axis=0)
+    varying = spread > 0
+    if varying.sum() < 2:
+        return
+    least = int(spread.argmin() if varying.all() else (spread + (~varying) * spread.max()).argmin())
+    most = int(spread.argmax())
+    if spread[most] > _UNEVEN * spread[least]:
+        out.print_note(
+            f"{names[most]!r} varies {spread[most] / spread[least]:,.0f} times as much as "
+            f"{names[least]!r} and decides most distances; --standardize makes columns count alike"
+        )
 
 
 def _read_table(
@@ -407,13 +428,22 @@ def _read_text(
     id_column: str | None,
     label_column: str | None,
     text_column: str,
+    method: Algorithm,
 ) -> _Task:
     from linkwise.datasets import prepare_text
 
     table, ids = _read_table(data, k, id_column, label_column)
     made = prepare_text(table, text_column)
+    X = made.X
+    if method.merges:
+        if X.shape[0] * X.shape[1] > _MOST_DENSE:
+            raise ValueError(
+                f"{method.short} needs dense data; {X.shape[0]:,} texts of {X.shape[1]:,} words "
+                "are too large for that: use hmrf, pck or mpck"
+            )
+        X = X.toarray()
     features = [f"{text_column} ({len(made.names):,} words)"]
-    return _Task(table, made.X, features, k, ids, label_column)
+    return _Task(table, X, features, k, ids, label_column)
 
 
 def _names(text: str, option: str = "--features") -> list[str]:
@@ -498,7 +528,22 @@ def _fit(
             return estimator, diagnosis
     for text in dict.fromkeys(str(warning.message) for warning in caught):
         out.print_note(text)
+    if task.known is not None and not task.known.closure().consistent:
+        out.print_note(
+            "the constraints contradict each other; `linkwise check` shows where, and "
+            f"{method.short} keeps what it can"
+        )
     return estimator, None
+
+
+def _weights(model: Any, task: _Task) -> dict[str, float]:
+    """Learnt weights of the features, if there is one for each column."""
+    import numpy as np
+
+    found = np.asarray(getattr(model, "metrics_", ()))
+    if found.shape != (len(task.features),) or (found == 1).all():
+        return {}
+    return dict(zip(task.features, found.tolist(), strict=True))
 
 
 def _propagated(model: Any) -> dict[str, int]:
@@ -589,6 +634,11 @@ def _show(report: Report, model: Any, task: _Task, written: dict[str, Path | Non
     if output is None:
         out.console.print(_table(report, model.labels_, task))
     out.console.print(escape(str(report)), soft_wrap=True, highlight=False)
+    weights = sorted(_weights(model, task).items(), key=lambda item: -item[1])
+    if weights:
+        shown = ", ".join(f"{name} {weight:.3g}" for name, weight in weights[:_SHOWN_WEIGHTS])
+        more = ", ..." if len(weights) > _SHOWN_WEIGHTS else ""
+        out.console.print(f"learnt weights: {escape(shown)}{more}", soft_wrap=True, highlight=False)
     for word, number in _propagated(model).items():
         out.console.print(f"{word} in the last round: {number:,} links", highlight=False)
     if task.classes:

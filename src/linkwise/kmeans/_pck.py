@@ -27,10 +27,11 @@ class PCKMeans(DistortionKMeans):
     init : {"auto", "neighbourhoods", "k-means++"}, callable or array of shape \
             (n_clusters, n_features), default="auto"
         Where centres start: at groups of must-linked rows far from each other, at k-means++, or
-        as given. "auto" is "neighbourhoods"; missing centres are drawn as in k-means++.
+        as given. "auto" is "neighbourhoods" in the first run and "k-means++" in the others;
+        missing centres are drawn as in k-means++.
     n_init : "auto" or int, default="auto"
         Number of runs; the one with the lowest objective is kept. "auto" is 1 from given centres
-        or without constraints, else 5: one from neighbourhoods and four from k-means++.
+        or without constraints, else 5.
     max_iter : int, default=300
         The most iterations of a run.
     tol : float, default=1e-4

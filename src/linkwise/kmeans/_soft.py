@@ -27,8 +27,8 @@ class SoftKMeans(BaseKMeans):
         return _AUTO_RUNS if isinstance(self._init(), str) and problem.known else 1
 
     def _centers(self, problem: Problem, rng: Any, run: int) -> Any:
-        """With n_init="auto", later runs start from k-means++: neighbourhoods may mislead."""
-        if run > 0 and self.n_init == "auto":
+        """With init="auto", later runs start from k-means++: neighbourhoods may mislead."""
+        if run > 0 and isinstance(self.init, str) and self.init == "auto":
             return from_kmeans_plusplus(problem.rows, problem.k, rng)
         return super()._centers(problem, rng, run)
 
