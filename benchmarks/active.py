@@ -1,7 +1,8 @@
 """The next question: from an answer to what is asked next, with refits in the background.
 
 A person is played by a pause: quicker than any real one, and long enough for refits to run while
-questions are chosen. Answers go to a file. Times are of `tell` and the `ask` after it; the worst of them counts.
+questions are chosen. Answers go to a file. Times are of `tell` and the `ask` after it; the worst
+of them counts.
 """
 
 from __future__ import annotations
