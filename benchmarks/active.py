@@ -1,7 +1,8 @@
 """The next question: from an answer to what is asked next, with refits in the background.
 
 A person is played by a pause: quicker than any real one, and long enough for refits to run while
-questions are chosen. Times are of `tell` and the `ask` after it; the worst of them counts.
+questions are chosen. Answers go to a file. Times are of `tell` and the `ask` after it; the worst
+of them counts.
 """
 
 from __future__ import annotations
@@ -27,12 +28,14 @@ BARS = {10_000: 0.1, 100_000: 1.0}
 
 
 def run() -> Iterator[Row]:
-    _interview("MinMax", *_data(1000), pause=0)  # compile first
-    for n_rows in BARS:
-        X, y = _data(n_rows)
-        for name in STRATEGIES:
-            yield _measure(name, X, y)
-    yield _resume(*_data(100_000))
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        _interview("MinMax", *_data(1000), work / "first.db", pause=0)[1].close()  # compile first
+        for n_rows in BARS:
+            X, y = _data(n_rows)
+            for name in STRATEGIES:
+                yield _measure(name, X, y, work / f"{name}{n_rows}.db")
+        yield _resume(*_data(100_000), work / "long.db")
 
 
 def _data(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
@@ -40,9 +43,9 @@ def _data(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _interview(
-    name: str, X: np.ndarray, y: np.ndarray, pause: float = PAUSE
+    name: str, X: np.ndarray, y: np.ndarray, path: Path, pause: float = PAUSE
 ) -> tuple[list[float], Session]:
-    session, oracle = Session(X, name, n_clusters=K), LabelOracle(y)
+    session, oracle = Session(X, name, n_clusters=K, path=path), LabelOracle(y)
     seconds: list[float] = []
     question = session.ask()
     while question is not None and len(seconds) < QUESTIONS:
@@ -54,8 +57,8 @@ def _interview(
     return seconds, session
 
 
-def _measure(name: str, X: np.ndarray, y: np.ndarray) -> Row:
-    seconds, session = _interview(name, X, y)
+def _measure(name: str, X: np.ndarray, y: np.ndarray, path: Path) -> Row:
+    seconds, session = _interview(name, X, y, path)
     with session:
         fit = session.fit_
         start = time.perf_counter()
@@ -72,15 +75,13 @@ def _measure(name: str, X: np.ndarray, y: np.ndarray) -> Row:
     )
 
 
-def _resume(X: np.ndarray, y: np.ndarray) -> Row:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "work.db"
-        with Session(X, n_clusters=K, path=path, refit_every=None) as session:
-            session.run(LabelOracle(y), 500)
-        start = time.perf_counter()
-        with Session.open(path, X) as session:
-            session.ask()
-            seconds = time.perf_counter() - start
+def _resume(X: np.ndarray, y: np.ndarray, path: Path) -> Row:
+    with Session(X, n_clusters=K, path=path, refit_every=None) as session:
+        session.run(LabelOracle(y), 500)
+    start = time.perf_counter()
+    with Session.open(path, X) as session:
+        session.ask()
+        seconds = time.perf_counter() - start
     return Row(
         "open a session of 500 answers, 100,000 x 16, first question", f"{seconds:.2f} s", "-", None
     )

@@ -308,15 +308,16 @@ def test_a_transaction_is_all_or_nothing(tmp_path):
 
 def test_beginning_at_the_same_moment(tmp_path):
     X, _ = blobs()
-    path, errors = tmp_path / "work.db", []
-    gate = threading.Barrier(4)
+    gate, errors = threading.Barrier(4), []
 
     def begin():
         try:
-            gate.wait()
-            session(X, RandomPairs(), path=path, constraints=None).close()
+            for time in range(15):
+                gate.wait()
+                session(X, RandomPairs(), path=tmp_path / f"{time}.db", refit_every=None).close()
         except BaseException as error:
             errors.append(error)
+            gate.abort()
 
     threads = [threading.Thread(target=begin) for _ in range(4)]
     for thread in threads:

@@ -253,29 +253,37 @@ class NormalizedPointUncertainty(_Placing):
         leaves = forest.fit(X, labels).apply(X)
         sizes = leaves.max(axis=0) + 1
         columns = leaves + np.concatenate([[0], np.cumsum(sizes)[:-1]])
-        ones = np.ones(columns.size, dtype=np.float32)
+        ones = np.ones(columns.size)
         starts = np.arange(0, columns.size + 1, self.n_trees)
         return sparse.csr_array((ones, columns.ravel(), starts), shape=(n_rows, int(sizes.sum())))
 
-    def _chances(self, task: Task, found: Neighbourhoods, rows: Any) -> Floats | None:
-        """Chance of rows to belong to each neighbourhood, shape (n_rows, n_neighbourhoods)."""
+    def _chances(self, task: Task, found: Neighbourhoods, row: int | None = None) -> Floats | None:
+        """Chance of a row, or of all, to belong to each neighbourhood, (n_rows, n_groups)."""
         leaves = task.view()
         if leaves is None or len(found.groups) < 2:
             return None
-        members = [leaves[np.array(group)].mean(axis=0) for group in found.groups]
-        similarity = leaves[rows] @ np.column_stack(members).astype(np.float64)
+        of_row = leaves.indices.reshape(-1, self.n_trees)
+        size = leaves.shape[1]
+        # How often a leaf holds rows of a neighbourhood, as a share of that neighbourhood.
+        shares = np.column_stack(
+            [
+                np.bincount(of_row[group].ravel(), minlength=size) / len(group)
+                for group in found.groups
+            ]
+        )
+        similarity = leaves @ shares if row is None else shares[of_row[[row]]].sum(axis=1)
         total = similarity.sum(axis=1, keepdims=True)
         even = np.full_like(similarity, 1 / similarity.shape[1])
         return np.divide(similarity, total, out=even, where=total > 0)
 
     def _cost(self, task: Task, found: Neighbourhoods) -> Floats:
-        chances = self._chances(task, found, slice(None))
+        chances = self._chances(task, found)
         if chances is None:
             return _farthest(task, found)
         return -normalized_uncertainty(chances)
 
     def _order(self, task: Task, found: Neighbourhoods, row: int) -> list[int]:
-        chances = self._chances(task, found, [row])
+        chances = self._chances(task, found, row)
         if chances is None:
             return _to_means(task, found, row)
         return np.argsort(-chances[0], kind="stable").tolist()

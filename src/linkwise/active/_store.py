@@ -110,11 +110,14 @@ class Store:
         return db
 
     def _prepare(self, db: sqlite3.Connection) -> None:
+        db.execute("BEGIN")  # one look at the whole: another process may be making the tables
         application, version = (
             db.execute(f"PRAGMA {name}").fetchone()[0]
             for name in ("application_id", "user_version")
         )
-        if application == 0 and not self._is_empty(db):
+        is_empty = self._is_empty(db)
+        db.execute("COMMIT")
+        if application == 0 and not is_empty:
             raise ValueError(f"{self.path} is a database, but not a session of linkwise")
         if application not in (0, _APPLICATION):
             raise ValueError(f"{self.path} is a database of another programme, not a session")
@@ -123,9 +126,9 @@ class Store:
                 f"session {self.path} was made by a later linkwise (format {version}, this one "
                 f"knows {_VERSION}); update linkwise"
             )
-        db.execute("PRAGMA journal_mode = WAL")
+        _write_ahead(db)
         db.execute("PRAGMA synchronous = FULL")
-        db.execute("BEGIN IMMEDIATE")  # another process may be making the tables
+        db.execute("BEGIN IMMEDIATE")
         if self._is_empty(db):
             for statement in _SCHEMA.split(";"):
                 db.execute(statement)
@@ -279,6 +282,19 @@ class Store:
                 "(SELECT rowid FROM fit ORDER BY rowid DESC LIMIT ?)",
                 (_LABELS_KEPT,),
             )
+
+
+def _write_ahead(db: sqlite3.Connection) -> None:
+    """Switch to the write-ahead log; for this one step SQLite does not wait for others itself."""
+    end = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.01)
 
 
 def _answer(row: Sequence[Any]) -> Answer:
