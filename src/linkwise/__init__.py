@@ -25,9 +25,11 @@ if TYPE_CHECKING:
         SeededKMeans,
         propagate,
     )
+    from .selection import AutoCluster
     from .spectral import ConstrainedKernelKMeans, SpectralLearning
 
 _HOME = {
+    "AutoCluster": "selection",
     "BoostCluster": "ensemble",
     "ConstrainedKernelKMeans": "spectral",
     "SpectralLearning": "spectral",
@@ -47,10 +49,14 @@ _HOME = {
     "Tree": "constraints",
     "propagate": "kmeans",
 }
-_MODULES = ("constraints", "datasets", "ensemble", "evaluation", "geometry", "kmeans", "spectral")
+_MODULES = (
+    "constraints", "datasets", "ensemble", "evaluation", "geometry", "kmeans", "selection",
+    "spectral",
+)  # fmt: skip
 
 __all__ = [
     "RCA",
+    "AutoCluster",
     "BoostCluster",
     "COPKMeans",
     "Closure",
