@@ -527,12 +527,6 @@ def test_wrong_usage(points, tmp_path, monkeypatch, options, message):
     assert [path.name for path in tmp_path.iterdir()] == ["points.csv"]
 
 
-def test_the_number_of_clusters_is_needed(points):
-    result = run(points)
-    assert result.exit_code == 2
-    assert "-k" in result.stderr
-
-
 def test_constraints_by_id_need_an_id_column(points, links):
     result = run(points, "-k", 3, "--constraints", links, "--features", "x")
     assert result.exit_code == 2

@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from linkwise import (
     RCA,
+    AutoCluster,
     BoostCluster,
     ConstrainedKernelKMeans,
     ConstrainedKMeans,
@@ -165,6 +166,7 @@ ESTIMATORS = [
     SpectralLearning(3, affinity="rbf"),
     ConstrainedKernelKMeans(3),
     ConstrainedKernelKMeans(3, kernel="linear"),
+    AutoCluster([PCKMeans(n_init=1)], [2, 3], n_folds=2),
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +33,10 @@ class ChoiceReport(Report):
             {"link": link.kind, "rows": [self._name(row) for row in link.rows], "at": link.where}
             for link in self.suspects
         ]
-        return {**super().to_dict(), "reasons": list(self.reasons), "suspects": suspects}
+        totals = super().to_dict()
+        if math.isnan(self.objective):  # a clusterer without one; JSON has no NaN
+            totals["objective"] = None
+        return {**totals, "reasons": list(self.reasons), "suspects": suspects}
 
     def _lines(self) -> list[str]:
         lines = [*self.reasons, *super()._lines()]
