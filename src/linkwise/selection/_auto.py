@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from numbers import Integral, Real
 from typing import Any
@@ -116,7 +116,9 @@ class AutoCluster(ClusterMixin, BaseEstimator):
     comes first then.
 
     When constraints contradict, or the share of wrong ones is clearly above zero, the best soft
-    candidates are also tried with links weighted by how far clusterings without them agree.
+    candidates are also tried with links weighted by how far clusterings without them agree. Then,
+    and when the candidates are too weak to tell, plain k-means is taken unless something is better
+    by two standard errors.
 
     References
     ----------
@@ -200,7 +202,8 @@ class AutoCluster(ClusterMixin, BaseEstimator):
         work.run(self._candidates(X, known))
         doubts = self._doubts(known, work)
         ranking = self._ranking(work)
-        self._refit(X, known, ranking, seed)
+        doubtful = doubts is not None and doubts.doubtful
+        self._refit(X, known, ranking.choices(doubtful), seed)
         self._store(known, ranking, doubts, n_dropped, time.perf_counter() - started)
         return self
 
@@ -286,10 +289,10 @@ class AutoCluster(ClusterMixin, BaseEstimator):
             work.run([_doubting(candidate) for candidate in soft])
         return doubts
 
-    def _refit(self, X: Any, known: Constraints, ranking: Ranking, seed: int) -> None:
+    def _refit(self, X: Any, known: Constraints, choices: Iterable[Candidate], seed: int) -> None:
         """Fit the choice with everything; if that fails, what comes next."""
         errors = []
-        for candidate in ranking.choices():
+        for candidate in choices:
             try:
                 model = fit(candidate.estimator, X, known, np.random.RandomState(seed))
             except ValueError as error:

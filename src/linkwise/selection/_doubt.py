@@ -91,6 +91,11 @@ class Doubts:
         """Whether some constraints are clearly wrong."""
         return self.contradictory or bool(self.share - 2 * self.error > _CLEARLY)
 
+    @property
+    def doubtful(self) -> bool:
+        """Whether some constraints are clearly wrong, or nobody can tell."""
+        return self.clear or bool(np.isnan(self.share))
+
     def suspects(self) -> NDArray[np.int64]:
         """Positions of the constraints that every answer speaks against; see `Constraints.at`."""
         return np.flatnonzero(self.trust == 0)

@@ -29,6 +29,8 @@ class Ranking:
         Scores, and their standard errors.
     tied : ndarray of shape (len(order),)
         Whether each is within one standard error of the best.
+    left_out : ndarray of shape (len(order), n_exams)
+        Scores with one exam left out at a time.
     trials : mapping from Candidate to list of Trial
         Of all candidates, also of those that failed or were dropped.
     n_exams : int
@@ -39,6 +41,7 @@ class Ranking:
     scores: Floats
     errors: Floats
     tied: NDArray[np.bool_]
+    left_out: Floats
     trials: Mapping[Candidate, Sequence[Trial]]
     n_exams: int
 
@@ -58,7 +61,8 @@ class Ranking:
         )
         errors = np.array([_scores.standard_error(own) for own in left_out])
         tied = _scores.tied(scores[order], left_out[order])
-        return cls([fit[i] for i in order], scores[order], errors[order], tied, trials, n_exams)
+        ranked = [fit[i] for i in order]
+        return cls(ranked, scores[order], errors[order], tied, left_out[order], trials, n_exams)
 
     @staticmethod
     def of_one(exams: Sequence[Exam], trials: Sequence[Trial]) -> float:
@@ -87,12 +91,26 @@ class Ranking:
             first.setdefault(candidate.kind, candidate)
         return list(first.values())
 
-    def choices(self) -> Iterator[Candidate]:
+    def plain_will_do(self) -> Candidate | None:
+        """The best k-means, unless the best candidate is better by two standard errors."""
+        place = next((i for i, c in enumerate(self.order) if c.is_kmeans), None)
+        if place is None:
+            return None
+        error = _scores.standard_error(self.left_out[0] - self.left_out[place])
+        clearly = self.scores[0] - self.scores[place] > 2 * (0.0 if np.isnan(error) else error)
+        return None if clearly else self.order[place]
+
+    def choices(self, doubtful: bool) -> Iterator[Candidate]:
         """What to take, and what if that cannot be fitted with everything.
 
         First those tied with the best, the simplest first and each with its best k; but none that
-        scores below k-means. Then all others by score.
+        scores below k-means. Then all others by score. If the constraints are doubtful, k-means
+        goes before them all where it will do: who listens to wrong constraints gets worse, which
+        constraints held back do not show fully, since some of them are wrong as well.
         """
+        plain = self.plain_will_do() if doubtful else None
+        if plain is not None:
+            yield plain
         floor = -np.inf if np.isnan(self.kmeans_score) else self.kmeans_score
         good = [i for i in np.flatnonzero(self.tied) if self.scores[i] >= floor]
         equals = sorted(good, key=lambda i: (self.order[i].rank, i))  # i: by score, then k

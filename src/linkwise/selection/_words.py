@@ -25,7 +25,7 @@ def reasons(
     return (
         f"Chosen: {chosen}.",
         _how(criterion, known, ranking),
-        *_against(chosen, ranking),
+        *_against(chosen, ranking, doubts is not None and doubts.doubtful),
         *_wrong(doubts),
         *_left_over(ranking),
     )
@@ -46,12 +46,17 @@ def _how(criterion: str, known: Constraints, ranking: Ranking) -> str:
     )
 
 
-def _against(chosen: Candidate, ranking: Ranking) -> Iterator[str]:
+def _against(chosen: Candidate, ranking: Ranking, doubtful: bool) -> Iterator[str]:
     own, best = ranking.score_of(chosen), ranking.order[0]
     error = ranking.errors[ranking.order.index(chosen)]
     bar = "" if np.isnan(error) else f" (standard error {error:.3f})"
     if chosen is best:
         yield f"It has the best score, {own:.3f}{bar}."
+    elif doubtful and chosen is ranking.plain_will_do():
+        yield (
+            f"Its score is {own:.3f}{bar}; the best, {best}, has {ranking.best_score:.3f}: less "
+            "than two standard errors more, not enough where constraints may be wrong."
+        )
     elif ranking.tied[ranking.order.index(chosen)]:
         yield (
             f"Its score is {own:.3f}{bar}; the best, {best}, has {ranking.best_score:.3f}, which is"
