@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -87,13 +88,17 @@ class Choice:
         """
         from linkwise import AutoCluster
 
-        with _bar() as callback:
+        with _bar() as callback, warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
             model = AutoCluster(
                 self._candidates(options, runs), self.clusters, time_budget=self.time_budget,
                 checkpoint=self.checkpoint, n_jobs=-1, callback=callback,
                 random_state=options["random_state"],
             )  # fmt: skip
-            return model.fit(X, y, constraints=known)
+            model.fit(X, y, constraints=known)
+        for text in dict.fromkeys(str(warning.message) for warning in caught):
+            out.print_note(text)
+        return model
 
     def _candidates(self, options: dict[str, Any], runs: dict[str, Any]) -> Any:
         if self.method.short != AUTO:

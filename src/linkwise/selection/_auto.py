@@ -61,7 +61,8 @@ class AutoCluster(ClusterMixin, BaseEstimator):
         Number of folds.
     time_budget : float, default=None
         Seconds. Folds then go round by round, and after each the worse half of the candidates is
-        dropped as often as it takes to end in time. None tries all on all folds.
+        dropped as often as it takes to end in time (which then decides, besides the seed, what is
+        tried). None tries all on all folds.
     checkpoint : path, default=None
         File in which every trial is noted as it ends. After an interruption, the same call goes on
         from there; needs an integer `random_state`.

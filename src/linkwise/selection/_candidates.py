@@ -17,7 +17,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
-from sklearn.mixture._base import BaseMixture
+from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -203,7 +203,7 @@ def _cluster_parameter(method: Any) -> str | None:
     prefix = f"{method.steps[-1][0]}__" if isinstance(method, Pipeline) else ""
     names = method.get_params(deep=True)
     wanted = ["n_clusters", "base__n_clusters", "base__n_components"]
-    if isinstance(last_step(method), BaseMixture):
+    if isinstance(last_step(method), GaussianMixture | BayesianGaussianMixture):
         wanted = ["n_components"]
     return next((prefix + name for name in wanted if prefix + name in names), None)
 
