@@ -134,7 +134,8 @@ class AutoCluster(ClusterMixin, BaseEstimator):
     >>> y = np.repeat([0, 1, 2], 40)
     >>> X = rng.normal(size=(120, 2)) + np.array([[0, 0], [8, 0], [0, 8]])[y]
     >>> known = Constraints.from_labels(y, 40, random_state=0)
-    >>> model = AutoCluster(n_clusters=range(2, 5), random_state=0).fit(X, constraints=known)
+    >>> model = AutoCluster(n_clusters=range(2, 4), n_folds=3, random_state=0)
+    >>> model = model.fit(X, constraints=known)
     >>> model.n_clusters_
     3
     >>> print(model.report_.reasons[0])
