@@ -27,9 +27,11 @@ if TYPE_CHECKING:
         SeededKMeans,
         propagate,
     )
+    from .selection import AutoCluster
     from .spectral import ConstrainedKernelKMeans, SpectralLearning
 
 _HOME = {
+    "AutoCluster": "selection",
     "BoostCluster": "ensemble",
     "ConstrainedKernelKMeans": "spectral",
     "SpectralLearning": "spectral",
@@ -63,11 +65,13 @@ _MODULES = (
     "geometry",
     "hierarchy",
     "kmeans",
+    "selection",
     "spectral",
 )
 
 __all__ = [
     "RCA",
+    "AutoCluster",
     "BoostCluster",
     "COPKMeans",
     "Closure",

@@ -526,12 +526,6 @@ def test_wrong_usage(points, tmp_path, monkeypatch, options, message):
     assert [path.name for path in tmp_path.iterdir()] == ["points.csv"]
 
 
-def test_the_number_of_clusters_is_needed(points):
-    result = run(points)
-    assert result.exit_code == 2
-    assert "-k" in result.stderr
-
-
 def test_constraints_by_id_need_an_id_column(points, links):
     result = run(points, "-k", 3, "--constraints", links, "--features", "x")
     assert result.exit_code == 2
@@ -658,7 +652,6 @@ def test_recon_refuses_or_drops_contradictions(points, triplets):
         (["--algorithm", "recon", "--max-iter", 5], "--max-iter is no option of recon"),
         (["--algorithm", "recon", "--linkage", "median"], "--linkage median: expected one of"),
         (["--algorithm", "complete-link", "--linkage", "ward"], "--linkage is an option of recon"),
-        (["--algorithm", "pck"], "pck needs the number of clusters: give -k"),
         (["--algorithm", "pck", "-k", 2, "--newick", "x"], "--newick is an option of recon,"),
         (["--algorithm", "recon", "--newick", "."], "--newick . is a folder"),
     ],

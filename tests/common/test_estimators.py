@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from linkwise import (
     RCA,
+    AutoCluster,
     BoostCluster,
     ComparisonMetric,
     ConstrainedCompleteLink,
@@ -192,6 +193,7 @@ ESTIMATORS = [
     UnlabelledReCon(linkage="ward", on_conflict="drop"),
     ConstrainedCompleteLink(n_clusters=None),
     ComparisonMetric(),
+    AutoCluster([PCKMeans(n_init=1)], [2, 3], n_folds=2),
 ]
 
 

@@ -142,6 +142,14 @@ ALGORITHMS = (
         "kernel",
         ("kernel", "gamma"),
     ),
+    Algorithm(
+        "AutoCluster",
+        "pairs, labels",
+        "as chosen",
+        "chosen",
+        "Pourrajabi et al. 2014",
+        "auto",
+    ),
 )
 
 

@@ -16,7 +16,8 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from . import _output as out
-from ._algorithms import ALGORITHMS, Algorithm, find_algorithm
+from ._algorithms import ALGORITHMS, Algorithm
+from ._choose import Choice
 from ._make import BASES, make_estimator
 from ._write import CLUSTER, check_kind, check_target, write_labels
 
@@ -54,7 +55,7 @@ def cluster(
         typer.Option(
             "--clusters",
             "-k",
-            help="Number of clusters; recon and complete-link can do without.",
+            help="Number of clusters; chosen if not given (recon and complete-link do without).",
             min=1,
         ),
     ] = None,
@@ -62,12 +63,13 @@ def cluster(
         Path | None, typer.Option(help="File of constraints: CSV, JSON lines or Parquet.")
     ] = None,
     algorithm: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="pck, mpck, gpk, hmrf, cop, boost, spectral, kernel, seeded, constrained, "
-            "preidentified, recon or complete-link; see `linkwise algorithms`."
+            "preidentified, recon, complete-link or auto; see `linkwise algorithms`. mpck; auto "
+            "without -k."
         ),
-    ] = "mpck",
+    ] = None,
     id_column: Annotated[
         str | None, typer.Option(help="Column with the ids; row numbers from 0 if absent.")
     ] = None,
@@ -195,6 +197,16 @@ def cluster(
         list[str] | None,
         typer.Option(help="Own column names in --constraints: i=person_1 (repeat for j, ...)."),
     ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="auto: show the scores of what was tried.")
+    ] = False,
+    time_budget: Annotated[
+        float | None, typer.Option(help="auto: seconds for the choice; all is tried if not given.")
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="auto: file to note trials in; a search that was cut off goes on there."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
     """Cluster the rows of a file with what is known about them.
@@ -203,10 +215,15 @@ def cluster(
     columns i, j, link[, weight] (or a, b, c[, weight] for recon) and speak of rows by their
     number, or by id with --id-column.
 
+    Without -k, the number of clusters is chosen by holding back some of the constraints, and so is
+    the algorithm unless it is given.
+
     Exit code: 0 done, 1 the constraints contradict (cop, recon), 2 wrong usage, 70 a fault in
     linkwise.
 
     Examples:
+
+        linkwise cluster data.csv --constraints links.csv --explain
 
         linkwise cluster data.csv -k 3 --constraints links.csv -o labels.csv
 
@@ -220,7 +237,9 @@ def cluster(
         --newick tree.nwk --dendrogram tree.png
     """
     with out.plain_errors():
-        method = find_algorithm(algorithm)
+        choice = Choice.of(algorithm, clusters, explain, time_budget, checkpoint)
+        method = choice.method
+        k = 1 if choice.open and clusters is None else clusters
         given: dict[str, Any] = {
             "metric": metric,
             "per_cluster": per_cluster or None,
@@ -254,21 +273,23 @@ def cluster(
             raise ValueError(
                 f"--id-column {CLUSTER}: the column of the result has this name too; rename yours"
             )
-        if clusters is None and not method.merges:
-            raise ValueError(f"{method.short} needs the number of clusters: give -k")
         if text_column is None:
-            task = _read(data, clusters, id_column, label_column, features, impute, standardize)
+            task = _read(data, k, id_column, label_column, features, impute, standardize)
         elif features is not None or standardize or impute is not None:
             raise ValueError(
                 "--text-column takes the words of one column; leave out --features, --standardize "
                 "and --impute"
             )
         else:
-            task = _read_text(data, clusters, id_column, label_column, text_column, method)
+            task = _read_text(data, k, id_column, label_column, text_column, method)
         task = task.with_knowledge(constraints, column or [], method, own.pop("tag", None))
         drawn = {name: own.pop(name, None) for name in ("newick", "dendrogram")}
         runs = {"n_init": n_init, "max_iter": max_iter}
-        model, diagnosis = _fit(method, task, {**own, "random_state": seed}, runs)
+        options, diagnosis = {**own, "random_state": seed}, None
+        if choice.open:
+            model = choice.fit(task.X, task.y, task.by_row(), options, runs)
+        else:
+            model, diagnosis = _fit(method, task, options, runs)
     if diagnosis is not None:
         _refuse(method, diagnosis, data, as_json)
     with out.plain_errors():
@@ -282,10 +303,11 @@ def cluster(
         written = {"output": output, "report": report, **drawn}
         paths = {name: path and str(path) for name, path in written.items()}
         weights = _weights(model, task)
-        more = {**task.legend, **_propagated(model), **paths}
+        more = {**task.legend, **_propagated(model), **paths, **choice.to_dict(model)}
         more |= {"weights": weights} if weights else {}
         out.print_json({**found.to_dict(), "features": task.features, **more})
     else:
+        choice.show(model)
         _show(found, model, task, {"output": output, "report": report, **drawn})
 
 

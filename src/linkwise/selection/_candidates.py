@@ -1,0 +1,248 @@
+"""What is tried: algorithms, preprocessings and numbers of clusters.
+
+Entry points: `default_candidates` and `given_candidates` make a list of `Candidate`; `fit` fits a
+clusterer or a pipeline, and tells the constraints to every step that listens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.decomposition import PCA
+from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from linkwise._clusterer import check_base, last_step, seeded, takes_constraints
+from linkwise.constraints import Constraints
+from linkwise.ensemble import BoostCluster
+from linkwise.geometry import RCA
+from linkwise.kmeans import COPKMeans, GPKMeans, HMRFKMeans, MPCKMeans, PCKMeans
+from linkwise.spectral import ConstrainedKernelKMeans, SpectralLearning
+
+KMEANS = "k-means"
+_MOST_ROWS = 3000  # beyond, methods over all pairs of rows are left out
+_MOST_FEATURES = 30  # beyond, full metrics are left out
+_FEW_LINKS = 100  # up to so many are worth spreading
+_SAME_SCALE = 1.2
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """One way to cluster.
+
+    Attributes
+    ----------
+    algorithm, preprocessing : str
+        In a few words.
+    n_clusters : int or None
+        None for a clusterer that finds it out by itself.
+    estimator : clusterer or Pipeline
+        Not fitted.
+    rank : int
+        0 for the simplest; decides between equals.
+    """
+
+    algorithm: str
+    preprocessing: str
+    n_clusters: int | None
+    estimator: Any
+    rank: int
+
+    @property
+    def kind(self) -> str:
+        """Algorithm and preprocessing, without k."""
+        if self.preprocessing in ("", "as is"):
+            return self.algorithm
+        return f"{self.algorithm}, {self.preprocessing}"
+
+    @property
+    def is_kmeans(self) -> bool:
+        """Whether it is plain k-means, which does not listen."""
+        return isinstance(last_step(self.estimator), KMeans)
+
+    @property
+    def is_soft(self) -> bool:
+        """Whether the weights of constraints count in it, from the first step to the last."""
+        soft = isinstance(last_step(self.estimator), PCKMeans | MPCKMeans | ConstrainedKernelKMeans)
+        steps = [step for _, step in getattr(self.estimator, "steps", ())]
+        return soft and not any(isinstance(step, RCA) for step in steps)
+
+    def __str__(self) -> str:
+        k = "" if self.n_clusters is None else f", k = {self.n_clusters}"
+        return self.kind + k
+
+
+# ------------------------------------------------------------------------ the default ones
+
+
+def default_candidates(X: Any, known: Constraints, ks: Sequence[int]) -> list[Candidate]:
+    """Every method that fits the data, with the preprocessings that suit it, for every k.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n_samples, n_features)
+    known : Constraints
+        By row number.
+    ks : sequence of int
+        Numbers of clusters.
+    """
+    kinds = _for_words() if sparse.issparse(X) else _for_numbers(X, known)
+    return [with_clusters(kind, k) for k in ks for kind in kinds]
+
+
+def _for_words() -> list[Candidate]:
+    methods = {
+        "PCK-Means, cosine": PCKMeans(distortion="cosine"),
+        KMEANS: KMeans(n_init=10),
+        "PCK-Means": PCKMeans(penalty="distance"),
+        "HMRF-KMeans, cosine": HMRFKMeans(distortion="cosine"),
+    }
+    return [
+        Candidate(name, "as is", None, method, rank)
+        for rank, (name, method) in enumerate(methods.items())
+    ]
+
+
+def _for_numbers(X: Any, known: Constraints) -> list[Candidate]:
+    spaces = _spaces(X, known)
+    every = tuple(spaces)
+    flat = tuple(name for name in every if name in ("standardised", "PCA"))
+    curved = tuple(name for name in every if name in ("standardised", "RCA"))
+    small, n_links = X.shape[0] <= _MOST_ROWS, known.n_must_link + known.n_cannot_link
+    # The simplest that listens comes first: where all do alike, it keeps what was said.
+    methods: list[tuple[str, Any, tuple[str, ...], bool]] = [
+        ("PCK-Means", PCKMeans(penalty="distance"), every, True),
+        (KMEANS, KMeans(n_init=10), every, True),
+        ("COP-KMeans", COPKMeans(n_init=5), every, known.closure().consistent),
+        ("MPCK-Means", MPCKMeans(), flat, True),
+        (
+            "MPCK-Means, full metric",
+            MPCKMeans(metric="full"),
+            ("standardised",),
+            X.shape[1] <= _MOST_FEATURES,
+        ),
+        ("kernel k-means", ConstrainedKernelKMeans(), curved, small),
+        ("spectral learning", SpectralLearning(), curved, small),
+        ("GPK-Means", GPKMeans(), ("standardised",), small and 0 < n_links <= _FEW_LINKS),
+        ("BoostCluster", BoostCluster(KMeans(n_init=3)), ("standardised",), small and n_links > 0),
+    ]
+    fitting = [method[:3] for method in methods if method[3]]
+    return [
+        Candidate(name, space, None, in_space(spaces[space], method), rank * len(every) + place)
+        for rank, (name, method, suited) in enumerate(fitting)
+        for place, space in enumerate(suited)
+    ]
+
+
+def _spaces(X: Any, known: Constraints) -> dict[str, list[Any]]:
+    """Preprocessings that make a difference here, the simplest first."""
+    found: dict[str, list[Any]] = {"standardised": [StandardScaler()]}
+    spread = X.std(axis=0, dtype=np.float64)
+    spread = spread[spread > 0]
+    if len(spread) and spread.max() > _SAME_SCALE * spread.min():
+        found["as is"] = []
+    wide = X.shape[1] >= 8 and X.shape[0] > 2
+    if wide:
+        found["PCA"] = [StandardScaler(), PCA(0.9, svd_solver="full")]
+    if known.n_must_link >= 2:
+        found["RCA"] = [*(found["PCA"] if wide else found["standardised"]), RCA()]
+    return found
+
+
+def in_space(steps: Iterable[Any], method: Any) -> Any:
+    """A clusterer behind preprocessing steps."""
+    steps = [clone(step) for step in steps]
+    return make_pipeline(*steps, method) if steps else method
+
+
+# ------------------------------------------------------------------------ those of the user
+
+
+def given_candidates(given: Any, ks: Sequence[int]) -> list[Candidate]:
+    """What the user wants tried: clusterers, or (name, clusterer) pairs, for every k.
+
+    k-means is added if it is not among them, for comparison.
+    """
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise TypeError(f'candidates={given!r}: expected "default" or a list of clusterers')
+    kinds = []
+    for rank, item in enumerate(given):
+        name, method = item if isinstance(item, tuple) else (_name(item), item)
+        check_base(method)
+        kinds.append(Candidate(str(name), "", None, method, rank))
+    if not any(kind.is_kmeans for kind in kinds):
+        kinds.append(Candidate(KMEANS, "", None, KMeans(n_init=10), len(kinds)))
+    names = [kind.algorithm for kind in kinds]
+    kinds = [
+        replace(kind, algorithm=f"{kind.algorithm} ({place + 1})")
+        if names.count(kind.algorithm) > 1
+        else kind
+        for place, kind in enumerate(kinds)
+    ]
+    fixed = [kind for kind in kinds if _cluster_parameter(kind.estimator) is None]
+    free = [kind for kind in kinds if _cluster_parameter(kind.estimator) is not None]
+    return fixed + [with_clusters(kind, k) for k in ks for kind in free]
+
+
+def _name(method: Any) -> str:
+    steps = [step for _, step in getattr(method, "steps", (("", method),))]
+    return " of ".join(type(step).__name__ for step in reversed(steps))
+
+
+def _cluster_parameter(method: Any) -> str | None:
+    """The parameter that holds the number of clusters; None if there is none."""
+    prefix = f"{method.steps[-1][0]}__" if isinstance(method, Pipeline) else ""
+    names = method.get_params(deep=True)
+    wanted = ["n_clusters", "base__n_clusters", "base__n_components"]
+    if isinstance(last_step(method), GaussianMixture | BayesianGaussianMixture):
+        wanted = ["n_components"]
+    return next((prefix + name for name in wanted if prefix + name in names), None)
+
+
+def with_clusters(kind: Candidate, k: int) -> Candidate:
+    """The same candidate with a number of clusters."""
+    name = _cluster_parameter(kind.estimator)
+    assert name is not None
+    return replace(kind, n_clusters=int(k), estimator=clone(kind.estimator).set_params(**{name: k}))
+
+
+# ------------------------------------------------------------------------ fitting
+
+
+def fit(estimator: Any, X: Any, known: Constraints, rng: Any) -> Any:
+    """A fitted copy; every step of a pipeline that takes constraints is told them.
+
+    Parameters
+    ----------
+    estimator : clusterer or Pipeline
+    X : array or CSR matrix of shape (n_samples, n_features)
+    known : Constraints
+        By row number.
+    rng : RandomState
+        Draws the seeds.
+    """
+    model = seeded(estimator, rng)
+    with config_context(enable_metadata_routing=False):  # constraints go by name of the step
+        return model.fit(X, **_told(model, known))
+
+
+def _told(model: Any, known: Constraints) -> dict[str, Any]:
+    if isinstance(model, Pipeline):
+        listening = [name for name, step in model.steps if takes_constraints(step)]
+        return {f"{name}__constraints": known for name in listening}
+    return {"constraints": known} if takes_constraints(model) else {}
+
+
+def labels_of(model: Any, X: Any) -> NDArray[np.int64]:
+    """The clusters that a fitted clusterer gave the rows it was fitted on."""
+    labels = getattr(last_step(model), "labels_", None)
+    return np.asarray(model.predict(X) if labels is None else labels)

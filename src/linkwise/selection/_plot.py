@@ -1,0 +1,49 @@
+"""Scores against k, one line for each kind of candidate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from linkwise._optional import optional
+
+_SHOWN = 8  # kinds in colour; the others stay grey
+
+
+def draw(results: Sequence[dict[str, Any]], criterion: str, ax: Any) -> Any:
+    """Draw the rows of `AutoCluster.results_`; see `AutoCluster.plot`."""
+    if ax is None:
+        pyplot = optional("matplotlib.pyplot", extra="plot", need="The plot")
+        ax = pyplot.subplots(figsize=(8, 5), layout="constrained")[1]
+    kinds: dict[str, list[dict[str, Any]]] = {}
+    for row in results:  # best first, so that kinds are in the order of their best
+        if row["score"] == row["score"] and row["n_clusters"] is not None:
+            kinds.setdefault(_kind(row), []).append(row)
+    for place, (kind, rows) in enumerate(kinds.items()):
+        rows = sorted(rows, key=lambda row: row["n_clusters"])
+        ks, scores = [row["n_clusters"] for row in rows], [row["score"] for row in rows]
+        if place < _SHOWN:
+            bars = [row["standard_error"] for row in rows]
+            shift = 0.04 * (place - _SHOWN / 2)  # bars side by side
+            ax.errorbar(
+                [k + shift for k in ks], scores, bars, label=kind, capsize=2, marker="o", ms=3
+            )
+        else:
+            ax.plot(ks, scores, color="0.8", lw=0.8, zorder=0)
+    for row in results:
+        if row["chosen"] and row["n_clusters"] is not None:
+            label = f"chosen: {_kind(row)}, k = {row['n_clusters']}"
+            ax.scatter(
+                row["n_clusters"], row["score"], 160, facecolors="none", edgecolors="black",
+                zorder=5, label=label,
+            )  # fmt: skip
+    ax.set_xlabel("number of clusters")
+    ax.set_ylabel("held-out score" if criterion != "stability" else "stability and index")
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.legend(fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return ax
+
+
+def _kind(row: dict[str, Any]) -> str:
+    extra = row["preprocessing"]
+    return row["algorithm"] + (f", {extra}" if extra not in ("", "as is") else "")

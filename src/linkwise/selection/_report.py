@@ -1,0 +1,58 @@
+"""`ChoiceReport`: what the chosen clustering kept, and why it was chosen, in words."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from linkwise.constraints import Given
+from linkwise.report import Report
+
+_SHOWN = 10
+
+
+@dataclass(frozen=True, eq=False)
+class ChoiceReport(Report):
+    """The report on the chosen clustering, with the reasons of the choice.
+
+    Attributes
+    ----------
+    reasons : tuple of str
+        Sentences.
+    suspects : tuple of Given
+        Constraints that look wrong, for review; empty unless some clearly are.
+    """
+
+    reasons: tuple[str, ...] = ()
+    suspects: tuple[Given, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The totals as plain values, ready for JSON, with reasons and suspects."""
+        suspects = [
+            {"link": link.kind, "rows": [self._name(row) for row in link.rows], "at": link.where}
+            for link in self.suspects
+        ]
+        totals = super().to_dict()
+        if math.isnan(self.objective):  # a clusterer without one; JSON has no NaN
+            totals["objective"] = None
+        return {**totals, "reasons": list(self.reasons), "suspects": suspects}
+
+    def _lines(self) -> list[str]:
+        lines = [*self.reasons, *super()._lines()]
+        if self.suspects:
+            lines.append(f"for review, {len(self.suspects):,} constraints that look wrong:")
+            lines.extend(f"  {self._said(link)} [{link.where}]" for link in self.suspects[:_SHOWN])
+            if len(self.suspects) > _SHOWN:
+                lines.append(f"  ... and {len(self.suspects) - _SHOWN:,} more")
+        return lines
+
+    def _totals(self) -> dict[str, str]:
+        return {**super()._totals(), "why": " ".join(self.reasons)}
+
+    def _name(self, row: Any) -> Any:
+        return self.ids[int(row)] if self.ids is not None and self._by_id else row
+
+    def _said(self, link: Given) -> str:
+        i, j = (self._name(row) for row in link.rows)
+        return f"{i} and {j} must be {'together' if link.kind == 'must' else 'apart'}"

@@ -1,0 +1,92 @@
+"""Why a candidate was chosen, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from linkwise.constraints import Constraints
+
+from ._candidates import Candidate
+from ._doubt import Doubts
+from ._exams import LEAST_UNITS
+from ._ranking import Ranking
+
+
+def reasons(
+    chosen: Candidate,
+    ranking: Ranking,
+    criterion: str,
+    known: Constraints,
+    doubts: Doubts | None,
+) -> tuple[str, ...]:
+    """Sentences on the choice, the scores, what it was compared with, and wrong constraints."""
+    return (
+        f"Chosen: {chosen}.",
+        _how(criterion, known, ranking),
+        *_against(chosen, ranking, doubts is not None and doubts.doubtful),
+        *_wrong(doubts),
+        *_left_over(ranking),
+    )
+
+
+def _how(criterion: str, known: Constraints, ranking: Ranking) -> str:
+    many = f"{len(ranking.trials):,} candidate{'s' * (len(ranking.trials) > 1)}"
+    if criterion != "stability":
+        return (
+            f"Scored {many} by {ranking.n_exams} folds of constraints held back: the mean F of "
+            "must-links and cannot-links."
+        )
+    given = f"{known.n_must_link:,} must-links and {known.n_cannot_link:,} cannot-links"
+    return (
+        f"Too few independent constraints to hold some back ({given}; at least {LEAST_UNITS} of "
+        f"each are needed): scored {many} by stability under resampling, silhouette, and "
+        "constraints kept."
+    )
+
+
+def _against(chosen: Candidate, ranking: Ranking, doubtful: bool) -> Iterator[str]:
+    own, best = ranking.score_of(chosen), ranking.order[0]
+    error = ranking.errors[ranking.order.index(chosen)]
+    bar = "" if np.isnan(error) else f" (standard error {error:.3f})"
+    if chosen is best:
+        yield f"It has the best score, {own:.3f}{bar}."
+    elif doubtful and chosen is ranking.plain_will_do():
+        yield (
+            f"Its score is {own:.3f}{bar}; the best, {best}, has {ranking.best_score:.3f}: less "
+            "than two standard errors more, not enough where constraints may be wrong."
+        )
+    elif ranking.tied[ranking.order.index(chosen)]:
+        yield (
+            f"Its score is {own:.3f}{bar}; the best, {best}, has {ranking.best_score:.3f}, which is"
+            " within one standard error, and this one is simpler."
+        )
+    else:
+        yield f"Its score is {own:.3f}; better ones could not be fitted with all constraints."
+    if not chosen.is_kmeans and not np.isnan(ranking.kmeans_score):
+        yield f"Plain k-means, with the best k and preprocessing, has {ranking.kmeans_score:.3f}."
+
+
+def _wrong(doubts: Doubts | None) -> Iterator[str]:
+    if doubts is None:
+        return
+    if doubts.contradictory:
+        yield "The constraints contradict each other, so that some must be wrong."
+    if np.isnan(doubts.share):
+        yield "The candidates are too weak to tell wrong constraints from their own mistakes."
+    elif doubts.clear:
+        yield (
+            f"About {doubts.share:.0%} of the constraints look wrong (standard error "
+            f"{doubts.error:.0%}; mistakes of the candidates are in it)."
+        )
+
+
+def _left_over(ranking: Ranking) -> Iterator[str]:
+    every = ranking.trials.items()
+    failed = sum(any(trial.error for trial in own) for _, own in every)
+    dropped = len(ranking.trials) - len(ranking.order) - failed
+    if failed:
+        yield f"{failed:,} candidates failed; results_ says why."
+    if dropped:
+        yield f"{dropped:,} candidates were dropped to keep to the time."

@@ -1,0 +1,90 @@
+"""`linkwise cluster` without -k or --algorithm, run as a person runs it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from linkwise import Constraints
+from linkwise.cli import app
+
+runner = CliRunner()
+
+
+def run(*arguments):
+    return runner.invoke(app, ["cluster", *map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Three groups of rows, and forty links between them."""
+    folder = tmp_path_factory.mktemp("choose")
+    y = np.arange(60) % 3
+    X = np.array([[0.0, 0.0], [9.0, 0.0], [4.5, 8.0]])[y]
+    X += np.random.default_rng(0).normal(size=X.shape)
+    lines = [f"p{i},{a:.3f},{b:.3f}" for i, (a, b) in enumerate(X)]
+    (folder / "data.csv").write_text("name,x,y\n" + "\n".join(lines) + "\n")
+    known = Constraints.from_labels(y, 40, random_state=0)
+    named = [
+        f"p{i},p{j},{kind}"
+        for kind, pairs in (("must", known.must_link), ("cannot", known.cannot_link))
+        for i, j in pairs.tolist()
+    ]
+    (folder / "links.csv").write_text("i,j,link\n" + "\n".join(named) + "\n")
+    return folder / "data.csv", "--constraints", folder / "links.csv", "--id-column", "name"
+
+
+def test_nothing_but_data_and_links(files, tmp_path):
+    out = tmp_path / "labels.csv"
+    result = run(*files, "--explain", "-o", out, "--report", tmp_path / "report.html")
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.output.split())
+    assert "Chosen: PCK-Means" in said
+    assert ", k = 3." in said
+    assert "k-means" in said
+    assert "40 of 40 constraints kept" in said
+    assert len({line.split(",")[1] for line in out.read_text().split()[1:]}) == 3
+    assert "Chosen" in (tmp_path / "report.html").read_text()
+
+
+def test_k_alone_is_chosen_for_an_algorithm(files):
+    result = run(*files, "--algorithm", "pck", "--json", "--explain")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert len(found["cluster_sizes"]) == 3
+    assert {row["algorithm"] for row in found["candidates"]} == {"PCKMeans", "k-means"}
+    assert found["reasons"][0] == "Chosen: PCKMeans, k = 3."
+
+
+def test_the_algorithm_alone_is_chosen_for_a_k(files, tmp_path):
+    note = tmp_path / "search.jsonl"
+    asked = [*files, "-k", "3", "--algorithm", "auto", "--checkpoint", note]
+    first, n_lines = run(*asked), len(note.read_text().splitlines())
+    again = run(*asked)
+    assert first.exit_code == again.exit_code == 0
+    assert len(note.read_text().splitlines()) == n_lines > 20
+
+
+def test_a_time_budget(files):
+    result = run(*files, "--time-budget", "0.5")
+    assert result.exit_code == 0, result.output
+    assert "Chosen" in result.output
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-k", "3", "--explain"], "--explain is about choosing"),
+        (["-k", "3", "--time-budget", "5"], "--time-budget is about choosing"),
+        (["--algorithm", "seeded"], "-k is missing: seeded starts from labels"),
+        (["--n-init", "5"], "--n-init is no option of auto"),
+        (["--metric", "full"], "--metric is an option of mpck"),
+    ],
+)
+def test_wrong_usage(files, options, message):
+    result = run(*files, *options)
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.split())

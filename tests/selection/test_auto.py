@@ -1,0 +1,377 @@
+"""AutoCluster: what it chooses, what it says, and what it does with little or wrong knowledge."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from linkwise import RCA, AutoCluster, BoostCluster, Constraints, MPCKMeans, PCKMeans
+from linkwise.selection._doubt import Doubting
+from tests.kmeans.cases import blobs, same_partition
+
+FEW = [("PCK", PCKMeans(n_init=2)), ("k-means", KMeans(n_init=3))]
+
+
+def drawn(n_links: int = 40, noise: float = 0.0, seed: int = 0) -> tuple:
+    X, y = blobs(90, seed=seed)
+    known = Constraints.from_labels(y, n_links, random_state=seed)
+    return X, y, known.flip(noise, random_state=seed) if noise else known
+
+
+def few(**options) -> AutoCluster:
+    return AutoCluster(FEW, **{"n_clusters": range(2, 6), "random_state": 0, **options})
+
+
+# -------------------------------------------------------------------- the choice
+
+
+def test_finds_k_and_says_why():
+    X, y, known = drawn()
+    model = few().fit(X, constraints=known)
+    assert model.n_clusters_ == 3
+    assert model.criterion_ == "held-out constraints"
+    assert same_partition(model.labels_, y)
+    assert model.report_.reasons[0] == "Chosen: PCK, k = 3."
+    assert "held back" in str(model.report_)
+    assert model.best_score_ == pytest.approx(1.0)
+    assert sum(row["chosen"] for row in model.results_) == 1
+    scores = [row["score"] for row in model.results_]
+    assert scores == sorted(scores, reverse=True)
+    assert len(scores) == 8
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+
+
+def test_default_candidates_hidden_groups():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 40)
+    X = np.column_stack([rng.normal(0, 5, 80), rng.normal(0, 5, 80), y + rng.normal(0, 0.1, 80)])
+    known = Constraints.from_labels(y, 40, random_state=0)
+    model = AutoCluster(n_clusters=[2, 3], n_folds=3, random_state=0).fit(X, constraints=known)
+    assert adjusted_rand_score(y, model.labels_) > 0.9
+    names = {row["algorithm"] for row in model.results_}
+    assert {"k-means", "PCK-Means", "MPCK-Means", "COP-KMeans", "BoostCluster"} < names
+    assert {"standardised", "as is", "RCA"} == {row["preprocessing"] for row in model.results_}
+    json.dumps(model.report_.to_dict(), allow_nan=False)
+
+
+def test_never_below_k_means_by_its_own_score():
+    for seed in range(4):
+        X, _, known = drawn(30, 0.3, seed)
+        model = few().fit(X, constraints=known)
+        plain = [row["score"] for row in model.results_ if row["algorithm"] == "k-means"]
+        assert model.best_score_ >= np.nanmax(plain)
+
+
+def test_k_means_is_added():
+    X, _, known = drawn()
+    model = AutoCluster([PCKMeans()], 3, random_state=0).fit(X, constraints=known)
+    assert {row["algorithm"] for row in model.results_} == {"PCKMeans", "k-means"}
+
+
+@pytest.mark.parametrize(("k", "n_links"), [(2, 60), (2, 150), (2, 600), (3, 60), (3, 200)])
+def test_what_closure_answers_gives_no_advantage(k, n_links):
+    """A candidate that only repeats what follows from its training does not beat a guess."""
+    X = np.random.default_rng(0).normal(size=(120, 3))  # no structure at all
+    y = np.arange(120) % k
+    known = Constraints.from_labels(y, n_links, random_state=0)
+    model = AutoCluster([_Parrot()], k, random_state=0).fit(X, constraints=known)
+    parrot = next(row for row in model.results_ if row["algorithm"] == "_Parrot")
+    assert parrot["kept"] > 0.95
+    assert parrot["score"] < 0.65
+
+
+class _Parrot(ClusterMixin, BaseEstimator):
+    """Keeps what it is told and what follows; guesses the rest."""
+
+    def __init__(self, n_clusters=2, random_state=None):
+        self.n_clusters = n_clusters
+        self.random_state = random_state
+
+    def fit(self, X, y=None, *, constraints=None):
+        count = constraints.diagnose(self.n_clusters).clusters
+        self.labels_ = np.random.RandomState(self.random_state).randint(
+            self.n_clusters, size=len(X)
+        )
+        for row, label in (count.example or {}).items():
+            self.labels_[row] = label
+        return self
+
+
+def test_reproducible_under_a_seed_and_in_parallel():
+    X, _, known = drawn(30, 0.1)
+    a, b, c = (few(n_jobs=n).fit(X, constraints=known) for n in (None, None, 2))
+    for other in (b, c):
+        np.testing.assert_array_equal(a.labels_, other.labels_)
+        for mine, theirs in zip(a.results_, other.results_, strict=True):
+            assert {k: v for k, v in mine.items() if k != "seconds"} == {
+                k: v for k, v in theirs.items() if k != "seconds"
+            }
+
+
+def test_other_peoples_clusterers_and_pipelines():
+    X, y, known = drawn(60)
+    candidates = [
+        AgglomerativeClustering(),
+        GaussianMixture(),
+        make_pipeline(StandardScaler(), RCA(), MPCKMeans()),
+        BoostCluster(KMeans(n_init=2), 3),
+        ("linked", make_pipeline(StandardScaler(), AgglomerativeClustering(linkage="average"))),
+    ]
+    model = AutoCluster(candidates, [2, 3], random_state=0).fit(X, constraints=known)
+    assert same_partition(model.labels_, y)
+    assert not [row["note"] for row in model.results_ if row["note"]]
+    assert len(model.results_) == 12
+
+
+def test_ids_frames_and_labels():
+    pd = pytest.importorskip("pandas")
+    X, y, known = drawn(40)
+    names = [f"row {i}" for i in range(90)]
+    by_id = Constraints(
+        must_link=[(names[i], names[j]) for i, j in known.must_link.tolist()],
+        cannot_link=[(names[i], names[j]) for i, j in known.cannot_link.tolist()],
+    )
+    frame = pd.DataFrame(X, index=names, columns=list("abc"))
+    a, b = few().fit(frame, constraints=by_id), few().fit(X, constraints=known)
+    np.testing.assert_array_equal(a.labels_, b.labels_)
+    seeds = np.where(np.arange(90) < 30, y, -1)
+    assert few().fit(X, seeds).n_clusters_ == 3
+    assert few().fit(X, seeds).criterion_ == "held-out constraints"
+
+
+def test_least_number_of_clusters_comes_from_the_diagnosis():
+    X, _ = blobs(60)
+    apart = [(i, j) for i in range(5) for j in range(i)]
+    model = AutoCluster([PCKMeans(n_init=1)], random_state=0).fit(
+        X, constraints=Constraints(cannot_link=apart)
+    )
+    assert min(row["n_clusters"] for row in model.results_) == 5
+
+
+def test_sparse_words():
+    from scipy import sparse
+
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 30)
+    X = sparse.csr_matrix(rng.poisson(np.where(np.arange(8) // 4 == y[:, None], 3.0, 0.3)) + 0.0)
+    known = Constraints.from_labels(y, 30, random_state=0)
+    model = AutoCluster(n_clusters=[2, 3], random_state=0).fit(X, constraints=known)
+    assert adjusted_rand_score(y, model.labels_) > 0.9
+
+
+# -------------------------------------------------------------------- little knowledge
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        None,
+        Constraints(must_link=[(0, 3)]),
+        Constraints(must_link=[(3 * i, 3 * i + 3) for i in range(20)]),
+        Constraints(cannot_link=[(3 * i, 3 * i + 1) for i in range(20)]),
+    ],
+    ids=["none", "one", "only must", "only cannot"],
+)
+def test_too_few_for_folds_falls_back_and_says_so(known):
+    y = np.arange(90) % 3
+    X = np.array([[0.0, 0.0], [9.0, 0.0], [4.5, 8.0]])[y]
+    X += np.random.default_rng(0).normal(size=X.shape)
+    model = few().fit(X, constraints=known)
+    assert model.criterion_ == "stability"
+    assert "Too few independent constraints" in str(model.report_)
+    assert np.isnan(model.noise_)
+    assert same_partition(model.labels_, y)
+
+
+# -------------------------------------------------------------------- wrong knowledge
+
+
+def test_wrong_links_are_noticed_and_listed():
+    X, y, right = drawn(120)
+    known = right.flip(0.2, random_state=1)
+    model = few().fit(X, constraints=known)
+    assert 0.1 < model.noise_ < 0.3
+    wrong = {str(known.at(p)) for p in range(known.n_constraints)}
+    wrong -= {str(right.at(p)) for p in range(right.n_constraints)}
+    listed = {str(link) for link in model.suspects_}
+    assert len(listed & wrong) >= 0.9 * len(wrong)
+    assert len(listed - wrong) <= 3
+    assert any("doubts" in row["algorithm"] for row in model.results_)
+    assert adjusted_rand_score(y, model.labels_) > 0.95
+    assert "look wrong" in str(model.report_)
+
+
+def test_right_links_are_not_doubted():
+    X, _, known = drawn(120)
+    model = few().fit(X, constraints=known)
+    assert model.noise_ == 0
+    assert model.suspects_ == ()
+    assert not any("doubts" in row["algorithm"] for row in model.results_)
+
+
+def test_doubting_weighs_wrong_links_less():
+    X, y, right = drawn(120)
+    known = right.flip(0.2, random_state=1)
+    model = Doubting(PCKMeans(3), random_state=0).fit(X, constraints=known)
+    pairs = [known.at(place) for place in range(known.n_constraints)]
+    wrong = np.array([(y[p.rows[0]] == y[p.rows[1]]) != (p.kind == "must") for p in pairs])
+    assert model.trust_[wrong].mean() < 0.2
+    assert model.trust_[~wrong].mean() > 0.9
+
+
+def test_contradictory_constraints():
+    X, y = blobs(60)
+    known = Constraints.from_labels(y, 40, random_state=0) + Constraints(
+        must_link=[(0, 3), (3, 6)], cannot_link=[(0, 6)]
+    )
+    model = few().fit(X, constraints=known)
+    assert "contradict" in str(model.report_)
+    assert same_partition(model.labels_, y)
+
+
+# -------------------------------------------------------------------- failures, time, interruptions
+
+
+class _Broken(ClusterMixin, BaseEstimator):
+    def __init__(self, n_clusters=2):
+        self.n_clusters = n_clusters
+
+    def fit(self, X, y=None):
+        raise ValueError("out of order")
+
+
+class _OnlyInPart(_Broken):
+    """Works with some constraints, not with all of them."""
+
+    def fit(self, X, y=None, *, constraints=None):
+        if constraints.n_constraints == 40:
+            raise ValueError("too many")
+        self.labels_ = PCKMeans(3, random_state=0).fit(X, constraints=constraints).labels_
+        return self
+
+
+def test_failing_candidates_are_noted():
+    X, _, known = drawn()
+    model = AutoCluster([_Broken(), *FEW], 3, random_state=0).fit(X, constraints=known)
+    row = next(row for row in model.results_ if row["algorithm"] == "_Broken")
+    assert row["note"] == "ValueError: out of order"
+    assert np.isnan(row["score"])
+    assert "1 candidates failed" in str(model.report_)
+
+
+def test_all_candidates_failing():
+    X, _, known = drawn()
+    with pytest.raises(ValueError, match=r"(?s)none of the 2 candidates.*out of order"):
+        AutoCluster([_Broken(), KMeans(tol=-1.0)], 3).fit(X, constraints=known)
+
+
+def test_what_fails_with_everything_gives_way_to_the_next():
+    X, _, known = drawn()
+    model = AutoCluster([_OnlyInPart(), *FEW], 3, random_state=0).fit(X, constraints=known)
+    assert str(model.report_.reasons[0]) == "Chosen: PCK, k = 3."
+
+
+def test_time_budget_drops_candidates_but_never_k_means():
+    X, _, known = drawn()
+    slow = [(f"slow {i}", _Slow(pause=0.1)) for i in range(10)]
+    started = time.perf_counter()
+    model = AutoCluster([*slow, *FEW], [2, 3], time_budget=3, random_state=0)
+    model.fit(X, constraints=known)
+    assert time.perf_counter() - started < 30
+    assert "dropped to keep to the time" in str(model.report_)
+    assert any(row["algorithm"] == "k-means" and row["score"] > 0 for row in model.results_)
+    dropped = [row for row in model.results_ if row["note"] == "dropped: time"]
+    assert dropped
+    assert all(np.isnan(row["score"]) for row in dropped)
+
+
+def test_no_time_at_all_still_gives_an_answer():
+    X, _, known = drawn()
+    assert few(time_budget=0).fit(X, constraints=known).report_.reasons[0].startswith("Chosen")
+
+
+class _Slow(PCKMeans):
+    def __init__(self, n_clusters=2, *, pause=0.0, random_state=None):
+        super().__init__(n_clusters, random_state=random_state)
+        self.pause = pause
+
+    def get_params(self, deep=True):
+        return {
+            "n_clusters": self.n_clusters, "pause": self.pause, "random_state": self.random_state
+        }  # fmt: skip
+
+    def fit(self, X, y=None, *, constraints=None):
+        time.sleep(self.pause)
+        return super().fit(X, y, constraints=constraints)
+
+
+def test_interrupted_and_resumed(tmp_path):
+    X, _, known = drawn(30, 0.1)
+    file = tmp_path / "search.jsonl"
+    done = []
+
+    def interrupt(n_done, n_total, candidate):
+        done.append(candidate)
+        if n_done == 15:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        few(checkpoint=file, callback=interrupt).fit(X, constraints=known)
+    with file.open("a") as out:
+        out.write('["cut off')  # as a crash may leave it
+    again = []
+    model = few(checkpoint=file, callback=lambda *told: again.append(told))
+    model.fit(X, constraints=known)
+    assert again[0][0] == 16
+    assert again[0][1] == 40
+    np.testing.assert_array_equal(model.labels_, few().fit(X, constraints=known).labels_)
+    third = []
+    few(checkpoint=file, callback=lambda *told: third.append(told)).fit(X, constraints=known)
+    assert third == []
+    few(checkpoint=file, callback=lambda *told: third.append(told)).fit(X + 1, constraints=known)
+    assert third  # other data is another search
+
+
+def test_verbose(capsys):
+    X, _, known = drawn()
+    AutoCluster([PCKMeans(3)], 3, verbose=1, n_folds=2, random_state=0).fit(X, constraints=known)
+    assert "4 of 4: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"candidates": "all"}, 'expected "default" or a list'),
+        ({"candidates": 3}, "list of clusterers"),
+        ({"candidates": [PCKMeans]}, "is a class"),
+        ({"n_clusters": []}, "n_clusters is empty"),
+        ({"n_clusters": 0}, "at least 1"),
+        ({"n_clusters": 1000}, "n_samples=90 should be >= n_clusters=1000"),
+        ({"n_folds": 1}, "at least 2"),
+        ({"time_budget": -1}, "at least 0"),
+        ({"checkpoint": "x", "random_state": None}, "integer random_state"),
+    ],
+)
+def test_wrong_parameters(options, message):
+    X, _, known = drawn()
+    with pytest.raises((ValueError, TypeError), match=message):
+        few().set_params(**options).fit(X, constraints=known)
+
+
+def test_plot(tmp_path):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    X, _, known = drawn()
+    ax = few().fit(X, constraints=known).plot()
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert "chosen: PCK, k = 3" in labels
+    ax.figure.savefig(tmp_path / "choice.png")
