@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         PreIdentifiedKMeans,
         SeededKMeans,
     )
+    from .studio import Studio
 
 _HOME = {
     "Closure": "constraints",
@@ -34,9 +35,10 @@ _HOME = {
     "PreIdentifiedKMeans": "kmeans",
     "SeededKMeans": "kmeans",
     "Session": "active",
+    "Studio": "studio",
     "Tree": "constraints",
 }
-_MODULES = ("active", "constraints", "datasets", "evaluation", "kmeans")
+_MODULES = ("active", "constraints", "datasets", "evaluation", "kmeans", "studio")
 
 __all__ = [
     "COPKMeans",
@@ -50,6 +52,7 @@ __all__ = [
     "PreIdentifiedKMeans",
     "SeededKMeans",
     "Session",
+    "Studio",
     "Tree",
     "__version__",
 ]

@@ -32,7 +32,15 @@ STRATEGIES = {
     "farthest": "FarthestPairs",
 }
 # Options that a session remembers, so that they need not be given again.
-_REMEMBERED = ("id_column", "features", "show", "standardize", "impute")
+_REMEMBERED = (
+    "id_column",
+    "features",
+    "show",
+    "standardize",
+    "impute",
+    "image_column",
+    "images",
+)
 
 
 def label(
@@ -129,6 +137,8 @@ class _Options:
     show: str | None
     standardize: bool | None
     impute: str | None
+    image_column: str | None = None  # of the studio; never measured with
+    images: str | None = None
 
     def filled(self, kept: dict[str, Any]) -> _Options:
         """With what the session remembers in place of what is not given."""
@@ -145,6 +155,9 @@ class _Task:
     X: NDArray[np.float64]
     ids: list[str] | None
     record: Callable[[int], dict[str, str]]
+    cells: dict[str, NDArray[np.object_]]
+    features: list[str]
+    recipe: str  # lines of Python that make X and ids
 
 
 def _kept(session: Path) -> dict[str, Any]:
@@ -169,23 +182,38 @@ def _read(data: Path, given: _Options) -> _Task:
     shown = list(table.columns) if given.show is None else _names(given.show, "--show")
     for name in shown:
         table.column(name)  # says what is wrong
-    leave_out = [] if given.id_column is None else [given.id_column]
+    leave_out = [name for name in (given.id_column, given.image_column) if name is not None]
     chosen = None if given.features is None else _names(given.features)
     if chosen is None and given.show is not None:
         leave_out += [name for name in shown if name not in leave_out and _is_prose(table, name)]
-    made = prepare_features(
-        table,
-        chosen,
-        leave_out=leave_out,
-        impute=given.impute,
-        standardize=bool(given.standardize),
-    )
-    cells = {name: table.text(name) for name in shown}
+    how = {
+        "leave_out": leave_out,
+        "impute": given.impute,
+        "standardize": bool(given.standardize),
+    }
+    made = prepare_features(table, chosen, **how)  # type: ignore[arg-type]
+    pictures = [] if given.image_column is None else [given.image_column]
+    cells = {name: table.text(name) for name in [*shown, *pictures]}
 
     def record(row: int) -> dict[str, str]:
         return {name: cells[name][row] for name in shown}
 
-    return _Task(data, made.X, ids, record)
+    recipe = _recipe(data, given.id_column, chosen, how)
+    return _Task(data, made.X, ids, record, cells, list(made.names), recipe)
+
+
+def _recipe(
+    data: Path, id_column: str | None, chosen: list[str] | None, how: dict[str, Any]
+) -> str:
+    """Python that reads the data in the same way."""
+    options = ", ".join(f"{name}={value!r}" for name, value in how.items())
+    ids = "None" if id_column is None else f"[name.strip() for name in table.text({id_column!r})]"
+    return (
+        "from linkwise.datasets import prepare_features, read_table\n\n"
+        f"table = read_table({str(data.resolve())!r})\n"
+        f"X = prepare_features(table, {chosen!r}, {options}).X\n"
+        f"ids = {ids}\n"
+    )
 
 
 def _is_prose(table: Table, name: str) -> bool:
