@@ -6,6 +6,7 @@ is a column that is 1 where the text of a row has it.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import CountVectorizer
 
 N_TYPICAL, N_TRAITS, N_PAIRS = 3, 3, 3
@@ -111,7 +113,7 @@ def _traits(columns: Columns, rows: NDArray[np.int64]) -> list[tuple[float, str]
         (
             abs(float(apart[k])),
             f"{columns.names[k]} {'high' if apart[k] > 0 else 'low'}: "
-            f"{middle[k]:.3g} on average, {columns.mean[k]:.3g} overall",
+            f"{middle[k]:.3g} (all: {columns.mean[k]:.3g})",
         )
         for k in strongest.tolist()
         if abs(apart[k]) >= _LEAST_WORTH_SAYING
@@ -124,7 +126,7 @@ def _words(words: Columns, rows: NDArray[np.int64]) -> list[tuple[float, str]]:
     return [
         (
             float(apart[k]),
-            f"says “{words.names[k]}”: {middle[k]:.0%} of them, {words.mean[k]:.0%} overall",
+            f"says “{words.names[k]}”: {middle[k]:.0%} (all: {words.mean[k]:.0%})",
         )
         for k in strongest.tolist()
         if apart[k] >= _LEAST_WORTH_SAYING
@@ -148,8 +150,11 @@ def pairs_to_split(
     scale = np.sqrt(columns.precision)
     scaled = columns.X[rows]
     scaled = scaled.multiply(scale).tocsr() if sparse.issparse(scaled) else scaled * scale
-    half = KMeans(2, n_init=3, random_state=seed).fit(scaled).labels_
-    one, two = (
-        columns.nearest(rows[half == side], N_PAIRS) for side in (0, 1) if any(half == side)
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # all rows are equal: no halves
+        half = KMeans(2, n_init=3, random_state=seed).fit(scaled).labels_
+    halves = [rows[half == side] for side in (0, 1)]
+    if min(map(len, halves)) == 0:
+        return []
+    one, two = (columns.nearest(side, N_PAIRS) for side in halves)
     return list(zip(one, two, strict=False))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import Request
 from nicegui import Client, events, ui
 
-from ._panels import Clusters, Contradictions, ProgressPanel, TakeAway
+from ._panels import Clusters, Contradictions, ProgressPanel, TakeAway, button
 from ._state import State, look
 
 if TYPE_CHECKING:
@@ -101,13 +101,11 @@ class View:
                 ui.label("linkwise studio")
             with ui.element("div").classes("lw-facts").props('role="status"'):
                 self._facts = ui.label()
-            self._clash = ui.button(on_click=lambda: self._contradictions.show())
-            self._clash.classes("lw-warn-button").props("dense no-caps").set_visibility(False)
+            self._clash = button("", lambda: self._contradictions.show(), "lw-warn-button")
+            self._clash.set_visibility(False)
             self._hinted = ui.switch("Show the model's guess", on_change=self._show_question)
             self._hinted.tooltip("Off, so that the model does not sway your answer")
-            ui.button("Light / dark", on_click=self._change_theme).classes("lw-button").props(
-                "dense no-caps"
-            )
+            button("Light / dark", self._change_theme)
 
     async def _change_theme(self) -> None:
         is_dark = await ui.run_javascript("document.body.classList.contains('body--dark')")
@@ -116,7 +114,7 @@ class View:
     def _picking(self) -> None:
         """Two records by name, for those who do not use a pointer."""
         with ui.element("div").classes("lw-pick"):
-            ui.label("A question of your own: click two points, or name two records")
+            ui.label("Your own question: click two points or name")
             self._named = [
                 ui.input(placeholder=f"record {letter}").props(
                     f'dense outlined maxlength=200 aria-label="record {letter}"'
@@ -125,7 +123,7 @@ class View:
             ]
             for box in self._named:
                 box.on("keydown.enter", self._on_named)
-            ui.button("Ask", on_click=self._on_named).classes("lw-button").props("dense no-caps")
+            button("Ask", self._on_named)
 
     def _tabs(self) -> None:
         with ui.element("div").classes("lw-panel"):

@@ -17,6 +17,13 @@ _MOST_SHOWN = 60  # clusters
 _STOP_BELOW = 0.01  # share of labels that changes, below which one may stop
 
 
+def button(
+    text: str, on_click: Callable[..., Any] | None = None, look: str = "lw-button"
+) -> ui.button:
+    """A button in the studio's own colours."""
+    return ui.button(text, on_click=on_click, color=None).classes(look).props("no-caps dense")
+
+
 class Trend(ui.element, component="trend.js"):
     """A small chart of the labels changed."""
 
@@ -79,16 +86,14 @@ class Clusters:
     def _buttons(self, cluster: Cluster, state: State) -> None:
         others = [other for other in state.clusters if other is not cluster and other.size]
         if others:
-            with ui.button("Merge").classes("lw-button").props("dense no-caps"), ui.menu():
+            with button("Merge"), ui.menu():
                 for other in others:
                     ui.menu_item(
                         f"with {self._work_name(other.number, state)}",
                         lambda o=other: self._propose(cluster.number, o.number),
                     )
         if cluster.size > 1:
-            ui.button("Split", on_click=lambda: self._propose(cluster.number, None)).classes(
-                "lw-button"
-            ).props("dense no-caps")
+            button("Split", lambda: self._propose(cluster.number, None))
 
     def _edit(self, editing: bool) -> None:
         self._editing = editing
@@ -118,8 +123,8 @@ class Clusters:
                 told = "belong together" if said == "same" else "are different"
                 ui.label(f"{self._work.name(i)} and {self._work.name(j)} {told}")
             with ui.row():
-                ui.button("Yes, say so", on_click=lambda: dialog.submit(True)).classes("lw-main")
-                ui.button("No", on_click=lambda: dialog.submit(False)).classes("lw-button")
+                button("Yes, say so", lambda: dialog.submit(True), "lw-main")
+                button("No", lambda: dialog.submit(False))
         if await dialog:
             await self._call(self._work.say, pairs, said)
         dialog.delete()
@@ -136,8 +141,8 @@ class ProgressPanel:
                 self._rest = ui.label().classes("lw-soft")
                 with ui.element("div").classes("lw-numbers"):
                     self._numbers = {name: self._number(name) for name in _NUMBERS}
-                self._button = ui.button("Update the clusters now", on_click=self._refit)
-                self._button.classes("lw-button").props("dense no-caps").style("margin-top: 8px")
+                self._button = button("Update the clusters now", self._refit)
+                self._button.style("margin-top: 8px")
             self._trend = Trend()
             self._trend.props["changes"] = []
             self._trend.props["limit"] = _STOP_BELOW
@@ -218,7 +223,7 @@ class Contradictions:
             ui.label("Follow the chain and take back the answer that is wrong.").classes("lw-soft")
             for answer in dispute["answers"]:
                 self._claim(answer, last=answer is dispute["answers"][-1])
-            ui.button("Later", on_click=self._dialog.close).classes("lw-button").props("no-caps")
+            button("Later", self._dialog.close)
         self._dialog.open()
 
     def _claim(self, answer: dict[str, Any], last: bool) -> None:
@@ -229,9 +234,7 @@ class Contradictions:
                 ui.label(f"{a} and {b} {told}").style("font-weight: 600")
                 when = "just now" if last else answer["at"].replace("T", " ")[:16]
                 ui.label(f"{answer['who']}, {when}").classes("lw-soft")
-            ui.button("Take back", on_click=lambda: self._take_back(answer["id"])).classes(
-                "lw-warn-button"
-            ).props("dense no-caps")
+            button("Take back", lambda: self._take_back(answer["id"]), "lw-warn-button")
 
     async def _take_back(self, number: int) -> None:
         self._dialog.close()
@@ -252,9 +255,7 @@ class TakeAway:
             for text, name in _FILES.items():
                 link = ui.link(text, f"/api/export/{name}").classes("lw-button")
                 link.props(f'download="{name}"')
-            ui.button("Show the Python lines", on_click=self._show).classes("lw-button").props(
-                "no-caps"
-            )
+            button("Show the Python lines", self._show)
         ui.label("Files are made with all answers so far.").classes("lw-soft")
         self._code = ui.label().classes("lw-code")
         self._code.set_visibility(False)
@@ -270,5 +271,5 @@ _FILES = {
     "Labels (CSV)": "labels.csv",
     "Constraints (CSV)": "constraints.csv",
     "Report (HTML)": "report.html",
-    "Python lines": "reproduce.py",
+    "Python file": "reproduce.py",
 }

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 _PASSAGE = 60  # letters from which a field counts as a passage of text
 _IMAGES = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp"}  # no SVG: it can run scripts
+_FAR = 0.2  # of the range of a column
 _STRONGEST = 12  # features shown of a sparse row
 _WORD = re.compile(r"\w+|\W+")
 
@@ -118,13 +119,16 @@ class Records:
         passage = max(len(one), len(two)) > _PASSAGE
         left, right = _marked(one, two) if passage else ([(one, False)], [(two, False)])
         scale = self._scales.get(name)
+        places = None if scale is None else [scale.place(i), scale.place(j)]
         return {
             "name": name,
+            "texts": [one, two],
             "differs": one != two,
+            "far": one != two and _is_far(places),
             "passage": passage,
             "a": left,
             "b": right,
-            "places": None if scale is None else [scale.place(i), scale.place(j)],
+            "places": places,
         }
 
     @cached_property
@@ -170,6 +174,13 @@ def _strongest(row: Any, names: Sequence[str]) -> str:
     """The largest entries of a sparse row in words."""
     order = np.argsort(-np.abs(row.data), kind="stable")[:_STRONGEST]
     return ", ".join(f"{names[row.indices[k]]} {row.data[k]:.3g}" for k in order.tolist())
+
+
+def _is_far(places: list[float | None] | None) -> bool:
+    """Whether a difference stands out; numbers differ nearly always."""
+    if places is None or places[0] is None or places[1] is None:
+        return True
+    return abs(places[0] - places[1]) >= _FAR
 
 
 def _numbers(cells: Sequence[Any]) -> NDArray[np.float64] | None:

@@ -52,11 +52,14 @@ class Work:
 
     def pair(self, i: int, j: int) -> dict[str, Any]:
         """Two records side by side."""
+        names = [self.name(i), self.name(j)]
+        fields = self.records.compare(i, j)
         return {
             "i": i,
             "j": j,
-            "names": [self.name(i), self.name(j)],
-            "fields": self.records.compare(i, j),
+            "names": names,
+            # The column of ids stands above the records already.
+            "fields": [field for field in fields if field["texts"] != names],
             "images": [self.records.image(row) is not None for row in (i, j)],
             "guess": self._guess(i, j),
         }

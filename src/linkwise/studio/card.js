@@ -31,7 +31,7 @@ export default {
             </tr></thead>
             <tbody>
               <tr v-for="field in question.fields" :key="field.name"
-                  :class="{ differs: field.differs, passage: field.passage }">
+                  :class="{ differs: field.far, passage: field.passage }">
                 <th scope="row">{{ field.name }}<span v-if="field.differs" class="lw-differs"
                   title="differs" aria-label="differs"> ≠</span></th>
                 <td v-for="side in ['a', 'b']" :key="side"><template

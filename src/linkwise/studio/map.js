@@ -2,7 +2,16 @@
 // Points are drawn from one small picture a colour, which keeps 20,000 of them smooth.
 const SHAPES = ["circle", "square", "triangle", "diamond"];
 const N_COLOURS = 8; // then the shape changes
+const [MARGIN, TOP] = [18, 48]; // pixels kept free around the points
 const REACH = 12; // pixels around the pointer in which a point is found
+
+const range = (values) => values.reduce(([low, high], v) => [Math.min(low, v), Math.max(high, v)], [Infinity, -Infinity]);
+
+// A colour for a dark ground: the same hue, a third of the way to white.
+function lighter(hex) {
+  const parts = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+  return `rgb(${parts.map((part) => Math.round(part + (255 - part) * 0.33)).join(" ")})`;
+}
 
 export default {
   template: `
@@ -19,7 +28,7 @@ export default {
       </div>
       <ul class="lw-legend" aria-label="Clusters and links">
         <li v-for="c in clusters" :key="c.number"><svg viewBox="-6 -6 12 12" aria-hidden="true"><path
-          :d="outline(c.number)" :fill="c.colour" /></svg>{{ c.name }}</li>
+          :d="outline(c.number)" :fill="shade(c.number)" /></svg>{{ c.name }}</li>
         <li v-if="n.same"><i class="lw-line"></i>same</li>
         <li v-if="n.different"><i class="lw-line lw-dashed"></i>different</li>
         <li v-if="n.violated" class="lw-bad"><i class="lw-line lw-broken"></i>{{ n.violated }} not kept</li>
@@ -33,6 +42,7 @@ export default {
   props: { version: String, picked: Array, asked: Array },
   data: () => ({
     kinds: [], shown: "PCA", clusters: [], n: {}, tip: null, tipStyle: {}, sampled: "", summary: "Map",
+    dark: false,
   }),
   watch: {
     version() {
@@ -67,7 +77,7 @@ export default {
       this.points = await reply.json();
       this.shown = kind;
       this.kinds = this.points.projections;
-      this.grid = null;
+      this.extent = { x: range(this.points.x), y: range(this.points.y) };
       this.place = new Map(this.points.rows.map((row, k) => [row, k]));
       const { rows, n_rows } = this.points;
       this.sampled = rows.length < n_rows
@@ -102,11 +112,21 @@ export default {
       this.draw();
     },
     draw() {
+      this.dark = document.body.classList.contains("body--dark");
       if (!this.due) this.due = requestAnimationFrame(() => ((this.due = 0), this.drawNow()));
     },
     frame() {
-      const size = 0.46 * Math.min(this.width, this.height * 1.25) * this.view.scale;
-      return { sx: size * 1.25, sy: -size * 0.85, ox: this.width / 2 + this.view.x, oy: this.height / 2 + this.view.y };
+      // One scale for both axes: distances on the map can be compared.
+      const { x, y } = this.extent;
+      const wide = (this.width - 2 * MARGIN) / (x[1] - x[0] || 1);
+      const high = (this.height - MARGIN - TOP) / (y[1] - y[0] || 1);
+      const size = Math.max(1, Math.min(wide, high)) * this.view.scale;
+      return {
+        sx: size,
+        sy: -size,
+        ox: this.width / 2 + this.view.x - (size * (x[0] + x[1])) / 2,
+        oy: (this.height + TOP - MARGIN) / 2 + this.view.y + (size * (y[0] + y[1])) / 2,
+      };
     },
     drawNow() {
       if (!this.points) return;
@@ -152,7 +172,7 @@ export default {
       ctx.translate(made.width / 2, made.width / 2);
       ctx.scale(scale, scale);
       const path = new Path2D(this.outline(label));
-      ctx.fillStyle = label < 0 ? "#8b93a1" : this.clusters[label]?.colour ?? "#8b93a1";
+      ctx.fillStyle = this.shade(label);
       ctx.globalAlpha = 0.88;
       ctx.fill(path);
       ctx.globalAlpha = 1;
@@ -161,6 +181,10 @@ export default {
       ctx.stroke(path);
       this.sprites.set(name, made);
       return made;
+    },
+    shade(label) {
+      const colour = this.clusters[label]?.colour ?? "#8b93a1";
+      return this.dark ? lighter(colour) : colour;
     },
     outline(label) {
       const shape = SHAPES[Math.floor(Math.max(label, 0) / N_COLOURS) % SHAPES.length];
