@@ -95,6 +95,7 @@ def listen_on(host: str, port: int) -> socket.socket:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind(kind[4])
+        bound.listen(128)  # so that the link works as soon as it is known
     except (OSError, OverflowError) as error:
         bound.close()
         raise OSError(f"cannot listen on {host}, port {port}: {error}; try another port") from None

@@ -44,10 +44,10 @@ def project(X: Any, kind: str, seed: int) -> NDArray[np.float32]:
     elif min(X.shape) < 2:
         flat = X.toarray() if sparse else X
         places = np.column_stack([flat[:, 0], np.zeros(len(flat))])
-    elif sparse:
-        places = TruncatedSVD(2, random_state=seed).fit_transform(X)
     else:
-        places = PCA(2, random_state=seed).fit_transform(X)
+        method = (TruncatedSVD if sparse else PCA)(2, random_state=seed)
+        with np.errstate(invalid="ignore"):  # rows that are all equal have no variance to explain
+            places = method.fit_transform(X)
     places = np.asarray(places, dtype=np.float64)
     places = places - places.mean(axis=0)
     return (places / max(float(np.abs(places).max()), 1e-12)).astype(np.float32)
