@@ -7,7 +7,6 @@ when something changed.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -142,7 +141,7 @@ class View:
     async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Run something that may take time in a thread; wrong input becomes a note."""
         try:
-            return await asyncio.to_thread(function, *arguments)
+            return await self._studio.run(function, *arguments)
         except (ValueError, TypeError, OSError) as error:
             with self._client:
                 ui.notify(str(error), type="negative", position="top")
@@ -216,18 +215,18 @@ class View:
 
     async def refresh(self) -> None:
         """Show what is new: one look at a time, and one more if something changed meanwhile."""
-        if self._refreshing:
+        if self._refreshing or not self._studio.is_open:
             self._again = True
             return
         self._refreshing = True
         try:
-            state = await asyncio.to_thread(look, self.work, self._own is None)
+            state = await self._studio.run(look, self.work, self._own is None)
             if not self._client.is_deleted:
                 with self._client:
                     self._show(state)
         finally:
             self._refreshing = False
-        if self._again:
+        if self._again and self._studio.is_open:
             self._again = False
             await self.refresh()
 

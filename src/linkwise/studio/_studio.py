@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from html import escape
 from typing import Any
 
@@ -75,7 +75,7 @@ class Studio:
         self._token = None if host is None else secrets.token_urlsafe(24)
         self._loop = _host.event_loop()
         self._views: set[Any] = set()
-        self._tasks: set[asyncio.Future[None]] = set()
+        self._tasks: set[asyncio.Future[Any]] = set()
         bound = _bind(host or LOOPBACK, port)
         self._host, self.port = host or LOOPBACK, int(bound.getsockname()[1])
         app = make_api(self.work)
@@ -93,6 +93,11 @@ class Studio:
         return f"http://{host}:{self.port}/{token}"
 
     @property
+    def is_open(self) -> bool:
+        """Whether it was not closed."""
+        return self._open
+
+    @property
     def token(self) -> str | None:
         """What everybody has to show; None if only this machine can connect."""
         return self._token
@@ -102,6 +107,10 @@ class Studio:
         if self._open:
             self._open = False
             self._server.close()
+            asyncio.run_coroutine_threadsafe(self._finish(), self._loop).result()
+
+    async def _finish(self) -> None:
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def __enter__(self) -> Studio:
         return self
@@ -135,9 +144,19 @@ class Studio:
 
     def _refresh(self) -> None:
         for view in list(self._views):
-            task = asyncio.ensure_future(view.refresh())
-            self._tasks.add(task)  # the loop itself holds tasks only weakly
-            task.add_done_callback(self._tasks.discard)
+            self._start(view.refresh())
+
+    async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Run something that may take time in a thread; a studio that closes waits for it."""
+        if not self._open:
+            raise ValueError("the studio is closed")
+        return await self._start(asyncio.to_thread(function, *arguments))
+
+    def _start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Future[Any]:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)  # the loop itself holds tasks only weakly
+        task.add_done_callback(self._tasks.discard)
+        return task
 
 
 def _bind(host: str, port: int | None) -> Any:

@@ -118,8 +118,8 @@ export default {
     frame() {
       // One scale for both axes: distances on the map can be compared.
       const { x, y } = this.extent;
-      const wide = (this.width - 2 * MARGIN) / (x[1] - x[0] || 1);
-      const high = (this.height - MARGIN - TOP) / (y[1] - y[0] || 1);
+      const wide = (this.width - 2 * MARGIN) / (x[1] - x[0] || 1e-9);
+      const high = (this.height - MARGIN - TOP) / (y[1] - y[0] || 1e-9);
       const size = Math.max(1, Math.min(wide, high)) * this.view.scale;
       return {
         sx: size,
