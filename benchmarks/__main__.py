@@ -17,6 +17,7 @@ SECTIONS = {
     "kmeans": "k-means methods: speed",
     "quality": "k-means methods: quality",
     "active": "Active questions: from an answer to the next question",
+    "studio": "Studio: from a key press to the next question",
 }
 RESULTS = Path(__file__).parent / "RESULTS.md"
 HEAD = """# Results

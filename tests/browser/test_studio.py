@@ -454,7 +454,8 @@ def test_keyboard_alone(visit, small):
         seen.append(
             me.page.evaluate(
                 "() => { const at = document.activeElement;"
-                " const [own, box] = [at, at.closest('.q-field') || at].map(e => getComputedStyle(e));"
+                " const [own, box] = [at, at.closest('.q-field') || at].map((e) =>"
+                " getComputedStyle(e));"
                 " return [at.ariaLabel || at.innerText, own.outlineWidth, box.boxShadow]; }"
             )
         )

@@ -1,8 +1,9 @@
 // The map: points on a canvas, coloured by cluster, with links; zoom, hover and picking.
-// Points are drawn from one small picture a colour, which keeps 20,000 of them smooth.
+// Every colour has one small picture that is copied to its points: 20,000 of them stay smooth.
 const SHAPES = ["circle", "square", "triangle", "diamond"];
 const N_COLOURS = 8; // then the shape changes
 const [MARGIN, TOP] = [18, 48]; // pixels kept free around the points
+const MANY = 3000; // points from which they are drawn pixel by pixel
 const REACH = 12; // pixels around the pointer in which a point is found
 
 const range = (values) => values.reduce(([low, high], v) => [Math.min(low, v), Math.max(high, v)], [Infinity, -Infinity]);
@@ -11,6 +12,17 @@ const range = (values) => values.reduce(([low, high], v) => [Math.min(low, v), M
 function lighter(hex) {
   const parts = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
   return `rgb(${parts.map((part) => Math.round(part + (255 - part) * 0.33)).join(" ")})`;
+}
+
+// Where the solid pixels of a small picture go in one of a given width, and their colours.
+function solid(picture, wide) {
+  const data = picture.getContext("2d").getImageData(0, 0, picture.width, picture.height).data;
+  const all = new Uint32Array(data.buffer);
+  const kept = [...all.keys()].filter((k) => data[4 * k + 3] > 100);
+  return {
+    at: kept.map((k) => Math.floor(k / picture.width) * wide + (k % picture.width)),
+    colour: kept.map((k) => (all[k] | 0xff000000) >>> 0),
+  };
 }
 
 export default {
@@ -144,16 +156,43 @@ export default {
       this.$refs.canvas.dataset.ms = (performance.now() - start).toFixed(1);
     },
     drawPoints(ctx) {
+      // Whole pixels of the screen: pictures are copied then, not computed anew.
+      const { ratio } = this;
+      const [wide, high] = [this.$refs.canvas.width, this.$refs.canvas.height];
+      const radius = this.radius();
+      const none = this.sprite(-1, radius);
+      const pictures = this.clusters.map((cluster) => this.sprite(cluster.number, radius));
+      ctx.setTransform(1, 0, 0, 1, 0, 0);
+      if (this.points.x.length <= MANY) this.eachPoint(none.width, (k, px, py) => {
+        ctx.drawImage(pictures[this.labels[k]] || none, px, py);
+      });
+      else this.stamp(ctx, wide, high, pictures, none);
+      ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+    },
+    eachPoint(size, put) {
       const { x, y } = this.points;
       const { sx, sy, ox, oy } = this.frame();
-      const radius = this.radius();
-      const half = radius + 2;
+      const [wide, high] = [this.$refs.canvas.width, this.$refs.canvas.height];
       for (let k = 0; k < x.length; k++) {
-        const px = ox + sx * x[k];
-        const py = oy + sy * y[k];
-        if (px < -half || py < -half || px > this.width + half || py > this.height + half) continue;
-        ctx.drawImage(this.sprite(this.labels[k] ?? -1, radius), px - half, py - half, 2 * half, 2 * half);
+        const px = Math.round((ox + sx * x[k]) * this.ratio - size / 2);
+        const py = Math.round((oy + sy * y[k]) * this.ratio - size / 2);
+        if (px > -size && py > -size && px < wide && py < high) put(k, px, py);
       }
+    },
+    // Many points: their pixels are written straight into the picture, many times faster.
+    stamp(ctx, wide, high, pictures, none) {
+      const size = none.width;
+      const image = ctx.createImageData(wide, high);
+      const pixels = new Uint32Array(image.data.buffer);
+      const dots = [...pictures, none].map((picture) => solid(picture, wide));
+      const { labels } = this;
+      this.eachPoint(size, (k, px, py) => {
+        if (px < 0 || py < 0 || px + size > wide || py + size > high) return;
+        const { at, colour } = dots[labels[k] >= 0 ? labels[k] : dots.length - 1];
+        const start = py * wide + px;
+        for (let m = 0; m < at.length; m++) pixels[start + at[m]] = colour[m];
+      });
+      ctx.putImageData(image, 0, 0);
     },
     radius() {
       const n = this.points.x.length;
@@ -166,9 +205,9 @@ export default {
       if (made) return made;
       if (this.sprites.size > 400) this.sprites.clear();
       made = document.createElement("canvas");
-      made.width = made.height = Math.ceil(2 * (radius + 2) * this.ratio);
+      made.width = made.height = 2 * Math.ceil((radius + 1) * this.ratio);
       const ctx = made.getContext("2d");
-      const scale = (made.width / 2 / (radius + 2)) * (radius / 5);
+      const scale = (radius / 5) * this.ratio;
       ctx.translate(made.width / 2, made.width / 2);
       ctx.scale(scale, scale);
       const path = new Path2D(this.outline(label));
