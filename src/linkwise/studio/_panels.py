@@ -232,8 +232,9 @@ class Contradictions:
         with ui.element("div").classes("lw-claim"):
             with ui.element("div"):
                 ui.label(f"{a} and {b} {told}").style("font-weight: 600")
-                when = "just now" if last else answer["at"].replace("T", " ")[:16]
-                ui.label(f"{answer['who']}, {when}").classes("lw-soft")
+                when = answer["at"].replace("T", " ")[:16]
+                newest = ", the newest" if last else ""
+                ui.label(f"{answer['who']}, {when} UTC{newest}").classes("lw-soft")
             button("Take back", lambda: self._take_back(answer["id"]), "lw-warn-button")
 
     async def _take_back(self, number: int) -> None:

@@ -46,14 +46,17 @@ class State:
     def facts(self) -> str:
         """The most important numbers in one line."""
         now = self.progress
-        of = "" if now.n_clusters is None else f" of {now.n_clusters}"
-        facts = [
-            f"{now.n_answers:,} answer{'' if now.n_answers == 1 else 's'}",
-            f"{now.n_groups}{of} groups found",
-        ]
+        facts = [_counted(now.n_answers, "answer")]
+        if "groups" not in now.hint:
+            of = "" if now.n_clusters is None else f" of {now.n_clusters}"
+            facts.append(f"{now.n_groups}{of} groups found")
         if self.n_violated:
-            facts.append(f"{self.n_violated:,} answers not kept")
+            facts.append(f"{_counted(self.n_violated, 'answer')} not kept")
         return "  ·  ".join([*facts, now.hint])
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def look(work: Work, ask: bool) -> State:

@@ -48,7 +48,8 @@ export default {
       <p v-if="sampled" class="lw-sampled">{{ sampled }}</p>
       <div v-show="tip" class="lw-tip" :style="tipStyle">
         <template v-if="tip"><b>{{ tip.name }}</b>
-          <div v-for="(text, name) in tip.fields" :key="name"><span>{{ name }}</span> {{ text }}</div></template>
+          <div v-for="[name, text] in Object.entries(tip.fields).slice(0, 6)" :key="name"><span>{{ name }}</span>
+            {{ text.length > 160 ? text.slice(0, 160) + "…" : text }}</div></template>
       </div>
     </section>`,
   props: { version: String, picked: Array, asked: Array },
@@ -212,12 +213,10 @@ export default {
       ctx.scale(scale, scale);
       const path = new Path2D(this.outline(label));
       ctx.fillStyle = this.shade(label);
-      ctx.globalAlpha = 0.88;
       ctx.fill(path);
-      ctx.globalAlpha = 1;
       ctx.strokeStyle = this.ground;
       ctx.lineWidth = 0.8;
-      ctx.stroke(path);
+      if (this.points.x.length <= MANY) ctx.stroke(path);
       this.sprites.set(name, made);
       return made;
     },
