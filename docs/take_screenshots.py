@@ -18,7 +18,6 @@ FOLDER = Path(__file__).parent / "images"
 SHOTS = {
     "studio-light": ("light", 1280, 720, "Clusters"),
     "studio-dark": ("dark", 1280, 720, "Progress"),
-    "studio-tablet": ("light", 820, 1180, "Take away"),
 }
 
 
@@ -63,8 +62,6 @@ def _take(browser, url: str, path: Path, scheme: str, width: int, height: int, t
     page.goto(url)
     page.locator(".lw-cluster").first.wait_for()
     page.get_by_role("tab", name=tab).click()
-    if tab == "Take away":
-        page.get_by_text("Show the Python lines").click()
     page.mouse.move(5, 5)
     page.wait_for_timeout(1200)
     page.screenshot(path=path)

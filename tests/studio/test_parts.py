@@ -182,6 +182,24 @@ def test_picture_marks_what_is_not_kept(work):
     assert len({c["colour"] for c in picture["clusters"]}) == 3
 
 
+def test_what_the_page_needs_of_a_session(tmp_path):
+    X, y = blobs(40)
+    heard = []
+    with Session(X, n_clusters=3, path=tmp_path / "work.db", refit_every=2) as session:
+        session.listen(lambda: heard.append(1))
+        session.keep(colour="blue")
+        session.keep(size=[1, 2])
+        assert session.kept == {"colour": "blue", "size": [1, 2]}
+        assert len(heard) >= 2
+        assert session.path == tmp_path / "work.db"
+        np.testing.assert_array_equal(session.X, X)
+        for row in range(1, 7):
+            session.tell(bool(y[row] == y[0]), (row, 0))
+        session.fit_  # noqa: B018
+        assert len(session.changes()) == 3
+        assert len(session.changes(1)) == 1
+
+
 def test_names_of_clusters_stay(tmp_path):
     X, _ = blobs(30)
     path = tmp_path / "work.db"

@@ -48,7 +48,7 @@ class Clusters:
 
     def update(self, state: State) -> None:
         """Show the clusters, unless somebody is writing a name just now."""
-        key = (id(state.clusters), state.names)
+        key = (state.clusters, state.names)
         if not state.clusters or key == self._shown or self._editing:
             return
         self._shown = key

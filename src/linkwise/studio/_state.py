@@ -63,7 +63,7 @@ def look(work: Work, ask: bool) -> State:
     """Look at a session; `ask` also for its next question."""
     session = work.session
     question = work.question() if ask else None
-    fit, answers, names = session.latest, session.answers, work.cluster_names()
+    answers, names = session.answers, work.cluster_names()
     undone = sum(not answer.stands for answer in answers)
     return State(
         asked=ask,
@@ -74,5 +74,5 @@ def look(work: Work, ask: bool) -> State:
         clusters=work.clusters(),
         names=names,
         changes=session.changes(),
-        version=f"{len(answers)} {undone} {id(fit)} {names}",
+        version=f"{len(answers)} {undone} {work.fit_number()} {names}",
     )

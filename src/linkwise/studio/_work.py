@@ -42,6 +42,7 @@ class Work:
         self._columns: Columns | None = None
         self._words: Columns | None = None
         self._described: tuple[Any, list[Cluster]] = (None, [])
+        self._newest: tuple[Any, int] = (None, 0)
 
     # ---------------------------------------------------------------- questions
 
@@ -155,6 +156,14 @@ class Work:
                 for c in range(int(labels.max(initial=-1)) + 1)
             ],
         }
+
+    def fit_number(self) -> int:
+        """Rises with every fit that is seen."""
+        fit = self.session.latest
+        with self._lock:
+            if fit is not self._newest[0]:
+                self._newest = (fit, self._newest[1] + 1)
+            return self._newest[1]
 
     def n_violated(self) -> int | None:
         """Answers that the newest fit does not keep; None before the first fit."""
