@@ -137,7 +137,7 @@ def websocket(studio, *headers):
             *headers,
         ]
         line.sendall(("\r\n".join(head) + "\r\n\r\n").encode())
-        return line.recv(200).decode().splitlines()[0]
+        return line.recv(200).decode("latin-1").splitlines()[0]
 
 
 def test_token_is_needed_for_everything(guarded, session):
