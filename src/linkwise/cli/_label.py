@@ -43,55 +43,70 @@ _REMEMBERED = (
 )
 
 
+# Options that the studio has too.
+Data = Annotated[Path, typer.Argument(help="The data: CSV, TSV (also .gz), Parquet or NPY.")]
+SessionFile = Annotated[
+    Path, typer.Option(help="File that keeps the answers; made if it is not there.")
+]
+NClusters = Annotated[
+    int | None,
+    typer.Option("--clusters", "-k", help="Number of clusters, if you know it.", min=1),
+]
+Shown = Annotated[
+    str | None, typer.Option(help="Columns to show, such as name,description; all if absent.")
+]
+StrategyName = Annotated[
+    str | None,
+    typer.Option(
+        help=f"Which question comes next: {', '.join(STRATEGIES)}.  [default: explore]",
+    ),
+]
+IdColumn = Annotated[
+    str | None, typer.Option(help="Column with the ids; row numbers from 0 if absent.")
+]
+FeatureNames = Annotated[
+    str | None, typer.Option(help="Columns to measure with, such as a,b,c; all if not given.")
+]
+Standardize = Annotated[
+    bool, typer.Option("--standardize", help="Scale every column to unit variance.")
+]
+Impute = Annotated[
+    str | None,
+    typer.Option(
+        help="median: fill gaps with the median, or the most frequent category.",
+        metavar="median",
+    ),
+]
+Known = Annotated[
+    Path | None, typer.Option(help="What is known already: CSV, JSON lines or Parquet.")
+]
+Who = Annotated[str | None, typer.Option(help="Your name; the user's name if absent.")]
+Seed = Annotated[
+    int | None,
+    typer.Option(help="Seed of a new session.  [default: 0]", min=0, max=2**32 - 1),
+]
+
+
 def label(
-    data: Annotated[Path, typer.Argument(help="The data: CSV, TSV (also .gz), Parquet or NPY.")],
-    session: Annotated[
-        Path, typer.Option(help="File that keeps the answers; made if it is not there.")
-    ],
-    clusters: Annotated[
-        int | None,
-        typer.Option("--clusters", "-k", help="Number of clusters, if you know it.", min=1),
-    ] = None,
-    show: Annotated[
-        str | None, typer.Option(help="Columns to show, such as name,description; all if absent.")
-    ] = None,
-    strategy: Annotated[
-        str | None,
-        typer.Option(
-            help=f"Which question comes next: {', '.join(STRATEGIES)}.  [default: explore]",
-        ),
-    ] = None,
-    id_column: Annotated[
-        str | None, typer.Option(help="Column with the ids; row numbers from 0 if absent.")
-    ] = None,
-    features: Annotated[
-        str | None, typer.Option(help="Columns to measure with, such as a,b,c; all if not given.")
-    ] = None,
-    standardize: Annotated[
-        bool, typer.Option("--standardize", help="Scale every column to unit variance.")
-    ] = False,
-    impute: Annotated[
-        str | None,
-        typer.Option(
-            help="median: fill gaps with the median, or the most frequent category.",
-            metavar="median",
-        ),
-    ] = None,
-    constraints: Annotated[
-        Path | None, typer.Option(help="What is known already: CSV, JSON lines or Parquet.")
-    ] = None,
+    data: Data,
+    session: SessionFile,
+    clusters: NClusters = None,
+    show: Shown = None,
+    strategy: StrategyName = None,
+    id_column: IdColumn = None,
+    features: FeatureNames = None,
+    standardize: Standardize = False,
+    impute: Impute = None,
+    constraints: Known = None,
     constraints_out: Annotated[
         Path | None,
         typer.Option(help="Write the answers there as constraints: .csv, .jsonl or .parquet."),
     ] = None,
-    who: Annotated[str | None, typer.Option(help="Your name; the user's name if absent.")] = None,
+    who: Who = None,
     questions: Annotated[
         int | None, typer.Option(help="Stop after so many answers.", min=1)
     ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(help="Seed of a new session.  [default: 0]", min=0, max=2**32 - 1),
-    ] = None,
+    seed: Seed = None,
 ) -> None:
     """Say of two records whether they belong together; one key an answer.
 

@@ -12,46 +12,38 @@ import typer
 from rich.markup import escape
 
 from . import _output as out
-from ._label import STRATEGIES, _kept, _open, _Options, _read, _strategy
+from ._label import (
+    Data,
+    FeatureNames,
+    IdColumn,
+    Impute,
+    Known,
+    NClusters,
+    Seed,
+    SessionFile,
+    Shown,
+    Standardize,
+    StrategyName,
+    Who,
+    _kept,
+    _open,
+    _Options,
+    _read,
+    _strategy,
+)
 
 
 def studio(
-    data: Annotated[Path, typer.Argument(help="The data: CSV, TSV (also .gz), Parquet or NPY.")],
-    session: Annotated[
-        Path, typer.Option(help="File that keeps the answers; made if it is not there.")
-    ],
-    clusters: Annotated[
-        int | None,
-        typer.Option("--clusters", "-k", help="Number of clusters, if you know it.", min=1),
-    ] = None,
-    show: Annotated[
-        str | None, typer.Option(help="Columns to show, such as name,description; all if absent.")
-    ] = None,
-    strategy: Annotated[
-        str | None,
-        typer.Option(
-            help=f"Which question comes next: {', '.join(STRATEGIES)}.  [default: explore]",
-        ),
-    ] = None,
-    id_column: Annotated[
-        str | None, typer.Option(help="Column with the ids; row numbers from 0 if absent.")
-    ] = None,
-    features: Annotated[
-        str | None, typer.Option(help="Columns to measure with, such as a,b,c; all if not given.")
-    ] = None,
-    standardize: Annotated[
-        bool, typer.Option("--standardize", help="Scale every column to unit variance.")
-    ] = False,
-    impute: Annotated[
-        str | None,
-        typer.Option(
-            help="median: fill gaps with the median, or the most frequent category.",
-            metavar="median",
-        ),
-    ] = None,
-    constraints: Annotated[
-        Path | None, typer.Option(help="What is known already: CSV, JSON lines or Parquet.")
-    ] = None,
+    data: Data,
+    session: SessionFile,
+    clusters: NClusters = None,
+    show: Shown = None,
+    strategy: StrategyName = None,
+    id_column: IdColumn = None,
+    features: FeatureNames = None,
+    standardize: Standardize = False,
+    impute: Impute = None,
+    constraints: Known = None,
     image_column: Annotated[
         str | None, typer.Option(help="Column with file names of images, below --images.")
     ] = None,
@@ -72,11 +64,8 @@ def studio(
     browser: Annotated[
         bool, typer.Option("--open/--no-open", help="Open the page in the browser.")
     ] = True,
-    who: Annotated[str | None, typer.Option(help="Your name; the user's name if absent.")] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(help="Seed of a new session.  [default: 0]", min=0, max=2**32 - 1),
-    ] = None,
+    who: Who = None,
+    seed: Seed = None,
 ) -> None:
     """Answer "same or different?" on a page in the browser, and watch the clusters change.
 
