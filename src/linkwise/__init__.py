@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     )
     from .selection import AutoCluster
     from .spectral import ConstrainedKernelKMeans, SpectralLearning
+    from .studio import Studio
 
 _HOME = {
     "AutoCluster": "selection",
@@ -52,6 +53,7 @@ _HOME = {
     "ReCon": "hierarchy",
     "SeededKMeans": "kmeans",
     "Session": "active",
+    "Studio": "studio",
     "Tree": "constraints",
     "one_tree": "constraints",
     "propagate": "kmeans",
@@ -67,6 +69,7 @@ _MODULES = (
     "kmeans",
     "selection",
     "spectral",
+    "studio",
 )
 
 __all__ = [
@@ -91,6 +94,7 @@ __all__ = [
     "SeededKMeans",
     "Session",
     "SpectralLearning",
+    "Studio",
     "Tree",
     "__version__",
     "one_tree",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Sequence
 from datetime import UTC, datetime
 from math import isfinite
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
@@ -466,6 +467,33 @@ class Session:
             self._sync()
             return [list(group) for group in self._task.neighbourhoods().groups]
 
+    @property
+    def X(self) -> Any:
+        """The data, as float64."""
+        return self._task.X
+
+    @property
+    def path(self) -> Path | None:
+        """The file that keeps the session; None if it is in memory."""
+        return self._store.path
+
+    def keep(self, **values: Any) -> None:
+        """Keep something more with the session, such as what clusters are called.
+
+        Parameters
+        ----------
+        **values
+            Fit for JSON; `kept` gives them back.
+        """
+        with self._lock:
+            self._store.set(kept={**self.kept, **values})
+        self._notify()
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """What `keep` was given."""
+        return dict(self._store.settings().get("kept", {}))
+
     def name(self, row: int) -> Hashable:
         """The id of a row, or its number."""
         return row if self._ids is None else self._ids[row]
@@ -501,6 +529,18 @@ class Session:
             self._sync()
             self._wanted = self._checkpoint
         return self.fit_
+
+    def changes(self, most: int = 100) -> list[float]:
+        """Share of labels that changed in each of the last refits, the newest last.
+
+        Parameters
+        ----------
+        most : int, default=100
+            Number of refits to look back.
+        """
+        with self._lock:
+            self._sync()
+            return self._refits.rounds(self._checkpoint.due, most)
 
     @property
     def progress(self) -> Progress:
@@ -573,7 +613,7 @@ class Session:
         return links(answers) + inferred_links(answers, known, found), k
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Have a function called after every answer, undo and refit, in the thread it happens in.
+        """Have a function called after every answer, undo, refit and `keep`, in their thread.
 
         Parameters
         ----------

@@ -16,6 +16,7 @@ from ._demo import demo
 from ._label import label
 from ._score import score
 from ._sessions import sessions
+from ._studio import studio
 
 app = typer.Typer(
     help="Constrained clustering that listens: bring data and what you know about it.",
@@ -28,6 +29,7 @@ app.command()(cluster)
 app.command()(check)
 app.command()(score)
 app.command()(label)
+app.command()(studio)
 app.command()(sessions)
 app.command()(demo)
 app.command()(algorithms)

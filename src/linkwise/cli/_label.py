@@ -32,58 +32,81 @@ STRATEGIES = {
     "farthest": "FarthestPairs",
 }
 # Options that a session remembers, so that they need not be given again.
-_REMEMBERED = ("id_column", "features", "show", "standardize", "impute")
+_REMEMBERED = (
+    "id_column",
+    "features",
+    "show",
+    "standardize",
+    "impute",
+    "image_column",
+    "images",
+)
+
+
+# Options that the studio has too.
+Data = Annotated[Path, typer.Argument(help="The data: CSV, TSV (also .gz), Parquet or NPY.")]
+SessionFile = Annotated[
+    Path, typer.Option(help="File that keeps the answers; made if it is not there.")
+]
+NClusters = Annotated[
+    int | None,
+    typer.Option("--clusters", "-k", help="Number of clusters, if you know it.", min=1),
+]
+Shown = Annotated[
+    str | None, typer.Option(help="Columns to show, such as name,description; all if absent.")
+]
+StrategyName = Annotated[
+    str | None,
+    typer.Option(
+        help=f"Which question comes next: {', '.join(STRATEGIES)}.  [default: explore]",
+    ),
+]
+IdColumn = Annotated[
+    str | None, typer.Option(help="Column with the ids; row numbers from 0 if absent.")
+]
+FeatureNames = Annotated[
+    str | None, typer.Option(help="Columns to measure with, such as a,b,c; all if not given.")
+]
+Standardize = Annotated[
+    bool, typer.Option("--standardize", help="Scale every column to unit variance.")
+]
+Impute = Annotated[
+    str | None,
+    typer.Option(
+        help="median: fill gaps with the median, or the most frequent category.",
+        metavar="median",
+    ),
+]
+Known = Annotated[
+    Path | None, typer.Option(help="What is known already: CSV, JSON lines or Parquet.")
+]
+Who = Annotated[str | None, typer.Option(help="Your name; the user's name if absent.")]
+Seed = Annotated[
+    int | None,
+    typer.Option(help="Seed of a new session.  [default: 0]", min=0, max=2**32 - 1),
+]
 
 
 def label(
-    data: Annotated[Path, typer.Argument(help="The data: CSV, TSV (also .gz), Parquet or NPY.")],
-    session: Annotated[
-        Path, typer.Option(help="File that keeps the answers; made if it is not there.")
-    ],
-    clusters: Annotated[
-        int | None,
-        typer.Option("--clusters", "-k", help="Number of clusters, if you know it.", min=1),
-    ] = None,
-    show: Annotated[
-        str | None, typer.Option(help="Columns to show, such as name,description; all if absent.")
-    ] = None,
-    strategy: Annotated[
-        str | None,
-        typer.Option(
-            help=f"Which question comes next: {', '.join(STRATEGIES)}.  [default: explore]",
-        ),
-    ] = None,
-    id_column: Annotated[
-        str | None, typer.Option(help="Column with the ids; row numbers from 0 if absent.")
-    ] = None,
-    features: Annotated[
-        str | None, typer.Option(help="Columns to measure with, such as a,b,c; all if not given.")
-    ] = None,
-    standardize: Annotated[
-        bool, typer.Option("--standardize", help="Scale every column to unit variance.")
-    ] = False,
-    impute: Annotated[
-        str | None,
-        typer.Option(
-            help="median: fill gaps with the median, or the most frequent category.",
-            metavar="median",
-        ),
-    ] = None,
-    constraints: Annotated[
-        Path | None, typer.Option(help="What is known already: CSV, JSON lines or Parquet.")
-    ] = None,
+    data: Data,
+    session: SessionFile,
+    clusters: NClusters = None,
+    show: Shown = None,
+    strategy: StrategyName = None,
+    id_column: IdColumn = None,
+    features: FeatureNames = None,
+    standardize: Standardize = False,
+    impute: Impute = None,
+    constraints: Known = None,
     constraints_out: Annotated[
         Path | None,
         typer.Option(help="Write the answers there as constraints: .csv, .jsonl or .parquet."),
     ] = None,
-    who: Annotated[str | None, typer.Option(help="Your name; the user's name if absent.")] = None,
+    who: Who = None,
     questions: Annotated[
         int | None, typer.Option(help="Stop after so many answers.", min=1)
     ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(help="Seed of a new session.  [default: 0]", min=0, max=2**32 - 1),
-    ] = None,
+    seed: Seed = None,
 ) -> None:
     """Say of two records whether they belong together; one key an answer.
 
@@ -129,6 +152,8 @@ class _Options:
     show: str | None
     standardize: bool | None
     impute: str | None
+    image_column: str | None = None  # of the studio; never measured with
+    images: str | None = None
 
     def filled(self, kept: dict[str, Any]) -> _Options:
         """With what the session remembers in place of what is not given."""
@@ -145,6 +170,9 @@ class _Task:
     X: NDArray[np.float64]
     ids: list[str] | None
     record: Callable[[int], dict[str, str]]
+    cells: dict[str, NDArray[np.object_]]
+    features: list[str]
+    recipe: str  # lines of Python that make X and ids
 
 
 def _kept(session: Path) -> dict[str, Any]:
@@ -169,23 +197,38 @@ def _read(data: Path, given: _Options) -> _Task:
     shown = list(table.columns) if given.show is None else _names(given.show, "--show")
     for name in shown:
         table.column(name)  # says what is wrong
-    leave_out = [] if given.id_column is None else [given.id_column]
+    leave_out = [name for name in (given.id_column, given.image_column) if name is not None]
     chosen = None if given.features is None else _names(given.features)
     if chosen is None and given.show is not None:
         leave_out += [name for name in shown if name not in leave_out and _is_prose(table, name)]
-    made = prepare_features(
-        table,
-        chosen,
-        leave_out=leave_out,
-        impute=given.impute,
-        standardize=bool(given.standardize),
-    )
-    cells = {name: table.text(name) for name in shown}
+    how = {
+        "leave_out": leave_out,
+        "impute": given.impute,
+        "standardize": bool(given.standardize),
+    }
+    made = prepare_features(table, chosen, **how)  # type: ignore[arg-type]
+    pictures = [] if given.image_column is None else [given.image_column]
+    cells = {name: table.text(name) for name in [*shown, *pictures]}
 
     def record(row: int) -> dict[str, str]:
         return {name: cells[name][row] for name in shown}
 
-    return _Task(data, made.X, ids, record)
+    recipe = _recipe(data, given.id_column, chosen, how)
+    return _Task(data, made.X, ids, record, cells, list(made.names), recipe)
+
+
+def _recipe(
+    data: Path, id_column: str | None, chosen: list[str] | None, how: dict[str, Any]
+) -> str:
+    """Python that reads the data in the same way."""
+    options = ", ".join(f"{name}={value!r}" for name, value in how.items())
+    ids = "None" if id_column is None else f"[name.strip() for name in table.text({id_column!r})]"
+    return (
+        "from linkwise.datasets import prepare_features, read_table\n\n"
+        f"table = read_table({str(data.resolve())!r})\n"
+        f"X = prepare_features(table, {chosen!r}, {options}).X\n"
+        f"ids = {ids}\n"
+    )
 
 
 def _is_prose(table: Table, name: str) -> bool:

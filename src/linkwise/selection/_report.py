@@ -34,7 +34,9 @@ class ChoiceReport(Report):
             for link in self.suspects
         ]
         totals = super().to_dict()
-        if self.objective is not None and math.isnan(self.objective):  # a clusterer without one; JSON has no NaN
+        if self.objective is not None and math.isnan(
+            self.objective
+        ):  # a clusterer without one; JSON has no NaN
             totals["objective"] = None
         return {**totals, "reasons": list(self.reasons), "suspects": suspects}
 

@@ -1,0 +1,179 @@
+"""The JSON interface beside the page, for other tools and for language models.
+
+Its description is at ``/api/openapi.json``. What the page itself fetches is below ``/view`` and
+not part of it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import FastAPI, HTTPException, Query, Request
+from fastapi.middleware.gzip import GZipMiddleware
+from fastapi.responses import FileResponse, JSONResponse, Response
+from pydantic import BaseModel, Field
+
+from linkwise._version import __version__
+
+from . import _take_away as take_away
+from ._work import Work
+
+_LONGEST = 200  # letters of the name of a person
+_Who = Annotated[str | None, Query(max_length=_LONGEST, description="Who is asked.")]
+_EXPORTS = {
+    "labels.csv": (take_away.labels_csv, "text/csv; charset=utf-8"),
+    "constraints.csv": (take_away.constraints_csv, "text/csv; charset=utf-8"),
+    "report.html": (take_away.report_html, "text/html; charset=utf-8"),
+    "reproduce.py": (take_away.python_lines, "text/x-python; charset=utf-8"),
+}
+
+
+class GivenAnswer(BaseModel):
+    """An answer to a question, by row numbers."""
+
+    i: int
+    j: int
+    said: Literal["same", "different", "unsure"]
+    weight: float = Field(1.0, gt=0, le=1e6, description="How much it counts.")
+    who: str | None = Field(None, max_length=_LONGEST, description="Who answers.")
+
+
+class Undo(BaseModel):
+    """How many answers of a person to take back."""
+
+    n: int = Field(1, ge=1, le=10_000)
+    who: str | None = Field(None, max_length=_LONGEST)
+
+
+class TakeBack(BaseModel):
+    """Which answer to take back."""
+
+    id: int
+    who: str | None = Field(None, max_length=_LONGEST)
+
+
+def make_api(work: Work) -> FastAPI:
+    """The application of a studio: JSON interface, exports and what the page fetches."""
+    app = FastAPI(
+        title="linkwise studio",
+        version=__version__,
+        description="Questions about which records belong together, and what the answers give.",
+        openapi_url="/api/openapi.json",
+        docs_url=None,  # these pages load their scripts from another host
+        redoc_url=None,
+    )
+    app.add_middleware(GZipMiddleware, minimum_size=2000)
+    app.add_exception_handler(ValueError, _wrong)
+    _add_interview(app, work)
+    _add_results(app, work)
+    _add_view(app, work)
+    return app
+
+
+async def _wrong(_: Request, error: Exception) -> Response:
+    return JSONResponse({"detail": str(error)}, status_code=422)
+
+
+def _add_interview(app: FastAPI, work: Work) -> None:
+    session = work.session
+
+    @app.get("/api/question")
+    def next_question(who: _Who = None) -> dict[str, Any]:
+        """The next question with both records; null when nothing is left to ask."""
+        asked = session.ask(who=who)
+        if asked is None:
+            return {"question": None}
+        rows = list(asked)
+        return {
+            "question": {
+                "i": asked.i,
+                "j": asked.j,
+                "ids": [work.name(row) for row in rows],
+                "records": [work.records.fields(row) for row in rows],
+            }
+        }
+
+    @app.post("/api/answer")
+    def answer(given: GivenAnswer) -> dict[str, Any]:
+        """Answer a question. When this returns, the answer is on the disk."""
+        pair = (given.i, given.j)
+        clash = session.tell(given.said, pair, weight=given.weight, who=given.who)
+        return {"dispute": None if clash is None else work.dispute(clash)}
+
+    @app.post("/api/undo")
+    def undo(given: Undo) -> dict[str, Any]:
+        """Take back the last answers of a person."""
+        return {"undone": [work.answer(one) for one in session.undo(given.n, who=given.who)]}
+
+    @app.post("/api/take-back")
+    def take_back(given: TakeBack) -> dict[str, Any]:
+        """Take back one answer, whoever gave it."""
+        session.take_back(given.id, who=given.who)
+        return {"taken_back": given.id}
+
+    @app.get("/api/answers")
+    def answers() -> dict[str, Any]:
+        """The answers that stand, and those among them that contradict others."""
+        standing = [work.answer(one) for one in session.answers if one.stands]
+        return {"answers": standing, "disputes": work.disputes()}
+
+
+def _add_results(app: FastAPI, work: Work) -> None:
+    session = work.session
+
+    @app.get("/api/progress")
+    def progress() -> dict[str, Any]:
+        """How far the session is, and whether to stop."""
+        return {**session.progress.to_dict(), "n_violated": work.n_violated()}
+
+    @app.get("/api/labels")
+    def labels(refit: bool = False) -> dict[str, Any]:
+        """The cluster of every row in the newest fit, or (refit) with all answers so far."""
+        fit = session.refit() if refit else session.latest or session.fit_
+        ids = [work.name(row) for row in range(len(fit.labels))]
+        names = {c: work.cluster_name(c) for c in range(int(fit.labels.max()) + 1)}
+        return {
+            "ids": ids,
+            "labels": fit.labels.tolist(),
+            "names": names,
+            "n_answers": fit.n_answers,
+        }
+
+    @app.get("/api/export/{name}")
+    def export(
+        name: Literal["labels.csv", "constraints.csv", "report.html", "reproduce.py"],
+    ) -> Response:
+        """Labels, constraints, the report, or the lines of Python that repeat the result."""
+        make, kind = _EXPORTS[name]
+        told = {"content-disposition": f'attachment; filename="{name}"'}
+        return Response(make(work).encode("utf-8", "replace"), media_type=kind, headers=told)
+
+
+def _add_view(app: FastAPI, work: Work) -> None:
+    """What the page fetches: the map, a record under the pointer, images."""
+
+    @app.get("/view/points", include_in_schema=False)
+    def points(kind: str = "PCA") -> dict[str, Any]:
+        return work.points(kind)
+
+    @app.get("/view/picture", include_in_schema=False)
+    def picture(kind: str = "PCA") -> dict[str, Any]:
+        return work.picture(kind)
+
+    @app.get("/view/record/{row}", include_in_schema=False)
+    def record(row: int) -> dict[str, Any]:
+        _check_row(work, row)
+        return {"name": work.name(row), "fields": work.records.fields(row)}
+
+    @app.get("/view/image/{row}", include_in_schema=False)
+    def image(row: int) -> FileResponse:
+        _check_row(work, row)
+        path = work.records.image(row)
+        if path is None:
+            raise HTTPException(404, "this record has no image below the folder")
+        return FileResponse(path)
+
+
+def _check_row(work: Work, row: int) -> None:
+    if not 0 <= row < work.session.X.shape[0]:
+        raise HTTPException(404, f"there is no row {row}")

@@ -1,0 +1,224 @@
+"""What people see of the rows: their fields, where two of them differ, their images."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+_PASSAGE = 60  # letters from which a field counts as a passage of text
+_IMAGES = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp"}  # no SVG: it can run scripts
+_FAR = 0.2  # of the range of a column
+_STRONGEST = 12  # features shown of a sparse row
+_WORD = re.compile(r"\w+|\W+")
+
+Part = tuple[str, bool]  # a piece of text, and whether the other record lacks it
+
+
+class Scale(NamedTuple):
+    """The numbers of a column and the range they are in."""
+
+    values: NDArray[np.float64]
+    low: float
+    high: float
+
+    def place(self, row: int) -> float | None:
+        """Where a row lies between the least (0) and the largest value (1)."""
+        value = self.values[row]
+        if not np.isfinite(value):
+            return None
+        return float((value - self.low) / (self.high - self.low))
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """The rows as people see them.
+
+    Parameters
+    ----------
+    columns : mapping of str to sequence
+        The cells of each column that is shown. They are shown as text, never as markup.
+    features : sequence of str, default=()
+        Names of the columns of the data that is clustered.
+    image_column : str, default=None
+        Column with file names of images.
+    image_folder : str or path, default=None
+        Folder below which the images are. Nothing outside of it is ever shown.
+    recipe : str, default=""
+        Lines of Python that make ``X`` and ``ids``.
+
+    Examples
+    --------
+    >>> from linkwise.studio import Records
+    >>> records = Records({"kind": ["cat", "dog"], "legs": [4, 4]})
+    >>> [field["name"] for field in records.compare(0, 1) if field["differs"]]
+    ['kind']
+    """
+
+    columns: Mapping[str, Any]
+    features: Sequence[str] = ()
+    image_column: str | None = None
+    image_folder: Any = None
+    recipe: str = ""
+
+    def __post_init__(self) -> None:
+        if (self.image_column is None) != (self.image_folder is None):
+            raise ValueError("images need both a column with file names and the folder they are in")
+        if self.image_column is not None and self.image_column not in self.columns:
+            raise ValueError(
+                f"image column {self.image_column!r}: expected one of {', '.join(self.columns)}"
+            )
+        if self.image_folder is not None and not Path(self.image_folder).is_dir():
+            raise ValueError(f"image folder {self.image_folder}: there is no such folder")
+
+    @classmethod
+    def of(cls, given: Any, X: Any, features: Sequence[str] | None = None) -> Records:
+        """Records out of what a person has: Records, a DataFrame, columns, or nothing but data.
+
+        Parameters
+        ----------
+        given : Records, DataFrame, mapping of str to sequence, or None
+        X : ndarray or CSR matrix of shape (n_rows, n_features)
+        features : sequence of str, default=None
+            Names of the columns of `X`.
+        """
+        if isinstance(given, Records):
+            return given
+        names = [f"x{place}" for place in range(X.shape[1])] if features is None else list(features)
+        if len(names) != X.shape[1]:
+            raise ValueError(f"{len(names)} names of features for {X.shape[1]} columns of data")
+        if given is None:
+            return cls(_columns_of(X, names), names)
+        columns = {str(name): list(given[name]) for name in given}
+        for name, cells in columns.items():
+            if len(cells) != X.shape[0]:
+                raise ValueError(f"records: {len(cells):,} cells in {name!r} for {X.shape[0]} rows")
+        return cls(columns, names)
+
+    @property
+    def shown(self) -> list[str]:
+        """Names of the columns that are shown as text."""
+        return [name for name in self.columns if name != self.image_column]
+
+    def fields(self, row: int) -> dict[str, str]:
+        """The fields of a row as text."""
+        return {name: str(self.columns[name][row]) for name in self.shown}
+
+    def compare(self, i: int, j: int) -> list[dict[str, Any]]:
+        """The fields of two rows side by side, with what differs."""
+        return [self._field(name, i, j) for name in self.shown]
+
+    def _field(self, name: str, i: int, j: int) -> dict[str, Any]:
+        one, two = (str(self.columns[name][row]) for row in (i, j))
+        passage = max(len(one), len(two)) > _PASSAGE
+        left, right = _marked(one, two) if passage else ([(one, False)], [(two, False)])
+        scale = self._scales.get(name)
+        places = None if scale is None else [scale.place(i), scale.place(j)]
+        return {
+            "name": name,
+            "texts": [one, two],
+            "differs": one != two,
+            "far": one != two and _is_far(places),
+            "passage": passage,
+            "a": left,
+            "b": right,
+            "places": places,
+        }
+
+    @cached_property
+    def _scales(self) -> dict[str, Scale]:
+        found = {}
+        for name in self.shown:
+            values = _numbers(self.columns[name])
+            if values is not None and np.isfinite(values).any():
+                low, high = float(np.nanmin(values)), float(np.nanmax(values))
+                if np.isfinite(high - low) and high > low:
+                    found[name] = Scale(values, low, high)
+        return found
+
+    @cached_property
+    def passages(self) -> list[str] | None:
+        """The words of each row, where there are columns of text; else None."""
+        names = [name for name in self.shown if _is_prose(self.columns[name])]
+        if not names:
+            return None
+        n_rows = len(self.columns[names[0]])
+        return [" ".join(str(self.columns[name][row]) for name in names) for row in range(n_rows)]
+
+    def image(self, row: int) -> Path | None:
+        """The image file of a row; None if there is none, or if it is not below the folder."""
+        if self.image_column is None:
+            return None
+        folder = Path(self.image_folder).resolve()
+        try:
+            path = (folder / str(self.columns[self.image_column][row])).resolve()
+            allowed = path.is_relative_to(folder) and path.suffix.lower() in _IMAGES
+            return path if allowed and path.is_file() else None
+        except (OSError, ValueError):  # a name that no file can have
+            return None
+
+
+def _columns_of(X: Any, names: Sequence[str]) -> dict[str, Sequence[Any]]:
+    if not hasattr(X, "indptr"):
+        return {name: [f"{cell:.6g}" for cell in X[:, k].tolist()] for k, name in enumerate(names)}
+    return {"features": [_strongest(X[row], names) for row in range(X.shape[0])]}
+
+
+def _strongest(row: Any, names: Sequence[str]) -> str:
+    """The largest entries of a sparse row in words."""
+    order = np.argsort(-np.abs(row.data), kind="stable")[:_STRONGEST]
+    return ", ".join(f"{names[row.indices[k]]} {row.data[k]:.3g}" for k in order.tolist())
+
+
+def _is_far(places: list[float | None] | None) -> bool:
+    """Whether a difference stands out; numbers differ nearly always."""
+    if places is None or places[0] is None or places[1] is None:
+        return True
+    return abs(places[0] - places[1]) >= _FAR
+
+
+def _numbers(cells: Sequence[Any]) -> NDArray[np.float64] | None:
+    try:
+        return np.array([np.nan if str(cell).strip() == "" else float(cell) for cell in cells])
+    except (TypeError, ValueError):
+        return None
+
+
+def _is_prose(cells: Sequence[Any], n_looked_at: int = 200) -> bool:
+    some = [str(cell) for cell in cells[:n_looked_at]]
+    return sum(len(cell.split()) for cell in some) > 3 * len(some)
+
+
+def _marked(one: str, two: str) -> tuple[list[Part], list[Part]]:
+    """Both texts in pieces; words that the other one lacks are marked."""
+    pieces = [_WORD.findall(text) for text in (one, two)]
+    words = [{piece.lower() for piece in found if piece.strip()} for found in pieces]
+    left, right = (
+        [
+            (piece, piece.strip() != "" and _is_word(piece) and piece.lower() not in other)
+            for piece in found
+        ]
+        for found, other in zip(pieces, words[::-1], strict=True)
+    )
+    return _joined(left), _joined(right)
+
+
+def _is_word(piece: str) -> bool:
+    return piece[0].isalnum() or piece[0] == "_"
+
+
+def _joined(parts: list[Part]) -> list[Part]:
+    """Neighbouring pieces of the same kind as one."""
+    joined: list[Part] = []
+    for text, mark in parts:
+        if joined and joined[-1][1] == mark:
+            joined[-1] = (joined[-1][0] + text, mark)
+        else:
+            joined.append((text, mark))
+    return joined

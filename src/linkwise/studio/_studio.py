@@ -1,0 +1,170 @@
+"""`Studio`: a session as a page in the browser."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Coroutine, Sequence
+from html import escape
+from typing import Any
+
+from linkwise._optional import optional
+from linkwise.active import Session
+
+from ._records import Records
+from ._work import Work
+
+PORT = 8765
+LOOPBACK = "127.0.0.1"
+
+
+class Studio:
+    """A session as a page in the browser; it runs in the background until it is closed.
+
+    Parameters
+    ----------
+    session : Session
+        Stays yours: closing the studio does not close it.
+    records : Records, DataFrame or mapping of str to sequence, default=None
+        What is shown of the rows; the data itself if not given.
+    features : sequence of str, default=None
+        Names of the columns of the data, where they are not in `records`.
+    host : str, default=None
+        Address to listen on. Given one, anybody who reaches it and knows the link, which has a
+        random token in it, may answer. None: this machine only.
+    port : int, default=None
+        Port to listen on, 0 for any; if not given, 8765 or another one that is free.
+
+    Attributes
+    ----------
+    url : str
+        The link to open.
+    work : Work
+        What page and JSON interface show.
+
+    Notes
+    -----
+    The JSON interface is described at ``/api/openapi.json``. With a token, it takes it as
+    ``Authorization: Bearer``.
+
+    Examples
+    --------
+    >>> from linkwise import Session, Studio
+    >>> session = Session([[0.0], [0.2], [5.0], [5.2]], n_clusters=2)
+    >>> with Studio(session, port=0) as studio:  # in a notebook: Studio(session) shows the link
+    ...     print(studio.url.rpartition(":")[0])
+    http://127.0.0.1
+    >>> session.close()
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        records: Any = None,
+        *,
+        features: Sequence[str] | None = None,
+        host: str | None = None,
+        port: int | None = None,
+    ):
+        optional("nicegui", extra="studio", need="The studio")
+        from . import _host, _page
+        from ._api import make_api
+        from ._guard import Guard
+
+        self.work = Work(session, Records.of(records, session.X, features))
+        self._token = None if host is None else secrets.token_urlsafe(24)
+        self._loop = _host.event_loop()
+        self._views: set[Any] = set()
+        self._tasks: set[asyncio.Future[Any]] = set()
+        bound = _bind(host or LOOPBACK, port)
+        self._host, self.port = host or LOOPBACK, int(bound.getsockname()[1])
+        app = make_api(self.work)
+        _page.register()
+        _host.mount_pages(app)
+        self._open = True
+        self._server = _host.Server(bound, Guard(app, self._token, self.port, self))
+        session.listen(self._note)
+
+    @property
+    def url(self) -> str:
+        """The link to open."""
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        token = "" if self._token is None else f"?token={self._token}"
+        return f"http://{host}:{self.port}/{token}"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it was not closed."""
+        return self._open
+
+    @property
+    def token(self) -> str | None:
+        """What everybody has to show; None if only this machine can connect."""
+        return self._token
+
+    def close(self) -> None:
+        """Close the page; the session goes on."""
+        if self._open:
+            self._open = False
+            self._server.close()
+            asyncio.run_coroutine_threadsafe(self._finish(), self._loop).result()
+
+    async def _finish(self) -> None:
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def __enter__(self) -> Studio:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Studio at {self.url}" if self._open else "Studio, closed"
+
+    def _repr_html_(self) -> str:
+        if not self._open:
+            return "<p>The studio is closed.</p>"
+        link = escape(self.url, quote=True)
+        return f'<p>The studio: <a href="{link}" target="_blank" rel="noopener">{link}</a></p>'
+
+    # ---------------------------------------------------------------- pages that are open
+
+    def add_view(self, view: Any) -> None:
+        """Have ``view.refresh()`` awaited whenever something changed."""
+        self._views.add(view)
+
+    def remove_view(self, view: Any) -> None:
+        """Forget a page that was closed."""
+        self._views.discard(view)
+
+    def _note(self) -> None:
+        """The session changed, in whichever thread: tell the pages in theirs."""
+        if self._open:
+            self._loop.call_soon_threadsafe(self._refresh)
+
+    def _refresh(self) -> None:
+        for view in list(self._views):
+            self._start(view.refresh())
+
+    async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Run something that may take time in a thread; a studio that closes waits for it."""
+        if not self._open:
+            raise ValueError("the studio is closed")
+        return await self._start(asyncio.to_thread(function, *arguments))
+
+    def _start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Future[Any]:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)  # the loop itself holds tasks only weakly
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+def _bind(host: str, port: int | None) -> Any:
+    from ._host import listen_on
+
+    if port is not None:
+        return listen_on(host, port)
+    try:
+        return listen_on(host, PORT)
+    except OSError:
+        return listen_on(host, 0)

@@ -1,0 +1,233 @@
+"""The work on one session in plain values, for the page and for the JSON interface alike.
+
+Nothing here knows of the web, and everything may be called from any thread.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise.active import Answer, Dispute, Session
+
+from ._clusters import Cluster, Columns, describe, pairs_to_merge, pairs_to_split, word_columns
+from ._map import project, projections, sample_rows
+from ._records import Records
+
+LONGEST_NAME = 60
+_MOST_LINKS = 2000  # drawn on the map, the newest
+# Okabe and Ito's colours in an order in which neighbours are easy to tell apart; without the
+# yellow, which is too pale on white.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a6d3b", "#6e6e6e")
+
+
+class Work:
+    """A session, its records, and what is shown of both.
+
+    Parameters
+    ----------
+    session : Session
+    records : Records
+    """
+
+    def __init__(self, session: Session, records: Records):
+        self.session, self.records = session, records
+        self.rows = sample_rows(session.X.shape[0], session.random_state)
+        self._lock = threading.Lock()
+        self._places: dict[str, NDArray[np.float32]] = {}
+        self._columns: Columns | None = None
+        self._words: Columns | None = None
+        self._described: tuple[Any, list[Cluster]] = (None, [])
+        self._newest: tuple[Any, int] = (None, 0)
+
+    # ---------------------------------------------------------------- questions
+
+    def question(self, who: str | None = None) -> dict[str, Any] | None:
+        """The next question, with both records; None when nothing is left to ask."""
+        asked = self.session.ask(who=who)
+        return None if asked is None else self.pair(asked.i, asked.j)
+
+    def pair(self, i: int, j: int) -> dict[str, Any]:
+        """Two records side by side."""
+        names = [self.name(i), self.name(j)]
+        fields = self.records.compare(i, j)
+        return {
+            "i": i,
+            "j": j,
+            "names": names,
+            # The column of ids stands above the records already.
+            "fields": [field for field in fields if field["texts"] != names],
+            "images": [self.records.image(row) is not None for row in (i, j)],
+            "guess": self._guess(i, j),
+        }
+
+    def _guess(self, i: int, j: int) -> str:
+        """What the model thinks of a question."""
+        fit = self.session.latest
+        if fit is None:
+            return "The model has no opinion yet."
+        a, b = (self.cluster_name(int(fit.labels[row])) for row in (i, j))
+        return f"The model puts both in {a}." if a == b else f"The model: A in {a}, B in {b}."
+
+    def name(self, row: int) -> str:
+        """What a row is called, as text."""
+        return str(self.session.name(row))
+
+    def find_row(self, name: str) -> int:
+        """The row that is called so; ValueError if there is none."""
+        name = name.strip()
+        for row in range(self.session.X.shape[0]):
+            if self.name(row) == name:
+                return row
+        raise ValueError(f"there is no record called {name!r}")
+
+    def disputes(self) -> list[dict[str, Any]]:
+        """Answers that contradict, each with its chain."""
+        return [self.dispute(dispute) for dispute in self.session.disputes]
+
+    def dispute(self, dispute: Dispute) -> dict[str, Any]:
+        """A contradiction in plain values; one of its answers has to go."""
+        return {
+            "text": str(dispute),
+            "chain": [str(name) for name in dispute.rows],
+            "answers": [self.answer(answer) for answer in dispute.choices],
+        }
+
+    def answer(self, answer: Answer) -> dict[str, Any]:
+        """An answer in plain values."""
+        return {
+            "id": answer.id,
+            "i": answer.i,
+            "j": answer.j,
+            "names": [self.name(answer.i), self.name(answer.j)],
+            "said": answer.said,
+            "weight": answer.weight,
+            "who": answer.who,
+            "at": answer.at.isoformat(timespec="seconds"),
+        }
+
+    def counted(self) -> list[Answer]:
+        """The answers that stand and contradict nothing."""
+        disputed = {dispute.answer.id for dispute in self.session.disputes}
+        return [a for a in self.session.answers if a.stands and a.id not in disputed]
+
+    # ---------------------------------------------------------------- the map
+
+    def places(self, kind: str) -> NDArray[np.float32]:
+        """Where all rows lie in the plane."""
+        with self._lock:
+            if kind not in self._places:
+                seed = self.session.random_state
+                self._places[kind] = project(self.session.X, kind, seed)
+            return self._places[kind]
+
+    def points(self, kind: str) -> dict[str, Any]:
+        """The points of the map, which stay where they are."""
+        drawn = self.places(kind)[self.rows]
+        return {
+            "rows": self.rows.tolist(),
+            "x": [round(x, 4) for x in drawn[:, 0].tolist()],
+            "y": [round(y, 4) for y in drawn[:, 1].tolist()],
+            "n_rows": self.session.X.shape[0],
+            "projections": projections(),
+        }
+
+    def picture(self, kind: str) -> dict[str, Any]:
+        """What changes on the map: clusters, and links with whether they are kept."""
+        fit, places = self.session.latest, self.places(kind)
+        labels = np.full(len(places), -1) if fit is None else fit.labels
+        links = [a for a in self.counted() if a.said != "unsure"][-_MOST_LINKS:]
+        return {
+            "labels": labels[self.rows].tolist(),
+            "links": [
+                {
+                    "ends": places[[a.i, a.j]].round(4).ravel().tolist(),
+                    "same": a.said == "same",
+                    "violated": bool(fit is not None and is_violated(a, labels)),
+                }
+                for a in links
+            ],
+            "clusters": [
+                {"number": c, "name": self.cluster_name(c), "colour": colour(c)}
+                for c in range(int(labels.max(initial=-1)) + 1)
+            ],
+        }
+
+    def fit_number(self) -> int:
+        """Rises with every fit that is seen."""
+        fit = self.session.latest
+        with self._lock:
+            if fit is not self._newest[0]:
+                self._newest = (fit, self._newest[1] + 1)
+            return self._newest[1]
+
+    def n_violated(self) -> int | None:
+        """Answers that the newest fit does not keep; None before the first fit."""
+        fit = self.session.latest
+        if fit is None:
+            return None
+        return sum(is_violated(answer, fit.labels) for answer in self.counted())
+
+    # ---------------------------------------------------------------- clusters
+
+    def cluster_name(self, number: int) -> str:
+        """What a cluster is called."""
+        return self.cluster_names().get(number, f"cluster {number + 1}")
+
+    def cluster_names(self) -> dict[int, str]:
+        """Names that people gave."""
+        return {int(number): name for number, name in self.session.kept.get("names", {}).items()}
+
+    def rename(self, number: int, name: str) -> None:
+        """Call a cluster something; an empty name takes its number again."""
+        names = {str(n): text for n, text in self.cluster_names().items() if n != number}
+        if name.strip():
+            names[str(number)] = " ".join(name.split())[:LONGEST_NAME]
+        self.session.keep(names=names)
+
+    def clusters(self) -> list[Cluster]:
+        """The clusters of the newest fit in words; none before the first."""
+        fit = self.session.latest
+        if fit is None:
+            return []
+        with self._lock:
+            if self._described[0] is not fit:
+                self._described = (fit, describe(fit.labels, self._all_columns(), self._words))
+            return self._described[1]
+
+    def _all_columns(self) -> Columns:
+        if self._columns is None:
+            self._columns = Columns(self.session.X, self.records.features)
+            self._words = word_columns(self.records.passages)
+        return self._columns
+
+    def proposal(self, number: int, other: int | None) -> list[tuple[int, int]]:
+        """Pairs that say that two clusters are one, or (no other) that a cluster is two."""
+        found, fit = self.clusters(), self.session.latest
+        if fit is None or not all(0 <= c < len(found) for c in (number, other or 0)):
+            raise ValueError(f"there is no cluster {number}")
+        if other is not None:
+            return pairs_to_merge(found[number], found[other])
+        with self._lock:
+            columns, seed = self._all_columns(), self.session.random_state
+            return pairs_to_split(fit.labels, number, columns, seed)
+
+    def say(self, pairs: Sequence[tuple[int, int]], said: str) -> None:
+        """Answer several questions in the same way."""
+        for pair in pairs:
+            self.session.tell(said, pair)
+
+
+def colour(number: int) -> str:
+    """The colour of a cluster; it stays, since clusters keep their numbers."""
+    return COLOURS[number % len(COLOURS)]
+
+
+def is_violated(answer: Answer, labels: NDArray[Any]) -> bool:
+    """Whether a clustering does not keep an answer."""
+    together = bool(labels[answer.i] == labels[answer.j] and labels[answer.i] >= 0)
+    return answer.said != "unsure" and together != (answer.said == "same")

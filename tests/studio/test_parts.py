@@ -1,0 +1,272 @@
+"""What the studio shows, without a browser: records, clusters, the map, files to take away."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from linkwise import Constraints, Session
+from linkwise.studio import Records
+from linkwise.studio import _take_away as take_away
+from linkwise.studio._clusters import (
+    Columns,
+    describe,
+    pairs_to_merge,
+    pairs_to_split,
+    word_columns,
+)
+from linkwise.studio._map import project, sample_rows
+from linkwise.studio._work import Work
+
+from .cases import blobs, iris
+
+
+@pytest.fixture
+def work():
+    X, y = blobs(60)
+    with Session(X, n_clusters=3, sample_ids=[f"r{row}" for row in range(60)]) as session:
+        session.fit_  # noqa: B018
+        made = Work(session, Records.of(None, session.X))
+        made.truth = y
+        yield made
+
+
+def test_differences_are_marked():
+    long = "a quiet bird of the northern forest that eats seeds and winters in the south"
+    records = Records(
+        {"kind": ["cat", "cat"], "kg": ["1", "9"], "text": [long, long.replace("quiet", "LOUD")]}
+    )
+    kind, kg, text = records.compare(0, 1)
+    assert not kind["differs"]
+    assert kg["differs"]
+    assert kg["places"] == [0.0, 1.0]
+    assert text["passage"]
+    assert [part for part, new in text["a"] if new] == ["quiet"]
+    assert [part for part, new in text["b"] if new] == ["LOUD"]
+    assert "".join(part for part, _ in text["a"]) == long
+
+
+def test_numbers_that_hardly_differ_do_not_stand_out():
+    records = Records({"kg": ["1", "1.1", "9", ""]})
+    near, far, gap = (records.compare(0, row)[0] for row in (1, 2, 3))
+    assert near["differs"]
+    assert not near["far"]
+    assert far["far"]
+    assert gap["far"]
+    assert gap["places"] == [0.0, None]
+
+
+def test_records_from_what_people_have():
+    import pandas as pd
+
+    X, _, names = iris()
+    frame = pd.DataFrame(X, columns=names)
+    assert Records.of(frame, X, names).fields(0)["sepal length"] == "5.1"
+    assert Records.of(None, X, names).fields(0)["sepal length"] == "5.1"
+    assert Records.of(None, sparse.csr_matrix([[0, 2.5], [1, 0]])).fields(0) == {
+        "features": "x1 2.5"
+    }
+    with pytest.raises(ValueError, match="3 names of features for 4 columns"):
+        Records.of(None, X, names[:3])
+    with pytest.raises(ValueError, match=r"2 cells in 'a' for 150 rows"):
+        Records.of({"a": [1, 2]}, X)
+
+
+def test_images_only_from_below_the_folder(tmp_path):
+    folder = tmp_path / "images"
+    (folder / "deep").mkdir(parents=True)
+    for path in ("ok.png", "deep/ok.JPG", "evil.svg", "../secret.png"):
+        (folder / path).write_bytes(b"x")
+    (folder / "link.png").symlink_to(tmp_path / "secret.png")
+    cells = ["ok.png", "deep/ok.JPG", "evil.svg", "../secret.png", "link.png", "", "a\0b.png"]
+    cells += [str(tmp_path / "secret.png"), str(folder / "ok.png"), "none.png"]
+    records = Records({"file": cells}, (), "file", folder)
+    shown = [records.image(row) is not None for row in range(len(cells))]
+    assert shown == [True, True, *[False] * 6, True, False]
+    assert records.shown == []
+    with pytest.raises(ValueError, match="no such folder"):
+        Records({"file": []}, (), "file", tmp_path / "nowhere")
+    with pytest.raises(ValueError, match="expected one of file"):
+        Records({"file": []}, (), "other", folder)
+    with pytest.raises(ValueError, match="both"):
+        Records({"file": []}, (), "file")
+
+
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_what_sets_clusters_apart(as_sparse):
+    X, y = blobs(300)
+    columns = Columns(sparse.csr_matrix(X) if as_sparse else X, list("abcd"))
+    expected = (X[y == 1].mean(0) - X.mean(0)) / X.std(0)
+    np.testing.assert_allclose(columns.differences(np.flatnonzero(y == 1)), expected, rtol=1e-9)
+    found = describe(y.astype(np.int32), columns)
+    assert [cluster.size for cluster in found] == np.bincount(y).tolist()
+    assert [cluster.traits[0].split(":")[0] for cluster in found] == ["a high", "b high", "c high"]
+    scaled = X[y == 1] / X.std(0)
+    far = ((scaled - scaled.mean(0)) ** 2).sum(1)
+    assert found[1].typical == np.flatnonzero(y == 1)[np.argsort(far)[:3]].tolist()
+
+
+def test_words_set_clusters_apart():
+    texts = ["the striker scored a fine goal", "the keeper saved a goal"] * 5
+    texts += ["the minister lost a vote", "a vote in the new parliament"] * 5
+    words = word_columns(texts)
+    constant = Columns(np.ones((20, 1)), ["x"])
+    found = describe(np.repeat([0, 1], 10).astype(np.int32), constant, words)
+    assert found[0].traits[0] == "says “goal”: 100% (all: 50%)"
+    assert found[1].traits[0] == "says “vote”: 100% (all: 50%)"
+    assert word_columns(["one", "two"]) is None
+
+
+def test_merge_and_split_become_answers(work):
+    X, y = work.session.X, work.truth
+    columns = Columns(X, list("abcd"))
+    found = describe(y.astype(np.int32), columns)
+    assert all((y[i], y[j]) == (0, 1) for i, j in pairs_to_merge(found[0], found[1]))
+    joined = np.where(y == 2, 1, y).astype(np.int32)
+    pairs = pairs_to_split(joined, 1, columns, 0)
+    assert len(pairs) == 3
+    assert all({y[i], y[j]} == {1, 2} for i, j in pairs)
+    assert pairs_to_split(np.zeros(5, np.int32), 0, Columns(np.ones((5, 2)), "ab"), 0) == []
+    work.say(work.proposal(0, None), "different")
+    assert work.session.constraints.n_cannot_link == 3
+    with pytest.raises(ValueError, match="no cluster 7"):
+        work.proposal(7, None)
+
+
+def test_projection_and_sample():
+    X, _ = blobs(200)
+    for data in (X, sparse.csr_matrix(X), X[:, :1], np.ones((5, 3))):
+        places = project(data, "PCA", 0)
+        assert places.shape == (data.shape[0], 2)
+        assert np.abs(places).max() <= 1
+    with pytest.raises(ValueError, match="expected one of"):
+        project(X, "no such", 0)
+    assert sample_rows(50, 0).tolist() == list(range(50))
+    some = sample_rows(1000, 0, most=100)
+    assert len(set(some.tolist())) == 100
+    assert some.tolist() == sorted(some.tolist())
+
+
+def test_umap_only_if_installed(monkeypatch):
+    import sys
+    from types import ModuleType, SimpleNamespace
+
+    from linkwise.studio import _map
+
+    fake = ModuleType("umap")
+    fake.UMAP = lambda **_: SimpleNamespace(fit_transform=lambda X: X[:, :2] * 3)
+    monkeypatch.setitem(sys.modules, "umap", fake)
+    monkeypatch.setattr(_map, "find_spec", lambda name: None)
+    assert _map.projections() == ["PCA"]
+    monkeypatch.setattr(_map, "find_spec", lambda name: object())
+    assert _map.projections() == ["PCA", "UMAP"]
+    assert project(blobs(20)[0], "UMAP", 0).shape == (20, 2)
+
+
+def test_picture_marks_what_is_not_kept(work):
+    labels = work.session.latest.labels
+    one, two = (np.flatnonzero(labels == c).tolist() for c in (0, 1))
+    work.session.tell("same", (one[0], one[1]))
+    work.session.tell("different", (one[0], two[0]))
+    work.session.tell("same", (one[2], two[2]))
+    work.session.tell("unsure", (one[3], two[3]))
+    picture = work.picture("PCA")
+    assert [(link["same"], link["violated"]) for link in picture["links"]] == [
+        (True, False),
+        (False, False),
+        (True, True),
+    ]
+    assert work.n_violated() == 1
+    assert picture["labels"] == labels.tolist()
+    assert len({c["colour"] for c in picture["clusters"]}) == 3
+
+
+def test_what_the_page_needs_of_a_session(tmp_path):
+    X, y = blobs(40)
+    heard = []
+    with Session(X, n_clusters=3, path=tmp_path / "work.db", refit_every=2) as session:
+        session.listen(lambda: heard.append(1))
+        session.keep(colour="blue")
+        session.keep(size=[1, 2])
+        assert session.kept == {"colour": "blue", "size": [1, 2]}
+        assert len(heard) >= 2
+        assert session.path == tmp_path / "work.db"
+        np.testing.assert_array_equal(session.X, X)
+        for row in range(1, 7):
+            session.tell(bool(y[row] == y[0]), (row, 0))
+        session.fit_  # noqa: B018
+        assert len(session.changes()) == 3
+        assert len(session.changes(1)) == 1
+
+
+def test_names_of_clusters_stay(tmp_path):
+    X, _ = blobs(30)
+    path = tmp_path / "work.db"
+    with Session(X, n_clusters=3, path=path) as session:
+        work = Work(session, Records.of(None, X))
+        work.rename(1, "  the   big ones ")
+        work.rename(2, "x" * 500)
+        work.rename(0, "gone")
+        work.rename(0, " ")
+    with Session.open(path, X) as session:
+        work = Work(session, Records.of(None, X))
+        names = [work.cluster_name(c) for c in range(3)]
+    assert names == ["cluster 1", "the big ones", "x" * 60]
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        ("=cmd()", "'=cmd()"),
+        ("+1-555", "'+1-555"),
+        ("-2.5", "-2.5"),
+        ("@sum", "'@sum"),
+        ("\t=1", "'\t=1"),
+        (" =1", "' =1"),
+        ("plain", "plain"),
+        (-3, -3),
+    ],
+)
+def test_no_cell_is_a_formula(cell, expected):
+    assert take_away.harmless(cell) == expected
+
+
+def test_constraints_come_back(work, tmp_path):
+    work.session.tell("same", (0, 1), weight=0.5)
+    work.session.tell("different", (0, 2))
+    work.session.tell("unsure", (3, 4))
+    path = tmp_path / "constraints.csv"
+    path.write_text(take_away.constraints_csv(work))
+    assert Constraints.read(path, ids="text") == work.session.constraints
+
+
+@pytest.mark.parametrize("in_file", [True, False])
+def test_python_lines_give_the_same_clusters(in_file, tmp_path, monkeypatch):
+    X, y = blobs(60)
+    ids = [f"r{row}" for row in range(60)]
+    path = tmp_path / "work.db" if in_file else None
+    with Session(X, n_clusters=3, path=path, sample_ids=ids) as session:
+        for row in range(1, 14):
+            session.tell(bool(y[row] == y[0]), (row, 0))
+        work = Work(session, Records.of(None, X))
+        expected = session.refit().labels
+        (tmp_path / "constraints.csv").write_text(take_away.constraints_csv(work))
+        lines = take_away.python_lines(work)
+    monkeypatch.chdir(tmp_path)
+    names = {"X": X, "ids": ids}
+    exec(lines, names)
+    if in_file:
+        assert names["labels"].tolist() == expected.tolist()
+    else:
+        from sklearn.metrics import adjusted_rand_score
+
+        assert adjusted_rand_score(names["labels"], expected) == 1
+
+
+def test_report_has_the_sizes_of_the_labels(work):
+    page = take_away.report_html(work)
+    sizes = np.bincount(work.session.refit().labels)
+    assert "MPCKMeans" in page
+    for size in sizes.tolist():
+        assert f'<td class="number">{size}</td>' in page

@@ -1,0 +1,205 @@
+"""The server: JSON interface, who may talk to it, several studios, the command line."""
+
+from __future__ import annotations
+
+import json
+import socket
+from urllib.parse import urlsplit
+
+import pytest
+from typer.testing import CliRunner
+
+from linkwise import Session, Studio
+from linkwise.cli import app
+from linkwise.studio._guard import LARGEST_BODY
+
+from .cases import blobs, get, post, write_iris
+
+
+@pytest.fixture
+def session():
+    X, y = blobs(60)
+    with Session(X, n_clusters=3, sample_ids=[f"r{row}" for row in range(60)]) as made:
+        made.truth = y
+        yield made
+
+
+@pytest.fixture
+def studio(session):
+    with Studio(session, port=0) as made:
+        yield made
+
+
+@pytest.fixture
+def guarded(session):
+    with Studio(session, host="127.0.0.1", port=0) as made:
+        yield made
+
+
+def url(studio, path):
+    return f"http://127.0.0.1:{studio.port}{path}"
+
+
+def test_interview_in_json(studio, session):
+    asked = json.loads(get(url(studio, "/api/question?who=llm"))[1])["question"]
+    assert asked["ids"] == [f"r{asked['i']}", f"r{asked['j']}"]
+    assert asked["records"][0]["x0"] == f"{session.X[asked['i'], 0]:.6g}"
+    given = {"i": asked["i"], "j": asked["j"], "said": "different", "who": "llm", "weight": 0.5}
+    assert json.loads(post(url(studio, "/api/answer"), given)[1]) == {"dispute": None}
+    kept = session.answers[-1]
+    assert (kept.who, kept.weight, kept.said) == ("llm", 0.5, "different")
+    clash = json.loads(post(url(studio, "/api/answer"), {**given, "said": "same"})[1])["dispute"]
+    assert [answer["said"] for answer in clash["answers"]] == ["different", "same"]
+    status, text = post(url(studio, "/api/take-back"), {"id": clash["answers"][1]["id"]})
+    assert status == 200, text
+    assert json.loads(get(url(studio, "/api/answers"))[1])["disputes"] == []
+    undone = json.loads(post(url(studio, "/api/undo"), {"who": "llm"})[1])["undone"]
+    assert undone[0]["said"] == "different"
+    progress = json.loads(get(url(studio, "/api/progress"))[1])
+    assert progress["n_answers"] == 0
+    assert progress["n_undone"] == 2
+
+
+def test_results_in_json(studio, session):
+    for row in range(1, 8):
+        session.tell(bool(session.truth[row] == session.truth[0]), (row, 0))
+    found = json.loads(get(url(studio, "/api/labels?refit=true"))[1])
+    assert found["labels"] == session.refit().labels.tolist()
+    assert found["n_answers"] == 7
+    assert found["ids"][:2] == ["r0", "r1"]
+    assert get(url(studio, "/api/export/labels.csv"))[1].splitlines()[0] == "id,cluster,name"
+    assert get(url(studio, "/api/export/../../etc/passwd"))[0] == 404
+    assert get(url(studio, "/api/export/secrets.csv"))[0] == 422
+
+
+def test_described_by_openapi_and_nothing_from_elsewhere(studio):
+    described = json.loads(get(url(studio, "/api/openapi.json"))[1])
+    assert {"/api/question", "/api/answer", "/api/labels", "/api/export/{name}"} <= set(
+        described["paths"]
+    )
+    assert get(url(studio, "/docs"))[0] == 404
+    status, page = get(url(studio, "/"))
+    assert status == 200
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    assert "https://" not in page
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("/api/answer", {"i": 0, "j": 99, "said": "same"}),
+        ("/api/answer", {"i": 0, "j": 0, "said": "same"}),
+        ("/api/answer", {"i": 0, "j": 1, "said": "perhaps"}),
+        ("/api/answer", {"i": 0, "j": 1, "said": "same", "weight": 0}),
+        ("/api/answer", {"i": 0, "j": 1, "said": "same", "who": "x" * 201}),
+        ("/api/answer", b"not json"),
+        ("/api/take-back", {"id": 5}),
+        ("/api/undo", {"n": 0}),
+    ],
+)
+def test_wrong_input_is_told(studio, session, path, value):
+    status, text = post(url(studio, path), value)
+    assert status == 422
+    assert "detail" in json.loads(text)
+    assert session.answers == []
+
+
+def test_large_requests_are_refused(studio):
+    large = f"Content-Length: {LARGEST_BODY + 1}"
+    for header, status in ((large, b"413"), ("Transfer-Encoding: chunked", b"411")):
+        with socket.create_connection(("127.0.0.1", studio.port), timeout=10) as line:
+            head = f"POST /api/answer HTTP/1.1\r\nHost: localhost\r\n{header}\r\n\r\n"
+            line.sendall(head.encode())
+            assert line.recv(100).startswith(b"HTTP/1.1 " + status)
+
+
+def test_other_sites_are_refused(studio, session):
+    assert get(url(studio, "/"), Host="evil.example")[0] == 403
+    assert get(url(studio, "/"), Host=f"localhost:{studio.port}")[0] == 200
+    given = {"i": 0, "j": 1, "said": "same"}
+    for origin in ("http://evil.example", "null", "http://127.0.0.1:1"):
+        assert post(url(studio, "/api/answer"), given, Origin=origin)[0] == 403
+    assert session.answers == []
+    status, _ = post(url(studio, "/api/answer"), given, Origin=url(studio, ""))
+    assert status == 200
+
+
+def websocket(studio, *headers):
+    """The first line that the server says to somebody who wants a websocket."""
+    with socket.create_connection(("127.0.0.1", studio.port), timeout=10) as line:
+        head = [
+            "GET /_nicegui_ws/socket.io/?EIO=4&transport=websocket HTTP/1.1",
+            f"Host: 127.0.0.1:{studio.port}",
+            "Upgrade: websocket",
+            "Connection: Upgrade",
+            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+            "Sec-WebSocket-Version: 13",
+            *headers,
+        ]
+        line.sendall(("\r\n".join(head) + "\r\n\r\n").encode())
+        return line.recv(200).decode("latin-1").splitlines()[0]
+
+
+def test_token_is_needed_for_everything(guarded, session):
+    paths = ["/", "/api/question", "/api/openapi.json", "/view/points", "/no-such", "/?token=wrong"]
+    assert {get(url(guarded, path))[0] for path in paths} == {401}
+    assert post(url(guarded, "/api/answer"), {"i": 0, "j": 1, "said": "same"})[0] == 401
+    assert get(url(guarded, "/api/question"), token="wrong")[0] == 401
+    assert get(url(guarded, "/api/question"), token="wröng".encode().decode("latin-1"))[0] == 401
+    assert get(url(guarded, "/api/question"), token=guarded.token)[0] == 200
+    assert get(url(guarded, f"/api/question?token={guarded.token}"))[0] == 200
+    assert session.answers == []
+    assert len(guarded.token) >= 32
+    assert guarded.token in guarded.url
+
+
+def test_websocket_needs_token_and_origin(guarded, studio):
+    assert " 403 " in websocket(guarded)
+    assert " 403 " in websocket(guarded, f"Cookie: linkwise_{guarded.port}=wrong")
+    assert " 101 " in websocket(guarded, f"Cookie: linkwise_{guarded.port}={guarded.token}")
+    assert " 403 " in websocket(studio, "Origin: http://evil.example")
+    assert " 101 " in websocket(studio, f"Origin: http://127.0.0.1:{studio.port}")
+
+
+def test_only_this_machine_by_default(studio):
+    assert urlsplit(studio.url).hostname == "127.0.0.1"
+    assert studio.token is None
+    assert get(url(studio, "/api/progress"))[0] == 200
+    (server,) = studio._server._server.servers
+    assert {where.getsockname()[0] for where in server.sockets} == {"127.0.0.1"}
+
+
+def test_two_studios_in_one_process(studio):
+    X, _ = blobs(10, seed=1)
+    with Session(X, n_clusters=2) as other, Studio(other, port=0) as second:
+        assert second.port != studio.port
+        assert json.loads(get(url(second, "/api/progress"))[1])["n_rows"] == 10
+        assert json.loads(get(url(studio, "/api/progress"))[1])["n_rows"] == 60
+        assert second.url in second._repr_html_()
+    assert "closed" in second._repr_html_()
+    assert get(url(studio, "/api/progress"))[0] == 200
+
+
+def test_port_that_is_taken_is_told(studio, session):
+    with pytest.raises(OSError, match=f"port {studio.port}.*try another port"):
+        Studio(session, port=studio.port)
+    with pytest.raises(ValueError, match="host no.such.host.invalid"):
+        Studio(session, host="no.such.host.invalid")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--image-column", "file"], "--image-column and --images belong together"),
+        (["--id-column", "nope"], "nope"),
+        (["--strategy", "nope"], "expected one of explore"),
+        (["--host", "no.such.host.invalid"], "host no.such.host.invalid"),
+    ],
+)
+def test_command_line_tells_what_is_wrong(options, told, tmp_path):
+    data = write_iris(tmp_path / "iris.csv")
+    ids = ["--id-column", "flower", "--session", tmp_path / "work.db", "--no-open"]
+    arguments = ["studio", data, *ids, *options]
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == 2, result.output
+    assert told in " ".join(result.output.split())
