@@ -112,6 +112,7 @@ class _Run:
         self.pinned[self.assign.rows] = True
         self.moments = Moments.zeros(k, rows.d, self.geometry.squares_shape)
         self._refills = 2 * k
+        self._costs: Floats | None = None
         self._share = 1.0  # of a proposed step towards better metrics that was taken last
         # Bounds save most of the work once centres and metric change little.
         self._may_bound = self.geometry.bounded and not rows.is_sparse and k > 1
@@ -148,9 +149,12 @@ class _Run:
         return moved
 
     def _distances(self, chosen: NDArray) -> Floats:
+        """Costs of the constrained rows, where those of the last iteration were."""
+        if self._costs is None:
+            self._costs = np.empty((len(chosen), self.geometry.k))
         if self._own is None:
-            return self.problem.rows.distances(chosen, self.geometry)
-        return self._own.distances(np.arange(len(chosen)), self.geometry)
+            return self.problem.rows.distances(chosen, self.geometry, self._costs)
+        return self._own.distances(np.arange(len(chosen)), self.geometry, self._costs)
 
     def refill_empty_clusters(self) -> None:
         """Give an empty cluster the free row that is farthest from its own centre."""

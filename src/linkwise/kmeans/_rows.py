@@ -165,15 +165,17 @@ class Rows:
         size = max(1, 4_000_000 // self.d)
         return [rows[start : start + size] for start in range(0, len(rows), size)]
 
-    def distances(self, rows: Ints, geometry: Geometry) -> NDArray[np.float64]:
-        """Costs of chosen rows in all clusters."""
+    def distances(
+        self, rows: Ints, geometry: Geometry, out: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """Costs of chosen rows in all clusters, in `out` if there is one at hand."""
         forms = geometry.forms()
         if forms is None or geometry.metrics.ndim == 3:  # mixed terms
             assert isinstance(geometry, Mahalanobis)
             parts = [geometry.distances(self.take(part)) for part in self.blocks(rows)]
             return np.concatenate(parts) if parts else np.zeros((0, geometry.k))
         own = geometry.own()
-        out = np.empty((len(rows), geometry.k))
+        out = np.empty((len(rows), geometry.k)) if out is None else out
 
         def work(start: int, stop: int) -> None:
             end = (rows, *forms, own, start, stop, out)
