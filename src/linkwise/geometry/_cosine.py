@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from . import _kernels
 from ._divide import divided
 from ._geometry import Geometry
 from ._moments import Floats, Moments
@@ -50,8 +51,19 @@ class Cosine(Geometry):
         """See whether angles may be obtuse."""
         self.signed = bool((X.data if sparse.issparse(X) else X).min(initial=0) < 0)
 
-    def scaled(self, X: Any) -> Any:
+    def scaled(self, X: Any, map_ranges: Any = None) -> Any:
         """Rows of length one under the metric."""
+        if sparse.issparse(X):
+            data, arrays = np.empty_like(X.data), (X.data, X.indices, X.indptr, self.metrics[0])
+
+            def work(start: int, stop: int) -> None:
+                _kernels.scale_rows(*arrays, start, stop, data)
+
+            if map_ranges is None:
+                work(0, X.shape[0])
+            else:
+                map_ranges(work)
+            return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape)
         return divided(X, np.maximum(np.sqrt(_squares(X, self.metrics[0])), _TINY))
 
     def row_terms(self, X: Any) -> float:
@@ -78,7 +90,7 @@ class Cosine(Geometry):
         cosines = (scaled * moments.sums).sum(axis=1)
         slope = -(self.centers * moments.sums).sum(axis=0)
         slope += 0.5 * cosines @ self.centers**2
-        slope += 0.5 * rows.similarity_squares(labels, np.ascontiguousarray(scaled.T))
+        slope += 0.5 * rows.similarity_squares(labels, scaled)
         return slope[None]
 
     def proposal(self, slope: Floats, weights: Floats) -> Floats:

@@ -77,8 +77,11 @@ class Geometry:
     def look_at(self, X: Any, sample_weight: Floats) -> None:
         """Take in what must be known about all admitted rows; called once, before anything."""
 
-    def scaled(self, X: Any) -> Any:
-        """Admitted rows divided by their lengths under the metric, where `scales_rows`."""
+    def scaled(self, X: Any, map_ranges: Any = None) -> Any:
+        """Admitted rows divided by their lengths under the metric, where `scales_rows`.
+
+        `map_ranges(work)` calls ``work(start, stop)`` for ranges of rows, in threads if it can.
+        """
         return X
 
     def row_terms(self, X: Any) -> Floats | float:

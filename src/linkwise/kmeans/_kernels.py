@@ -412,12 +412,15 @@ def move_sparse(data, indices, indptr, rows, old, new, weight, counts, sums, squ
 
 
 @kernel
-def similarity_squares_sparse(data, indices, indptr, labels, slope, weight, start, stop, out):
-    """Add to `out` (d,) each row's squares times its similarity to its own cluster."""
+def similarity_squares_sparse(data, indices, indptr, labels, directions, weight, start, stop, out):
+    """Add to `out` (d,) each row's squares times its similarity to the direction of its cluster.
+
+    IN      directions (k, d)
+    """
     for i in range(start, stop):
         similarity = 0.0
         for p in range(indptr[i], indptr[i + 1]):
-            similarity += data[p] * slope[indices[p], labels[i]]
+            similarity += data[p] * directions[labels[i], indices[p]]
         if weight.size:
             similarity *= weight[i]
         for p in range(indptr[i], indptr[i + 1]):
@@ -425,12 +428,12 @@ def similarity_squares_sparse(data, indices, indptr, labels, slope, weight, star
 
 
 @kernel
-def similarity_squares_dense(X, labels, slope, weight, start, stop, out):
+def similarity_squares_dense(X, labels, directions, weight, start, stop, out):
     """`similarity_squares_sparse` for dense rows."""
     for i in range(start, stop):
         similarity = 0.0
         for f in range(X.shape[1]):
-            similarity += X[i, f] * slope[f, labels[i]]
+            similarity += X[i, f] * directions[labels[i], f]
         if weight.size:
             similarity *= weight[i]
         for f in range(X.shape[1]):

@@ -113,7 +113,7 @@ class _Run:
         self.moments = Moments.zeros(k, rows.d, self.geometry.squares_shape)
         self._refills = 2 * k
         self._costs: Floats | None = None
-        self._share = 1.0  # of a proposed step towards better metrics that was taken last
+        self._share = 1.0  # of a proposed step towards better metrics to try first
         # Bounds save most of the work once centres and metric change little.
         self._may_bound = self.geometry.bounded and not rows.is_sparse and k > 1
         self.bounds: Bounds | None = None
@@ -206,13 +206,13 @@ class _Run:
         slope = geometry.scatter(self.moments, self.problem.rows, self.labels)
         slope = slope + penalty.spread(geometry, self._own_labels())
         new = geometry.proposal(slope, geometry.weights(self.moments))
-        self._share = min(1.0, 2 * self._share)  # begin where the last step ended
         for halving in range(_HALVINGS + 1):
             share = self._share * 0.5**halving if halving < _HALVINGS else 0.0
             self._set_metrics(new if share == 1.0 else (1 - share) * old + share * new)
             if share == 0.0 or self.objective() <= before:
                 break
-        self._share = max(share, 0.5**_HALVINGS)
+        # Begin where this step ended, and a little bolder if it went through at once.
+        self._share = min(1.0, 2 * share) if halving == 0 else max(share, 0.5**_HALVINGS)
         if penalty.changes:
             held = penalty.pair
             penalty.refresh(geometry)

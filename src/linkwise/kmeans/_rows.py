@@ -146,7 +146,7 @@ class Rows:
     def scale(self, geometry: Geometry) -> None:
         """Divide the rows by their lengths under the geometry's metric, where it asks for that."""
         if geometry.scales_rows:
-            self.X = geometry.scaled(self._given)
+            self.X = geometry.scaled(self._given, self.threads.map)
 
     def take(self, rows: Any) -> NDArray[np.float64]:
         """Chosen rows, dense, relative to the mean, in float64."""
@@ -323,11 +323,11 @@ class Rows:
 
         return work
 
-    def similarity_squares(self, labels: NDArray[np.int32], slope: NDArray) -> NDArray:
-        """Sum over the rows of (x . slope of its cluster) times the squares of x, by feature."""
+    def similarity_squares(self, labels: NDArray[np.int32], directions: NDArray) -> NDArray:
+        """Sum over the rows of (x . direction of its cluster) times squares of x, by feature."""
 
         def work(start: int, stop: int) -> NDArray:
-            end = (labels, slope, self.weight, start, stop, np.zeros(self.d))
+            end = (labels, directions, self.weight, start, stop, np.zeros(self.d))
             if self.is_sparse:
                 arrays = (self.X.data, self.X.indices, self.X.indptr)
                 _kernels.similarity_squares_sparse(*arrays, *end)
