@@ -1,8 +1,7 @@
-"""How good the k-means methods are: proven optima, the protocol of Baumann & Hochbaum, a peer.
+"""How good the k-means methods are: proven optima, the protocol of Baumann & Hochbaum, small sets.
 
-The peer is the PyPI package active-semi-supervised-clustering; its figures are those that issue 3
-states (ten draws), not measured here. The defaults of PCKMeans and MPCKMeans (five runs, entailed
-links, moves of whole components) were settled while looking at these four data sets.
+A peer is run on the same small sets in `peers`. The defaults of PCKMeans and MPCKMeans (five runs,
+entailed links, moves of whole components) were settled while looking at these four data sets.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
@@ -107,16 +105,4 @@ def _small_sets() -> Iterator[Row]:
                     model.set_params(random_state=draw).fit(X, constraints=known)
                     scores[label].append(adjusted_rand_score(y, model.labels_))
             means = ", ".join(f"{label} {np.mean(values):.3f}" for label, values in scores.items())
-            yield Row(f"{name}, {n} constraints, {DRAWS} draws", means, "-", None, _peer(name, n))
-
-
-def _peer(name: str, n: int) -> str:
-    """Mean ARI of active-semi-supervised-clustering as issue 3 states it; it is not run here."""
-    known: dict[tuple[str, int], Any] = {
-        ("iris", 100): "issue 3 states for the peer: PCK .74, MPCK .90",
-        ("wine", 100): "issue 3 states for the peer: MPCK .93",
-        ("wdbc", 100): "issue 3 states for the peer: PCK .67, MPCK .72",
-        ("wdbc", 1000): "issue 3 states for the peer: .98",
-        ("digits", 1000): "issue 3 states for the peer: MPCK .68",
-    }
-    return str(known.get((name, n), ""))
+            yield Row(f"{name}, {n} constraints, {DRAWS} draws", means, "-", None)

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ._divide import divided
+from ._divide import divided, refuse_zeros
 from ._geometry import Geometry
 from ._moments import Floats, Moments
 
@@ -205,20 +205,15 @@ class Divergence(Bregman):
                 'of words; use distortion="cosine" or "euclidean", or give counts'
             )
         total = np.asarray(X.sum(axis=1), dtype=np.float64).ravel()
-        empty = np.flatnonzero(total == 0)
-        if len(empty):
-            raise ValueError(
-                f"{len(empty)} rows are zero in all features (the first is row {empty[0]}): they "
-                "are no distributions; leave them out"
-            )
+        refuse_zeros(total, "they are no distributions; leave them out")
         return divided(X, total)
 
     def value(self, x: Floats) -> Floats:
-        """F = x log x - x."""
+        """The function x log x - x."""
         return x * np.log(np.maximum(x, _TINY)) - x
 
     def derivative(self, x: Floats) -> Floats:
-        """F' = log x."""
+        """Its derivative, log x."""
         return np.log(np.maximum(x, _TINY))
 
     def bound(self) -> float:

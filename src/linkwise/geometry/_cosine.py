@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from . import _kernels
-from ._divide import divided
+from ._divide import divided, refuse_zeros
 from ._geometry import Geometry
 from ._moments import Floats, Moments
 
@@ -38,13 +38,11 @@ class Cosine(Geometry):
     def admit(self, X: Any) -> Any:
         """Rows of length one; a row of zeros has no direction and is refused."""
         length = np.sqrt(_squares(X, np.ones(X.shape[1])))
-        empty = np.flatnonzero(length == 0)
-        if len(empty):
-            raise ValueError(
-                f"{len(empty)} rows are zero in all features (the first is row {empty[0]}): they "
-                "have no direction, so cosine distance is not defined; leave them out, or use "
-                'distortion="euclidean"'
-            )
+        refuse_zeros(
+            length,
+            "they have no direction, so cosine distance is not defined; leave them out, or use "
+            'distortion="euclidean"',
+        )
         return divided(X, length)
 
     def look_at(self, X: Any, sample_weight: Floats) -> None:

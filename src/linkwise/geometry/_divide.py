@@ -10,6 +10,15 @@ from scipy import sparse
 from ._moments import Floats
 
 
+def refuse_zeros(size: Floats, why: str) -> None:
+    """Say which rows have no size to be divided by, and why that matters."""
+    empty = np.flatnonzero(size == 0)
+    if len(empty):
+        raise ValueError(
+            f"{len(empty)} rows are zero in all features (the first is row {empty[0]}): {why}"
+        )
+
+
 def divided(X: Any, by: Floats) -> Any:
     """Rows divided by a number each, dense or CSR."""
     if not sparse.issparse(X):
