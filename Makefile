@@ -7,7 +7,7 @@ DATA   ?= $(abspath ../shared/datasets)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export LINKWISE_DATA ?= $(DATA)
 
-.PHONY: demo test lint unit browser bench clean
+.PHONY: demo test lint unit browser bench docs docs-quick clean
 
 demo: $(VENV)/.demo
 	$(BIN)/linkwise demo
@@ -32,6 +32,15 @@ browser:
 	     --no-install-recommends chromium >/dev/null; } \
 	  || echo "no chromium: browser tests will be skipped"
 
+# The documentation, with every example of the gallery run; a warning is an error.
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+# The same without running the gallery.
+docs-quick: $(VENV)/.docs
+	LINKWISE_DOCS_QUICK=1 $(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/quick
+
 bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks
 
@@ -46,5 +55,9 @@ $(VENV)/.test: $(VENV)/bin/pip pyproject.toml
 	$(BIN)/pip install --quiet --editable '.[test]'
 	@touch $@ $(VENV)/.demo
 
+$(VENV)/.docs: $(VENV)/bin/pip pyproject.toml
+	$(BIN)/pip install --quiet --editable '.[docs]'
+	@touch $@ $(VENV)/.demo
+
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build docs/reference/generated docs/auto_examples .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

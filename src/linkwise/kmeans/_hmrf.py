@@ -62,7 +62,7 @@ class HMRFKMeans(DistortionKMeans):
         Weights of the features, or the matrix.
     objective_ : float
         The objective of the result; it may be negative.
-    objective_path_ : ndarray of shape (n_iter_,)
+    objective_path_ : ndarray of shape (n_iterations,)
         The objective after every iteration; it never rises.
     n_iter_ : int
         Iterations of the best run.

@@ -47,7 +47,7 @@ class MPCKMeans(SoftKMeans):
         (n_clusters, n_features, n_features).
     objective_ : float
         The objective of the result; it may be negative.
-    objective_path_ : ndarray of shape (n_iter_,)
+    objective_path_ : ndarray of shape (n_iterations,)
         The objective after every iteration; it never rises.
     n_iter_ : int
         Iterations of the best run.

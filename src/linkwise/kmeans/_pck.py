@@ -53,7 +53,7 @@ class PCKMeans(DistortionKMeans):
         All ones: distances are Euclidean.
     objective_ : float
         The objective of the result.
-    objective_path_ : ndarray of shape (n_iter_,)
+    objective_path_ : ndarray of shape (n_iterations,)
         The objective after every iteration; it never rises.
     n_iter_ : int
         Iterations of the best run.

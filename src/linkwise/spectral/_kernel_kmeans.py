@@ -93,7 +93,7 @@ class ConstrainedKernelKMeans(
         Cluster of each row.
     objective_ : float
         The objective of the result.
-    objective_path_ : ndarray of shape (n_iter_,)
+    objective_path_ : ndarray of shape (n_iterations,)
         The objective after every iteration; it never rises.
     link_weight_ : float
         The factor that was used.
