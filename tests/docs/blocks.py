@@ -1,8 +1,8 @@
 """Running the code of a page: what a reader would type, in the order of the page.
 
 - ``pycon`` blocks are doctests, ``python`` blocks are run; both share one namespace a page.
-- ``console`` blocks: ``$ linkwise ...`` runs, and what the page shows below must come out. A command
-  that the page shows nothing of must end with exit code 0.
+- ``console`` blocks: ``$ linkwise ...`` runs, and what the page shows below must come out. A
+  command that the page shows nothing of must end with exit code 0.
 - A block with a caption that is the name of a file is written to that file.
 
 Durations may differ, and ``...`` stands for anything.
@@ -24,9 +24,7 @@ from linkwise.cli import _output, app
 
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 NOT_RUN = ("pip", "make", "git", "cd", "python", "dask")  # about the machine, not about linkwise
-_FENCE = re.compile(
-    r"^(?P<fence>```+|:::+)(?P<kind>[^\n]*)\n(?P<body>.*?)^(?P=fence)\s*$", re.M | re.S
-)
+_FENCE = re.compile(r"^(?P<fence>```+)(?P<kind>[^\n]*)\n(?P<body>.*?)^(?P=fence)\s*$", re.M | re.S)
 _CAPTION = re.compile(r"^:caption: *(?P<name>\S+)\s*\n+", re.M)
 _SECONDS = re.compile(r"\d+(\.\d+)? s\b")
 

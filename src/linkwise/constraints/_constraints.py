@@ -43,8 +43,8 @@ class Constraints:
     groups : iterable of iterables, default=None
         Sets of rows that belong together. Each becomes must-links from its first member.
     labels : array-like of shape (n_rows,), or mapping from id to label, default=None
-        Partial labels; -1, None and NaN mean unknown. Rows of a class must be together, rows of
-        two classes apart.
+        Partial labels; -1, None, NaN and '' mean unknown. Rows of a class must be together, rows
+        of two classes apart.
 
     See Also
     --------
@@ -144,7 +144,7 @@ class Constraints:
         Parameters
         ----------
         y : array-like of shape (n_rows,), or mapping from id to label
-            Labels; -1, None and NaN mean unknown.
+            Labels; -1, None, NaN and '' mean unknown.
         n : int, default=None
             Number of constraints to draw. None: all that the labels imply, as few links as
             possible (``kind="pairs"``), or all informative triplets (``kind="informative"``).

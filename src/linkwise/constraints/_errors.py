@@ -14,7 +14,18 @@ class ConstraintError(ValueError):
     ----------
     problems : tuple of str
         Every single thing that is wrong; the message shows the first few of them.
+
+    Examples
+    --------
+    >>> from linkwise import ConstraintError, Constraints
+    >>> try:
+    ...     Constraints(must_link=[(0, 0), (1, -2)])
+    ... except ConstraintError as error:
+    ...     print(len(error.problems))
+    2
     """
+
+    __module__ = "linkwise"  # the name that people import, and see in a traceback
 
     def __init__(self, message: str, problems: Sequence[str] = ()):
         super().__init__(message)
