@@ -1,5 +1,6 @@
 """What a clustering kept of the knowledge, what it did not, and what that cost."""
 
+from ._profiles import Columns, Profile, describe, word_columns
 from ._report import Report
 
-__all__ = ["Report"]
+__all__ = ["Columns", "Profile", "Report", "describe", "word_columns"]
