@@ -13,6 +13,7 @@ from ._algorithms import algorithms
 from ._check import check
 from ._cluster import cluster
 from ._demo import demo
+from ._help import show_help
 from ._label import label
 from ._score import score
 from ._sessions import sessions
@@ -33,6 +34,7 @@ app.command()(studio)
 app.command()(sessions)
 app.command()(demo)
 app.command()(algorithms)
+app.command("help")(show_help)
 
 
 def _version(wanted: bool) -> None:
@@ -47,7 +49,7 @@ def _root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    pass
+    out.print_as_json(False)
 
 
 def main() -> None:

@@ -42,7 +42,7 @@ def check(
     time_limit: Annotated[
         float, typer.Option(help="Seconds to search whether -k clusters suffice.", min=0.0)
     ] = 10.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    as_json: out.Json = False,
 ) -> None:
     """Tell whether constraints are consistent, what follows from them and what they are worth.
 

@@ -215,7 +215,9 @@ class Builder:
         if self._numbers.count and self._names.count:
             self._mixed()
         found = sorted(self._problems, key=lambda problem: problem[:2])
-        complain(self.what, [f"{self.sources[s].at(line)}: {text}" for s, line, text in found])
+        problems = [f"{self.sources[s].at(line)}: {text}" for s, line, text in found]
+        in_files = any(self.sources[s].is_file for s, _, _ in found)
+        complain(self.what, problems, "files" if in_files else "knowledge")
         links: dict[Kind, Links] = {}
         n_merged = 0
         for kind in KINDS:

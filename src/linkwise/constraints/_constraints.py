@@ -9,6 +9,8 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwise._help import see
+
 from . import _binding, _diagnosis, _display, _files, _measure, _sample, _satisfaction, _write
 from ._builder import (
     KINDS,
@@ -746,5 +748,5 @@ def as_constraints(given: Any) -> Constraints:
         return Constraints.from_frame(given)
     raise TypeError(
         f"constraints must be a Constraints, a DataFrame or a path, not {type(given).__name__}; "
-        "try Constraints(must_link=..., cannot_link=...)"
+        "try Constraints(must_link=..., cannot_link=...)" + see("knowledge")
     )

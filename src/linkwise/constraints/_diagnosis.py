@@ -220,11 +220,15 @@ class Diagnosis:
             more = self.n_contradictions - len(found)
             tail = f"\n  ... and {more:,} more contradictions" if more else ""
             if len(found) == 1 and not more:
-                raise ConstraintError(found[0], found)
+                raise ConstraintError(found[0], found, topic="consistency")
             listed = "\n".join(f"  {line}" for line in found)
-            raise ConstraintError(f"the constraints contradict each other:\n{listed}{tail}", found)
+            raise ConstraintError(
+                f"the constraints contradict each other:\n{listed}{tail}",
+                found,
+                topic="consistency",
+            )
         if not self.clusters.possible:
-            raise ConstraintError(explain_count(self.clusters))
+            raise ConstraintError(explain_count(self.clusters), topic="clusters")
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values, ready for JSON."""

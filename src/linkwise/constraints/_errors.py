@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from linkwise._help import see
+
 SHOWN = 20
 
 
@@ -14,6 +16,8 @@ class ConstraintError(ValueError):
     ----------
     problems : tuple of str
         Every single thing that is wrong; the message shows the first few of them.
+    topic : str or None
+        The page of the guide that helps, as ``linkwise help`` takes it.
 
     Examples
     --------
@@ -27,21 +31,23 @@ class ConstraintError(ValueError):
 
     __module__ = "linkwise"  # the name that people import, and see in a traceback
 
-    def __init__(self, message: str, problems: Sequence[str] = ()):
-        super().__init__(message)
+    def __init__(self, message: str, problems: Sequence[str] = (), *, topic: str | None = None):
+        super().__init__(message if topic is None else message + see(topic))
         self.problems = tuple(problems) or (message,)
+        self.topic = topic
 
     def __reduce__(self) -> tuple:
-        return type(self), (str(self), self.problems)
+        return type(self), (str(self), self.problems), {"topic": self.topic}
 
 
-def complain(what: str, problems: Sequence[str]) -> None:
+def complain(what: str, problems: Sequence[str], topic: str) -> None:
     """Raise one error that names all `problems`; do nothing when there are none."""
     if not problems:
         return
     if len(problems) == 1:
-        raise ConstraintError(f"{what}: {problems[0]}", problems)
+        raise ConstraintError(f"{what}: {problems[0]}", problems, topic=topic)
     shown = [f"  {problem}" for problem in problems[:SHOWN]]
     if len(problems) > SHOWN:
         shown.append(f"  ... and {len(problems) - SHOWN:,} more (see the error's `problems`)")
-    raise ConstraintError(f"{what}: {len(problems):,} problems\n" + "\n".join(shown), problems)
+    listed = "\n".join(shown)
+    raise ConstraintError(f"{what}: {len(problems):,} problems\n{listed}", problems, topic=topic)

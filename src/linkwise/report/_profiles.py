@@ -36,7 +36,7 @@ class Profile:
     >>> X = [[0.0], [0.2], [0.4], [9.0]]
     >>> model = PCKMeans(n_clusters=2, random_state=0).fit(X)
     >>> print(model.report_.describe(X, model.labels_, ["age"]).profiles[0])
-    cluster 0, 3 rows: age low: 0.2 (all: 2.4); typical rows: 1, 0, 2
+    cluster 0, 3 rows: age low: 0.2 (all: 2.4); such as 1, 0, 2
     """
 
     number: int
@@ -45,9 +45,13 @@ class Profile:
     traits: list[str]
 
     def __str__(self) -> str:
-        traits = "; ".join(self.traits) or "nothing sets it apart"
         rows = ", ".join(map(str, self.typical))
-        return f"cluster {self.number}, {self.size:,} rows: {traits}; typical rows: {rows}"
+        return f"cluster {self.number}, {self.size:,} rows: {'; '.join(self.told)}; such as {rows}"
+
+    @property
+    def told(self) -> list[str]:
+        """The traits, or that there are none."""
+        return self.traits or ["near the average in everything"]
 
 
 class Columns:
@@ -57,6 +61,7 @@ class Columns:
     ----------
     X : ndarray or CSR matrix of shape (n_rows, n_columns)
     names : sequence of str
+        Empty: nothing is said of single columns.
     """
 
     def __init__(self, X: Any, names: Sequence[str]):
@@ -117,6 +122,8 @@ def describe(
 
 
 def _traits(columns: Columns, rows: NDArray[np.int64]) -> list[tuple[float, str]]:
+    if not columns.names:
+        return []
     apart, middle = columns.differences(rows), columns.middle(rows)
     strongest = np.argsort(-np.abs(apart), kind="stable")[:N_TRAITS]
     return [
@@ -141,5 +148,3 @@ def _words(words: Columns, rows: NDArray[np.int64]) -> list[tuple[float, str]]:
         for k in strongest.tolist()
         if apart[k] >= _LEAST_WORTH_SAYING
     ]
-
-

@@ -151,7 +151,8 @@ class Report:
         -------
         report : Report
         """
-        names = getattr(X, "columns", None) if features is None else features
+        names = [] if texts is not None else features
+        names = getattr(X, "columns", None) if names is None else names
         X = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X, dtype=np.float64)
         if X.shape[0] != self.n_rows:
             raise ValueError(f"X has {X.shape[0]:,} rows, the report is on {self.n_rows:,}")
@@ -328,7 +329,7 @@ class Report:
             ],
             n_violated=found.n_violated,
             profiles=[
-                (profile.traits, [self._called(row) for row in profile.typical])
+                (profile.told, [self._called(row) for row in profile.typical])
                 for profile in self.profiles
             ],
             priced=self._has_costs,
