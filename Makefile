@@ -7,7 +7,7 @@ DATA   ?= $(abspath ../shared/datasets)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export LINKWISE_DATA ?= $(DATA)
 
-.PHONY: demo test lint unit browser bench docs docs-quick clean
+.PHONY: demo test lint unit browser bench papers papers-full docs docs-quick clean
 
 demo: $(VENV)/.demo
 	$(BIN)/linkwise demo
@@ -43,6 +43,13 @@ docs-quick: $(VENV)/.docs
 
 bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks
+
+# Every document rebuilt: quick versions (some 15 minutes on two cores), or all trials (hours).
+papers: $(VENV)/.test
+	$(BIN)/python -m papers.claims --quick --jobs -1
+
+papers-full: $(VENV)/.test
+	$(BIN)/python -m papers.claims --full --jobs -1
 
 $(VENV)/bin/pip:
 	$(PYTHON) -m venv $(VENV)
