@@ -12,7 +12,7 @@ export LINKWISE_DATA ?= $(DATA)
 demo: $(VENV)/.demo
 	$(BIN)/linkwise demo
 
-test: lint unit
+test: lint docs-quick unit
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -37,7 +37,7 @@ docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-# The same without running the gallery.
+# The same without running the gallery; part of `make test`.
 docs-quick: $(VENV)/.docs
 	LINKWISE_DOCS_QUICK=1 $(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/quick
 

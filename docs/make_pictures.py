@@ -100,8 +100,8 @@ def _link(axes: Any, colour: str, style: Any, one: Any, two: Any, *names: str) -
         if name:
             axes.scatter(*end, s=70, c=colour, zorder=4, lw=0)
             axes.annotate(
-                name, end, xytext=aside, textcoords="offset points", ha="center", va="center", size=12,
-                style="italic", weight="bold", color=colour,
+                name, end, xytext=aside, textcoords="offset points", ha="center", va="center",
+                size=12, style="italic", weight="bold", color=colour,
             )  # fmt: skip
 
 

@@ -12,6 +12,15 @@ SHOWN = 20
 class ConstraintError(ValueError):
     """Constraints that cannot be used: wrong input, or knowledge that contradicts itself.
 
+    Parameters
+    ----------
+    message : str
+        What is wrong, and what to do.
+    problems : sequence of str
+        As the attribute; the message alone if not given.
+    topic : str, default=None
+        As the attribute.
+
     Attributes
     ----------
     problems : tuple of str

@@ -34,6 +34,12 @@ class Features:
         Finite numbers.
     names : list of str
         The column each feature comes from: ``column``, or ``column=value`` for a category.
+
+    Examples
+    --------
+    >>> from linkwise.datasets import Features
+    >>> Features([[1.0, 0.0]], ["weight", "kind=cat"]).names
+    ['weight', 'kind=cat']
     """
 
     X: Any

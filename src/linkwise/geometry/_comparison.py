@@ -68,6 +68,8 @@ class ComparisonMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ----------
     .. [1] M. Schultz, T. Joachims. Learning a distance metric from relative comparisons. NIPS
        2003; with A = I.
+    .. [2] E. Y. Liu, Z. Zhang, W. Wang. Clustering with relative constraints. KDD 2011, section 5,
+       where it is compared with.
 
     Examples
     --------

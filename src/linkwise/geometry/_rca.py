@@ -69,7 +69,7 @@ class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     ----------
     .. [1] A. Bar-Hillel, T. Hertz, N. Shental, D. Weinshall. Learning a Mahalanobis metric from
        equivalence constraints. JMLR 6, 2005.
-    .. [2] E. Eaton. Clustering with propagated constraints. MSc thesis, UMBC 2005, section 2.7.
+    .. [2] E. Eaton. Clustering with propagated constraints. MSc thesis, UMBC 2005, (2.10).
 
     Examples
     --------

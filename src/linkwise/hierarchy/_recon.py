@@ -83,7 +83,8 @@ class ReCon(BaseHierarchy):
 
     References
     ----------
-    .. [1] E. Y. Liu, Z. Zhang, W. Wang. Clustering with relative constraints. KDD 2011.
+    .. [1] E. Y. Liu, Z. Zhang, W. Wang. Clustering with relative constraints. KDD 2011: what is
+       kept, definitions 4.1 and 4.2; merging and TestCompatibility, section 4.2; outliers, 4.2.1.
 
     Examples
     --------

@@ -149,7 +149,8 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
     References
     ----------
-    .. [1] E. Eaton. Clustering with propagated constraints. MSc thesis, UMBC 2005, figure 3.1.
+    .. [1] E. Eaton. Clustering with propagated constraints. MSc thesis, UMBC 2005: the rounds,
+       figure 3.1; propagation, (3.1) to (3.7) and figure 3.2.
 
     Examples
     --------

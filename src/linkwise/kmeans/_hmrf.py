@@ -82,7 +82,9 @@ class HMRFKMeans(DistortionKMeans):
     References
     ----------
     .. [1] S. Basu, M. Bilenko, A. Banerjee, R. J. Mooney. Probabilistic semi-supervised
-       clustering with constraints. In Semi-Supervised Learning, MIT Press 2006.
+       clustering with constraints. In Semi-Supervised Learning, MIT Press 2006: prior (3.10),
+       (3.26); Euclidean (3.15), (3.16), (3.27); cosine (3.17), (3.18), (3.24), (3.29); I-divergence
+       (3.19) to (3.21), (3.23).
 
     Examples
     --------

@@ -66,7 +66,8 @@ class MPCKMeans(SoftKMeans):
     ----------
     .. [1] M. Bilenko, S. Basu, R. J. Mooney. Integrating constraints and metric learning in
        semi-supervised clustering. ICML 2004.
-    .. [2] E. Eaton. Clustering with propagated constraints. MSc thesis, UMBC 2005.
+    .. [2] E. Eaton. Clustering with propagated constraints. MSc thesis, UMBC 2005: objective (2.4),
+       costs of links (2.5) and (2.6), metrics (2.7) to (2.9).
 
     Examples
     --------

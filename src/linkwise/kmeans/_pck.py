@@ -66,6 +66,8 @@ class PCKMeans(DistortionKMeans):
     ----------
     .. [1] S. Basu, A. Banerjee, R. J. Mooney. Active semi-supervision for pairwise constrained
        clustering. SDM 2004.
+    .. [2] E. Eaton. Clustering with propagated constraints. MSc thesis, UMBC 2005: equation (2.4)
+       without a metric; ``penalty="distance"`` has its costs (2.5) and (2.6).
 
     Examples
     --------
