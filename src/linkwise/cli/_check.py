@@ -46,8 +46,8 @@ def check(
 ) -> None:
     """Tell whether constraints are consistent, what follows from them and what they are worth.
 
-    LINKS has columns i, j, link[, weight] with link one of must/cannot, same/different or 1/-1,
-    or a, b, c[, weight] for "a and b are closer to each other than to c".
+    LINKS has columns i, j, link[, weight] with link one of must/cannot, same/different,
+    yes/no or 1/-1, or a, b, c[, weight] for "a and b are closer to each other than to c".
 
     Exit code: 0 consistent, 1 contradiction, 2 wrong usage, 70 a fault in linkwise.
 

@@ -123,7 +123,7 @@ def read_task(
         return make_features(table, chosen, leave_out=leave_out, impute=impute, standardize=scaled)
 
     made = features_as(standardize)
-    suspect = [name for name in made.names if chosen is None and name.lower() in _ID_NAMES]
+    suspect = [name for name in made.names if chosen is None and _looks_like_id(name)]
     if suspect:
         out.print_note(
             f"the column {suspect[0]!r} is used as a feature; if it holds ids, give "
@@ -133,6 +133,10 @@ def read_task(
         _note_uneven(made.X, made.names)
     units = features_as(False).X if standardize else made.X
     return Task(table, made.X, made.names, k, ids, label_column, units=units)
+
+
+def _looks_like_id(name: str) -> bool:
+    return name.lower() in _ID_NAMES or name.lower().endswith(("_id", " id"))
 
 
 def _note_uneven(X: NDArray[np.float64], names: list[str]) -> None:

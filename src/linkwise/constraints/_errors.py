@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from linkwise._help import see
 
-SHOWN = 20
+SHOWN, SHOWN_ALIKE = 20, 3
 
 
 class ConstraintError(ValueError):
@@ -49,14 +50,27 @@ class ConstraintError(ValueError):
         return type(self), (str(self), self.problems), {"topic": self.topic}
 
 
+def _first_of_each(problems: Sequence[str]) -> list[str]:
+    """The problems to show: of those that say the same of many lines, the first few."""
+    times: Counter[str] = Counter()
+    found = []
+    for problem in problems:
+        reason = problem.partition(": ")[2]
+        times[reason] += 1
+        if times[reason] <= SHOWN_ALIKE:
+            found.append(problem)
+    return found[:SHOWN]
+
+
 def complain(what: str, problems: Sequence[str], topic: str) -> None:
     """Raise one error that names all `problems`; do nothing when there are none."""
     if not problems:
         return
     if len(problems) == 1:
         raise ConstraintError(f"{what}: {problems[0]}", problems, topic=topic)
-    shown = [f"  {problem}" for problem in problems[:SHOWN]]
-    if len(problems) > SHOWN:
-        shown.append(f"  ... and {len(problems) - SHOWN:,} more (see the error's `problems`)")
+    first = _first_of_each(problems)
+    shown = [f"  {problem}" for problem in first]
+    if len(problems) > len(first):
+        shown.append(f"  ... and {len(problems) - len(first):,} more (see the error's `problems`)")
     listed = "\n".join(shown)
     raise ConstraintError(f"{what}: {len(problems):,} problems\n{listed}", problems, topic=topic)

@@ -270,7 +270,7 @@ def _too_many(table: Table, name: str, cells: NDArray[np.object_], n_values: int
     return (
         f"column {name!r} holds text with {n_values:,} different values in {len(cells):,} rows, "
         "too many for a category; name the features to use, or name it as the column of ids or "
-        "of texts"
+        f"of texts. Columns of numbers: {_listed(table.numeric_names)}"
     )
 
 
