@@ -138,12 +138,12 @@ def _worth_lines(worth: dict[str, Any]) -> list[str]:
     lines = []
     if "informativeness" in worth:
         lines.append(
-            f"informativeness {worth['informativeness']:.0%}: so many of them plain k-means gets "
-            "wrong, and can learn from"
+            f"informativeness {worth['informativeness']:.0%}: so many of them plain k-means, which "
+            "does not know them, gets wrong; the higher, the more they tell"
         )
     if "coherence" in worth:
         lines.append(
             f"coherence {worth['coherence']:.0%}: so many combinations of a must-link and a "
-            "cannot-link do not pull against each other"
+            "cannot-link do not point the same way; the higher, the easier to keep both"
         )
     return lines

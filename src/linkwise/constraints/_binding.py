@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from ._constraints import Constraints
 
 _ABSENT = "constraints on rows that the data does not have"
+_PERHAPS_IDS = (
+    " (if these numbers are ids, give sample_ids (one id a row) or a DataFrame with an index)"
+)
 
 
 def to_rows(given: Constraints, n_rows: int | None, sample_ids: Any, missing: str) -> Constraints:
@@ -58,7 +61,8 @@ def check_rows(given: Constraints, n_rows: int | None) -> None:
         for position, link in zip(wrong, given._given(kind, wrong), strict=True):
             row = ends[position][bad[position]][0]
             problems.append(f"{link.where}: row {row} is out of range; {span}")
-    complain(_ABSENT, problems, "ids")
+    meant_ids = len(problems) == given.n_constraints and n_rows is not None
+    complain(_ABSENT + (_PERHAPS_IDS if meant_ids else ""), problems, "ids")
 
 
 def _rows_of(given: Constraints, nodes: Rows, row_of: dict[Hashable, int]) -> Rows:

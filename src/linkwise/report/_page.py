@@ -80,6 +80,9 @@ class Page:
 def page_html(page: Page) -> str:
     """The whole page."""
     title = escape(f"{page.algorithm}: {len(page.sizes):,} clusters")
+    about = "What became of the constraints."
+    if page.profiles:
+        about = "What the clusters are like, and what became of the constraints."
     body = "\n".join((_totals(page), _sizes(page), _kept(page), _violations(page)))
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -92,7 +95,7 @@ def page_html(page: Page) -> str:
 </head>
 <body>
 <h1>{title}</h1>
-<p class="soft">What became of the constraints. Made by linkwise {escape(__version__)}.</p>
+<p class="soft">{about} Made by linkwise {escape(__version__)}.</p>
 {body}
 </body>
 </html>
