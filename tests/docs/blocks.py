@@ -73,7 +73,8 @@ def run_page(path: Path) -> int:
 def _run_doctest(block: Block, names: dict[str, object], path: Path) -> None:
     test = doctest.DocTestParser().get_doctest(block.body, names, path.name, str(path), block.line)
     said: list[str] = []
-    found = doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=said.append, clear_globs=False)
+    runner = doctest.DocTestRunner(_Checker(), optionflags=OPTIONS)
+    found = runner.run(test, out=said.append, clear_globs=False)
     names.update(test.globs)
     assert not found.failed, "".join(said)
 
@@ -90,7 +91,7 @@ def _run_commands(block: Block, path: Path) -> None:
             code, out = done.returncode, done.stdout + done.stderr
         where = f"{path}, line {block.line + 1}: $ {command}\n{out}"
         if wanted.strip():
-            same = doctest.OutputChecker().check_output(_timeless(wanted), _timeless(out), OPTIONS)
+            same = _Checker().check_output(wanted, out, OPTIONS)
             assert same, f"{where}\nexpected:\n{wanted}"
         else:
             assert code == 0, where
@@ -111,3 +112,10 @@ def _run_linkwise(arguments: list[str]) -> tuple[int, str]:
 
 def _timeless(text: str) -> str:
     return _SECONDS.sub("0 s", text.rstrip() + "\n")
+
+
+class _Checker(doctest.OutputChecker):
+    """Compares what is shown with what came out, but for how long it took."""
+
+    def check_output(self, want: str, got: str, optionflags: int) -> bool:
+        return super().check_output(_timeless(want), _timeless(got), optionflags)
