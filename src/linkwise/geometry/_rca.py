@@ -21,7 +21,7 @@ _TIE = 1e-6
 
 
 class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Relevant component analysis: make what varies inside known groups count less [1]_.
+    """Relevant component analysis: make what varies inside known groups count less.
 
     Rows that must be together form *chunklets*. The covariance C of the rows about the means of
     their chunklets is what varies without meaning anything; the data is transformed by C^(-1/2),

@@ -22,7 +22,7 @@ _EUCLIDEAN_ONLY = ("centroid", "ward")
 
 
 class ReCon(BaseHierarchy):
-    """Hierarchical clustering in which every relative constraint is kept [1]_.
+    """Hierarchical clustering in which every relative constraint is kept.
 
     In each round the closest pair of clusters is merged that leaves all constraints possible, so
     that the hierarchy is always complete and keeps every ab|c: a and b meet before c joins them.

@@ -61,7 +61,7 @@ class Round:
 
 
 class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
-    """Constrained clustering with few constraints, which are spread to their surroundings [1]_.
+    """Constrained clustering with few constraints, which are spread to their surroundings.
 
     The base clusters with the given constraints. These are then propagated to pairs of rows near
     theirs, weaker with the distance, and the base clusters again with all of them from the centres

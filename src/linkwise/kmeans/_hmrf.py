@@ -13,7 +13,7 @@ from ._problem import Problem
 
 
 class HMRFKMeans(DistortionKMeans):
-    """k-means on a hidden Markov random field: constraints and a distortion that is learnt [1]_.
+    """k-means on a hidden Markov random field: constraints and a distortion that is learnt.
 
     Minimises (3.14) of [1]_: distortions of the rows from their centres, what violated links cost,
     and minus the logarithm of the prior of the learnt weights. A violated must-link costs its

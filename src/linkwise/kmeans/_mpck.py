@@ -14,7 +14,7 @@ from ._soft import FULL_NEEDS_DENSE, SoftKMeans
 
 
 class MPCKMeans(SoftKMeans):
-    """k-means with pairwise constraints and metrics learnt from clusters and constraints [1]_.
+    """k-means with pairwise constraints and metrics learnt from clusters and constraints.
 
     Minimises equation (2.4) of [2]_: squared Mahalanobis distances to the centres, minus the log
     determinants of the metrics, plus the cost of violated links. A violated must-link costs its

@@ -11,7 +11,7 @@ from ._problem import Problem
 
 
 class PCKMeans(DistortionKMeans):
-    """k-means with pairwise constraints that may be broken at the price of their weight [1]_.
+    """k-means with pairwise constraints that may be broken at the price of their weight.
 
     Minimises the sum of squared distances to the centres plus the weights of violated links.
 
