@@ -35,13 +35,13 @@ browser:
 # The documentation, with every example of the gallery run; a warning is an error.
 docs: $(VENV)/.docs
 	rm -rf docs/reference/generated
-	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	$(BIN)/sphinx-build -E -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 # The same without running the gallery; part of `make test`.
 docs-quick: $(VENV)/.docs
 	rm -rf docs/reference/generated
-	LINKWISE_DOCS_QUICK=1 $(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/quick
+	LINKWISE_DOCS_QUICK=1 $(BIN)/sphinx-build -E -W --keep-going -q -b html docs docs/_build/quick
 
 bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks
