@@ -167,7 +167,7 @@ class Experiment:
             seconds = time.perf_counter() - started
         values = {**self._scores(labels, draw), **self._recorded(model)}
         note = str(caught[0].message) if caught else ""
-        return Point(values, seconds, " ".join(note.split()))
+        return Point(values, round(seconds, 6), " ".join(note.split()))
 
     def _scores(self, labels: NDArray[np.int64], draw: Draw) -> dict[str, float]:
         test = score(self.y, labels, rows=draw.test).to_dict()
