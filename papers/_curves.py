@@ -180,7 +180,7 @@ def grid(
         curve.plot(
             metric, baseline=baseline, strip=strip, figure=panel, correction=None,
             title=f"{title} ({curve.n_trials} x {curve.n_folds} folds)",
-            band="none" if few else "confidence",
+            band="none" if few else "confidence", spacing="even",
         )  # fmt: skip
         for ax in panel.axes[1:]:
             ax.set_title(f"confidence (%) of a difference to {baseline}", fontsize=7)
