@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise._clusterer import takes_constraints
+from linkwise._estimator import check_number
 from linkwise._optional import optional
 
 from . import _words
@@ -115,6 +117,20 @@ class LearningCurve:
         methods = tuple(dict.fromkeys(key.method for key in points))
         shape = (first.n_constraints, first.n_trials, first.n_folds, first.metrics)
         return cls(points, methods, *shape)
+
+    def only(self, methods: Sequence[str]) -> LearningCurve:
+        """The curve of some of the methods, in this order."""
+        for method in methods:
+            if method not in self.methods:
+                raise ValueError(f"method={method!r}: there are {', '.join(self.methods)}")
+        points = {key: point for key, point in self.points.items() if key.method in methods}
+        return replace(self, points=points, methods=tuple(methods))
+
+    def first(self, n_trials: int) -> LearningCurve:
+        """The curve of the first trials only."""
+        check_number("n_trials", n_trials, Integral, 1)
+        points = {key: point for key, point in self.points.items() if key.trial < n_trials}
+        return replace(self, points=points, n_trials=min(n_trials, self.n_trials))
 
     # ---------------------------------------------------------------- figures
 
@@ -238,7 +254,7 @@ class LearningCurve:
         """The method of this name; if None the first that is not told constraints, or the first."""
         if given is None:
             known = self._experiment.estimators if self._experiment else {}
-            deaf = [name for name, estimator in known.items() if not _listens(estimator)]
+            deaf = [name for name in self.methods if name in known and not _listens(known[name])]
             return next(iter(deaf), self.methods[0])
         if given not in self.methods:
             raise ValueError(f"baseline={given!r}: there are {', '.join(self.methods)}")
@@ -325,8 +341,10 @@ class LearningCurve:
         metric: str | None = None,
         *,
         baseline: str | None = None,
+        strip: bool = True,
         levels: Sequence[float] = LEVELS,
         band: str = "confidence",
+        spacing: str = "linear",
         title: str = "",
         figure: Any = None,
         test: str = "t",
@@ -340,10 +358,14 @@ class LearningCurve:
             The first score if None.
         baseline : str, default=None
             As in `compare`.
+        strip : bool, default=True
+            Whether to draw the strip of significance; it takes two methods and two trials.
         levels : sequence of float, default=(0.9, 0.95, 0.975, 0.99)
             Levels of confidence that are told apart.
         band : {"confidence", "deviation", "none"}
             95 % confidence of the mean over trials, or one standard deviation of the trials.
+        spacing : {"linear", "even"}
+            Numbers of constraints to scale, or side by side (for numbers that double each time).
         title : str, default=""
         figure : Figure or SubFigure, default=None
             Where to draw; a new one if None.
@@ -357,9 +379,10 @@ class LearningCurve:
         from ._plot import draw_curve
 
         against = None
-        if len(self.methods) > 1 and self.n_trials > 1:
+        if strip and len(self.methods) > 1 and self.n_trials > 1:
             against = self.compare(baseline, metric, test=test, correction=correction)
-        return draw_curve(self, metric or self.metrics[0], against, levels, band, title, figure)
+        metric = metric or self.metrics[0]
+        return draw_curve(self, metric, against, levels, band, spacing, title, figure)
 
     def summary(self, metric: str | None = None, *, baseline: str | None = None) -> str:
         """In words: which method is best, and from how many constraints on it is worth it."""
