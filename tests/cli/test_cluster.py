@@ -706,7 +706,7 @@ def test_hierarchies_of_texts(tmp_path):
 
 @pytest.mark.parametrize("algorithm", ["mpck", "seeded"])
 def test_clusters_are_called_by_the_labels(points, tmp_path, algorithm):
-    rows = list(csv.reader(points.open()))
+    rows = list(csv.reader(points.read_text().splitlines()))
     for number, row in enumerate(rows):
         row.append("kind" if number == 0 else ["low", "mid", "high"][(number - 1) // 20 % 3])
         if number % 2 == 0 and number:
@@ -719,7 +719,7 @@ def test_clusters_are_called_by_the_labels(points, tmp_path, algorithm):
         "--algorithm", algorithm, "-o", target,
     )  # fmt: skip
     assert done.exit_code == 0, done.output
-    found = list(csv.DictReader(target.open()))
+    found = list(csv.DictReader(target.read_text().splitlines()))
     assert list(found[0]) == ["name", "cluster", "cluster_name"]
     assert len({(row["cluster"], row["cluster_name"]) for row in found}) == 3
 
