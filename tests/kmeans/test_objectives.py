@@ -181,9 +181,9 @@ def test_contribution_of_a_row_in_the_e_step(metric, per_cluster):
         n = len(links.rows)
         for t, row in enumerate(links.rows):
             new = labels[links.rows]
-            pull = (np.full(n, np.inf), np.zeros(n), np.ones(n, dtype=bool))
-            moved, change, _ = _kernels.icm(
-                np.array([t]), np.arange(n), distance, *graph, new, *pull
+            links_say = (np.zeros(n), np.ones(n, dtype=bool))
+            moved, change = _kernels.icm(
+                np.array([t]), np.arange(n), distance, *graph, new, *links_say
             )
             wanted = np.array([slow.contribution(labels, row, c) for c in range(geometry.k)])
             assert wanted[new[t]] == pytest.approx(wanted.min(), rel=1e-9, abs=1e-9)

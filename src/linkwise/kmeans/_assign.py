@@ -68,7 +68,6 @@ class IteratedModes:
         self.rows, self._links = problem.links.rows, problem.links
         self._n_calls = self._next_groups = 0
         self._graph: tuple[NDArray, ...] = ()
-        self._pull: tuple[NDArray, ...] = ()  # of links on rows, as `_kernels.icm` wants it
         closure = problem.closure
         place = np.searchsorted(self.rows, closure.nodes)
         self._group = np.empty(len(self.rows), dtype=np.int32)
@@ -111,29 +110,29 @@ class IteratedModes:
         dearest = link_cost.max(axis=1) if per_cluster else link_cost[:, 0]
         first, second = self._links.ends.T
         most = np.bincount(first, dearest, n_rows) + np.bincount(second, dearest, n_rows)
-        self._pull = (most, np.empty(n_rows), np.ones(n_rows, dtype=bool))
+        self._slack: Floats = most.astype(np.float64)
+        self._edge = np.empty(n_rows)
+        self._stale = np.ones(n_rows, dtype=bool)
 
     def _move_rows(self, costs: Costs, labels: Labels, rng: Any) -> float:
         """Let rows move that want to, in random order, until none does."""
-        chosen, distance = costs.of_open_rows(labels, self._pull[0])
-        place = np.full(len(labels), -1)
-        place[chosen] = np.arange(len(chosen))
+        wavering, *found = costs.of_wavering_rows(labels, self._slack)
         order = _shuffled(len(labels), rng)  # of all rows, so that bounds do not change the result
-        order = order[place[order] >= 0]
-        rest = (place, distance, *self._graph, labels, *self._pull)
-        moved, change, number = _kernels.icm(order, *rest)
-        wavering, stale = order[:number], self._pull[-1]
+        wavers = np.zeros(len(labels), dtype=bool)
+        wavers[wavering] = True
+        order, change = order[wavers[order]], 0.0
+        now = order
         for _ in range(_MAX_SWEEPS):
+            moved, more = _kernels.icm(now, *found, *self._graph, labels, self._edge, self._stale)
+            change += more
             if not moved:
                 break
-            moved, more, _ = _kernels.icm(wavering[stale[wavering]], *rest)
-            change += more
-        costs.keep(chosen, distance, labels)
+            now = order[self._stale[order]]
         return change
 
     def _move_groups(self, order: Ints, costs: Costs, labels: Labels) -> int:
         groups = (self._starts, self._members, self._group)
-        self._pull[-1][:] = True
+        self._stale[:] = True
         return int(_kernels.icm_groups(order, *groups, costs.of_all_rows(), *self._graph, labels))
 
 

@@ -37,9 +37,12 @@ class Costs:
             self._chosen = np.arange(len(chosen))
         self._space: Floats = np.empty((0, geometry.k))
         self._all_at: tuple[Floats | None, Floats | None] = (None, None)
-        may_bound = geometry.bounded and not rows.is_sparse and geometry.k > 1
+        # Bounds are for plain distances: not for costs times the weights of rows.
+        plain = geometry.bounded and not rows.is_sparse and not rows.weight.size
+        may_bound = plain and geometry.k > 1
         self._bounds = Bounds(len(chosen), np.float64) if may_bound else None
-        self._known = np.full(len(chosen), -1, dtype=np.int32)  # labels the bounds are for
+        # Labels the bounds are for.
+        self._known = np.full(len(chosen) if may_bound else 0, -2, dtype=np.int32)
 
     def of_all_rows(self) -> Floats:
         """Costs of all rows, (m, k), good until the centres move."""
@@ -48,50 +51,65 @@ class Costs:
             self._all_at = self._now()
         return self._space
 
-    def of_open_rows(self, labels: NDArray[np.int32], slack: Floats) -> tuple[Ints, Floats]:
-        """Rows that might leave their clusters with the help of links, and their costs.
+    def of_wavering_rows(
+        self, labels: NDArray[np.int32], slack: Floats
+    ) -> tuple[Ints, Ints, Floats]:
+        """Rows that links could make leave their clusters.
 
         Parameters
         ----------
         labels : ndarray of shape (m,)
+            None of them missing.
         slack : ndarray of shape (m,)
             The most by which links can make the present cluster dearer than another.
 
         Returns
         -------
-        open : ndarray of shape (m_open,)
-        costs : ndarray of shape (m_open, k)
+        wavering : ndarray of shape (m_wavering,)
+        place : ndarray of shape (m,)
+            Where their costs are.
+        costs : ndarray of shape (m_found, k)
         """
-        every = np.arange(len(self._chosen))
-        if self._bounds is None:
-            return every, self.of_all_rows()
-        loosened = self._bounds.loosen(self._geometry)
-        if self._has_all():
-            return every, self._space
-        geometry, bounds = self._geometry, self._bounds
-        data = (self._rows.X, self._rows.shift, self._chosen, geometry.metrics[0], geometry.centers)
-        known = (labels, self._known, bounds.upper, bounds.lower, *loosened, slack, self._weight)
+        crossed = self._crossed(labels, slack)
+        costs = self._space if self._has_all() else self._find(crossed)
+        place = np.empty(len(labels), dtype=np.int64)
+        place[crossed] = np.arange(len(crossed))
+        log_det = float(self._geometry.log_det[0])
+        what = (crossed, costs, slack, labels, log_det, self._beyond(), _MARGIN)
+        bounds = self._bounds
+        ends = (bounds.upper, bounds.lower) if bounds else (np.zeros(0), np.zeros(0))
+        out = np.empty(len(crossed), dtype=np.int64)
 
         def work(start: int, stop: int) -> Ints:
-            number = _kernels.open_rows(*data, _MARGIN, *known, start, stop, every)
+            number = _kernels.wavering_rows(*what, start, stop, self._known, *ends, out)
+            return out[start : start + number]
+
+        return np.concatenate(self._rows.threads.map(work, len(crossed))), place, costs
+
+    def _crossed(self, labels: NDArray[np.int32], slack: Floats) -> Ints:
+        """Rows whose bounds do not keep them where they are; all of them without bounds."""
+        every = np.arange(len(self._chosen))
+        if self._bounds is None:
+            self.of_all_rows()
+            return every
+        loosened = self._bounds.loosen(self._geometry)
+        if self._has_all():
+            return every
+        what = (labels, self._known, self._bounds.upper, self._bounds.lower, *loosened, slack)
+
+        def work(start: int, stop: int) -> Ints:
+            number = _kernels.crossed_bounds(*what, start, stop, every)
             return every[start : start + number]
 
-        found = np.concatenate(self._rows.threads.map(work, len(every)))
-        return found, self._find(found)
+        return np.concatenate(self._rows.threads.map(work, len(every)))
 
-    def keep(self, found: Ints, costs: Floats, labels: NDArray[np.int32]) -> None:
-        """Remember what follows from the costs of some rows, given the labels they have now."""
+    def _beyond(self) -> float:
+        """What rounding errors of squared distances may be in proportion to."""
+        geometry = self._geometry
         if self._bounds is None:
-            return
-        if self._weight.size:
-            costs = costs / np.maximum(self._weight[found, None], 1e-300)
-        geometry, log_det = self._geometry, float(self._geometry.log_det[0])
-        beyond = 2 * float((geometry.centers**2 @ geometry.metrics[0]).max()) + abs(log_det)
-        bounds = (self._known, self._bounds.upper, self._bounds.lower)
-        what = (found, costs, log_det, beyond, _MARGIN, labels)
-        self._rows.threads.map(
-            lambda *ends: _kernels.keep_bounds(*what, *ends, *bounds), len(found)
-        )
+            return 0.0
+        longest = float((geometry.centers**2 @ geometry.metrics[0]).max())
+        return 2 * longest + abs(float(geometry.log_det[0]))
 
     def _now(self) -> tuple[Floats, Floats]:
         return self._geometry.centers, self._geometry.metrics

@@ -512,50 +512,29 @@ def _add_penalty(penalty, b, must, cost, number):
 
 @kernel
 def icm(
-    order,
-    place,
-    distance,
-    indptr,
-    neighbour,
-    signed,
-    link,
-    is_must,
-    cost,
-    labels,
-    most,
-    edge,
-    stale,
+    order, place, distance, indptr, neighbour, signed, link, is_must, cost, labels, edge, stale
 ):
     """Iterated conditional modes: each row in turn takes its cheapest cluster.
 
-    IN      place (n,) of each row in distance (m, k); most (n,): the most by which links can make
-            the present cluster dearer than another
-    IN/OUT  order (m,) of the rows to look at; then begins with those that might move once
-            neighbours have; labels (n,); edge (n,): by how much links make the present cluster
-            dearer, unless `stale` (n,), since neighbours have moved
+    IN      order (m,) of the rows to look at; place (n,) of each row in distance (m, k)
+    IN/OUT  labels (n,); edge (n,): by how much links make the present cluster dearer than the
+            next one, unless `stale` (n,), since neighbours have moved
 
-    Returns how many moved, by how much that changed what violated links cost, and how many might
-    move once neighbours have.
+    Returns how many moved, and by how much that changed what violated links cost.
     """
     k = distance.shape[1]
     penalty = np.zeros(k)
     moved = 0
-    wavering = 0
     change = 0.0
     for s in range(order.shape[0]):
         i = order[s]
-        t = place[i]
-        old = labels[i]
+        t, old = place[i], labels[i]
         other = np.inf
         for c in range(k):
             penalty[c] = 0.0
             if c != old:
                 other = min(other, distance[t, c])
-        if old >= 0 and distance[t, old] + most[i] < other:
-            continue
-        order[wavering] = i
-        wavering += 1
-        if old >= 0 and not stale[i] and distance[t, old] + edge[i] < other:
+        if not stale[i] and distance[t, old] + edge[i] < other:
             continue
         if signed.size:
             for p in range(indptr[i], indptr[i + 1]):
@@ -584,34 +563,42 @@ def icm(
         change += penalty[best] - penalty[max(old, 0)]
         for p in range(indptr[i], indptr[i + 1]):
             stale[neighbour[p]] = True
-    return moved, change, wavering
+    return moved, change
 
 
 @kernel
-def open_rows(
-    X, shift, rows, own, centers, margin, labels, known, upper, lower, stretch, shrink, drift,
-    longest, second, which, slack, weight, start, stop, out,
-):  # fmt: skip
+def crossed_bounds(
+    labels,
+    known,
+    upper,
+    lower,
+    stretch,
+    shrink,
+    drift,
+    most,
+    second,
+    which,
+    slack,
+    start,
+    stop,
+    out,
+):
     """List those of rows start..stop that might be cheaper in another cluster; returns how many.
 
     Hamerly's bounds as in `assign_bounded`, with room for what links can add.
 
-    IN      rows (n,) of X; known (n,): labels that the bounds are for; slack (n,): the most by
-            which links can make the present cluster dearer than another; weight (n,) or (0,)
+    IN      known (n,): labels that the bounds are for; slack (n,): the most by which links can
+            make the present cluster dearer than another
     IN/OUT  upper, lower (n,)
     OUT     out (n,), from `start` on
     """
     number = 0
     for i in range(start, stop):
         a = labels[i]
-        if a == known[i] and a >= 0:
+        if a == known[i]:
             upper[i] = upper[i] * stretch + drift[a]
-            lower[i] = max(lower[i] * shrink - (second if a == which else longest), 0.0)
-            room = slack[i] / weight[i] if weight.size else slack[i]
-            if upper[i] * upper[i] + room < lower[i] * lower[i]:
-                continue
-            upper[i] = _distance(X, rows[i], shift, own, centers, a, margin)
-            if upper[i] * upper[i] + room < lower[i] * lower[i]:
+            lower[i] = max(lower[i] * shrink - (second if a == which else most), 0.0)
+            if upper[i] * upper[i] + slack[i] < lower[i] * lower[i]:
                 continue
         out[start + number] = i
         number += 1
@@ -619,14 +606,18 @@ def open_rows(
 
 
 @kernel
-def keep_bounds(rows, cost, log_det, beyond, margin, labels, start, stop, known, upper, lower):
-    """Bounds of rows whose costs are at hand.
+def wavering_rows(
+    rows, cost, slack, labels, log_det, beyond, margin, start, stop, known, upper, lower, out
+):
+    """List those rows that links could move, given their costs; returns how many. Notes bounds.
 
-    IN      rows (m,), of which start..stop are looked at; cost (m, k): squared distances less
-            `log_det`, up to a rounding error of `margin` times (distance + beyond)
-    OUT     known, upper, lower (n,)
+    IN      rows (m,), of which start..stop are looked at; cost (m, k): for bounds, squared
+            distances less `log_det`, up to a rounding error of `margin` times (distance + beyond);
+            slack (n,) and labels (n,) as in `crossed_bounds`
+    OUT     known, upper, lower (n,), or (0,) where there are no bounds; out (m,), from `start` on
     """
     k = cost.shape[1]
+    number = 0
     for t in range(start, stop):
         i = rows[t]
         a = labels[i]
@@ -634,11 +625,16 @@ def keep_bounds(rows, cost, log_det, beyond, margin, labels, start, stop, known,
         for c in range(k):
             if c != a:
                 other = min(other, cost[t, c])
-        own = max(cost[t, a] + log_det, 0.0)
-        error = margin * (own + beyond)
-        known[i] = a
-        upper[i] = np.sqrt(own + error)
-        lower[i] = np.sqrt(max(other + log_det - error, 0.0))
+        if not cost[t, a] + slack[i] < other:
+            out[start + number] = i
+            number += 1
+        if known.size:
+            own = max(cost[t, a] + log_det, 0.0)
+            error = margin * (own + beyond)
+            known[i] = a
+            upper[i] = np.sqrt(own + error)
+            lower[i] = np.sqrt(max(other + log_det - error, 0.0))
+    return number
 
 
 @kernel

@@ -45,15 +45,15 @@ def _local_search(links: LinkGraph, k: int) -> NDArray[np.int32]:
     """ICM on the links alone from random starts; the labelling with the least violated weight."""
     rng = np.random.RandomState(0)
     graph = links.weighed(links.weight[:, None].copy())
-    every, always = np.arange(len(links.rows)), np.full(len(links.rows), np.inf)
+    every = np.arange(len(links.rows))
     best, least = np.zeros(len(links.rows), dtype=np.int32), np.inf
     for _ in range(_TRIES):
         labels = np.full(len(links.rows), -1, dtype=np.int32)
         noise = rng.random_sample((len(every), k)) * 1e-9 * links.weight.min()
         order = rng.permutation(every)
-        pull = (always, always.copy(), np.ones(len(every), dtype=bool))
+        edge, stale = np.empty(len(every)), np.ones(len(every), dtype=bool)
         for _ in range(_MAX_SWEEPS):
-            moved, _, _ = _kernels.icm(order, every, noise, *graph, labels, *pull)
+            moved, _ = _kernels.icm(order, every, noise, *graph, labels, edge, stale)
             if not moved:
                 break
         weight = links.weight[links.violated(labels)].sum()
