@@ -5,7 +5,8 @@
   command that the page shows nothing of must end with exit code 0.
 - A block with a caption that is the name of a file is written to that file.
 
-How long it took, the course of the objective and the order of clusters may differ, and ``...`` stands for anything.
+How long it took, the course of the objective and the order of clusters may differ, and ``...``
+stands for anything.
 """
 
 from __future__ import annotations
