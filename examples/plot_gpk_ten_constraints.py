@@ -37,8 +37,7 @@ inferred = model.propagated_constraints_ - known
 print(f"{known.n_constraints} links given, {inferred.n_constraints} inferred in the last round")
 
 # %%
-# Red links are broken by the clustering shown. The second picture shows a hundred of the links
-# inferred.
+# The second picture shows a hundred of the links inferred.
 
 views = {
     "MPCK-Means": (alone.labels_, known),
