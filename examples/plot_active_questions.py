@@ -23,8 +23,8 @@ rows = np.flatnonzero(np.isin(digits.target, (3, 8, 9)))[:240]
 X, y = PCA(8, random_state=0).fit_transform(digits.data[rows]), digits.target[rows]
 
 # %%
-# A session for each strategy and seed. After every fifteen answers the model is fitted to what has been
-# answered and what follows from it.
+# A session for each strategy and seed. After every fifteen answers the model is fitted to what has
+# been answered and what follows from it.
 
 steps = np.arange(10, 101, 15)
 strategies = ("RandomPairs", "ExploreConsolidate", "MinMax")

@@ -55,20 +55,21 @@ print(fixed.diagnose(n_clusters=2))
 labels = PCKMeans(2, random_state=0).fit(X, constraints=fixed, sample_ids=names).labels_
 
 # %%
-# Solid lines say "same", dotted ones "different". The chain that cannot hold is red: two steps along
-# the solid lines make bo and di the same, the dotted line makes them differ.
+# Solid lines say "same", dotted ones "different". The chain that cannot hold is red: two steps
+# along the solid lines make bo and di the same, the dotted line makes them differ.
 
-figure, panels = plt.subplots(1, 2, figsize=(10, 3.8), sharey=True, layout="constrained")
-for ax, links, groups in zip(panels, (known - proof.proof, fixed), ([-1] * 7, labels), strict=True):
-    plot_clusters(X, groups, links, sample_ids=names, legend=False, ax=ax)
+figure, panels = plt.subplots(1, 2, figsize=(10, 3.6), sharey=True, layout="constrained")
+for ax, links in zip(panels, (known - proof.proof, fixed), strict=True):
+    plot_clusters(X, labels, links, sample_ids=names, legend=False, ax=ax)
     for name, (x, y) in zip(names, X, strict=True):
-        ax.annotate(name, (x, y), (0, 8), textcoords="offset points", ha="center")
-    ax.set(xlim=(-0.7, 8.7), ylim=(-0.9, 2.4), xticks=[], yticks=[])
+        below = -16 if y < 1 else 8
+        ax.annotate(name, (x, y), (0, below), textcoords="offset points", ha="center")
+    ax.set(xlim=(-0.7, 8.7), ylim=(-0.9, 2.2), xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
+panels[0].collections[-1].set_facecolor("#98a2b3")  # nothing can be said of farms yet
 for link in proof.links:
     ends = X[[names.index(row) for row in link.rows]]
-    style = "-" if link.kind == "must_link" else ":"
-    panels[0].plot(*ends.T, color="#cc3311", ls=style, lw=2.2, zorder=2)
+    panels[0].plot(*ends.T, color="#cc3311", ls="-" if link.kind == "must" else ":", lw=2.2)
 panels[0].set_title("As written: lines 3, 4 and 9 cannot all be true", loc="left", size=11)
 panels[1].set_title("Line 9 taken out: two farms", loc="left", size=11)
 plt.show()
