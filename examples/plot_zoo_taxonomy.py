@@ -3,8 +3,8 @@ A taxonomy as knowledge: ReCon on the zoo
 =========================================
 
 Animals are described by what one sees: hair, feathers, legs, whether they lay eggs. Clustered by
-that alone, some of them end up in odd company. A taxonomy knows better, and ReCon builds a hierarchy
-that keeps everything which the taxonomy says about the animals that it names.
+that alone, some of them end up in odd company. A taxonomy knows better, and ReCon builds a
+hierarchy that keeps everything which the taxonomy says about the animals that it names.
 """
 
 # %%
