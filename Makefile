@@ -10,13 +10,13 @@ OLDEST_PYTHON ?= $(shell command -v python3.11 || echo $(PYTHON))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export LINKWISE_DATA ?= $(DATA)
 
-.PHONY: demo test lint unit browser bench clean
+.PHONY: demo test lint unit browser bench papers papers-full docs docs-quick clean
 .PHONY: dist test-oldest
 
 demo: $(VENV)/.demo
 	$(BIN)/linkwise demo
 
-test: lint unit
+test: lint docs-quick unit
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -36,6 +36,17 @@ browser:
 	     --no-install-recommends chromium >/dev/null; } \
 	  || echo "no chromium: browser tests will be skipped"
 
+# The documentation, with every example of the gallery run; a warning is an error.
+docs: $(VENV)/.docs
+	rm -rf docs/reference/generated
+	$(BIN)/sphinx-build -E -W --keep-going -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+# The same without running the gallery; part of `make test`.
+docs-quick: $(VENV)/.docs
+	rm -rf docs/reference/generated
+	LINKWISE_DOCS_QUICK=1 $(BIN)/sphinx-build -E -W --keep-going -q -b html docs docs/_build/quick
+
 bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks
 
@@ -48,6 +59,13 @@ dist: $(VENV)/.dist
 # The tests with the oldest of everything that pyproject.toml allows, in an environment of its own.
 test-oldest: $(OLDEST)/.test
 	NUMBA_CACHE_DIR=$(abspath $(OLDEST))/numba $(OLDEST)/bin/pytest -n auto -p no:cacheprovider
+
+# Every document rebuilt: quick versions (some 15 minutes on two cores), or all trials (hours).
+papers: $(VENV)/.test
+	$(BIN)/python -m papers.claims --quick --jobs -1
+
+papers-full: $(VENV)/.test
+	$(BIN)/python -m papers.claims --full --jobs -1
 
 $(VENV)/bin/pip:
 	$(PYTHON) -m venv $(VENV)
@@ -72,5 +90,9 @@ $(OLDEST)/.test: pyproject.toml
 	  --editable '.[test,dask]'
 	@touch $@
 
+$(VENV)/.docs: $(VENV)/bin/pip pyproject.toml
+	$(BIN)/pip install --quiet --editable '.[docs]'
+	@touch $@ $(VENV)/.demo
+
 clean:
-	rm -rf $(VENV) $(OLDEST) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) build dist docs/_build docs/reference/generated docs/auto_examples .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -106,7 +106,7 @@ def test_all_wrong_lines_at_once(tmp_path):
     ]
     text = str(error.value)
     assert "7 problems" in text
-    assert "link 'maybe': expected must/cannot, same/different or 1/-1" in text
+    assert "link 'maybe': expected must/cannot, same/different, yes/no or 1/-1" in text
     assert "2 values where the header has 4" in text
     assert "weight 'lots' is not a number" in text
     assert "a row number or id is missing" in text

@@ -29,7 +29,7 @@ def demo(
     folder: Annotated[
         Path, typer.Option("--folder", help="Where the sample and the picture go.")
     ] = Path("linkwise-demo"),
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    as_json: out.Json = False,
 ) -> None:
     """Show what linkwise does, on a small sample.
 
