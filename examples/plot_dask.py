@@ -55,4 +55,4 @@ plt.show()
 
 # %%
 # In every iteration a block sends back sums over its rows, of a size that does not depend on how
-# many there are. So what limits a fit is the time to read the blocks, not the memory of one machine.
+# many there are. So a fit takes the time to read the blocks, not the memory for them.
