@@ -2,12 +2,16 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+OLDEST := .venv-oldest
 DATA   ?= $(abspath ../shared/datasets)
+# The oldest Python that pyproject.toml allows, where it is there.
+OLDEST_PYTHON ?= $(shell command -v python3.11 || echo $(PYTHON))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export LINKWISE_DATA ?= $(DATA)
 
 .PHONY: demo test lint unit browser bench papers papers-full docs docs-quick clean
+.PHONY: dist test-oldest
 
 demo: $(VENV)/.demo
 	$(BIN)/linkwise demo
@@ -46,6 +50,16 @@ docs-quick: $(VENV)/.docs
 bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks
 
+# Source and wheel, the wheel made out of the source; then tried as a user would get it.
+dist: $(VENV)/.dist
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python .ci/check_dist.py dist
+
+# The tests with the oldest of everything that pyproject.toml allows, in an environment of its own.
+test-oldest: $(OLDEST)/.test
+	NUMBA_CACHE_DIR=$(abspath $(OLDEST))/numba $(OLDEST)/bin/pytest -n auto -p no:cacheprovider
+
 # Every document rebuilt: quick versions (some 15 minutes on two cores), or all trials (hours).
 papers: $(VENV)/.test
 	$(BIN)/python -m papers.claims --quick --jobs -1
@@ -64,9 +78,21 @@ $(VENV)/.test: $(VENV)/bin/pip pyproject.toml
 	$(BIN)/pip install --quiet --editable '.[test]'
 	@touch $@ $(VENV)/.demo
 
+$(VENV)/.dist: $(VENV)/bin/pip
+	$(BIN)/pip install --quiet build
+	@touch $@
+
+# uv is the installer that can choose the oldest versions; it lives beside what it installs.
+$(OLDEST)/.test: pyproject.toml
+	$(OLDEST_PYTHON) -m venv --clear $(OLDEST)
+	$(OLDEST)/bin/pip install --quiet uv
+	$(OLDEST)/bin/uv pip install --quiet --python $(OLDEST)/bin/python --resolution lowest-direct \
+	  --editable '.[test,dask]'
+	@touch $@
+
 $(VENV)/.docs: $(VENV)/bin/pip pyproject.toml
 	$(BIN)/pip install --quiet --editable '.[docs]'
 	@touch $@ $(VENV)/.demo
 
 clean:
-	rm -rf $(VENV) build dist docs/_build docs/reference/generated docs/auto_examples .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) build dist docs/_build docs/reference/generated docs/auto_examples .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

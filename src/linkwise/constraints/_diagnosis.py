@@ -592,7 +592,8 @@ def _redundant(given: Constraints, closure: Closure) -> Constraints:
     must, n_nodes = given._must, len(closure.nodes)
     needed = np.zeros(len(must), dtype=bool)
     if len(must):
-        ends = np.searchsorted(closure.nodes, must.ends)
+        # Older SciPy (1.15, for one) refuses 64-bit indices here.
+        ends = np.searchsorted(closure.nodes, must.ends).astype(np.int32)
         number = np.arange(1.0, len(must) + 1)  # earlier links are preferred
         graph = coo_array((number, tuple(ends.T)), shape=(n_nodes, n_nodes)).tocsr()
         needed[minimum_spanning_tree(graph).data.astype(np.int64) - 1] = True
