@@ -78,5 +78,5 @@ def _plain(page: str) -> str:
     )
     page = re.sub(r"^:::\{admonition\} (.*)\n(?::class:.*\n)?", r"**\1**\n\n", page, flags=re.M)
     page = re.sub(r"^(?::::|\([\w-]+\)=)\n", "", page, flags=re.M)
-    page = re.sub(r"\[`([^`]*)`\]\(#[\w.]*\)", r"`\1`", page)
+    page = re.sub(r"\[([^\]]*)\]\(#[\w.-]*\)", r"\1", page)
     return re.sub(r"\]\(([\w-]+)\.md(?:#[\w-]*)?\)", r"](linkwise help \1)", page)

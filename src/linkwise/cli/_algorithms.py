@@ -169,6 +169,12 @@ def algorithms(
     """List the algorithms: what knowledge each takes, and how it treats it.
 
     The short name is what `linkwise cluster --algorithm` takes.
+
+    Examples:
+
+        linkwise algorithms
+
+        linkwise algorithms --json
     """
     if as_json:
         out.print_json([{**asdict(method), "ready": method.ready} for method in ALGORITHMS])

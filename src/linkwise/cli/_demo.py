@@ -35,6 +35,12 @@ def demo(
 
     Coffee beans with their acidity and roast; tasters said of 40 pairs whether the two come from
     the same place.
+
+    Examples:
+
+        linkwise demo
+
+        linkwise demo --folder .
     """
     with out.plain_errors():
         found = _run(folder)

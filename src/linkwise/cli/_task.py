@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -131,7 +132,10 @@ def read_task(
         )
     if not standardize:
         _note_uneven(made.X, made.names)
-    units = features_as(False).X if standardize else made.X
+    units = made.X
+    if standardize:
+        with suppress(ValueError):  # numbers so large that only their ratios can be shown
+            units = features_as(False).X
     return Task(table, made.X, made.names, k, ids, label_column, units=units)
 
 

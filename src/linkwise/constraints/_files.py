@@ -43,7 +43,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "a": ("a",),
     "b": ("b",),
     "c": ("c",),
-    "link": ("link", "constraint", "kind", "type", "answer", "same", "together"),
+    "link": ("link", "constraint", "kind", "type", "answer"),
     "weight": ("weight", "confidence", "w"),
 }
 _WORDS: dict[str, Kind] = {
