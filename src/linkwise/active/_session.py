@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from bisect import bisect_right
 from collections.abc import Callable, Hashable, Sequence
 from datetime import UTC, datetime
 from math import isfinite
@@ -23,8 +24,8 @@ from ._fingerprint import check_same_data, fingerprint
 from ._knowledge import explain, fold, links
 from ._neighbourhoods import find_neighbourhoods, inferred_links
 from ._progress import ROUNDS, Progress
-from ._questions import Answer, Dispute, Question, as_question, as_said
-from ._refit import Checkpoint, Fit, Refits
+from ._questions import Answer, ClusterCount, Dispute, Question, as_question, as_said
+from ._refit import Checkpoint, Fit, Phase, Refits, Round
 from ._store import Store
 from ._task import Questions, Strategy, Task
 
@@ -44,7 +45,7 @@ class Session:
     model : estimator, default=None
         What is fitted to the answers; `MPCKMeans` if not given.
     n_clusters : int or None, default=None
-        Number of clusters; None if it is not known.
+        Number of clusters; None if it is not known. `tell_clusters` changes it later.
     path : str or path, default=None
         The file that keeps the session. If it is there already, the session goes on, provided
         data and settings are the same; see also `Session.open`. None: in memory.
@@ -114,11 +115,12 @@ class Session:
             strategy = _settings.make_strategy(strategy)
         self.strategy: Strategy = strategy
         self.model = _settings.default_model() if model is None else clone(model)
-        self.n_clusters, self.refit_every, self.random_state = n_clusters, refit_every, random_state
+        self.refit_every, self.random_state = refit_every, random_state
+        self._begun_with = n_clusters
         self.who = _settings.user_name() if who is None else who
         self._lock = threading.RLock()
-        self._listeners: list[Callable[[], None]] = []
-        self._store = Store(path)
+        self._listeners: list[list[Callable[[], None]]] = []
+        self._store = Store(path, self._ids)
         try:
             self.settings = self._begin(X, constraints, about)
         except BaseException:
@@ -138,7 +140,7 @@ class Session:
         self._questions: Questions | None = None
         self._wanted: Checkpoint | None = None
         self._task = Task(X, n_clusters, random_state, view=lambda: self._view)
-        self._replay(self._store.answers())
+        self._replay()
 
     @classmethod
     def open(
@@ -189,7 +191,7 @@ class Session:
         given = {
             "strategy": {"name": self.strategy.name, "params": self.strategy.params},
             "model": _settings.describe_model(self.model),
-            "n_clusters": self.n_clusters,
+            "n_clusters": self._begun_with,
             "refit_every": self.refit_every,
             "random_state": self.random_state,
         }
@@ -314,6 +316,66 @@ class Session:
         self._notify()
         return clash
 
+    def tell_clusters(
+        self,
+        n_clusters: int | None,
+        answers: Sequence[tuple[Any, Any]] = (),
+        *,
+        who: str | None = None,
+    ) -> list[Dispute]:
+        """Say how many clusters there are from now on; the model is refitted at once.
+
+        Two clusters that are one, or one that is two, are told by a new number together with the
+        answers that it rests on. `undo` takes both back in one step.
+
+        Parameters
+        ----------
+        n_clusters : int or None
+            None: not known; as many as the answers tell apart.
+        answers : sequence of (answer, question), default=()
+            As in `tell`.
+        who : str, default=None
+            Who says so; the session's own `who` if not given.
+
+        Returns
+        -------
+        disputes : list of Dispute
+            What the answers contradict.
+
+        Examples
+        --------
+        >>> from linkwise import Session
+        >>> with Session([[0.0], [1.0], [5.0], [9.0]], n_clusters=3) as session:
+        ...     clash = session.tell_clusters(2, [("same", (0, 2)), ("different", (0, 3))])
+        ...     print(session.n_clusters, session.fit_.labels.tolist())
+        ...     undone = session.undo()
+        ...     print(session.n_clusters, len(session.constraints.must_link))
+        2 [0, 0, 0, 1]
+        3 0
+        """
+        _settings.check_settings(self._n, n_clusters, self.refit_every, self.random_state)
+        given = [(*as_question(pair, self._n), as_said(said), 1.0) for said, pair in answers]
+        who = self.who if who is None else who
+        with self._lock, self._store.writing():
+            new = {answer.id for answer in self._store.add_all(given, who)}
+            self._store.add_count(n_clusters, sorted(new), who)
+            self._replay()
+            disputed = [answer for answer in self._disputed if answer.id in new]
+            clashes = [explain(answer, self._counted, self._ids) for answer in disputed]
+        self._notify()
+        return clashes
+
+    def put_back(self, *, who: str | None = None) -> None:
+        """Put the questions that a person has in hand back, for others to answer.
+
+        Parameters
+        ----------
+        who : str, default=None
+            The session's own `who` if not given.
+        """
+        with self._lock:
+            self._store.hand_out(self.who if who is None else who, [], _IN_HAND)
+
     def _in_hand_of(self, who: str) -> Question:
         asked = self._store.in_hand().get(who, [])
         if len(asked) != 1:
@@ -323,8 +385,10 @@ class Session:
             )
         return asked[0]
 
-    def undo(self, n: int = 1, *, who: str | None = None) -> list[Answer]:
+    def undo(self, n: int = 1, *, who: str | None = None) -> list[Answer | ClusterCount]:
         """Take back the last n answers of a person; the file keeps them, marked.
+
+        What was said by one `tell_clusters` goes in one step.
 
         Parameters
         ----------
@@ -334,37 +398,58 @@ class Session:
 
         Returns
         -------
-        undone : list of Answer
-            The answers taken back, the last one first; fewer than n if there were no more.
+        undone : list of Answer and ClusterCount
+            What was taken back, the last first; fewer than n if there were no more.
         """
         check_number("n", n, Integral, 1)
         who = self.who if who is None else who
         with self._lock, self._store.writing():
             self._sync()
-            mine = [answer for answer in self._standing if answer.who == who]
-            undone = mine[::-1][:n]
-            self._store.take_back([answer.id for answer in undone], who)
-            self._replay(self._store.answers())
+            undone: list[Answer | ClusterCount] = []
+            for step in self._steps(who)[::-1][:n]:
+                self._mark_undone(step[0], who)
+                undone += step
+            self._replay()
         self._notify()
         return undone
 
-    def take_back(self, answer: Answer | int, *, who: str | None = None) -> None:
+    def _steps(self, who: str) -> list[list[Answer | ClusterCount]]:
+        """What a person said and stands, in order; what was said at once is one step."""
+        mine = {answer.id: answer for answer in self._standing if answer.who == who}
+        steps: list[tuple[tuple[int, int], list[Answer | ClusterCount]]] = []
+        for place, count in enumerate(self._counts):
+            if count.stands and count.who == who:
+                with_it = [mine.pop(number) for number in count.answers if number in mine]
+                steps.append(((count.after, place + 1), [count, *with_it]))
+        steps += [((number, 0), [answer]) for number, answer in mine.items()]
+        return [step for _, step in sorted(steps, key=lambda found: found[0])]
+
+    def _mark_undone(self, said: Answer | ClusterCount, who: str) -> None:
+        if isinstance(said, ClusterCount):
+            self._store.take_back_count(said, who)
+        else:
+            self._store.take_back([said.id], who)
+
+    def take_back(self, answer: Answer | ClusterCount | int, *, who: str | None = None) -> None:
         """Take back one answer, whoever gave it and however long ago.
 
         Parameters
         ----------
-        answer : Answer or int
-            The answer or its `id`.
+        answer : Answer, int or ClusterCount
+            The answer or its `id`; or a number of clusters, with the answers given with it.
         who : str, default=None
             Who takes it back; the session's own `who` if not given.
         """
-        number = answer.id if isinstance(answer, Answer) else answer
+        there: Sequence[Answer | ClusterCount]
         with self._lock, self._store.writing():
             self._sync()
-            if all(standing.id != number for standing in self._standing):
+            there = self._counts if isinstance(answer, ClusterCount) else self._standing
+            number = answer if isinstance(answer, int) else answer.id
+            found = [said for said in there if said.id == number and said.stands]
+            if not found:
                 raise ValueError(f"there is no answer {number} that stands")
-            self._store.take_back([number], self.who if who is None else who)
-            self._replay(self._store.answers())
+            self._mark_undone(found[0], self.who if who is None else who)
+            self._replay()
         self._notify()
 
     def run(
@@ -402,7 +487,7 @@ class Session:
                     return count
                 if reply == "undo":
                     undone = self.undo(who=who)
-                    count -= len(undone)
+                    count -= sum(isinstance(said, Answer) for said in undone)
                     getattr(oracle, "undone", lambda _: None)(undone)
                     break
                 said, weight = reply if isinstance(reply, tuple) else (reply, 1.0)
@@ -436,6 +521,23 @@ class Session:
         with self._lock:
             self._sync()
             return list(self._all)
+
+    @property
+    def n_clusters(self) -> int | None:
+        """Number of clusters; None if it is not known."""
+        return self._task.n_clusters
+
+    @property
+    def cluster_counts(self) -> list[ClusterCount]:
+        """Every number of clusters that was said by `tell_clusters`, in order."""
+        with self._lock:
+            self._sync()
+            return list(self._counts)
+
+    @property
+    def in_hand(self) -> dict[str, list[Question]]:
+        """The questions that people have before them just now, by person."""
+        return self._store.in_hand()
 
     @property
     def disputes(self) -> list[Dispute]:
@@ -538,9 +640,14 @@ class Session:
         most : int, default=100
             Number of refits to look back.
         """
+        found = [one.changed for one in self.rounds() if one.changed is not None]
+        return found[max(0, len(found) - most) :]
+
+    def rounds(self) -> list[Round]:
+        """The last refits, at most 200, the newest last: what they knew, changed, did not keep."""
         with self._lock:
             self._sync()
-            return self._refits.rounds(self._checkpoint.due, most)
+            return self._refits.rounds(self._checkpoint.due)
 
     @property
     def progress(self) -> Progress:
@@ -560,7 +667,7 @@ class Session:
                 n_undone=len(self._all) - len(self._standing),
                 n_groups=len(found.roots),
                 n_placed=len(found.rows),
-                changed=tuple(self._refits.rounds(self._checkpoint.due, ROUNDS)),
+                changed=tuple(self.changes(ROUNDS)),
             )
 
     # ---------------------------------------------------------------- inside
@@ -568,9 +675,8 @@ class Session:
     def _sync(self, own: Answer | None = None) -> None:
         """Take in what others wrote, or `own`, an answer just written here."""
         if self._store.changed():
-            answers = self._store.answers()
-            if answers != self._all:
-                self._replay(answers)
+            if (self._store.answers(), self._store.counts()) != (self._all, self._counts):
+                self._replay()
         elif own is not None:
             self._all.append(own)
             self._standing.append(own)
@@ -578,17 +684,29 @@ class Session:
             (self._counted if added else self._disputed).append(own)
             self._next_checkpoint()
 
-    def _replay(self, answers: list[Answer]) -> None:
-        """Begin anew with all answers that stand."""
-        self._all = answers
-        self._standing = [answer for answer in answers if answer.stands]
+    def _replay(self) -> None:
+        """Begin anew with all that was said and stands."""
+        self._all, self._counts = self._store.answers(), self._store.counts()
+        self._standing = [answer for answer in self._all if answer.stands]
         self._task.known, self._counted, self._disputed = fold(self._standing)
         self._questions, self._wanted = None, None
+        self._phases = self._find_phases()
+        self._task.n_clusters = self._phases[-1].n_clusters
         self._next_checkpoint()
 
-    def _next_checkpoint(self) -> None:
+    def _find_phases(self) -> tuple[Phase, ...]:
+        """The numbers of clusters so far, and how many answers counted when each was said."""
+        ids = [answer.id for answer in self._counted]
         beforehand = sum(answer.who == BEFOREHAND for answer in self._counted)
-        self._checkpoint = Checkpoint(tuple(self._counted), beforehand, self.refit_every)
+        phases = [Phase(beforehand, self._begun_with)]
+        for count in self._counts:
+            if count.stands and count.n_clusters != phases[-1].n_clusters:
+                base = max(beforehand, bisect_right(ids, count.after))
+                phases.append(Phase(base, count.n_clusters))
+        return tuple(phases)
+
+    def _next_checkpoint(self) -> None:
+        self._checkpoint = Checkpoint(tuple(self._counted), self._phases, self.refit_every)
         due = self._checkpoint.due
         if self._wanted is None or len(due.answers) > len(self._wanted.answers):
             self._wanted = due
@@ -605,25 +723,38 @@ class Session:
             future = None if seen is None else self._refits.request(seen)
         return seen, None if future is None else future.result().view
 
-    def _for_model(self, answers: Sequence[Answer]) -> tuple[Constraints, int]:
+    def _for_model(self, at: Checkpoint) -> tuple[Constraints, int]:
         """What a model is told: answers and what is inferred, and how many clusters to look for."""
-        known = fold(answers)[0]
-        found = find_neighbourhoods(known, self.n_clusters)
-        k = self.n_clusters or min(max(2, len(found.roots)), self._n)
+        answers, known = at.answers, fold(at.answers)[0]
+        found = find_neighbourhoods(known, at.n_clusters)
+        k = at.n_clusters or min(max(2, len(found.roots)), self._n)
         return links(answers) + inferred_links(answers, known, found), k
 
-    def listen(self, listener: Callable[[], None]) -> None:
+    def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Have a function called after every answer, undo, refit and `keep`, in their thread.
 
         Parameters
         ----------
         listener : callable
             Called without arguments. It should only take a note: answering waits for it.
+
+        Returns
+        -------
+        stop : callable
+            Call it to listen no longer; a second call does nothing.
         """
-        self._listeners.append(listener)
+        entry = [listener]  # one of its own, so that the same function may listen twice
+        with self._lock:
+            self._listeners = [*self._listeners, entry]
+
+        def stop() -> None:
+            with self._lock:
+                self._listeners = [other for other in self._listeners if other is not entry]
+
+        return stop
 
     def _notify(self) -> None:
-        for listener in self._listeners:
+        for (listener,) in self._listeners:
             listener()
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,24 @@ class Cluster:
     size: int
     typical: list[int]
     traits: list[str]
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What is said by merging two clusters, or by splitting one.
+
+    Attributes
+    ----------
+    said : {"same", "different"}
+    pairs : list of (int, int)
+        The rows it is said of.
+    n_clusters : int
+        How many clusters there are then.
+    """
+
+    said: Literal["same", "different"]
+    pairs: list[tuple[int, int]]
+    n_clusters: int
 
 
 class Columns:
@@ -95,11 +113,8 @@ def describe(
 ) -> list[Cluster]:
     """All clusters, in the order of their numbers."""
     found = []
-    for number in range(int(labels.max(initial=-1)) + 1):
+    for number in np.unique(labels[labels >= 0]).tolist():
         rows = np.flatnonzero(labels == number)
-        if len(rows) == 0:
-            found.append(Cluster(number, 0, [], []))
-            continue
         said = _traits(columns, rows) + ([] if words is None else _words(words, rows))
         traits = [text for _, text in sorted(said, reverse=True)[:N_TRAITS]]
         found.append(Cluster(number, len(rows), columns.nearest(rows, N_TYPICAL), traits))
@@ -134,8 +149,9 @@ def _words(words: Columns, rows: NDArray[np.int64]) -> list[tuple[float, str]]:
 
 
 def pairs_to_merge(one: Cluster, two: Cluster) -> list[tuple[int, int]]:
-    """Pairs of rows that are the same if two clusters are one."""
-    return list(zip(one.typical[:N_PAIRS], two.typical[:N_PAIRS], strict=False))
+    """Pairs of rows that are the same if two clusters are one: their typical rows as one group."""
+    first, *others = [*one.typical[:N_PAIRS], *two.typical[:N_PAIRS]]
+    return [(first, other) for other in others]
 
 
 def pairs_to_split(
