@@ -246,6 +246,7 @@ def test_answers_from_a_pipe(tmp_path, beans):
     assert "by ana" in shown
     assert "18 rows, 4 features" in shown
     assert "ExploreConsolidate" in shown
+    assert re.search(r"2 bean\d+ and bean\d+: different", shown)
     found = json.loads(run("sessions", work, "--json", "--last", 1).stdout)[0]
     assert found["n_clusters"] == 3
     assert found["last_answers"][0]["said"] == "same"
@@ -290,7 +291,7 @@ def test_what_is_known_beforehand(tmp_path, beans):
     assert "by known beforehand" in flat(run("sessions", work).output)
     out = tmp_path / "out.jsonl"
     assert run("sessions", work, "--constraints-out", out).exit_code == 0
-    assert Constraints.read(out) == Constraints([(0, 3)], [(0, 1)])
+    assert Constraints.read(out) == Constraints([("bean0", "bean3")], [("bean0", "bean1")])
 
 
 def test_wrong_usage_is_told_plainly(tmp_path, beans):

@@ -39,7 +39,11 @@ _REMEMBERED = (
 )
 
 SessionFile = Annotated[
-    Path, typer.Option(help="File that keeps the answers; made if it is not there.")
+    Path | None,
+    typer.Option(
+        help="File that keeps the answers; made if it is not there.  [default: beside the data, "
+        "such as beans.session.db]"
+    ),
 ]
 NClusters = Annotated[
     int | None,
@@ -94,6 +98,13 @@ class Task:
     cells: dict[str, NDArray[np.object_]]
     features: list[str]
     recipe: str  # lines of Python that make X and ids
+
+
+def session_file(data: Path, session: Path | None) -> Path:
+    """The file of a session: the one named, or one beside the data."""
+    return (
+        data.with_name(f"{data.name.partition('.')[0]}.session.db") if session is None else session
+    )
 
 
 def kept_settings(session: Path) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from ._interview import (
     kept_settings,
     open_session,
     read_task,
+    session_file,
 )
 from ._reading import Data, FeatureNames, IdColumn, Impute, Standardize
 from ._write import check_target
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 def label(
     data: Data,
-    session: SessionFile,
+    session: SessionFile = None,
     clusters: NClusters = None,
     show: Shown = None,
     strategy: StrategyName = None,
@@ -69,6 +70,7 @@ def label(
         linkwise label beans.csv --session work.db --constraints-out links.csv
     """
     with out.plain_errors():
+        session = session_file(data, session)
         kept = kept_settings(session)
         given = Options(id_column, features, show, standardize or None, impute).filled(kept)
         check_target(constraints_out, "--constraints-out", [data, session, constraints])

@@ -24,13 +24,14 @@ from ._interview import (
     kept_settings,
     open_session,
     read_task,
+    session_file,
 )
 from ._reading import Data, FeatureNames, IdColumn, Impute, Standardize
 
 
 def studio(
     data: Data,
-    session: SessionFile,
+    session: SessionFile = None,
     clusters: NClusters = None,
     show: Shown = None,
     strategy: StrategyName = None,
@@ -76,6 +77,7 @@ def studio(
     with out.plain_errors():
         from linkwise.studio import Records, Studio
 
+        session = session_file(data, session)
         kept = kept_settings(session)
         given = Options(
             id_column,

@@ -23,6 +23,9 @@ _LEAST_WORTH_SAYING = 0.2  # standard deviations
 _MOST_ROWS = 5_000  # rows of a cluster that are looked at to find its two halves
 
 
+Trait = tuple[str, str]
+
+
 @dataclass(frozen=True)
 class Cluster:
     """A cluster in words.
@@ -32,14 +35,14 @@ class Cluster:
     number, size : int
     typical : list of int
         The rows nearest to the middle.
-    traits : list of str
-        What sets it apart, the largest differences first.
+    traits : list of (str, str)
+        What sets it apart, the largest differences first: an arrow up or down, and the words.
     """
 
     number: int
     size: int
     typical: list[int]
-    traits: list[str]
+    traits: list[Trait]
 
 
 @dataclass(frozen=True)
@@ -116,32 +119,34 @@ def describe(
     for number in np.unique(labels[labels >= 0]).tolist():
         rows = np.flatnonzero(labels == number)
         said = _traits(columns, rows) + ([] if words is None else _words(words, rows))
-        traits = [text for _, text in sorted(said, reverse=True)[:N_TRAITS]]
+        traits = [trait for _, trait in sorted(said, reverse=True)[:N_TRAITS]]
         found.append(Cluster(number, len(rows), columns.nearest(rows, N_TYPICAL), traits))
     return found
 
 
-def _traits(columns: Columns, rows: NDArray[np.int64]) -> list[tuple[float, str]]:
+def _traits(columns: Columns, rows: NDArray[np.int64]) -> list[tuple[float, Trait]]:
     apart, middle = columns.differences(rows), columns.middle(rows)
     strongest = np.argsort(-np.abs(apart), kind="stable")[:N_TRAITS]
     return [
         (
             abs(float(apart[k])),
-            f"{columns.names[k]} {'high' if apart[k] > 0 else 'low'}: "
-            f"{middle[k]:.3g} (all: {columns.mean[k]:.3g})",
+            (
+                "▲" if apart[k] > 0 else "▼",
+                f"{columns.names[k]}: {middle[k]:.3g} (all: {columns.mean[k]:.3g})",
+            ),
         )
         for k in strongest.tolist()
         if abs(apart[k]) >= _LEAST_WORTH_SAYING
     ]
 
 
-def _words(words: Columns, rows: NDArray[np.int64]) -> list[tuple[float, str]]:
+def _words(words: Columns, rows: NDArray[np.int64]) -> list[tuple[float, Trait]]:
     apart, middle = words.differences(rows), words.middle(rows)
     strongest = np.argsort(-apart, kind="stable")[:N_TRAITS]
     return [
         (
             float(apart[k]),
-            f"says “{words.names[k]}”: {middle[k]:.0%} (all: {words.mean[k]:.0%})",
+            ("▲", f"says “{words.names[k]}”: {middle[k]:.0%} (all: {words.mean[k]:.0%})"),
         )
         for k in strongest.tolist()
         if apart[k] >= _LEAST_WORTH_SAYING

@@ -84,7 +84,7 @@ def python_lines(work: Work) -> str:
             "    labels = session.refit().labels\n"
         )
     model = session.model
-    k = session.refit().labels.max() + 1
+    k = session.n_clusters or len(set(session.refit().labels.tolist()))
     settings = {**model.get_params(deep=False), "n_clusters": int(k)}
     if settings.get("random_state", 0) is None:
         settings["random_state"] = session.random_state

@@ -32,6 +32,13 @@ _MOST_SAID = 200  # shown in the history, the newest
 # Okabe and Ito's colours in an order in which neighbours are easy to tell apart; without the
 # yellow, which is too pale on white.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a6d3b", "#6e6e6e")
+# Outlines of marks as SVG paths; another one when the colours come again.
+_SHAPES = (
+    "M5 0A5 5 0 1 1 -5 0A5 5 0 1 1 5 0Z",  # circle
+    "M-4.4 -4.4H4.4V4.4H-4.4Z",  # square
+    "M0 -5.4L5 4.2H-5Z",  # triangle
+    "M0 -5.8L5 0L0 5.8L-5 0Z",  # diamond
+)
 
 
 class Work:
@@ -201,10 +208,7 @@ class Work:
                 }
                 for a in links
             ],
-            "clusters": [
-                {"number": c, "name": self.cluster_name(c), "colour": colour(c)}
-                for c in np.unique(labels[labels >= 0]).tolist()
-            ],
+            "clusters": [self.mark(c) for c in np.unique(labels[labels >= 0]).tolist()],
         }
 
     def fit_number(self) -> int:
@@ -227,6 +231,17 @@ class Work:
     def cluster_name(self, number: int) -> str:
         """What a cluster is called."""
         return self.cluster_names().get(number, f"cluster {number + 1}")
+
+    def mark(self, number: int) -> dict[str, Any]:
+        """How a cluster is shown; that stays, since clusters keep their numbers."""
+        colour = COLOURS[number % len(COLOURS)]
+        return {
+            "number": number,
+            "name": self.cluster_name(number),
+            "colour": colour,
+            "dark": _lighter(colour),
+            "shape": _SHAPES[number // len(COLOURS) % len(_SHAPES)],
+        }
 
     def cluster_names(self) -> dict[int, str]:
         """Names that people gave."""
@@ -284,6 +299,7 @@ class Work:
         self.session.tell_clusters(proposal.n_clusters, said, who=who)
 
 
-def colour(number: int) -> str:
-    """The colour of a cluster; it stays, since clusters keep their numbers."""
-    return COLOURS[number % len(COLOURS)]
+def _lighter(colour: str) -> str:
+    """A colour for a dark ground: the same hue, a third of the way to white."""
+    parts = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return "#" + "".join(f"{part + (255 - part) // 3:02x}" for part in parts)
