@@ -102,9 +102,8 @@ class Task:
 
 def session_file(data: Path, session: Path | None) -> Path:
     """The file of a session: the one named, or one beside the data."""
-    return (
-        data.with_name(f"{data.name.partition('.')[0]}.session.db") if session is None else session
-    )
+    name = Path(data.name.removesuffix(".gz")).stem
+    return data.with_name(f"{name}.session.db") if session is None else session
 
 
 def kept_settings(session: Path) -> dict[str, Any]:
