@@ -210,12 +210,21 @@ class Refits:
         self._told: tuple[str, list[Round]] = ("", [])
         self._pool = ThreadPoolExecutor(1, "linkwise-refit") if background else None
         self.latest: Fit | None = None
+        self._latest_at: Checkpoint | None = None
+        self._shown: Checkpoint | None = None
 
-    def request(self, checkpoint: Checkpoint) -> Future[Fit]:
-        """The fit at a checkpoint, now or later; asking again costs nothing."""
+    def request(self, checkpoint: Checkpoint, show: bool = False) -> Future[Fit]:
+        """The fit at a checkpoint, now or later; asking again costs nothing.
+
+        `show`: it is what `latest` should be, or come to, from now on.
+        """
         with self._lock:
+            if show:
+                self._shown = checkpoint
             future = self._futures.get(self._key(checkpoint))
             if future is not None:
+                if show and future.done() and not future.cancelled() and not future.exception():
+                    self.latest, self._latest_at = future.result(), checkpoint
                 return future
             future = Future()
             self._futures[self._key(checkpoint)] = future
@@ -261,11 +270,25 @@ class Refits:
             return
         try:
             fit = self._fits.get(self._key(checkpoint)) or self._follow(checkpoint)
-            self.latest = fit
-            future.set_result(fit)
+            with self._lock:
+                if self._is_news(checkpoint):
+                    self.latest, self._latest_at = fit, checkpoint
+                future.set_result(fit)
         except BaseException as error:  # handed to whoever asks for the fit
             future.set_exception(error)
         self._done()
+
+    def _is_news(self, at: Checkpoint) -> bool:
+        """Whether a fit is nearer to the one that is to be shown than what is shown now."""
+        shown, latest = self._shown, self._latest_at
+        if shown is None or latest is None or at == shown:
+            return True
+        on_the_way = (at.answers, at.phases) == (
+            shown.answers[: len(at.answers)],
+            shown.phases[: len(at.phases)],
+        )
+        further = (len(at.phases), len(at.answers)) > (len(latest.phases), len(latest.answers))
+        return on_the_way and further
 
     def _follow(self, checkpoint: Checkpoint) -> Fit:
         """Go back to the last fit that is known, and forth from there."""

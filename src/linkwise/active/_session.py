@@ -617,7 +617,7 @@ class Session:
         """The last fit that is due, and how it differs from the one before; waits for it."""
         with self._lock:
             self._sync()
-            future = self._refits.request(self._wanted or self._checkpoint)
+            future = self._refits.request(self._wanted or self._checkpoint, show=True)
         return future.result()
 
     @property
@@ -711,7 +711,7 @@ class Session:
         if self._wanted is None or len(due.answers) > len(self._wanted.answers):
             self._wanted = due
             if self.refit_every is not None:
-                self._refits.request(due)
+                self._refits.request(due, show=True)
 
     def _await_view(self) -> tuple[Checkpoint | None, Any]:
         """Wait, holding up nobody, for the fit that the next question depends on."""
