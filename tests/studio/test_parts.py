@@ -83,9 +83,12 @@ def test_images_only_from_below_the_folder(tmp_path):
     (folder / "link.png").symlink_to(tmp_path / "secret.png")
     cells = ["ok.png", "deep/ok.JPG", "evil.svg", "../secret.png", "link.png", "", "a\0b.png"]
     cells += [str(tmp_path / "secret.png"), str(folder / "ok.png"), "none.png"]
+    (folder / "way").symlink_to(tmp_path, target_is_directory=True)
+    cells += ["way/secret.png", "deep/../../secret.png", "%2e%2e/secret.png", "..%2fsecret.png"]
+    cells += ["..\\secret.png", "file:///etc/passwd", "x" * 5000 + ".png", "deep", "deep/../ok.png"]
     records = Records({"file": cells}, (), "file", folder)
     shown = [records.image(row) is not None for row in range(len(cells))]
-    assert shown == [True, True, *[False] * 6, True, False]
+    assert shown == [True, True, *[False] * 6, True, *[False] * 9, True]
     assert records.shown == []
     with pytest.raises(ValueError, match="no such folder"):
         Records({"file": []}, (), "file", tmp_path / "nowhere")
@@ -321,6 +324,9 @@ def test_names_of_clusters_stay(tmp_path):
         ("@sum", "'@sum"),
         ("\t=1", "'\t=1"),
         (" =1", "' =1"),
+        ("\n=1", "'\n=1"),
+        ("＝1", "'＝1"),
+        ("-1+cmd()", "'-1+cmd()"),
         ("plain", "plain"),
         (-3, -3),
     ],

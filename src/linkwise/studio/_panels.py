@@ -81,7 +81,9 @@ class Clusters:
         )
 
     async def _on_rename(self, event: events.GenericEventArguments) -> None:
-        await self._person.call(self._work.rename, int(event.args["number"]), event.args["name"])
+        await self._person.call(
+            self._work.rename, int(event.args["number"]), str(event.args["name"])
+        )
 
     async def _on_count(self, event: events.GenericEventArguments) -> None:
         await self._set_count(event.args["n"])

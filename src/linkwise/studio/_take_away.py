@@ -16,7 +16,19 @@ import numpy as np
 
 from ._work import Work
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = (
+    "=",
+    "+",
+    "-",
+    "@",
+    "\t",
+    "\r",
+    "\n",
+    "＝",
+    "＋",
+    "－",
+    "＠",
+)  # wide ones are read alike
 
 
 def harmless(cell: Any) -> Any:
