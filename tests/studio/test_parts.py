@@ -113,6 +113,26 @@ def test_what_sets_clusters_apart(as_sparse):
     assert found[1].typical == np.flatnonzero(y == 1)[np.argsort(far)[:3]].tolist()
 
 
+def test_categories_are_told_in_percent():
+    y = np.repeat([0, 1], 10)
+    columns = Columns(np.column_stack([y, np.arange(20.0)]), ["kind=cat", "kg"])
+    found = describe(y.astype(np.int32), columns)
+    assert ("▲", "kind=cat: 100% (all: 50%)") in found[1].traits
+    assert ("▼", "kg: 4.5 (all: 9.5)") in found[0].traits
+
+
+def test_a_new_group_is_looked_for_at_once():
+    X, y = blobs(60)
+    with Session(X, background=False) as session:  # how many clusters is not known
+        work = Work(session, Records.of(None, X))
+        session.fit_  # noqa: B018
+        a, b, c = (int(np.flatnonzero(y == group)[0]) for group in range(3))
+        for pair in ((a, b), (a, c), (b, c)):
+            work.tell("different", pair)
+        assert adjusted_rand_score(y, session.latest.labels) == 1
+        assert work.n_violated() == 0
+
+
 def test_words_set_clusters_apart():
     texts = ["the striker scored a fine goal", "the keeper saved a goal"] * 5
     texts += ["the minister lost a vote", "a vote in the new parliament"] * 5
@@ -325,7 +345,7 @@ def test_names_of_clusters_stay(tmp_path):
         ("\t=1", "'\t=1"),
         (" =1", "' =1"),
         ("\n=1", "'\n=1"),
-        ("＝1", "'＝1"),
+        ("\uff1d1", "'\uff1d1"),
         ("-1+cmd()", "'-1+cmd()"),
         ("plain", "plain"),
         (-3, -3),

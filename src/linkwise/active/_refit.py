@@ -236,6 +236,12 @@ class Refits:
             self._pool.submit(self._work, checkpoint, future)
         return future
 
+    @property
+    def busy(self) -> bool:
+        """Whether fits are being made or waiting."""
+        with self._lock:
+            return any(not future.done() for future in self._futures.values())
+
     def rounds(self, checkpoint: Checkpoint) -> list[Round]:
         """The last fits up to a checkpoint, the oldest first."""
         if self._told[0] == self._key(checkpoint):

@@ -632,6 +632,14 @@ class Session:
             self._wanted = self._checkpoint
         return self.fit_
 
+    def refit_soon(self) -> None:
+        """Have the model fitted to all answers given so far, unless it is being fitted now."""
+        with self._lock:
+            self._sync()
+            if not self._refits.busy:
+                self._wanted = self._checkpoint
+                self._refits.request(self._checkpoint, show=True)
+
     def changes(self, most: int = 100) -> list[float]:
         """Share of labels that changed in each of the last refits, the newest last.
 

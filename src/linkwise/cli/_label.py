@@ -25,7 +25,7 @@ from ._interview import (
     read_task,
     session_file,
 )
-from ._reading import Data, FeatureNames, IdColumn, Impute, Standardize
+from ._reading import Data, FeatureNames, IdColumn, Impute, Standardize, TextColumn
 from ._write import check_target
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def label(
     features: FeatureNames = None,
     standardize: Standardize = False,
     impute: Impute = None,
+    text_column: TextColumn = None,
     constraints: Known = None,
     constraints_out: Annotated[
         Path | None,
@@ -72,7 +73,9 @@ def label(
     with out.plain_errors():
         session = session_file(data, session)
         kept = kept_settings(session)
-        given = Options(id_column, features, show, standardize or None, impute).filled(kept)
+        given = Options(id_column, features, show, standardize or None, impute, text_column).filled(
+            kept
+        )
         check_target(constraints_out, "--constraints-out", [data, session, constraints])
         task = read_task(data, given)
         begun = {"n_clusters": clusters, "strategy": strategy, "random_state": seed}

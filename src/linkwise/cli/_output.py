@@ -37,8 +37,8 @@ _IN_COMMAND_WORDS = (
     (r"^features: ", "--features: "),
     (r"name the other columns as features", "name the other columns with --features"),
     (
-        r"name the features to use, or name it as the column of ids",
-        "name the features to use with --features, or name it with --id-column",
+        r"name the features to use, or name it as the column of ids or of texts",
+        "name the features to use with --features, or name it with --id-column or --text-column",
     ),
     (r"impute=\"median\"", "--impute median"),
     (r"standardize=True", "--standardize"),

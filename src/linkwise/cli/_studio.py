@@ -26,7 +26,7 @@ from ._interview import (
     read_task,
     session_file,
 )
-from ._reading import Data, FeatureNames, IdColumn, Impute, Standardize
+from ._reading import Data, FeatureNames, IdColumn, Impute, Standardize, TextColumn
 
 
 def studio(
@@ -39,6 +39,7 @@ def studio(
     features: FeatureNames = None,
     standardize: Standardize = False,
     impute: Impute = None,
+    text_column: TextColumn = None,
     constraints: Known = None,
     image_column: Annotated[
         str | None, typer.Option(help="Column with file names of images, below --images.")
@@ -85,6 +86,7 @@ def studio(
             show,
             standardize or None,
             impute,
+            text_column,
             image_column,
             None if images is None else str(images.resolve()),
         ).filled(kept)

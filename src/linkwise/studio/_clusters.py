@@ -74,6 +74,8 @@ class Columns:
 
     def __init__(self, X: Any, names: Sequence[str]):
         self.X, self.names = X, list(names)
+        # Categories, which are told in percent: 1 for the rows that have them, 0 for others.
+        self.is_share = ((X == 0) | (X == 1)).all(axis=0) if isinstance(X, np.ndarray) else None
         self._squares = X.multiply(X).tocsr() if sparse.issparse(X) else X * X
         self.mean = np.asarray(X.mean(axis=0)).ravel()
         variance = np.asarray(self._squares.mean(axis=0)).ravel() - self.mean**2
@@ -118,13 +120,19 @@ def describe(
     found = []
     for number in np.unique(labels[labels >= 0]).tolist():
         rows = np.flatnonzero(labels == number)
-        said = _traits(columns, rows) + ([] if words is None else _words(words, rows))
+        said = [] if words is None else _words(words, rows)
+        if words is None or not sparse.issparse(columns.X):  # else its columns are these words
+            said += _traits(columns, rows)
         traits = [trait for _, trait in sorted(said, reverse=True)[:N_TRAITS]]
         found.append(Cluster(number, len(rows), columns.nearest(rows, N_TYPICAL), traits))
     return found
 
 
 def _traits(columns: Columns, rows: NDArray[np.int64]) -> list[tuple[float, Trait]]:
+    def tell(value: float, column: int) -> str:
+        is_share = columns.is_share is not None and columns.is_share[column]
+        return f"{value:.0%}" if is_share else f"{value:.3g}"
+
     apart, middle = columns.differences(rows), columns.middle(rows)
     strongest = np.argsort(-np.abs(apart), kind="stable")[:N_TRAITS]
     return [
@@ -132,7 +140,7 @@ def _traits(columns: Columns, rows: NDArray[np.int64]) -> list[tuple[float, Trai
             abs(float(apart[k])),
             (
                 "▲" if apart[k] > 0 else "▼",
-                f"{columns.names[k]}: {middle[k]:.3g} (all: {columns.mean[k]:.3g})",
+                f"{columns.names[k]}: {tell(middle[k], k)} (all: {tell(columns.mean[k], k)})",
             ),
         )
         for k in strongest.tolist()

@@ -86,7 +86,7 @@ class Guard:
         return any(secrets.compare_digest(one.encode(), token) for one in shown)
 
     def _cookie_of(self, headers: dict[str, str]) -> str:
-        # Not by SimpleCookie, which gives up at the first cookie of somebody else that it finds odd.
+        # Not by SimpleCookie, which gives up at the first odd cookie of somebody else.
         pairs = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
         return next((value for name, _, value in pairs if name == self._cookie), "")
 

@@ -213,11 +213,8 @@ class View:
         if self._own == pair:
             self._own, self._picked = None, []
         put(self._card, note="")
-        await self.call(self._tell, given["said"], pair)
+        await self.call(self.work.tell, given["said"], pair, self.who)
         await self._next()
-
-    def _tell(self, said: str, pair: tuple[int, int]) -> None:
-        self.work.session.tell(said, pair, who=self.who)
 
     async def _on_undo(self) -> None:
         undone = await self.call(lambda: self.work.session.undo(who=self.who)) or []

@@ -16,19 +16,8 @@ import numpy as np
 
 from ._work import Work
 
-_FORMULA = (
-    "=",
-    "+",
-    "-",
-    "@",
-    "\t",
-    "\r",
-    "\n",
-    "＝",
-    "＋",
-    "－",
-    "＠",
-)  # wide ones are read alike
+# The last four are the wide forms of the first, which some spreadsheets read alike.
+_FORMULA = (*"=+-@\t\r\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def harmless(cell: Any) -> Any:

@@ -105,6 +105,16 @@ class Work:
             raise ValueError(f"there is no record called {name.strip()!r}")
         return row
 
+    def tell(self, said: str, pair: tuple[int, int], who: str | None = None) -> None:
+        """Answer a question; a group that is new is looked for at once, if k is not known."""
+        session = self.session
+        session.tell(said, pair, who=who)
+        fit = session.latest
+        if said == "different" and session.n_clusters is None and fit is not None:
+            n_shown = len(np.unique(fit.labels[fit.labels >= 0]))
+            if session.progress.n_groups > n_shown:
+                session.refit_soon()
+
     def others_asked(self, who: str | None) -> list[str]:
         """Who else has a question in hand."""
         me = self.session.who if who is None else who

@@ -201,7 +201,7 @@ export default {
       if (this.sprites.size > 400) this.sprites.clear();
       made = document.createElement("canvas");
       made.width = made.height = 2 * Math.ceil((radius + 1) * this.ratio);
-      const ctx = made.getContext("2d");
+      const ctx = made.getContext("2d", { willReadFrequently: true });
       const scale = (radius / 5) * this.ratio;
       ctx.translate(made.width / 2, made.width / 2);
       ctx.scale(scale, scale);
