@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from bisect import bisect_right
 from collections.abc import Callable, Hashable, Sequence
 from datetime import UTC, datetime
 from math import isfinite
@@ -21,15 +20,15 @@ from linkwise.constraints import Constraints, row_names
 
 from . import _settings
 from ._fingerprint import check_same_data, fingerprint
-from ._knowledge import explain, fold, links
+from ._knowledge import fold, links
+from ._ledger import BEFOREHAND, Ledger, Said
 from ._neighbourhoods import find_neighbourhoods, inferred_links
 from ._progress import ROUNDS, Progress
 from ._questions import Answer, ClusterCount, Dispute, Question, as_question, as_said
-from ._refit import Checkpoint, Fit, Phase, Refits, Round
+from ._refit import Checkpoint, Fit, Refits, Round
 from ._store import Store
 from ._task import Questions, Strategy, Task
 
-BEFOREHAND = "known beforehand"  # who gave the constraints that a session began with
 _IN_HAND = 15 * 60.0  # seconds after which an unanswered question may go to somebody else
 
 
@@ -140,7 +139,8 @@ class Session:
         self._questions: Questions | None = None
         self._wanted: Checkpoint | None = None
         self._task = Task(X, n_clusters, random_state, view=lambda: self._view)
-        self._replay()
+        self._said = Ledger(self._store, n_clusters, self._ids)
+        self._begin_anew()
 
     @classmethod
     def open(
@@ -311,10 +311,9 @@ class Session:
             asked = self._in_hand_of(who) if question is None else as_question(question, self._n)
             kept = self._store.add(asked, said, float(weight), who)
             self._sync(kept)
-            disputed = any(answer.id == kept.id for answer in self._disputed)
-            clash = explain(kept, self._counted, self._ids) if disputed else None
+            clashes = self._said.disputes({kept.id})
         self._notify()
-        return clash
+        return clashes[0] if clashes else None
 
     def tell_clusters(
         self,
@@ -360,8 +359,7 @@ class Session:
             new = {answer.id for answer in self._store.add_all(given, who)}
             self._store.add_count(n_clusters, sorted(new), who)
             self._replay()
-            disputed = [answer for answer in self._disputed if answer.id in new]
-            clashes = [explain(answer, self._counted, self._ids) for answer in disputed]
+            clashes = self._said.disputes(new)
         self._notify()
         return clashes
 
@@ -385,7 +383,7 @@ class Session:
             )
         return asked[0]
 
-    def undo(self, n: int = 1, *, who: str | None = None) -> list[Answer | ClusterCount]:
+    def undo(self, n: int = 1, *, who: str | None = None) -> list[Said]:
         """Take back the last n answers of a person; the file keeps them, marked.
 
         What was said by one `tell_clusters` goes in one step.
@@ -405,32 +403,15 @@ class Session:
         who = self.who if who is None else who
         with self._lock, self._store.writing():
             self._sync()
-            undone: list[Answer | ClusterCount] = []
-            for step in self._steps(who)[::-1][:n]:
-                self._mark_undone(step[0], who)
+            undone: list[Said] = []
+            for step in self._said.steps(who)[::-1][:n]:
+                self._said.take_back(step[0], who)
                 undone += step
             self._replay()
         self._notify()
         return undone
 
-    def _steps(self, who: str) -> list[list[Answer | ClusterCount]]:
-        """What a person said and stands, in order; what was said at once is one step."""
-        mine = {answer.id: answer for answer in self._standing if answer.who == who}
-        steps: list[tuple[tuple[int, int], list[Answer | ClusterCount]]] = []
-        for place, count in enumerate(self._counts):
-            if count.stands and count.who == who:
-                with_it = [mine.pop(number) for number in count.answers if number in mine]
-                steps.append(((count.after, place + 1), [count, *with_it]))
-        steps += [((number, 0), [answer]) for number, answer in mine.items()]
-        return [step for _, step in sorted(steps, key=lambda found: found[0])]
-
-    def _mark_undone(self, said: Answer | ClusterCount, who: str) -> None:
-        if isinstance(said, ClusterCount):
-            self._store.take_back_count(said, who)
-        else:
-            self._store.take_back([said.id], who)
-
-    def take_back(self, answer: Answer | ClusterCount | int, *, who: str | None = None) -> None:
+    def take_back(self, answer: Said | int, *, who: str | None = None) -> None:
         """Take back one answer, whoever gave it and however long ago.
 
         Parameters
@@ -440,15 +421,9 @@ class Session:
         who : str, default=None
             Who takes it back; the session's own `who` if not given.
         """
-        there: Sequence[Answer | ClusterCount]
         with self._lock, self._store.writing():
             self._sync()
-            there = self._counts if isinstance(answer, ClusterCount) else self._standing
-            number = answer if isinstance(answer, int) else answer.id
-            found = [said for said in there if said.id == number and said.stands]
-            if not found:
-                raise ValueError(f"there is no answer {number} that stands")
-            self._mark_undone(found[0], self.who if who is None else who)
+            self._said.take_back(self._said.find(answer), self.who if who is None else who)
             self._replay()
         self._notify()
 
@@ -520,7 +495,7 @@ class Session:
         """Every answer ever given, in order; those taken back are marked."""
         with self._lock:
             self._sync()
-            return list(self._all)
+            return list(self._said.answers)
 
     @property
     def n_clusters(self) -> int | None:
@@ -532,7 +507,7 @@ class Session:
         """Every number of clusters that was said by `tell_clusters`, in order."""
         with self._lock:
             self._sync()
-            return list(self._counts)
+            return list(self._said.counts)
 
     @property
     def in_hand(self) -> dict[str, list[Question]]:
@@ -544,14 +519,14 @@ class Session:
         """Answers that contradict earlier ones, each with the chain that says the opposite."""
         with self._lock:
             self._sync()
-            return [explain(answer, self._counted, self._ids) for answer in self._disputed]
+            return self._said.disputes()
 
     @property
     def constraints(self) -> Constraints:
         """The answers that count as constraints, by row number, or by id if rows have ids."""
         with self._lock:
             self._sync()
-            return links(self._counted, self._ids)
+            return links(self._said.counted, self._ids)
 
     @property
     def inferred(self) -> Constraints:
@@ -559,7 +534,7 @@ class Session:
         with self._lock:
             self._sync()
             return inferred_links(
-                self._counted, self._task.known, self._task.neighbourhoods(), self._ids
+                self._said.counted, self._task.known, self._task.neighbourhoods(), self._ids
             )
 
     @property
@@ -662,17 +637,17 @@ class Session:
         """How far the session is; does not wait for a refit."""
         with self._lock:
             self._sync()
-            said = [answer.said for answer in self._counted]
+            said = [answer.said for answer in self._said.counted]
             found = self._task.neighbourhoods()
             return Progress(
                 n_rows=self._n,
                 n_clusters=self.n_clusters,
-                n_answers=len(self._standing),
+                n_answers=len(self._said.standing),
                 n_same=said.count("same"),
                 n_different=said.count("different"),
                 n_unsure=said.count("unsure"),
-                n_disputed=len(self._disputed),
-                n_undone=len(self._all) - len(self._standing),
+                n_disputed=len(self._said.disputed),
+                n_undone=len(self._said.answers) - len(self._said.standing),
                 n_groups=len(found.roots),
                 n_placed=len(found.rows),
                 changed=tuple(self.changes(ROUNDS)),
@@ -682,39 +657,26 @@ class Session:
 
     def _sync(self, own: Answer | None = None) -> None:
         """Take in what others wrote, or `own`, an answer just written here."""
-        if self._store.changed():
-            if (self._store.answers(), self._store.counts()) != (self._all, self._counts):
-                self._replay()
+        if self._said.sync(own):
+            self._begin_anew()
         elif own is not None:
-            self._all.append(own)
-            self._standing.append(own)
-            added = self._task.known.add(own.i, own.j, own.said)
-            (self._counted if added else self._disputed).append(own)
             self._next_checkpoint()
 
     def _replay(self) -> None:
-        """Begin anew with all that was said and stands."""
-        self._all, self._counts = self._store.answers(), self._store.counts()
-        self._standing = [answer for answer in self._all if answer.stands]
-        self._task.known, self._counted, self._disputed = fold(self._standing)
+        self._said.read()
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Nothing that was worked out so far need hold any longer."""
+        self._task.known = self._said.known
+        self._task.n_clusters = self._said.phases[-1].n_clusters
         self._questions, self._wanted = None, None
-        self._phases = self._find_phases()
-        self._task.n_clusters = self._phases[-1].n_clusters
         self._next_checkpoint()
 
-    def _find_phases(self) -> tuple[Phase, ...]:
-        """The numbers of clusters so far, and how many answers counted when each was said."""
-        ids = [answer.id for answer in self._counted]
-        beforehand = sum(answer.who == BEFOREHAND for answer in self._counted)
-        phases = [Phase(beforehand, self._begun_with)]
-        for count in self._counts:
-            if count.stands and count.n_clusters != phases[-1].n_clusters:
-                base = max(beforehand, bisect_right(ids, count.after))
-                phases.append(Phase(base, count.n_clusters))
-        return tuple(phases)
-
     def _next_checkpoint(self) -> None:
-        self._checkpoint = Checkpoint(tuple(self._counted), self._phases, self.refit_every)
+        self._checkpoint = Checkpoint(
+            tuple(self._said.counted), self._said.phases, self.refit_every
+        )
         due = self._checkpoint.due
         if self._wanted is None or len(due.answers) > len(self._wanted.answers):
             self._wanted = due
