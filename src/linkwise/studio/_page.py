@@ -163,8 +163,8 @@ class View:
         """Somebody says who they are; questions in hand go back, and come again if still free."""
         before, self.who = self.who, _tidy(name or "") or self.who
         self._you.set_value(self.who)
-        _remember(_NAME, self.who)
         if self.who != before:
+            _remember(_NAME, self.who)
             await self._studio.leave(before)
             await self._on_back()
 
