@@ -157,6 +157,7 @@ def test_merge_and_split(visit, serve):
     me.page.get_by_text("3 answers").wait_for()
     assert adjusted_rand_score(y, session.fit_.labels) == 1
     me.page.get_by_label("merge cluster 1 with").select_option(label="cluster 2")
+    me.page.get_by_text("Merge", exact=True).click()
     dialog.get_by_text("belong together").first.wait_for()
     dialog.get_by_text("No", exact=True).click()
     dialog.wait_for(state="hidden")

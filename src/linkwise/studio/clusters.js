@@ -38,11 +38,12 @@ export default {
           trait[0] }}</span>{{ trait[1] }}</li>
           <li v-if="!c.traits.length" class="lw-soft">much like all the others</li></ul>
         <div class="lw-buttons">
-          <select v-if="clusters.length > 2" :aria-label="'merge ' + c.name + ' with'" @change="merge(c, $event)">
-            <option value="">Merge with…</option>
+          <select v-if="clusters.length > 2" v-model="chosen[c.number]" :aria-label="'merge ' + c.name + ' with'">
+            <option :value="undefined">Merge with…</option>
             <option v-for="o in others(c)" :key="o.number" :value="o.number">{{ o.name }}</option>
           </select>
-          <button v-if="c.size > 1" class="lw-plain" :aria-label="'split ' + c.name"
+          <button v-if="chosen[c.number] !== undefined" class="lw-plain lw-go" @click="merge(c)">Merge</button>
+          <button v-else-if="c.size > 1" class="lw-plain" :aria-label="'split ' + c.name"
             @click="$emit('split', { number: c.number })">Split</button>
         </div>
         <details class="lw-typical"><summary>Typical: {{ c.typical.map((r) => r.name).join(", ") }}</summary>
@@ -57,14 +58,20 @@ export default {
       <p v-if="more" class="lw-soft">… and {{ more }} more</p>
     </section>`,
   props: { clusters: Array, more: Number, count: Number, groups: Number, most: Number, longest: Number, choice: Object },
+  data: () => ({ chosen: {} }), // by the number of a cluster, the one to merge it with
+  watch: {
+    clusters() {
+      const there = new Set(this.clusters.map((cluster) => cluster.number));
+      for (const [one, two] of Object.entries(this.chosen)) if (!there.has(two)) delete this.chosen[one];
+    },
+  },
   methods: {
     others(cluster) {
       return this.clusters.filter((other) => other.number !== cluster.number);
     },
-    merge(cluster, event) {
-      if (event.target.value === "") return;
-      this.$emit("merge", { number: cluster.number, other: Number(event.target.value) });
-      event.target.value = "";
+    merge(cluster) {
+      this.$emit("merge", { number: cluster.number, other: this.chosen[cluster.number] });
+      delete this.chosen[cluster.number];
     },
     setCount(event) {
       this.$emit("count", { n: event.target.value === "" ? null : Number(event.target.value) });
