@@ -346,10 +346,10 @@ class Session:
         >>> from linkwise import Session
         >>> with Session([[0.0], [1.0], [5.0], [9.0]], n_clusters=3) as session:
         ...     clash = session.tell_clusters(2, [("same", (0, 2)), ("different", (0, 3))])
-        ...     print(session.n_clusters, session.fit_.labels.tolist())
+        ...     print(session.n_clusters, len(set(session.fit_.labels.tolist())))
         ...     undone = session.undo()
         ...     print(session.n_clusters, len(session.constraints.must_link))
-        2 [0, 0, 0, 1]
+        2 2
         3 0
         """
         _settings.check_settings(self._n, n_clusters, self.refit_every, self.random_state)

@@ -67,7 +67,7 @@ def report_html(work: Work) -> str:
     report = getattr(fit.model, "report_", None)
     if report is None:
         raise ValueError(f"{type(fit.model).__name__} makes no report")
-    sizes = np.bincount(fit.labels[fit.labels >= 0], minlength=len(report.cluster_sizes))
+    sizes = np.unique(fit.labels[fit.labels >= 0], return_counts=True)[1]
     ids = [work.name(row) for row in range(len(fit.labels))]
     return replace(report, cluster_sizes=sizes).named(ids).to_html()
 
