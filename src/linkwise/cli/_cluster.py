@@ -17,7 +17,15 @@ from . import _output as out
 from ._algorithms import ALGORITHMS, Algorithm
 from ._choose import Choice
 from ._make import BASES, make_estimator
-from ._reading import Data, FeatureNames, IdColumn, Impute, Standardize
+from ._reading import (
+    Data,
+    FeatureNames,
+    IdColumn,
+    Impute,
+    Standardize,
+    TextColumn,
+    check_text_options,
+)
 from ._task import Task, read_task, read_text_task
 from ._write import CLUSTER, NAME, check_kind, check_target, write_labels
 
@@ -68,10 +76,7 @@ def cluster(
         typer.Option(help="Column with the labels of some rows; empty or -1 is unknown."),
     ] = None,
     features: FeatureNames = None,
-    text_column: Annotated[
-        str | None,
-        typer.Option(help="Column of texts; their words are the features (TF-IDF)."),
-    ] = None,
+    text_column: TextColumn = None,
     standardize: Standardize = False,
     impute: Impute = None,
     output: Annotated[
@@ -255,12 +260,8 @@ def cluster(
             )
         if text_column is None:
             task = read_task(data, k, id_column, label_column, features, impute, standardize)
-        elif features is not None or standardize or impute is not None:
-            raise ValueError(
-                "--text-column takes the words of one column; leave out --features, --standardize "
-                "and --impute"
-            )
         else:
+            check_text_options(features, standardize, impute)
             task = read_text_task(data, k, id_column, label_column, text_column, method)
         task = task.with_knowledge(constraints, column or [], method, own.pop("tag", None))
         drawn = {name: own.pop(name, None) for name in ("newick", "dendrogram")}

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ._reading import column_names, make_features, read_constraints, read_rows
+from ._reading import (
+    check_text_options,
+    column_names,
+    make_features,
+    read_constraints,
+    read_rows,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,12 +40,17 @@ _REMEMBERED = (
     "show",
     "standardize",
     "impute",
+    "text_column",
     "image_column",
     "images",
 )
 
 SessionFile = Annotated[
-    Path, typer.Option(help="File that keeps the answers; made if it is not there.")
+    Path | None,
+    typer.Option(
+        help="File that keeps the answers; made if it is not there.  [default: beside the data, "
+        "such as beans.session.db]"
+    ),
 ]
 NClusters = Annotated[
     int | None,
@@ -73,6 +84,7 @@ class Options:
     show: str | None
     standardize: bool | None
     impute: str | None
+    text_column: str | None = None
     image_column: str | None = None  # of the studio; never measured with
     images: str | None = None
 
@@ -88,12 +100,18 @@ class Task:
     """The rows to ask about, and what is shown of them."""
 
     path: Path
-    X: NDArray[np.float64]
+    X: Any  # ndarray, or CSR matrix of words
     ids: list[str] | None
     record: Callable[[int], dict[str, str]]
     cells: dict[str, NDArray[np.object_]]
     features: list[str]
     recipe: str  # lines of Python that make X and ids
+
+
+def session_file(data: Path, session: Path | None) -> Path:
+    """The file of a session: the one named, or one beside the data."""
+    name = Path(data.name.removesuffix(".gz")).stem
+    return data.with_name(f"{name}.session.db") if session is None else session
 
 
 def kept_settings(session: Path) -> dict[str, Any]:
@@ -113,39 +131,49 @@ def _find_strategy(name: str | None) -> str | None:
 def read_task(data: Path, given: Options) -> Task:
     """The rows of a file, with what is shown of them."""
     table, ids = read_rows(data, given.id_column)
+    if given.text_column is not None:
+        check_text_options(given.features, given.standardize, given.impute)
     shown = list(table.columns) if given.show is None else column_names(given.show, "--show")
     for name in shown:
         table.column(name)  # says what is wrong
-    leave_out = [name for name in (given.id_column, given.image_column) if name is not None]
-    chosen = None if given.features is None else column_names(given.features)
-    if chosen is None and given.show is not None:
-        leave_out += [name for name in shown if name not in leave_out and _is_prose(table, name)]
-    how = {
-        "leave_out": leave_out,
-        "impute": given.impute,
-        "standardize": bool(given.standardize),
-    }
-    made = make_features(table, chosen, **how)  # type: ignore[arg-type]
+    X, features, recipe = _features(table, given, shown)
     pictures = [] if given.image_column is None else [given.image_column]
     cells = {name: table.text(name) for name in [*shown, *pictures]}
 
     def record(row: int) -> dict[str, str]:
         return {name: cells[name][row] for name in shown}
 
-    recipe = _recipe(data, given.id_column, chosen, how)
-    return Task(data, made.X, ids, record, cells, list(made.names), recipe)
+    head = _recipe(data, given.id_column)
+    return Task(data, X, ids, record, cells, features, head + recipe)
 
 
-def _recipe(
-    data: Path, id_column: str | None, chosen: list[str] | None, how: dict[str, Any]
-) -> str:
-    """Python that reads the data in the same way."""
+def _features(table: Table, given: Options, shown: list[str]) -> tuple[Any, list[str], str]:
+    """The rows as numbers, what the columns are called, and the line of Python that makes them."""
+    if given.text_column is not None:
+        from linkwise.datasets import prepare_text
+
+        made = prepare_text(table, given.text_column)
+        return made.X, list(made.names), f"X = prepare_text(table, {given.text_column!r}).X\n"
+    leave_out = [name for name in (given.id_column, given.image_column) if name is not None]
+    chosen = None if given.features is None else column_names(given.features)
+    if chosen is None and given.show is not None:
+        leave_out += [name for name in shown if name not in leave_out and _is_prose(table, name)]
+    how: dict[str, Any] = {
+        "leave_out": leave_out,
+        "impute": given.impute,
+        "standardize": bool(given.standardize),
+    }
+    made = make_features(table, chosen, **how)
     options = ", ".join(f"{name}={value!r}" for name, value in how.items())
+    return made.X, list(made.names), f"X = prepare_features(table, {chosen!r}, {options}).X\n"
+
+
+def _recipe(data: Path, id_column: str | None) -> str:
+    """Python that reads the table and its ids in the same way."""
     ids = "None" if id_column is None else f"[name.strip() for name in table.text({id_column!r})]"
     return (
-        "from linkwise.datasets import prepare_features, read_table\n\n"
+        "from linkwise.datasets import prepare_features, prepare_text, read_table\n\n"
         f"table = read_table({str(data.resolve())!r})\n"
-        f"X = prepare_features(table, {chosen!r}, {options}).X\n"
         f"ids = {ids}\n"
     )
 

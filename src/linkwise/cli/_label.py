@@ -23,8 +23,9 @@ from ._interview import (
     kept_settings,
     open_session,
     read_task,
+    session_file,
 )
-from ._reading import Data, FeatureNames, IdColumn, Impute, Standardize
+from ._reading import Data, FeatureNames, IdColumn, Impute, Standardize, TextColumn
 from ._write import check_target
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 def label(
     data: Data,
-    session: SessionFile,
+    session: SessionFile = None,
     clusters: NClusters = None,
     show: Shown = None,
     strategy: StrategyName = None,
@@ -41,6 +42,7 @@ def label(
     features: FeatureNames = None,
     standardize: Standardize = False,
     impute: Impute = None,
+    text_column: TextColumn = None,
     constraints: Known = None,
     constraints_out: Annotated[
         Path | None,
@@ -69,8 +71,11 @@ def label(
         linkwise label beans.csv --session work.db --constraints-out links.csv
     """
     with out.plain_errors():
+        session = session_file(data, session)
         kept = kept_settings(session)
-        given = Options(id_column, features, show, standardize or None, impute).filled(kept)
+        given = Options(id_column, features, show, standardize or None, impute, text_column).filled(
+            kept
+        )
         check_target(constraints_out, "--constraints-out", [data, session, constraints])
         task = read_task(data, given)
         begun = {"n_clusters": clusters, "strategy": strategy, "random_state": seed}

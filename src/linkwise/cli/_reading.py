@@ -29,6 +29,10 @@ IdColumn = Annotated[
 FeatureNames = Annotated[
     str | None, typer.Option(help="Columns to measure with, such as a,b,c; all if not given.")
 ]
+TextColumn = Annotated[
+    str | None,
+    typer.Option(help="Column of texts; their words are the features (TF-IDF)."),
+]
 Standardize = Annotated[
     bool, typer.Option("--standardize", help="Scale every column to unit variance.")
 ]
@@ -107,6 +111,15 @@ def column_names(text: str, option: str = "--features") -> list[str]:
     if not names or "" in names:
         raise ValueError(f"{option} {text!r}: expected names of columns, such as a,b,c")
     return names
+
+
+def check_text_options(features: str | None, standardize: bool | None, impute: str | None) -> None:
+    """Refuse options that make no sense beside --text-column."""
+    if features is not None or standardize or impute is not None:
+        raise ValueError(
+            "--text-column takes the words of one column; leave out --features, --standardize "
+            "and --impute"
+        )
 
 
 def make_features(

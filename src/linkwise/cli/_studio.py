@@ -24,13 +24,14 @@ from ._interview import (
     kept_settings,
     open_session,
     read_task,
+    session_file,
 )
-from ._reading import Data, FeatureNames, IdColumn, Impute, Standardize
+from ._reading import Data, FeatureNames, IdColumn, Impute, Standardize, TextColumn
 
 
 def studio(
     data: Data,
-    session: SessionFile,
+    session: SessionFile = None,
     clusters: NClusters = None,
     show: Shown = None,
     strategy: StrategyName = None,
@@ -38,6 +39,7 @@ def studio(
     features: FeatureNames = None,
     standardize: Standardize = False,
     impute: Impute = None,
+    text_column: TextColumn = None,
     constraints: Known = None,
     image_column: Annotated[
         str | None, typer.Option(help="Column with file names of images, below --images.")
@@ -76,6 +78,7 @@ def studio(
     with out.plain_errors():
         from linkwise.studio import Records, Studio
 
+        session = session_file(data, session)
         kept = kept_settings(session)
         given = Options(
             id_column,
@@ -83,6 +86,7 @@ def studio(
             show,
             standardize or None,
             impute,
+            text_column,
             image_column,
             None if images is None else str(images.resolve()),
         ).filled(kept)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from typing import NamedTuple
 
@@ -61,7 +61,7 @@ class Page:
         The dearest ones first.
     n_violated : int
         How many there are in all.
-    profiles : sequence of (list of str, list of str)
+    profiles : dict of int to (list of str, list of str)
         What sets each cluster apart, and its typical rows; empty if that is not known.
     priced : bool
         Whether violations have a cost.
@@ -73,7 +73,7 @@ class Page:
     kept: dict[str, tuple[int, int]]
     violations: Sequence[Violation]
     n_violated: int
-    profiles: Sequence[tuple[list[str], list[str]]] = ()
+    profiles: dict[int, tuple[list[str], list[str]]] = field(default_factory=dict)
     priced: bool = True
 
 
@@ -130,7 +130,7 @@ def _sizes(page: Page) -> str:
 
 
 def _profile(page: Page, cluster: int) -> str:
-    if cluster >= len(page.profiles):
+    if cluster not in page.profiles:
         return ""
     traits, typical = page.profiles[cluster]
     items = "".join(f"<li>{escape(trait)}</li>" for trait in traits)

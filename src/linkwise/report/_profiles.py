@@ -18,6 +18,9 @@ N_TYPICAL, N_TRAITS = 3, 3
 _LEAST_WORTH_SAYING = 0.2  # standard deviations
 
 
+Trait = tuple[str, str]
+
+
 @dataclass(frozen=True)
 class Profile:
     """A cluster in words.
@@ -27,8 +30,8 @@ class Profile:
     number, size : int
     typical : list of int
         The rows nearest to the middle.
-    traits : list of str
-        What sets it apart, the largest differences first.
+    traits : list of (str, str)
+        What sets it apart, the largest differences first: an arrow up or down, and the words.
 
     Examples
     --------
@@ -36,13 +39,13 @@ class Profile:
     >>> X = [[0.0], [0.2], [0.4], [9.0]]
     >>> model = PCKMeans(n_clusters=2, random_state=0).fit(X)
     >>> print(model.report_.describe(X, model.labels_, ["age"]).profiles[0])
-    cluster 0, 3 rows: age low: 0.2 (all: 2.4); such as 1, 0, 2
+    cluster 0, 3 rows: ▼ age: 0.2 (all: 2.4); such as 1, 0, 2
     """
 
     number: int
     size: int
     typical: list[int]
-    traits: list[str]
+    traits: list[Trait]
 
     def __str__(self) -> str:
         rows = ", ".join(map(str, self.typical))
@@ -50,8 +53,9 @@ class Profile:
 
     @property
     def told(self) -> list[str]:
-        """The traits, or that there are none."""
-        return self.traits or ["near the average in everything"]
+        """The traits in one piece each, or that there are none."""
+        said = [f"{arrow} {words}" for arrow, words in self.traits]
+        return said or ["near the average in everything"]
 
 
 class Columns:
@@ -66,6 +70,8 @@ class Columns:
 
     def __init__(self, X: Any, names: Sequence[str]):
         self.X, self.names = X, list(names)
+        # Categories, which are told in percent: 1 for the rows that have them, 0 for others.
+        self.is_share = ((X == 0) | (X == 1)).all(axis=0) if isinstance(X, np.ndarray) else None
         self._squares = X.multiply(X).tocsr() if sparse.issparse(X) else X * X
         self.mean = np.asarray(X.mean(axis=0)).ravel()
         variance = np.asarray(self._squares.mean(axis=0)).ravel() - self.mean**2
@@ -110,18 +116,21 @@ def describe(
 ) -> list[Profile]:
     """All clusters, in the order of their numbers."""
     found = []
-    for number in range(int(labels.max(initial=-1)) + 1):
+    for number in np.unique(labels[labels >= 0]).tolist():
         rows = np.flatnonzero(labels == number)
-        if len(rows) == 0:
-            found.append(Profile(number, 0, [], []))
-            continue
-        said = _traits(columns, rows) + ([] if words is None else _words(words, rows))
-        traits = [text for _, text in sorted(said, reverse=True)[:N_TRAITS]]
+        said = [] if words is None else _words(words, rows)
+        if words is None or not sparse.issparse(columns.X):  # else its columns are these words
+            said += _traits(columns, rows)
+        traits = [trait for _, trait in sorted(said, reverse=True)[:N_TRAITS]]
         found.append(Profile(number, len(rows), columns.nearest(rows, N_TYPICAL), traits))
     return found
 
 
-def _traits(columns: Columns, rows: NDArray[np.int64]) -> list[tuple[float, str]]:
+def _traits(columns: Columns, rows: NDArray[np.int64]) -> list[tuple[float, Trait]]:
+    def tell(value: float, column: int) -> str:
+        is_share = columns.is_share is not None and columns.is_share[column]
+        return f"{value:.0%}" if is_share else f"{value:.3g}"
+
     if not columns.names:
         return []
     apart, middle = columns.differences(rows), columns.middle(rows)
@@ -129,21 +138,23 @@ def _traits(columns: Columns, rows: NDArray[np.int64]) -> list[tuple[float, str]
     return [
         (
             abs(float(apart[k])),
-            f"{columns.names[k]} {'high' if apart[k] > 0 else 'low'}: "
-            f"{middle[k]:.3g} (all: {columns.mean[k]:.3g})",
+            (
+                "▲" if apart[k] > 0 else "▼",
+                f"{columns.names[k]}: {tell(middle[k], k)} (all: {tell(columns.mean[k], k)})",
+            ),
         )
         for k in strongest.tolist()
         if abs(apart[k]) >= _LEAST_WORTH_SAYING
     ]
 
 
-def _words(words: Columns, rows: NDArray[np.int64]) -> list[tuple[float, str]]:
+def _words(words: Columns, rows: NDArray[np.int64]) -> list[tuple[float, Trait]]:
     apart, middle = words.differences(rows), words.middle(rows)
     strongest = np.argsort(-apart, kind="stable")[:N_TRAITS]
     return [
         (
             float(apart[k]),
-            f"says “{words.names[k]}”: {middle[k]:.0%} (all: {words.mean[k]:.0%})",
+            ("▲", f"says “{words.names[k]}”: {middle[k]:.0%} (all: {words.mean[k]:.0%})"),
         )
         for k in strongest.tolist()
         if apart[k] >= _LEAST_WORTH_SAYING

@@ -328,10 +328,10 @@ class Report:
                 for link, cost in self._dearest(_SHOWN_ON_PAGE)
             ],
             n_violated=found.n_violated,
-            profiles=[
-                (profile.told, [self._called(row) for row in profile.typical])
+            profiles={
+                profile.number: (profile.told, [self._called(row) for row in profile.typical])
                 for profile in self.profiles
-            ],
+            },
             priced=self._has_costs,
         )
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,15 +15,42 @@ from sklearn.exceptions import ConvergenceWarning
 from linkwise.report import Columns, describe, word_columns
 from linkwise.report import Profile as Cluster
 
-__all__ = ["Cluster", "Columns", "describe", "pairs_to_merge", "pairs_to_split", "word_columns"]
+__all__ = [
+    "Cluster",
+    "Columns",
+    "Proposal",
+    "describe",
+    "pairs_to_merge",
+    "pairs_to_split",
+    "word_columns",
+]
 
 N_PAIRS = 3
 _MOST_ROWS = 5_000  # rows of a cluster that are looked at to find its two halves
 
 
+@dataclass(frozen=True)
+class Proposal:
+    """What is said by merging two clusters, or by splitting one.
+
+    Attributes
+    ----------
+    said : {"same", "different"}
+    pairs : list of (int, int)
+        The rows it is said of.
+    n_clusters : int
+        How many clusters there are then.
+    """
+
+    said: Literal["same", "different"]
+    pairs: list[tuple[int, int]]
+    n_clusters: int
+
+
 def pairs_to_merge(one: Cluster, two: Cluster) -> list[tuple[int, int]]:
-    """Pairs of rows that are the same if two clusters are one."""
-    return list(zip(one.typical[:N_PAIRS], two.typical[:N_PAIRS], strict=False))
+    """Pairs of rows that are the same if two clusters are one: their typical rows as one group."""
+    first, *others = [*one.typical[:N_PAIRS], *two.typical[:N_PAIRS]]
+    return [(first, other) for other in others]
 
 
 def pairs_to_split(
