@@ -117,6 +117,14 @@ class ClusterCount:
     undone_at : datetime or None
         When it was taken back; None while it stands.
     undone_by : str or None
+
+    Examples
+    --------
+    >>> from linkwise import Session
+    >>> with Session([[0.0], [0.1], [5.0]], n_clusters=3) as session:
+    ...     _ = session.tell_clusters(2)
+    ...     session.cluster_counts[0].n_clusters
+    2
     """
 
     id: int
