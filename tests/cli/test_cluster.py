@@ -421,7 +421,7 @@ def test_without_output_a_table_is_shown(points, links):
     result = run(points, "-k", 3, "--constraints", links, "--id-column", "name", "--features", "x")
     assert "Clusters" in result.output
     assert "33.3%" in result.output
-    assert "▼ x: " in flat(result)
+    assert "x low: " in flat(result)
     assert re.search(r"p\d\d, p\d\d, p\d\d", flat(result))
     assert "MPCKMeans: 3 clusters of" in flat(result)
 
@@ -741,4 +741,4 @@ def test_the_report_says_what_clusters_are_like(points, links, tmp_path):
     assert done.exit_code == 0, done.output
     text = page.read_text()
     assert "such as p" in text
-    assert "▼ x: " in text
+    assert "x low: " in text

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,27 @@ N_TYPICAL, N_TRAITS = 3, 3
 _LEAST_WORTH_SAYING = 0.2  # standard deviations
 
 
-Trait = tuple[str, str]
+class Trait(NamedTuple):
+    """What sets a cluster apart: a column or word, whether it is high or low, and how much."""
+
+    name: str
+    is_high: bool
+    value: str
+    is_word: bool = False
+
+    def __str__(self) -> str:
+        level = "" if self.is_word else " high" if self.is_high else " low"
+        return f"{self.name}{level}: {self.value}"
+
+    @property
+    def arrow(self) -> str:
+        """Up or down."""
+        return "▲" if self.is_high else "▼"
+
+    @property
+    def words(self) -> str:
+        """The trait without its direction."""
+        return f"{self.name}: {self.value}"
 
 
 @dataclass(frozen=True)
@@ -30,8 +50,8 @@ class Profile:
     number, size : int
     typical : list of int
         The rows nearest to the middle.
-    traits : list of (str, str)
-        What sets it apart, the largest differences first: an arrow up or down, and the words.
+    traits : list of Trait
+        What sets it apart, the largest differences first.
 
     Examples
     --------
@@ -39,7 +59,7 @@ class Profile:
     >>> X = [[0.0], [0.2], [0.4], [9.0]]
     >>> model = PCKMeans(n_clusters=2, random_state=0).fit(X)
     >>> print(model.report_.describe(X, model.labels_, ["age"]).profiles[0])
-    cluster 0, 3 rows: ▼ age: 0.2 (all: 2.4); such as 1, 0, 2
+    cluster 0, 3 rows: age low: 0.2 (all: 2.4); such as 1, 0, 2
     """
 
     number: int
@@ -53,9 +73,8 @@ class Profile:
 
     @property
     def told(self) -> list[str]:
-        """The traits in one piece each, or that there are none."""
-        said = [f"{arrow} {words}" for arrow, words in self.traits]
-        return said or ["near the average in everything"]
+        """The traits, or that there are none."""
+        return [str(trait) for trait in self.traits] or ["near the average in everything"]
 
 
 class Columns:
@@ -116,8 +135,11 @@ def describe(
 ) -> list[Profile]:
     """All clusters, in the order of their numbers."""
     found = []
-    for number in np.unique(labels[labels >= 0]).tolist():
+    for number in range(int(labels.max(initial=-1)) + 1):
         rows = np.flatnonzero(labels == number)
+        if len(rows) == 0:
+            found.append(Profile(number, 0, [], []))
+            continue
         said = [] if words is None else _words(words, rows)
         if words is None or not sparse.issparse(columns.X):  # else its columns are these words
             said += _traits(columns, rows)
@@ -127,22 +149,18 @@ def describe(
 
 
 def _traits(columns: Columns, rows: NDArray[np.int64]) -> list[tuple[float, Trait]]:
-    def tell(value: float, column: int) -> str:
-        is_share = columns.is_share is not None and columns.is_share[column]
-        return f"{value:.0%}" if is_share else f"{value:.3g}"
-
     if not columns.names:
         return []
     apart, middle = columns.differences(rows), columns.middle(rows)
     strongest = np.argsort(-np.abs(apart), kind="stable")[:N_TRAITS]
+
+    def trait(k: int) -> Trait:
+        form = ".0%" if columns.is_share is not None and columns.is_share[k] else ".3g"
+        value = f"{middle[k]:{form}} (all: {columns.mean[k]:{form}})"
+        return Trait(columns.names[k], bool(apart[k] > 0), value)
+
     return [
-        (
-            abs(float(apart[k])),
-            (
-                "▲" if apart[k] > 0 else "▼",
-                f"{columns.names[k]}: {tell(middle[k], k)} (all: {tell(columns.mean[k], k)})",
-            ),
-        )
+        (abs(float(apart[k])), trait(k))
         for k in strongest.tolist()
         if abs(apart[k]) >= _LEAST_WORTH_SAYING
     ]
@@ -154,8 +172,11 @@ def _words(words: Columns, rows: NDArray[np.int64]) -> list[tuple[float, Trait]]
     return [
         (
             float(apart[k]),
-            ("▲", f"says “{words.names[k]}”: {middle[k]:.0%} (all: {words.mean[k]:.0%})"),
+            Trait(
+                f"says “{words.names[k]}”", True,
+                f"{middle[k]:.0%} (all: {words.mean[k]:.0%})", is_word=True,
+            ),
         )
         for k in strongest.tolist()
         if apart[k] >= _LEAST_WORTH_SAYING
-    ]
+    ]  # fmt: skip
