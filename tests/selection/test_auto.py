@@ -128,7 +128,7 @@ def test_other_peoples_clusterers_and_pipelines():
     ]
     model = AutoCluster(candidates, [2, 3], random_state=0).fit(X, constraints=known)
     assert same_partition(model.labels_, y)
-    assert not [row["note"] for row in model.results_ if row["note"]]
+    assert {row["note"] for row in model.results_} <= {"", "dropped: clearly worse"}
     assert len(model.results_) == 12
 
 
@@ -291,7 +291,32 @@ def test_time_budget_drops_candidates_but_never_k_means():
     assert any(row["algorithm"] == "k-means" and row["score"] > 0 for row in model.results_)
     dropped = [row for row in model.results_ if row["note"] == "dropped: time"]
     assert dropped
-    assert all(np.isnan(row["score"]) for row in dropped)
+    assert all(row["n_exams"] < 5 for row in dropped)
+
+
+def test_the_clearly_worse_leave_the_race_and_the_choice_is_the_same():
+    X, _, known = drawn(80)
+    short, full = (few(race=race).fit(X, constraints=known) for race in (True, False))
+    assert {row["n_exams"] for row in full.results_} == {5}
+    out = [row for row in short.results_ if row["note"] == "dropped: clearly worse"]
+    assert out
+    assert all(row["n_exams"] < 5 and row["score"] < short.best_score_ for row in out)
+    assert any(row["algorithm"] == "k-means" and row["n_exams"] == 5 for row in short.results_)
+    np.testing.assert_array_equal(short.labels_, full.labels_)
+    assert "clearly worse" in str(short.report_)
+
+
+def test_who_does_not_listen_is_fitted_once():
+    X, _, known = drawn(60)
+    fits = []
+
+    class Counting(KMeans):
+        def fit(self, X, y=None, sample_weight=None):
+            fits.append(len(X))
+            return super().fit(X, y, sample_weight)
+
+    AutoCluster([("counting", Counting())], 3, random_state=0).fit(X, constraints=known)
+    assert len(fits) == 2  # one for all folds, and the last
 
 
 def test_no_time_at_all_still_gives_an_answer():

@@ -36,6 +36,18 @@ def test_ties_are_judged_fold_by_fold():
     assert _scores.tied(scores, left_out).tolist() == [True, False, True, False]
 
 
+def test_clearly_worse_is_a_paired_test_with_kinds_of_equal_weight():
+    must = np.arange(40) < 10
+    exam = Exam(Constraints(), np.zeros((40, 2), dtype=np.int64), must, np.ones(40))
+    all_right, few_wrong, all_together = must, must.copy(), np.ones(40, bool)
+    few_wrong[:2] = False
+    right, weight = _scores.right_answers(
+        [exam], [[own] for own in (all_right, few_wrong, all_together)]
+    )
+    assert weight[must].sum() == pytest.approx(weight[~must].sum())
+    assert _scores.clearly_worse(right, weight).tolist() == [False, False, True]
+
+
 def test_stability():
     same = [np.array([True, False, True, False])] * 3
     assert _scores.stability(same).tolist() == [1, 1, 1]

@@ -59,10 +59,13 @@ class AutoCluster(ClusterMixin, BaseEstimator):
         2, up to 10, or twice the least number if that is more.
     n_folds : int, default=5
         Number of folds.
+    race : bool, default=True
+        Whether candidates that are clearly worse than the best after some folds leave the race,
+        which saves most of the time. False tries all on all folds.
     time_budget : float, default=None
         Seconds. Folds then go round by round, and after each the worse half of the candidates is
         dropped as often as it takes to end in time (which then decides, besides the seed, what is
-        tried). None tries all on all folds.
+        tried). None is no limit.
     checkpoint : path, default=None
         File in which every trial is noted as it ends. After an interruption, the same call goes on
         from there; needs an integer `random_state`.
@@ -85,8 +88,8 @@ class AutoCluster(ClusterMixin, BaseEstimator):
         Number of clusters found.
     results_ : list of dict
         One row for each candidate, best first: score, its standard error, whether it is tied with
-        the best, share of the constraints kept in training, seconds. ``pandas.DataFrame(results_)``
-        is a table.
+        the best, share of the constraints kept in training, seconds. Those that left the race come
+        last, with the score of the folds they sat. ``pandas.DataFrame(results_)`` is a table.
     best_score_ : float
         Held-out score of the choice.
     criterion_ : {"held-out constraints", "stability"}
@@ -148,6 +151,7 @@ class AutoCluster(ClusterMixin, BaseEstimator):
         n_clusters: Any = None,
         *,
         n_folds: int = 5,
+        race: bool = True,
         time_budget: float | None = None,
         checkpoint: Any = None,
         n_jobs: int | None = None,
@@ -158,6 +162,7 @@ class AutoCluster(ClusterMixin, BaseEstimator):
         self.candidates = candidates
         self.n_clusters = n_clusters
         self.n_folds = n_folds
+        self.race = race
         self.time_budget = time_budget
         self.checkpoint = checkpoint
         self.n_jobs = n_jobs
@@ -232,6 +237,7 @@ class AutoCluster(ClusterMixin, BaseEstimator):
         return Examination(
             X=X, exams=exams, seed=seed, checkpoint=Checkpoint(self.checkpoint, name),
             n_jobs=self.n_jobs, deadline=deadline, tell=self._tell, index_space=index_space,
+            race=self.race,
             score=lambda trials: Ranking.of_one(exams, trials),
         )  # fmt: skip
 
@@ -275,7 +281,7 @@ class AutoCluster(ClusterMixin, BaseEstimator):
     # ---------------------------------------------------------------- what came out
 
     def _ranking(self, work: Examination) -> Ranking:
-        return Ranking.of(work.exams, work.trials, work.finalists, work.n_complete)
+        return Ranking.of(work.exams, work.trials, work.finalists, work.n_complete, work.out)
 
     def _doubts(self, known: Constraints, work: Examination) -> Doubts | None:
         """Whether constraints look wrong; if they clearly do, soft candidates doubt them."""

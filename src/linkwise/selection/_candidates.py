@@ -70,6 +70,11 @@ class Candidate:
         return isinstance(last_step(self.estimator), KMeans)
 
     @property
+    def listens(self) -> bool:
+        """Whether any step of it is told the constraints."""
+        return bool(_told(self.estimator, Constraints()))
+
+    @property
     def is_soft(self) -> bool:
         """Whether the weights of constraints count in it, from the first step to the last."""
         soft = isinstance(last_step(self.estimator), PCKMeans | MPCKMeans | ConstrainedKernelKMeans)

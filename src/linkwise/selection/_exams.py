@@ -78,9 +78,7 @@ class Pairs:
 
     def without(self, held: NDArray[np.bool_]) -> Constraints:
         """The constraints that are not held back; relative ones stay."""
-        keep, n_must = ~held, self.known.n_must_link
-        every = np.ones(self.known.n_relative, dtype=bool)
-        return self.known._where(keep[:n_must], keep[n_must:], every)
+        return self.known.take(np.append(~held, np.ones(self.known.n_relative, dtype=bool)))
 
     def exam(self, train: Constraints, held: NDArray[np.bool_], place: Rows, rng: Any) -> Exam:
         """An exam on the pairs held back, or on as many of them as are asked at most."""

@@ -35,6 +35,10 @@ class Ranking:
         Of all candidates, also of those that failed or were dropped.
     n_exams : int
         Exams that all finalists have sat.
+    out : mapping from Candidate to str
+        Why the others have not.
+    partial : mapping from Candidate to float
+        Their scores in the exams that they have sat.
     """
 
     order: list[Candidate]
@@ -44,11 +48,13 @@ class Ranking:
     left_out: Floats
     trials: Mapping[Candidate, Sequence[Trial]]
     n_exams: int
+    out: Mapping[Candidate, str]
+    partial: Mapping[Candidate, float]
 
     @classmethod
     def of(
         cls, exams: Sequence[Exam], trials: Mapping[Candidate, Sequence[Trial]],
-        finalists: Sequence[Candidate], n_exams: int,
+        finalists: Sequence[Candidate], n_exams: int, out: Mapping[Candidate, str],
     ) -> Ranking:  # fmt: skip
         """Rank; raise a ValueError with the reasons if all candidates failed."""
         fit = [c for c in finalists if not any(trial.error for trial in trials[c][:n_exams])]
@@ -62,7 +68,12 @@ class Ranking:
         errors = np.array([_scores.standard_error(own) for own in left_out])
         tied = _scores.tied(scores[order], left_out[order])
         ranked = [fit[i] for i in order]
-        return cls(ranked, scores[order], errors[order], tied, left_out[order], trials, n_exams)
+        sat = {c: own for c, own in trials.items() if own and not any(t.error for t in own)}
+        partial = {c: _left_out(exams, sat[c])[0] for c in out if c in sat}
+        return cls(
+            ranked, scores[order], errors[order], tied, left_out[order], trials, n_exams,
+            out, partial,
+        )  # fmt: skip
 
     @staticmethod
     def of_one(exams: Sequence[Exam], trials: Sequence[Trial]) -> float:
@@ -121,18 +132,21 @@ class Ranking:
         """One row for each candidate, as plain values."""
         rows = [self._row(c, place, chosen) for place, c in enumerate(self.order)]
         others = [candidate for candidate in self.trials if candidate not in set(self.order)]
+        others.sort(key=lambda candidate: -self.partial.get(candidate, -np.inf))
         return rows + [self._row(candidate, None, chosen) for candidate in others]
 
     def _row(self, candidate: Candidate, place: int | None, chosen: Candidate) -> dict[str, Any]:
         trials = self.trials[candidate]
         failed = next((trial.error for trial in trials if trial.error), "")
-        state = failed or ("" if place is not None else "dropped: time")
+        state = failed or ("" if place is not None else self.out.get(candidate, ""))
         nan = float("nan")
         return {
             "algorithm": candidate.algorithm,
             "preprocessing": candidate.preprocessing,
             "n_clusters": candidate.n_clusters,
-            "score": nan if place is None else float(self.scores[place]),
+            "score": self.partial.get(candidate, nan)
+            if place is None
+            else self.scores[place].item(),
             "standard_error": nan if place is None else float(self.errors[place]),
             "tied": place is not None and bool(self.tied[place]),
             "chosen": candidate is chosen,

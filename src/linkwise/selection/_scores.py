@@ -16,12 +16,47 @@ from ._exams import Exam
 
 Floats = NDArray[np.float64]
 
+CLEARLY = 2.5  # standard errors; pairs share rows, so that they are fewer than they look
+
 
 def link_counts(exam: Exam, together: NDArray[np.bool_]) -> Floats:
     """Weights of must-links together and apart, and of cannot-links together and apart."""
     assert exam.must is not None
     cell = 2 * ~exam.must + ~together
     return np.asarray(np.bincount(cell, exam.weight, minlength=4), dtype=np.float64)
+
+
+def right_answers(
+    exams: Sequence[Exam], answers: Sequence[Sequence[NDArray[np.bool_]]]
+) -> tuple[NDArray[np.bool_], Floats]:
+    """Which of the pairs asked so far each candidate has right, and what each pair weighs.
+
+    Must-links together weigh as much as cannot-links together.
+
+    Returns
+    -------
+    right : ndarray of shape (n_candidates, n_pairs)
+    weight : ndarray of shape (n_pairs,)
+    """
+    exams = exams[: len(answers[0])]
+    must = np.concatenate([exam.must for exam in exams])
+    weight = np.concatenate([exam.weight for exam in exams])
+    for kind in (must, ~must):
+        weight[kind] /= weight[kind].sum() or 1.0
+    return np.array([np.concatenate(own) == must for own in answers]), weight
+
+
+def clearly_worse(right: NDArray[np.bool_], weight: Floats) -> NDArray[np.bool_]:
+    """Whose answers lag behind those of the first by more than some standard errors, pair by pair.
+
+    Parameters
+    ----------
+    right : ndarray of shape (n_candidates, n_pairs)
+        The best candidate first.
+    weight : ndarray of shape (n_pairs,)
+    """
+    lag = (right[0].astype(float) - right) * weight
+    return lag.sum(axis=1) > CLEARLY * np.sqrt((lag**2).sum(axis=1))
 
 
 def mean_f(counts: Floats) -> Floats:

@@ -26,10 +26,12 @@ from linkwise.constraints import Constraints
 
 from ._candidates import Candidate, fit, labels_of
 from ._exams import Exam
+from ._scores import clearly_worse, right_answers
 
 _MOST_FOR_INDEX = 1000  # rows that the silhouette is computed on
 _FOR_THE_END = 0.9  # of the budget; the rest is for the refit
 _FEWEST = 4  # candidates that halving leaves
+CLEARLY_WORSE, OUT_OF_TIME = "dropped: clearly worse", "dropped: time"
 
 Tell = Callable[[int, int, str], None]
 
@@ -152,6 +154,8 @@ class Examination:
         Told how many trials are done, of how many, and what the last one was.
     index_space : array or None
         Where the silhouette is computed, if it is asked for.
+    race : bool
+        Whether candidates that are clearly worse than the best sit no further exams.
     """
 
     X: Any
@@ -163,37 +167,49 @@ class Examination:
     deadline: float | None
     tell: Tell
     index_space: Any = None
+    race: bool = True
     n_done: int = 0
     n_total: int = 0
     trials: dict[Candidate, list[Trial]] = field(default_factory=dict)
     finalists: list[Candidate] = field(default_factory=list)
+    out: dict[Candidate, str] = field(default_factory=dict)
+    _unheard: dict[Candidate, NDArray[np.int64]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.n_complete = len(self.exams)
+        self.race = self.race and self.exams[0].must is not None
 
     def run(self, candidates: Sequence[Candidate]) -> None:
-        """Examine; without a deadline all in all, with one round by round and halving.
+        """Examine, exam by exam; in between the clearly worse leave, and half if time is short.
 
-        Afterwards `finalists` have all sat the first `n_complete` exams.
+        Afterwards `finalists` have all sat the first `n_complete` exams, and `out` says why the
+        others have not.
         """
         self.n_total += len(candidates) * len(self.exams)
         self.trials.update({candidate: [] for candidate in candidates})
-        if self.deadline is None:
-            self._sit(candidates, range(len(self.exams)))
-            self.finalists += candidates
-            return
         left, n_complete = list(candidates), 0
         for number in range(len(self.exams)):
             self._sit(left, [number])
             done = [candidate for candidate in left if len(self.trials[candidate]) > number]
             if number and len(done) < len(left):
                 break  # a round that not all have sat does not count
-            left, n_complete = done, number + 1
-            if time.monotonic() >= self.deadline:
+            left, n_complete = self._keep(done, left, OUT_OF_TIME), number + 1
+            if time.monotonic() >= self._stop():
                 break
-            left = self._halved(left, len(self.exams) - n_complete)
+            left = self._keep(self._racing(left), left, CLEARLY_WORSE)
+            left = self._keep(self._halved(left, len(self.exams) - n_complete), left, OUT_OF_TIME)
         self.finalists += left
         self.n_complete = min(self.n_complete, n_complete)
+
+    def _keep(
+        self, staying: list[Candidate], left: list[Candidate], reason: str
+    ) -> list[Candidate]:
+        """Note why the others leave; their exams are no longer to be waited for."""
+        chosen = set(staying)
+        leaving = [candidate for candidate in left if candidate not in chosen]
+        self.out.update(dict.fromkeys(leaving, reason))
+        self.n_total -= sum(len(self.exams) - len(self.trials[c]) for c in leaving)
+        return staying
 
     def _stop(self) -> float:
         return float("inf") if self.deadline is None else self.deadline
@@ -239,10 +255,21 @@ class Examination:
     def _answers(self, candidate: Candidate, exam: Exam, number: int) -> Trial:
         X = self.X if exam.rows is None else self.X[exam.rows]
         rng = np.random.RandomState((self.seed + number) % 2**32)
-        labels = labels_of(fit(candidate.estimator, X, exam.known, rng), X)
+        labels = self._labels(candidate, exam, X, rng)
         a, b = labels[exam.pairs].T
         kept = exam.known.satisfied(labels).weight_share
         return Trial((a == b) & (a >= 0), kept, self._index(exam, labels, rng))
+
+    def _labels(
+        self, candidate: Candidate, exam: Exam, X: Any, rng: np.random.RandomState
+    ) -> NDArray[np.int64]:
+        """The clustering of one exam; who does not listen has the same in all, of all rows."""
+        if candidate.listens or exam.rows is not None:
+            return labels_of(fit(candidate.estimator, X, exam.known, rng), X)
+        if candidate not in self._unheard:
+            rng = np.random.RandomState(self.seed)
+            self._unheard[candidate] = labels_of(fit(candidate.estimator, X, exam.known, rng), X)
+        return self._unheard[candidate]
 
     def _index(self, exam: Exam, labels: NDArray, rng: Any) -> float:
         if self.index_space is None:
@@ -255,6 +282,22 @@ class Examination:
             return 0.0  # one cluster, or one for each row, explains nothing
         return float(silhouette_score(self.index_space[rows[chosen]], labels[chosen]))
 
+    def _racing(self, left: list[Candidate]) -> list[Candidate]:
+        """Those that are not clearly worse than the best; the best k-means always stays."""
+        if not self.race or len(left) <= _FEWEST:
+            return left
+        sound = [c for c in left if not any(trial.error for trial in self.trials[c])]
+        if not sound:
+            return left
+        order = sorted(sound, key=lambda candidate: -self._so_far(candidate))
+        baseline = next((candidate for candidate in order if candidate.is_kmeans), None)
+        right, weight = right_answers(
+            self.exams, [[trial.together for trial in self.trials[c]] for c in order]
+        )
+        worse = clearly_worse(right, weight)
+        staying = {c for c, out in zip(order, worse, strict=True) if not out or c is baseline}
+        return [candidate for candidate in left if candidate in staying]
+
     def _halved(self, left: list[Candidate], n_rounds: int) -> list[Candidate]:
         """The better half, again and again, until the rounds that follow fit into the time.
 
@@ -264,7 +307,6 @@ class Examination:
         baseline = next((candidate for candidate in order if candidate.is_kmeans), None)
         time_left = _FOR_THE_END * (self._stop() - time.monotonic())
         while len(order) > _FEWEST and n_rounds * sum(map(self._seconds, order)) > time_left:
-            self.n_total -= len(order) // 2 * n_rounds
             order = order[: -(-len(order) // 2)]
         if baseline is not None and baseline not in order:
             order.append(baseline)

@@ -12,6 +12,7 @@ from ._candidates import Candidate
 from ._doubt import Doubts
 from ._exams import LEAST_UNITS
 from ._ranking import Ranking
+from ._trials import CLEARLY_WORSE, OUT_OF_TIME
 
 
 def reasons(
@@ -84,9 +85,11 @@ def _wrong(doubts: Doubts | None) -> Iterator[str]:
 
 def _left_over(ranking: Ranking) -> Iterator[str]:
     every = ranking.trials.items()
-    failed = sum(any(trial.error for trial in own) for _, own in every)
-    dropped = len(ranking.trials) - len(ranking.order) - failed
+    failed = {c for c, own in every if any(trial.error for trial in own)}
     if failed:
-        yield f"{failed:,} candidates failed; results_ says why."
-    if dropped:
-        yield f"{dropped:,} candidates were dropped to keep to the time."
+        yield f"{len(failed):,} candidates failed; results_ says why."
+    reasons = [why for candidate, why in ranking.out.items() if candidate not in failed]
+    if worse := reasons.count(CLEARLY_WORSE):
+        yield f"{worse:,} candidates left early because they were clearly worse."
+    if late := reasons.count(OUT_OF_TIME):
+        yield f"{late:,} candidates were dropped to keep to the time."
