@@ -34,8 +34,6 @@ class Votes:
 
     def add(self, exam: Exam, together: NDArray[np.bool_]) -> None:
         """Count the answers of one exam."""
-        assert exam.must is not None
-        assert exam.place is not None
         given = exam.place >= 0
         np.add.at(self.right, exam.place[given], (together == exam.must)[given])
         np.add.at(self.asked, exam.place[given], 1)
@@ -90,11 +88,6 @@ class Doubts:
     def clear(self) -> bool:
         """Whether some constraints are clearly wrong."""
         return self.contradictory or bool(self.share - 2 * self.error > _CLEARLY)
-
-    @property
-    def doubtful(self) -> bool:
-        """Whether some constraints are clearly wrong, or nobody can tell."""
-        return self.clear or bool(np.isnan(self.share))
 
     def suspects(self) -> NDArray[np.int64]:
         """Positions of the constraints that every answer speaks against; see `Constraints.at`."""
