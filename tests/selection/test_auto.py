@@ -42,11 +42,11 @@ def test_finds_k_and_says_why():
     assert same_partition(model.labels_, y)
     assert model.report_.reasons[0] == "Chosen: PCK, k = 3."
     assert "held back" in str(model.report_)
-    assert model.best_score_ == pytest.approx(1.0)
+    assert model.results_[0]["held_out"] == pytest.approx(1.0)
     assert sum(row["chosen"] for row in model.results_) == 1
-    scores = [row["score"] for row in model.results_]
+    scores = [row["score"] for row in model.results_ if row["n_exams"] == 5]
     assert scores == sorted(scores, reverse=True)
-    assert len(scores) == 8
+    assert len(model.results_) == 8
     np.testing.assert_array_equal(model.predict(X), model.labels_)
 
 
@@ -112,9 +112,11 @@ def test_reproducible_under_a_seed_and_in_parallel():
     for other in (b, c):
         np.testing.assert_array_equal(a.labels_, other.labels_)
         for mine, theirs in zip(a.results_, other.results_, strict=True):
-            assert {k: v for k, v in mine.items() if k != "seconds"} == {
-                k: v for k, v in theirs.items() if k != "seconds"
-            }
+            assert without_seconds(mine) == without_seconds(theirs)
+
+
+def without_seconds(row: dict) -> dict:
+    return {name: str(value) for name, value in row.items() if name != "seconds"}
 
 
 def test_other_peoples_clusterers_and_pipelines():
@@ -346,7 +348,7 @@ def test_interrupted_and_resumed(tmp_path):
 
     def interrupt(n_done, n_total, candidate):
         done.append(candidate)
-        if n_done == 15:
+        if n_done == 5:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -356,7 +358,7 @@ def test_interrupted_and_resumed(tmp_path):
     again = []
     model = few(checkpoint=file, callback=lambda *told: again.append(told))
     model.fit(X, constraints=known)
-    assert again[0][0] == 16
+    assert again[0][0] == 6
     assert again[0][1] == 40
     np.testing.assert_array_equal(model.labels_, few().fit(X, constraints=known).labels_)
     third = []
