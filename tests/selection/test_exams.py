@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linkwise import Constraints
-from linkwise.selection._exams import Probes, held_out, resampled
+from linkwise.selection._exams import Probes, decided_share, held_out, resampled
 
 
 def answers(exam) -> list:
@@ -107,3 +107,11 @@ def test_probes_of_any_size(n_rows):
     probes = Probes.drawn(n_rows, 1.0, np.random.RandomState(0))
     assert len(probes.rows) == min(n_rows, 400)
     assert probes.pairs.max() < len(probes.rows)
+
+
+def test_what_constraints_decide():
+    known = Constraints(must_link=[(0, 1), (1, 2)], cannot_link=[(0, 3)])
+    assert decided_share(known, 5) == pytest.approx(6 / 10)  # 3 together, 3 apart
+    assert decided_share(Constraints(), 1) == 0
+    clash = Constraints(must_link=[(0, 1)], cannot_link=[(0, 1)])
+    assert decided_share(clash, 4) == 0

@@ -66,6 +66,13 @@ def test_the_more_links_are_held_back_the_more_they_count():
     np.testing.assert_allclose(found[1].left_out, 0.7)
 
 
+def test_decided_pairs_count_by_what_is_kept():
+    counts = np.array([[1.0, 1.0, 1.0, 1.0]] * 2)
+    ones, halves = np.ones(2), np.full(2, 0.5)
+    found = _scores.Figures(counts, ones, ones, halves, 0, decided=0.5)
+    assert found.score == pytest.approx(0.5 * (2.5 / 3) + 0.5 * 0.5)
+
+
 def test_stability_is_kappa():
     answers = np.random.default_rng(0).random((3, 50)) < 0.4
     pairs = [[cohen_kappa_score(a, b) for b in answers] for a in answers]

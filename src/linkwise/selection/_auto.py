@@ -26,7 +26,7 @@ from linkwise.report import Report
 from . import _words
 from ._candidates import Candidate, default_candidates, fit, given_candidates, labels_of
 from ._doubt import Doubting, Doubts
-from ._exams import Probes, held_out, resampled
+from ._exams import Probes, decided_share, held_out, resampled
 from ._ranking import Ranking
 from ._report import ChoiceReport
 from ._trials import Checkpoint, Examination, fingerprint
@@ -239,7 +239,8 @@ class AutoCluster(ClusterMixin, BaseEstimator):
         deadline = None if self.time_budget is None else time.monotonic() + self.time_budget
         return Examination(
             X=X, exams=exams, probes=probes, distances=_distances(X, probes.rows),
-            n_links=0 if self.criterion_ == "stability" else n_links, seed=seed,
+            n_links=0 if self.criterion_ == "stability" else n_links,
+            decided=decided_share(known, X.shape[0]), seed=seed,
             checkpoint=Checkpoint(self.checkpoint, name), n_jobs=self.n_jobs, deadline=deadline,
             tell=self._tell, race=self.race,
         )  # fmt: skip

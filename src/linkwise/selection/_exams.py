@@ -146,6 +146,18 @@ def held_out(known: Constraints, n_folds: int, rng: Any) -> list[Exam] | None:
     return _by_rows(known, n_folds, rng)
 
 
+def decided_share(known: Constraints, n_rows: int) -> float:
+    """Share of all pairs of rows that constraints, and what follows from them, say something of.
+
+    Contradictory constraints decide nothing.
+    """
+    closure = known.closure()
+    n_pairs = n_rows * (n_rows - 1) / 2
+    if not closure.consistent or not n_pairs:
+        return 0.0
+    return float((closure.n_must_link + closure.n_cannot_link) / n_pairs)
+
+
 def units_of(known: Constraints) -> Rows:
     """Number of the unit that each pair belongs to; those of one unit imply each other."""
     closure, ends = known.closure(), Pairs(known).ends

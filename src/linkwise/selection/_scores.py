@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,8 @@ class Figures:
         and share of the constraints kept of those that were told.
     n_links : int
         Number of constraints that are held back in some exam.
+    decided : float
+        Share of all pairs of rows that the constraints decide, with what follows from them.
     """
 
     counts: Floats
@@ -41,6 +44,7 @@ class Figures:
     index: Floats
     kept: Floats
     n_links: int
+    decided: float = 0.0
 
     @property
     def share(self) -> float:
@@ -54,15 +58,21 @@ class Figures:
 
     @property
     def score(self) -> float:
-        """Held-out links, and what speaks for the clustering by itself."""
+        """Held-out links and what speaks for the clustering by itself; decided pairs by kept."""
         held_out = mean_f(self.counts.sum(axis=0))
-        return float(self.share * held_out + (1 - self.share) * self._by_itself.mean())
+        return float(self._mixed(held_out, self._by_itself.mean(), self.kept.mean()))
 
     @property
     def left_out(self) -> Floats:
         """Scores of shape (n_exams,) with one exam left out at a time."""
-        by_itself = leave_one_out_means(self._by_itself)
-        return self.share * without_each(self.counts) + (1 - self.share) * by_itself
+        by_itself, kept = leave_one_out_means(self._by_itself), leave_one_out_means(self.kept)
+        return self._mixed(without_each(self.counts), by_itself, kept)
+
+    def _mixed(self, held_out: Any, by_itself: Any, kept: Any) -> Any:
+        # Held-out links tell about pairs that nothing is known of. The last fit knows the decided
+        # ones, and has them right as far as it keeps what it is told.
+        open_pairs = self.share * held_out + (1 - self.share) * by_itself
+        return (1 - self.decided) * open_pairs + self.decided * kept
 
     @property
     def _by_itself(self) -> Floats:

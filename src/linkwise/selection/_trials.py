@@ -167,6 +167,8 @@ class Examination:
         Of the probe rows, for the silhouette.
     n_links : int
         Constraints that are held back in some exam.
+    decided : float
+        Share of all pairs of rows that the constraints decide.
     race : bool
         Whether candidates that are clearly worse than the best sit no further exams.
     """
@@ -176,6 +178,7 @@ class Examination:
     probes: Probes
     distances: NDArray[np.float64]
     n_links: int
+    decided: float
     seed: int
     checkpoint: Checkpoint
     n_jobs: int | None
@@ -305,6 +308,7 @@ class Examination:
             index=np.array([max(trial.index, 0.0) for trial in trials]),
             kept=np.array([trial.kept for trial in trials]),
             n_links=self.n_links,
+            decided=self.decided,
         )
 
     def _racing(self, left: list[Candidate]) -> list[Candidate]:
