@@ -17,7 +17,7 @@ from rich.table import Table as RichTable
 
 from . import _output as out
 from ._algorithms import ALGORITHMS, Algorithm
-from ._choose import Choice
+from ._choose import AUTO, Choice
 from ._make import BASES, make_estimator
 from ._write import CLUSTER, check_kind, check_target, write_labels
 
@@ -275,6 +275,8 @@ def cluster(
             )
         if text_column is None:
             task = _read(data, k, id_column, label_column, features, impute, standardize)
+            if not standardize and method.short != AUTO:  # which tries columns scaled as well
+                _note_uneven(task.X, task.features)
         elif features is not None or standardize or impute is not None:
             raise ValueError(
                 "--text-column takes the words of one column; leave out --features, --standardize "
@@ -409,8 +411,6 @@ def _read(
             f"the column {suspect[0]!r} is used as a feature; if it holds ids, give "
             f"--id-column {suspect[0]}"
         )
-    if not standardize:
-        _note_uneven(made.X, made.names)
     return _Task(table, made.X, made.names, k, ids, label_column)
 
 

@@ -45,10 +45,10 @@ class AutoCluster(ClusterMixin, BaseEstimator):
     """Chooses k, algorithm, metric and preprocessing by the constraints themselves [1]_.
 
     Some constraints are held back, each candidate clusters with the rest, and is scored by how it
-    answers those held back: together or apart? The score is the mean of the F of must-links and
-    that of cannot-links. Among candidates within one standard error of the best, the simplest is
-    taken and fitted with all constraints. Plain k-means is always a candidate, and nothing is
-    taken that scores below it.
+    answers those held back: together or apart? The fewer constraints there are, the more counts
+    what speaks for a clustering by itself: that it is stable, its silhouette, and that it keeps
+    what it is told. Among candidates too close to tell apart the simplest is taken, and fitted with
+    all constraints. Plain k-means is always a candidate, and nothing is taken that scores below it.
 
     Parameters
     ----------
@@ -92,10 +92,11 @@ class AutoCluster(ClusterMixin, BaseEstimator):
         Number of clusters found.
     results_ : list of dict
         One row for each candidate, best first: score, its standard error, whether it is tied with
-        the best, share of the constraints kept in training, seconds. Those that left the race come
-        last, with the score of the folds they sat. ``pandas.DataFrame(results_)`` is a table.
+        the best, what the score is made of (held_out, stability, silhouette, kept), seconds.
+        Those that left the race come last, with the score of the folds they sat.
+        ``pandas.DataFrame(results_)`` is a table.
     best_score_ : float
-        Held-out score of the choice.
+        Score of the choice.
     criterion_ : {"held-out constraints", "stability"}
         What the scores are.
     noise_ : float
@@ -110,23 +111,28 @@ class AutoCluster(ClusterMixin, BaseEstimator):
 
     Notes
     -----
-    All must-links of a component, and all cannot-links between two components, go to the same
-    fold, so that what is held back does not follow from the rest. Where components are large or
-    few, as with labels, or two clusters would make held-out links follow after all, rows are dealt
-    out instead: a fold holds back every link, given or entailed, that touches one of its rows.
+    **What is held back.** All must-links of a component, and all cannot-links between two
+    components, go to the same fold, so that what is held back does not follow from the rest. Where
+    components are large or few, as with labels, or two clusters would make held-out links follow
+    after all, rows are dealt out instead: a fold holds back every link, given or entailed, that
+    touches one of its rows.
 
-    With fewer than three independent must-links, or cannot-links, held-out links cannot tell. Then
-    the score is the mean of three: stability (chance-corrected agreement of clusterings of
-    resampled rows and constraints), the silhouette, and the share of constraints kept.
+    **The score** is ``(n F + 50 P) / (n + 50)`` for n constraints. F is the mean of the F of
+    must-links and that of cannot-links, pooled over the folds. P is the mean of stability
+    (chance-corrected agreement of the clusterings of different folds), silhouette, and share of
+    constraints kept in training. With fewer than three independent must-links, or cannot-links,
+    nothing can be held back; then the score is P, and the stability is that of clusterings of
+    resampled rows and constraints. Pairs of rows that the constraints already decide count by the
+    share of constraints kept instead: the last fit knows them.
 
-    The standard error is a jackknife over folds of the difference to the best. Scores of tied
-    candidates are the same for all that can be told; the simplest one that listens to constraints
-    comes first then.
+    **Equals.** The standard error is a jackknife over folds of the difference to the best. The
+    usual rule takes the simplest candidate within one standard error; on the data sets on which
+    `tolerance` was settled, half of one and none at all gave better clusterings. Of equals, the
+    simplest one that listens to constraints comes first.
 
-    When constraints contradict, or the share of wrong ones is clearly above zero, the best soft
-    candidates are also tried with links weighted by how far clusterings without them agree. Then,
-    and when the candidates are too weak to tell, plain k-means is taken unless something is better
-    by two standard errors.
+    **Wrong constraints.** When constraints contradict, or the share of wrong ones is clearly above
+    zero, the best soft candidates are also tried with links weighted by how far clusterings without
+    them agree, and the links that every good candidate speaks against are listed.
 
     References
     ----------
