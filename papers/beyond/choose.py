@@ -212,7 +212,9 @@ def by_share(rows: Rows) -> Iterator[str]:
         cells = [f"{mean(rows, method=method, share=share):.3f}" for share in PUBLISHED]
         yield f"| {method} | {' | '.join(cells)} |"
     yield f"| PCCC, published | {' | '.join(f'{value:.3f}' for value in PUBLISHED.values())} |"
-    counts = [sum(r["share"] == share and r["method"] == CHOICE for r in rows) for share in PUBLISHED]
+    counts = [
+        sum(r["share"] == share and r["method"] == CHOICE for r in rows) for share in PUBLISHED
+    ]
     yield f"| instances measured | {' | '.join(map(str, counts))} |"
 
 
@@ -251,7 +253,9 @@ def stored(path: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     with path.open(newline="", encoding="utf-8") as file:
-        return [{name: _number(value) for name, value in row.items()} for row in csv.DictReader(file)]
+        return [
+            {name: _number(value) for name, value in row.items()} for row in csv.DictReader(file)
+        ]
 
 
 def _number(text: str) -> Any:
@@ -286,7 +290,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--tables", action="store_true", help="only show what has been measured")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
-    keys = ("data", "share", "draw") if options.protocol else ("data", "constraints", "wrong", "draw")
+    keys = (
+        ("data", "share", "draw") if options.protocol else ("data", "constraints", "wrong", "draw")
+    )
     path = options.output / ("choose_protocol.csv" if options.protocol else "choose.csv")
     done = {tuple(str(row[key]) for key in keys) for row in stored(path)}
     work = protocol(options.draws, done) if options.protocol else draws(

@@ -14,7 +14,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from linkwise import RCA, AutoCluster, BoostCluster, Constraints, MPCKMeans, PCKMeans
+from linkwise import RCA, AutoCluster, BoostCluster, Constraints, MPCKMeans, PCKMeans, ReCon
 from linkwise.selection._doubt import Doubting
 from tests.kmeans.cases import blobs, same_partition
 
@@ -157,6 +157,21 @@ def test_least_number_of_clusters_comes_from_the_diagnosis():
         X, constraints=Constraints(cannot_link=apart)
     )
     assert min(row["n_clusters"] for row in model.results_) == 5
+
+
+@pytest.mark.parametrize(
+    "base", [ReCon(2, linkage="single"), AgglomerativeClustering(linkage="single")]
+)
+def test_clusterers_without_an_objective_can_be_chosen(base):
+    angle = np.linspace(0, 2 * np.pi, 60, endpoint=False)
+    ring = np.column_stack([np.cos(angle), np.sin(angle)])
+    X, y = np.concatenate([ring, 5 * ring]), np.repeat([0, 1], 60)
+    known = Constraints.from_labels(y, 60, random_state=0)
+    model = AutoCluster([("merging", base)], 2, random_state=0).fit(X, constraints=known)
+    assert model.report_.reasons[0] == "Chosen: merging, k = 2."
+    assert same_partition(model.labels_, y)
+    assert model.report_.objective is None
+    json.dumps(model.report_.to_dict(), allow_nan=False)
 
 
 def test_sparse_words():

@@ -346,7 +346,7 @@ class AutoCluster(ClusterMixin, BaseEstimator):
             self.labels_,
             algorithm=f"AutoCluster: {self._chosen}",
             costs=costs,
-            objective=float(getattr(model, "inertia_", np.nan) if own is None else own.objective),
+            objective=getattr(model, "inertia_", None) if own is None else own.objective,
             n_iter=int(getattr(model, "n_iter_", 1)),
             converged=own is None or own.converged,
             seconds=seconds,
