@@ -206,15 +206,16 @@ class Examination:
         self.trials.update({candidate: [] for candidate in candidates})
         left, n_complete = list(candidates), 0
         for number in range(len(self.exams)):
-            self._sit(left, [number])
+            self._sit(left, number)
             done = [candidate for candidate in left if len(self.trials[candidate]) > number]
             if number and len(done) < len(left):
                 break  # a round that not all have sat does not count
             left, n_complete = self._keep(done, left, OUT_OF_TIME), number + 1
-            if time.monotonic() >= self._stop():
+            n_rounds = len(self.exams) - n_complete
+            if not n_rounds or time.monotonic() >= self._stop():
                 break
             left = self._keep(self._racing(left), left, CLEARLY_WORSE)
-            left = self._keep(self._halved(left, len(self.exams) - n_complete), left, OUT_OF_TIME)
+            left = self._keep(self._halved(left, n_rounds), left, OUT_OF_TIME)
         self.finalists += left
         self.n_complete = min(self.n_complete, n_complete)
 
@@ -231,15 +232,11 @@ class Examination:
     def _stop(self) -> float:
         return float("inf") if self.deadline is None else self.deadline
 
-    def _sit(self, candidates: Sequence[Candidate], exams: Iterable[int]) -> None:
-        """Trials that are not in the checkpoint, each written down when it is done."""
-        asked = [(c, number) for number in exams for c in candidates]
-        missing = [
-            (candidate, number, self.checkpoint.key(candidate, number))
-            for candidate, number in asked
-            if self.checkpoint.key(candidate, number) not in self.checkpoint.found
-        ]
-        self.n_done += len(asked) - len(missing)
+    def _sit(self, candidates: Sequence[Candidate], number: int) -> None:
+        """One exam. Trials that are not in the checkpoint are written down when they are done."""
+        keys = {c: self.checkpoint.key(c, number) for c in candidates}
+        missing = [(c, number, key) for c, key in keys.items() if key not in self.checkpoint.found]
+        self.n_done += len(keys) - len(missing)
         work = Parallel(self.n_jobs, require="sharedmem", return_as="generator_unordered")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of candidates that will not be taken
@@ -249,8 +246,8 @@ class Examination:
                     self.checkpoint.write(key, trial)
                 self.n_done += 1
                 self.tell(self.n_done, self.n_total, str(candidate))
-        for candidate, number in asked:
-            trial = self.checkpoint.found.get(self.checkpoint.key(candidate, number))
+        for candidate, key in keys.items():
+            trial = self.checkpoint.found.get(key)
             if trial is not None:
                 self.trials[candidate].append(trial)
 
