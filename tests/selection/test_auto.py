@@ -59,6 +59,7 @@ def test_default_candidates_hidden_groups():
     assert adjusted_rand_score(y, model.labels_) > 0.9
     names = {row["algorithm"] for row in model.results_}
     assert {"k-means", "PCK-Means", "MPCK-Means", "COP-KMeans", "BoostCluster"} < names
+    assert {"HMRF-KMeans", "ReCon", "kernel k-means", "spectral learning"} < names
     assert {"standardised", "as is", "RCA"} == {row["preprocessing"] for row in model.results_}
     json.dumps(model.report_.to_dict(), allow_nan=False)
 
@@ -209,6 +210,15 @@ def test_too_few_for_folds_falls_back_and_says_so(known):
     assert same_partition(model.labels_, y)
 
 
+def test_without_links_what_would_be_k_means_again_is_not_tried():
+    X, _ = blobs(60)
+    model = AutoCluster(n_clusters=3, n_folds=2, random_state=0).fit(X)
+    names = {row["algorithm"] for row in model.results_}
+    assert {"k-means", "MPCK-Means", "HMRF-KMeans", "ReCon"} <= names
+    assert not {"PCK-Means", "COP-KMeans", "BoostCluster"} & names
+    assert {row["preprocessing"] for row in model.results_} <= {"standardised", "as is"}
+
+
 # -------------------------------------------------------------------- wrong knowledge
 
 
@@ -282,7 +292,7 @@ def test_failing_candidates_are_noted():
     row = next(row for row in model.results_ if row["algorithm"] == "_Broken")
     assert row["note"] == "ValueError: out of order"
     assert np.isnan(row["score"])
-    assert "1 candidates failed" in str(model.report_)
+    assert "1 candidate failed" in str(model.report_)
 
 
 def test_all_candidates_failing():

@@ -135,11 +135,12 @@ def _for_numbers(X: Any, known: Constraints) -> list[Candidate]:
     n_rows, n_links = X.shape[0], known.n_must_link + known.n_cannot_link
     small, consistent = n_rows <= _MOST_ROWS, known.closure().consistent
     every, learnt, plain = tuple(spaces), ("standardised", "RCA"), ("standardised",)
-    # The simplest that listens comes first: where all do alike, it keeps what was said.
+    # The simplest that listens comes first: where all do alike, it keeps what was said. Without
+    # links, what would be k-means again is left out.
     methods: list[tuple[str, Any, tuple[str, ...], bool]] = [
-        ("PCK-Means", PCKMeans(penalty="distance"), every, True),
+        ("PCK-Means", PCKMeans(penalty="distance"), every, n_links > 0),
         (KMEANS, KMeans(n_init=10), every, True),
-        ("COP-KMeans", COPKMeans(n_init=5), learnt, consistent),
+        ("COP-KMeans", COPKMeans(n_init=5), learnt, consistent and n_links > 0),
         ("MPCK-Means", MPCKMeans(), plain, True),
         ("MPCK-Means, full metric", MPCKMeans(metric="full"), plain, X.shape[1] <= _MOST_FEATURES),
         ("HMRF-KMeans", HMRFKMeans(), plain, True),

@@ -34,13 +34,13 @@ def reasons(
 
 def _how(criterion: str, known: Constraints, ranking: Ranking) -> str:
     work = ranking.work
-    many = f"{len(work.trials):,} candidate{'s' * (len(work.trials) > 1)}"
+    many = _counted(len(work.trials), "candidate")
     if criterion != "stability":
         share = ranking.figures[ranking.order[0]].share
         return (
-            f"Scored {many} by {work.n_complete} folds of constraints held back ({share:.0%} of "
-            "the score: mean F of must-links and cannot-links) and by stability, silhouette and "
-            f"constraints kept ({1 - share:.0%})."
+            f"Scored {many} by {_counted(work.n_complete, 'fold')} of constraints held back "
+            f"({share:.0%} of the score: mean F of must-links and cannot-links) and by stability, "
+            f"silhouette and constraints kept ({1 - share:.0%})."
         )
     given = f"{known.n_must_link:,} must-links and {known.n_cannot_link:,} cannot-links"
     return (
@@ -85,9 +85,13 @@ def _left_over(ranking: Ranking) -> Iterator[str]:
     every = ranking.work.trials.items()
     failed = {c for c, own in every if any(trial.error for trial in own)}
     if failed:
-        yield f"{len(failed):,} candidates failed; results_ says why."
+        yield f"{_counted(len(failed), 'candidate')} failed; results_ says why."
     reasons = [why for candidate, why in ranking.work.out.items() if candidate not in failed]
     if worse := reasons.count(CLEARLY_WORSE):
-        yield f"{worse:,} candidates left early because they were clearly worse."
+        yield f"{_counted(worse, 'candidate')} left the race early, clearly worse than the best."
     if late := reasons.count(OUT_OF_TIME):
-        yield f"{late:,} candidates were dropped to keep to the time."
+        yield f"{_counted(late, 'candidate')} dropped to keep to the time."
+
+
+def _counted(n: int, word: str) -> str:
+    return f"{n:,} {word}{'s' * (n != 1)}"
