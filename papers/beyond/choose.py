@@ -187,7 +187,10 @@ def by_number(rows: Rows) -> Iterator[str]:
     for method in methods_of(rows):
         cells = [f"{mean(rows, method=method, constraints=n, wrong=w):.3f}" for n, w in CASES]
         yield f"| {method} | {' | '.join(cells)} |"
-    yield f"| best fixed one in hindsight | {' | '.join(f'{hindsight(rows, *c):.3f}' for c in CASES)} |"
+    best = [f"{hindsight(rows, *case):.3f}" for case in CASES]
+    yield f"| best fixed one in hindsight | {' | '.join(best)} |"
+    own = [(r["constraints"], r["wrong"]) for r in rows if r["method"] == CHOICE]
+    yield f"| instances measured | {' | '.join(str(own.count(case)) for case in CASES)} |"
     for title, off in (("k found exactly", 0), ("k within one", 1)):
         shares = [f"{found_k(rows, off, *case):.0%}" for case in CASES]
         yield f"| {title} (AutoCluster) | {' | '.join(shares)} |"
@@ -279,6 +282,17 @@ def add(path: Path, rows: Rows) -> None:
         os.fsync(file.fileno())
 
 
+def measure(work: Iterator[Rows], path: Path, seconds: float) -> None:
+    """Add to the file what is missing, until it is done or the time is over."""
+    started = time.perf_counter()
+    while time.perf_counter() - started < seconds:
+        if (rows := next(work, None)) is None:
+            return
+        add(path, rows)
+        for row in rows[-2:]:
+            print(*row.values(), flush=True)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, write the scores, print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -290,26 +304,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--tables", action="store_true", help="only show what has been measured")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
-    keys = (
-        ("data", "share", "draw") if options.protocol else ("data", "constraints", "wrong", "draw")
-    )
     path = options.output / ("choose_protocol.csv" if options.protocol else "choose.csv")
-    done = {tuple(str(row[key]) for key in keys) for row in stored(path)}
-    work = protocol(options.draws, done) if options.protocol else draws(
-        options.sets, options.draws, done
-    )  # fmt: skip
-    started = time.perf_counter()
-    while not options.tables and time.perf_counter() - started < options.seconds:
-        if (rows := next(work, None)) is None:
-            break
-        add(path, rows)
-        print({key: rows[-2][key] for key in keys}, [(r["ari"], r["seconds"], r["chosen"]) for r in rows[-2:]], flush=True)  # fmt: skip
+    keys = ["data", "share" if options.protocol else "constraints", "wrong", "draw"]
+    done = {tuple(str(row[key]) for key in keys if key in row) for row in stored(path)}
+    if options.protocol:
+        work = protocol(options.draws, done)
+    else:
+        work = draws(options.sets, options.draws, done)
+    measure(work, path, 0.0 if options.tables else options.seconds)
     rows = stored(path)
     if options.protocol:
         print("\n".join(by_share(rows)))
-    else:
-        print("\n\n".join("\n".join(t) for t in (by_number(rows), by_data(rows), by_data(rows, 20), by_data(rows, 100, 0.2))))  # fmt: skip
-        draw_figure(rows, options.output / "choose.png")
+        return
+    shown = ((100, 0.0), (20, 0.0), (100, 0.2))
+    for table in (by_number(rows), *(by_data(rows, *case) for case in shown)):
+        print("\n".join(table), "\n")
+    draw_figure(rows, options.output / "choose.png")
 
 
 if __name__ == "__main__":
