@@ -156,9 +156,12 @@ Rows = Sequence[dict[str, Any]]
 
 
 def mean(rows: Rows, **wanted: Any) -> float:
-    """Mean ARI of the rows with these values."""
-    own = [r["ari"] for r in rows if all(r[name] == value for name, value in wanted.items())]
-    return float(np.mean(own)) if own else float("nan")
+    """Mean over data sets of the mean ARI of the rows with these values."""
+    own: dict[str, list[float]] = {}
+    for row in rows:
+        if all(row[name] == value for name, value in wanted.items()):
+            own.setdefault(row["data"], []).append(row["ari"])
+    return float(np.mean([np.mean(values) for values in own.values()])) if own else float("nan")
 
 
 def methods_of(rows: Rows) -> list[str]:
@@ -229,20 +232,19 @@ def draw_figure(rows: Rows, path: Path) -> None:
     from matplotlib import pyplot as plt
 
     figure, axes = plt.subplots(1, 2, figsize=(11, 5), layout="constrained", width_ratios=[3, 2])
-    clean = [n for n, wrong in CASES if not wrong]
-    for method in methods_of(rows):
+    names, clean = methods_of(rows), [n for n, wrong in CASES if not wrong]
+    colours = [plt.get_cmap("tab20")(place) for place in range(len(names))]
+    for method, colour in zip(names, colours, strict=True):
         bold = method in (CHOICE, CHOICE_AT_K)
         values = [mean(rows, method=method, constraints=n, wrong=0.0) for n in clean]
-        axes[0].plot(clean, values, marker="o", ms=3, lw=2.5 if bold else 1, label=method)
+        axes[0].plot(clean, values, marker="o", ms=3, lw=3 if bold else 1, color=colour)
     best = [hindsight(rows, n, 0.0) for n in clean]
     axes[0].plot(clean, best, "k--", label="best fixed one in hindsight")
-    axes[0].set(xlabel="constraints", ylabel="mean ARI", xscale="log", xticks=clean)
-    axes[0].set_xticklabels(clean)
+    axes[0].set(xlabel="constraints", ylabel="mean ARI (colours as on the right)", xscale="log")
+    axes[0].set_xticks(clean, [str(n) for n in clean])
     axes[0].minorticks_off()
-    axes[0].legend(fontsize="x-small", ncols=2)
-    names = methods_of(rows)
-    noisy = [mean(rows, method=m, constraints=100, wrong=0.2) for m in names]
-    colours = [f"C{place % 10}" for place in range(len(names))]
+    axes[0].legend()
+    noisy = [mean(rows, method=method, constraints=100, wrong=0.2) for method in names]
     axes[1].barh(names[::-1], noisy[::-1], color=colours[::-1])
     axes[1].set(xlabel="mean ARI, 100 constraints, 20 % of them wrong")
     figure.savefig(path, dpi=110)
