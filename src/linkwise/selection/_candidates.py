@@ -90,7 +90,8 @@ class Candidate:
     @property
     def is_soft(self) -> bool:
         """Whether the weights of constraints count in it, from the first step to the last."""
-        soft = isinstance(last_step(self.estimator), PCKMeans | MPCKMeans | ConstrainedKernelKMeans)
+        methods = PCKMeans | MPCKMeans | HMRFKMeans | ConstrainedKernelKMeans
+        soft = isinstance(last_step(self.estimator), methods)
         steps = [step for _, step in getattr(self.estimator, "steps", ())]
         return soft and not any(isinstance(step, RCA) for step in steps)
 
