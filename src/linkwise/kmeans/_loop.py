@@ -209,7 +209,7 @@ class _Run:
             if share == 0.0 or self.objective() <= before:
                 break
         # Begin where this step ended, and a little bolder if it went through at once.
-        self._share = min(1.0, 2 * share) if halving == 0 else max(share, 0.5**_HALVINGS)
+        self._share = min(1.0, 1.25 * share) if halving == 0 else max(share, 0.5**_HALVINGS)
         if penalty.changes:
             held = penalty.pair
             penalty.refresh(geometry)
