@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from linkwise import RCA, AutoCluster, BoostCluster, Constraints, MPCKMeans, PCKMeans, ReCon
-from linkwise.selection._doubt import Doubting
+from linkwise.selection._doubt import Doubting, most_wrong
 from tests.kmeans.cases import blobs, same_partition
 
 FEW = [("PCK", PCKMeans(n_init=2)), ("k-means", KMeans(n_init=3))]
@@ -243,6 +243,15 @@ def test_right_links_are_not_doubted():
     assert model.noise_ == 0
     assert model.suspects_ == ()
     assert not any("doubts" in row["algorithm"] for row in model.results_)
+
+
+def test_constraints_that_confirm_each_other_are_not_doubted():
+    """Nothing but mistakes of the candidates: classes without any structure, all links right."""
+    y = np.arange(40) % 2
+    dense = Constraints.from_labels(y, 400, random_state=0)
+    assert most_wrong(dense) < 0.01
+    assert most_wrong(Constraints(must_link=[(0, 1)], cannot_link=[(1, 2)])) == 1
+    assert most_wrong(dense.flip(0.2, random_state=0)) == 1  # they contradict
 
 
 def test_doubting_weighs_wrong_links_less():
