@@ -89,6 +89,8 @@ def _left_over(ranking: Ranking) -> Iterator[str]:
     reasons = [why for candidate, why in ranking.work.out.items() if candidate not in failed]
     if worse := reasons.count(CLEARLY_WORSE):
         yield f"{_counted(worse, 'candidate')} left the race early, clearly worse than the best."
+    if ranking.work.n_complete < (n_exams := len(ranking.work.exams)):
+        yield f"The time was enough for {ranking.work.n_complete} of {n_exams} rounds."
     if late := reasons.count(OUT_OF_TIME):
         yield f"{_counted(late, 'candidate')} dropped to keep to the time."
 
