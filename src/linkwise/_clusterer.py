@@ -63,6 +63,11 @@ def takes_constraints(base: Any) -> bool:
     return has_fit_parameter(base, "constraints")
 
 
+def listens(base: Any) -> bool:
+    """Whether the base, or any step of a pipeline, is told constraints."""
+    return bool(_told(base, Constraints()))
+
+
 def fit(estimator: Any, X: Any, known: Constraints, rng: Any) -> Any:
     """A fitted copy; every step of a pipeline that takes constraints is told them.
 

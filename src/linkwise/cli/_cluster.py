@@ -15,7 +15,7 @@ from rich.table import Table as RichTable
 
 from . import _output as out
 from ._algorithms import ALGORITHMS, Algorithm
-from ._choose import Choice
+from ._choose import AUTO, Choice
 from ._make import BASES, make_estimator
 from ._reading import (
     Data,
@@ -26,7 +26,7 @@ from ._reading import (
     TextColumn,
     check_text_options,
 )
-from ._task import Task, read_task, read_text_task
+from ._task import Task, note_uneven, read_task, read_text_task
 from ._write import CLUSTER, NAME, check_kind, check_target, write_labels
 
 if TYPE_CHECKING:
@@ -260,6 +260,8 @@ def cluster(
             )
         if text_column is None:
             task = read_task(data, k, id_column, label_column, features, impute, standardize)
+            if not standardize and method.short != AUTO:  # which tries columns scaled as well
+                note_uneven(task.X, task.features)
         else:
             check_text_options(features, standardize, impute)
             task = read_text_task(data, k, id_column, label_column, text_column, method)

@@ -130,8 +130,6 @@ def read_task(
             f"the column {suspect[0]!r} is used as a feature; if it holds ids, give "
             f"--id-column {suspect[0]}"
         )
-    if not standardize:
-        _note_uneven(made.X, made.names)
     units = made.X
     if standardize:
         with suppress(ValueError):  # numbers so large that only their ratios can be shown
@@ -143,7 +141,7 @@ def _looks_like_id(name: str) -> bool:
     return name.lower() in _ID_NAMES or name.lower().endswith(("_id", " id"))
 
 
-def _note_uneven(X: NDArray[np.float64], names: list[str]) -> None:
+def note_uneven(X: NDArray[np.float64], names: list[str]) -> None:
     """Say so if one column decides all distances by its unit."""
     spread = X.std(axis=0)
     varying = spread > 0

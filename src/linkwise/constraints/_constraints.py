@@ -549,6 +549,21 @@ class Constraints:
         inside = (np.isin(self._links(kind).ends, chosen) for kind in KINDS)
         return self._where(*(np.flatnonzero(mask.all(axis=1)) for mask in inside))
 
+    def take(self, chosen: ArrayLike) -> Constraints:
+        """The constraints at some positions, counted as in `at`, or where a mask is True.
+
+        Examples
+        --------
+        >>> from linkwise import Constraints
+        >>> known = Constraints(must_link=[(0, 1), (2, 3)], cannot_link=[(0, 2)])
+        >>> known.take([True, False, True])
+        Constraints(must_link=1, cannot_link=1)
+        """
+        mask = np.zeros(self.n_constraints, dtype=bool)
+        chosen = np.asarray(chosen)
+        mask[chosen if chosen.size else []] = True
+        return self._where(*_sample.by_kind(self, mask))
+
     def sample(self, n: int, *, random_state: Any = None) -> Constraints:
         """A random subset of `n` constraints."""
         return _sample.subset(self, n, random_state)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,12 +48,7 @@ class ChoiceReport(Report):
             {"link": link.kind, "rows": [self._name(row) for row in link.rows], "at": link.where}
             for link in self.suspects
         ]
-        totals = super().to_dict()
-        if self.objective is not None and math.isnan(
-            self.objective
-        ):  # a clusterer without one; JSON has no NaN
-            totals["objective"] = None
-        return {**totals, "reasons": list(self.reasons), "suspects": suspects}
+        return {**super().to_dict(), "reasons": list(self.reasons), "suspects": suspects}
 
     def _lines(self) -> list[str]:
         lines = [*self.reasons, *super()._lines()]
