@@ -189,7 +189,7 @@ class Table:
 
     def rows(self) -> list[Cells]:
         """Everything so far, numbers as numbers."""
-        return read(self.path)
+        return read(self.path) if self.path.exists() else []
 
     def _identity(self, cells: Cells) -> tuple[str, ...]:
         return tuple(_cell(cells[name]) for name in self.key)
@@ -247,6 +247,8 @@ def _cell(value: Any) -> str:
 
 
 def _value(cell: str) -> Any:
+    if cell in ("True", "False"):
+        return cell == "True"
     for kind in (int, float):
         with contextlib.suppress(ValueError):
             return kind(cell)
