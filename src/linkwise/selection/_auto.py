@@ -17,13 +17,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from linkwise._clusterer import last_step
+from linkwise._clusterer import fit, labels_of, last_step
 from linkwise._estimator import check_number, read_data, read_knowledge, read_labels, read_links
 from linkwise.constraints import Constraints, Given
 from linkwise.report import Report
 
 from . import _words
-from ._candidates import Candidate, default_candidates, fit, given_candidates, labels_of
+from ._candidates import Candidate, default_candidates, given_candidates
 from ._doubt import Doubting, Doubts
 from ._exams import Exam, held_out, resampled
 from ._ranking import Ranking

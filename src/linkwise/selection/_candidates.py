@@ -1,7 +1,6 @@
 """What is tried: algorithms, preprocessings and numbers of clusters.
 
-Entry points: `default_candidates` and `given_candidates` make a list of `Candidate`; `fit` fits a
-clusterer or a pipeline, and tells the constraints to every step that listens.
+Entry points: `default_candidates` and `given_candidates` make a list of `Candidate`.
 """
 
 from __future__ import annotations
@@ -11,9 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
-from sklearn import config_context
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
@@ -21,7 +18,7 @@ from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from linkwise._clusterer import check_base, last_step, seeded, takes_constraints
+from linkwise._clusterer import check_base, last_step
 from linkwise.constraints import Constraints
 from linkwise.ensemble import BoostCluster
 from linkwise.geometry import RCA
@@ -177,7 +174,7 @@ def given_candidates(given: Any, ks: Sequence[int]) -> list[Candidate]:
     kinds = []
     for rank, item in enumerate(given):
         name, method = item if isinstance(item, tuple) else (_name(item), item)
-        check_base(method)
+        check_base(method, "candidate")
         kinds.append(Candidate(str(name), "", None, method, rank))
     if not any(kind.is_kmeans for kind in kinds):
         kinds.append(Candidate(KMEANS, "", None, KMeans(n_init=10), len(kinds)))
@@ -213,36 +210,3 @@ def with_clusters(kind: Candidate, k: int) -> Candidate:
     name = _cluster_parameter(kind.estimator)
     assert name is not None
     return replace(kind, n_clusters=int(k), estimator=clone(kind.estimator).set_params(**{name: k}))
-
-
-# ------------------------------------------------------------------------ fitting
-
-
-def fit(estimator: Any, X: Any, known: Constraints, rng: Any) -> Any:
-    """A fitted copy; every step of a pipeline that takes constraints is told them.
-
-    Parameters
-    ----------
-    estimator : clusterer or Pipeline
-    X : array or CSR matrix of shape (n_samples, n_features)
-    known : Constraints
-        By row number.
-    rng : RandomState
-        Draws the seeds.
-    """
-    model = seeded(estimator, rng)
-    with config_context(enable_metadata_routing=False):  # constraints go by name of the step
-        return model.fit(X, **_told(model, known))
-
-
-def _told(model: Any, known: Constraints) -> dict[str, Any]:
-    if isinstance(model, Pipeline):
-        listening = [name for name, step in model.steps if takes_constraints(step)]
-        return {f"{name}__constraints": known for name in listening}
-    return {"constraints": known} if takes_constraints(model) else {}
-
-
-def labels_of(model: Any, X: Any) -> NDArray[np.int64]:
-    """The clusters that a fitted clusterer gave the rows it was fitted on."""
-    labels = getattr(last_step(model), "labels_", None)
-    return np.asarray(model.predict(X) if labels is None else labels)

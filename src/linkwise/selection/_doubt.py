@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import check_random_state
 
+from linkwise._clusterer import fit, labels_of
 from linkwise.constraints import Constraints
 
-from ._candidates import fit, labels_of
 from ._exams import Exam, Pairs, held_out
 from ._trials import Trial
 

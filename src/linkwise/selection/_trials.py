@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics import silhouette_score
 
+from linkwise._clusterer import fit, labels_of
 from linkwise.constraints import Constraints
 
-from ._candidates import Candidate, fit, labels_of
+from ._candidates import Candidate
 from ._exams import Exam
 
 _MOST_FOR_INDEX = 1000  # rows that the silhouette is computed on
