@@ -69,7 +69,7 @@ class Experiment:
 
 def grow(run: Run, experiments: Iterable[Experiment], stages: Sequence[int]) -> None:
     """Measure all with few trials, then with more, up to what each one's protocol says."""
-    experiments = list(experiments)
+    experiments = [] if run.frozen else list(experiments)
     for stage, n_trials in enumerate(stages):
         for experiment in experiments:
             most = experiment.protocol.n_trials

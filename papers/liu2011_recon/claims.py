@@ -146,12 +146,13 @@ def r4(curves: list[Cells]) -> Finding:
 
 
 def _table(rows: Iterable[Cells], data: str, kind: str) -> dict[int, np.ndarray]:
-    """F by number of constraints, draws in order."""
-    found: dict[int, list[float]] = {}
+    """F by number of constraints, draws in order; only draws that all numbers have."""
+    found: dict[int, dict[int, float]] = {}
     for row in rows:
         if (row["data"], row["kind"]) == (data, kind):
-            found.setdefault(row["constraints"], []).append(row["f"])
-    return {n: np.array(values) for n, values in found.items()}
+            found.setdefault(row["constraints"], {})[row["draw"]] = row["f"]
+    whole = min((len(draws) for draws in found.values()), default=0)
+    return {n: np.array([draws[k] for k in range(whole)]) for n, draws in found.items()}
 
 
 def _against(rows: list[Cells], data: str, method: str) -> Gain:

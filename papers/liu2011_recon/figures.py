@@ -77,4 +77,4 @@ def _times(run: Run, rows: list[Cells]) -> None:
         one.plot(list(points), [np.min(v) for v in points.values()], marker="o")
         one.set(title=TITLES[name], ylabel="seconds", ylim=(0, None))
         one.set_xlabel("relative constraints", fontsize=8)
-    run.save(figure, "figure_5", "shortest of the draws, one core of a shared machine")
+    run.save(figure, "figure_5", "one draw, wall time on one core of a busy machine")
