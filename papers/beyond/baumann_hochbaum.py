@@ -150,12 +150,8 @@ def table(rows: list[Cells]) -> Iterator[str]:
     for title, chosen in (("k >= 3", lambda r: r["k"] >= 3), ("k = 2", lambda r: r["k"] == 2)):
         own = [row for row in rows if chosen(row) and "late" not in row]
         n = len({row["data"] for row in own})
-        yield (
-            f"\n| mean ARI, the {n} sets with {title} | "
-            + " | ".join(f"{share:.0%}" for share in PUBLISHED)
-            + " |"
-        )
-        yield "|---" * (1 + len(PUBLISHED)) + "|"
+        yield ""
+        yield from _head(f"mean ARI, the {n} sets with {title}")
         for method in dict.fromkeys(row["method"] for row in own):
             values = (_of(own, method, share, "ari").mean() for share in PUBLISHED)
             yield f"| {method} | " + " | ".join(f"{v:.3f}" for v in values) + " |"

@@ -6,6 +6,7 @@ other rows join the tagged cluster, which the slides do not say but may have don
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ def cop_row_by_row(X: Any, known: Constraints, centres: Any, max_iter: int = 300
     return labels
 
 
+@lru_cache(maxsize=4)
 def _partners(n: int, known: Constraints) -> list[tuple[np.ndarray, np.ndarray]]:
     """For each row the rows it must and must not be with."""
     closed = known.closure().expand(limit=10**7)
