@@ -173,14 +173,34 @@ def grid(
     from matplotlib import pyplot
 
     rows = -(-len(curves) // columns)
-    figure = pyplot.figure(figsize=(6.4 * columns, 3.9 * rows + 0.4), layout="constrained")
+    figure = pyplot.figure(figsize=(5.2 * columns, 3.6 * rows + 0.8), layout="constrained")
     panels = figure.subfigures(rows, columns, squeeze=False).ravel()
     for panel, (title, curve) in zip(panels, curves.items(), strict=False):
+        few = curve.n_trials < 4  # a band would be wider than the picture
         curve.plot(
             metric, baseline=baseline, strip=strip, figure=panel, correction=None,
             title=f"{title} ({curve.n_trials} x {curve.n_folds} folds)",
+            band="none" if few else "confidence", spacing="even",
         )  # fmt: skip
+        for ax in panel.axes[1:]:
+            ax.set_title(f"confidence (%) of a difference to {baseline}", fontsize=7)
         if log:
             panel.axes[0].set_yscale("symlog", linthresh=1)
             panel.axes[0].set_ylim(bottom=0)
+    _one_legend(figure, panels)
     return figure
+
+
+def _one_legend(figure: Any, panels: Iterable[Any]) -> None:
+    """One legend above the grid in place of one beside each panel."""
+    found = {}
+    for panel in panels:
+        for ax in panel.axes:
+            handles, labels = ax.get_legend_handles_labels()
+            found.update(zip(labels, handles, strict=True))
+            if ax.get_legend():
+                ax.get_legend().remove()
+    figure.legend(
+        found.values(), found.keys(), loc="outside upper center", ncols=min(len(found), 6),
+        fontsize="small",
+    )  # fmt: skip

@@ -83,7 +83,7 @@ def _low(results: Path) -> Finding:
                 standardised.append(words)
     return Finding(
         "H1", "C-D beats C and k-means; C-D-R is about C-D (low-dimensional data)",
-        f"With 25 constraints and more, {sum(parts)} of {len(parts)} parts hold. Data as it is. "
+        f"With 50 constraints and more, {sum(parts)} of {len(parts)} parts hold. Data as it is. "
         + "; ".join(figures), f"{TEST}; C-D-R is about C-D if that is not significant or less than "
         f"{NEAR}", judged(parts),
         "" if all(parts) else "Scaling: the chapter does not say that it standardised, and on data "
@@ -125,7 +125,7 @@ def _news(results: Path) -> Finding:
             parts += [gain.above for gain in found.values()]
     return Finding(
         "H3", "C-D-R beats C-D, C and k-means with cosine and I-divergence (newsgroups)",
-        f"With 25 constraints and more, {sum(parts)} of {len(parts)} parts hold. "
+        f"With 50 constraints and more, {sum(parts)} of {len(parts)} parts hold. "
         + "; ".join(figures), TEST, judged(parts),
         "" if all(parts) else "The published steps (100 and .08) and the closed form for the "
         "divergence (lower NMI); smoothing from 1 down to a thousandth; cannot-links against the "

@@ -357,7 +357,9 @@ def test_words_and_pictures(curve, capsys):
     figure = curve.plot("nmi", title="blobs")
     assert [ax.get_xlabel() for ax in figure.axes][-1] == "number of constraints"
     assert len(figure.axes) == 2
-    curve.plot(band="none", figure=matplotlib.figure.Figure())
+    even = curve.plot(band="deviation", spacing="even", figure=matplotlib.figure.Figure())
+    assert [label.get_text() for label in even.axes[-1].get_xticklabels()] == ["0", "10", "30"]
+    assert len(curve.plot(band="none", strip=False).axes) == 1
     matplotlib.pyplot.close("all")
     with pytest.raises(ValueError, match="band='wide'"):
         curve.plot(band="wide")
@@ -375,6 +377,14 @@ def test_the_bar_is_drawn_on_standard_error(blobs, capsys):
     said = capsys.readouterr()
     assert "6/6" in said.err
     assert not said.out
+
+
+def test_parts_of_a_curve(curve):
+    part = curve.only(["PCK"]).first(2)
+    assert part.methods == ("PCK",)
+    assert np.array_equal(part.values("ari")[0], curve.values("ari")[1, :, :2])
+    with pytest.raises(ValueError, match="method='x'"):
+        curve.only(["x"])
 
 
 def test_curves_are_joined(blobs, curve):

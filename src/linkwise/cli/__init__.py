@@ -12,6 +12,7 @@ from . import _output as out
 from ._algorithms import algorithms
 from ._check import check
 from ._cluster import cluster
+from ._compare import compare
 from ._demo import demo
 from ._label import label
 from ._score import score
@@ -28,6 +29,7 @@ app = typer.Typer(
 app.command()(cluster)
 app.command()(check)
 app.command()(score)
+app.command()(compare)
 app.command()(label)
 app.command()(studio)
 app.command()(sessions)

@@ -274,14 +274,14 @@ def cluster(
                 f"--id-column {CLUSTER}: the column of the result has this name too; rename yours"
             )
         if text_column is None:
-            task = _read(data, k, id_column, label_column, features, impute, standardize)
+            task = read_data(data, k, id_column, label_column, features, impute, standardize)
         elif features is not None or standardize or impute is not None:
             raise ValueError(
                 "--text-column takes the words of one column; leave out --features, --standardize "
                 "and --impute"
             )
         else:
-            task = _read_text(data, k, id_column, label_column, text_column, method)
+            task = read_text(data, k, id_column, label_column, text_column, method)
         task = task.with_knowledge(constraints, column or [], method, own.pop("tag", None))
         drawn = {name: own.pop(name, None) for name in ("newick", "dendrogram")}
         runs = {"n_init": n_init, "max_iter": max_iter}
@@ -384,7 +384,7 @@ class _Task:
         return {"labels": list(self.classes)} if self.classes else {}
 
 
-def _read(
+def read_data(
     data: Path,
     k: int | None,
     id_column: str | None,
@@ -399,7 +399,7 @@ def _read(
         raise ValueError(f"--impute {impute}: expected median")
     table, ids = _read_table(data, k, id_column, label_column)
     leave_out = [name for name in (id_column, label_column) if name is not None]
-    chosen = None if features is None else _names(features)
+    chosen = None if features is None else column_names(features)
     made = prepare_features(
         table, chosen, leave_out=leave_out, impute=impute, standardize=standardize
     )
@@ -444,7 +444,7 @@ def _read_table(
     return table, ids
 
 
-def _read_text(
+def read_text(
     data: Path,
     k: int | None,
     id_column: str | None,
@@ -468,7 +468,7 @@ def _read_text(
     return _Task(table, X, features, k, ids, label_column)
 
 
-def _names(text: str, option: str = "--features") -> list[str]:
+def column_names(text: str, option: str = "--features") -> list[str]:
     """Names between commas; one with a comma in it stands in quotes."""
     names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
     if not names or "" in names:

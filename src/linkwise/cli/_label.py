@@ -12,7 +12,7 @@ import typer
 from rich.markup import escape
 
 from . import _output as out
-from ._cluster import _names
+from ._cluster import column_names
 from ._write import check_target
 
 if TYPE_CHECKING:
@@ -194,11 +194,11 @@ def _read(data: Path, given: _Options) -> _Task:
         raise ValueError(f"--impute {given.impute}: expected median")
     table = read_table(data)
     ids = out.read_ids(table, given.id_column)
-    shown = list(table.columns) if given.show is None else _names(given.show, "--show")
+    shown = list(table.columns) if given.show is None else column_names(given.show, "--show")
     for name in shown:
         table.column(name)  # says what is wrong
     leave_out = [name for name in (given.id_column, given.image_column) if name is not None]
-    chosen = None if given.features is None else _names(given.features)
+    chosen = None if given.features is None else column_names(given.features)
     if chosen is None and given.show is not None:
         leave_out += [name for name in shown if name not in leave_out and _is_prose(table, name)]
     how = {

@@ -38,6 +38,7 @@ _IN_COMMAND_WORDS = (
     (r'ids="text" \(on the command line: --ids text\)', "--ids text"),
     (r"^ids=", "--ids "),
     (r"\bn_clusters=(\d+)", r"-k \1"),
+    (r"^n_constraints=(-?\d+)", r"--constraints \1"),
     (r"^y has several labels; say with `tag`", "--label-column: several labels; say with --tag"),
     (r"^y has", "--label-column has"),
     (r"raise max_iter or tol", "raise --max-iter"),

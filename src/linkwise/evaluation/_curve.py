@@ -332,6 +332,7 @@ class LearningCurve:
         strip: bool = True,
         levels: Sequence[float] = LEVELS,
         band: str = "confidence",
+        spacing: str = "linear",
         title: str = "",
         figure: Any = None,
         test: str = "t",
@@ -351,6 +352,8 @@ class LearningCurve:
             Levels of confidence that are told apart.
         band : {"confidence", "deviation", "none"}
             95 % confidence of the mean over trials, or one standard deviation of the trials.
+        spacing : {"linear", "even"}
+            Numbers of constraints to scale, or side by side (for numbers that double each time).
         title : str, default=""
         figure : Figure or SubFigure, default=None
             Where to draw; a new one if None.
@@ -366,7 +369,8 @@ class LearningCurve:
         against = None
         if strip and len(self.methods) > 1 and self.n_trials > 1:
             against = self.compare(baseline, metric, test=test, correction=correction)
-        return draw_curve(self, metric or self.metrics[0], against, levels, band, title, figure)
+        metric = metric or self.metrics[0]
+        return draw_curve(self, metric, against, levels, band, spacing, title, figure)
 
     def summary(self, metric: str | None = None, *, baseline: str | None = None) -> str:
         """In words: which method is best, and from how many constraints on it is worth it."""

@@ -27,6 +27,7 @@ from ._protocol import Draw, Protocol, as_protocol
 from ._scores import Scores, score
 
 ON_ALL_ROWS = "_all"  # at the end of a score's name: taken on all rows, not on the test fold
+_KEPT = ("kept", "kept_weight")  # of all constraints; none is among the rows of the test fold
 _NAMES = tuple(field.name for field in fields(Scores) if field.name != "n_rows")
 
 Record = Mapping[str, str | Callable[[Any], float]]
@@ -170,11 +171,12 @@ class Experiment:
         return Point(values, round(seconds, 6), " ".join(note.split()))
 
     def _scores(self, labels: NDArray[np.int64], draw: Draw) -> dict[str, float]:
-        test = score(self.y, labels, rows=draw.test).to_dict()
-        every = score(self.y, labels, constraints=draw.constraints).to_dict()
-        test |= {name: every[name] for name in ("kept", "kept_weight") if name in every}
-        known = test | {name + ON_ALL_ROWS: value for name, value in every.items()}
-        return {name: float(known.get(name, math.nan)) for name in self.scoring}
+        found = score(self.y, labels, rows=draw.test).to_dict()
+        if any(name.endswith(ON_ALL_ROWS) or name in _KEPT for name in self.scoring):
+            every = score(self.y, labels, constraints=draw.constraints).to_dict()
+            found |= {name: every[name] for name in _KEPT if name in every}
+            found |= {name + ON_ALL_ROWS: value for name, value in every.items()}
+        return {name: float(found.get(name, math.nan)) for name in self.scoring}
 
     def _recorded(self, model: Any) -> dict[str, float]:
         found = {}

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ._significance import Comparison
 
 _BANDS = ("confidence", "deviation", "none")
+_SPACINGS = ("linear", "even")
 _MARKS = "osD^vP*X<>"
 
 
@@ -36,11 +37,15 @@ def draw_curve(
     against: Comparison | None,
     levels: Sequence[float],
     band: str,
+    spacing: str,
     title: str,
     figure: Any,
 ) -> Any:
     """See `LearningCurve.plot`."""
     check_choice("band", band, _BANDS)
+    check_choice("spacing", spacing, _SPACINGS)
+    even = spacing == "even"
+    places = np.arange(len(curve.n_constraints)) if even else np.array(curve.n_constraints)
     n_rows = 0 if against is None else len(against.methods)
     if figure is None:
         figure = _pyplot().figure(figsize=(7, 4.2 + 0.24 * n_rows), layout="constrained")
@@ -48,25 +53,28 @@ def draw_curve(
         top = figure.subplots()
     else:
         top, below = figure.subplots(2, 1, sharex=True, height_ratios=[4.0, max(0.3 * n_rows, 0.5)])
-        _draw_strip(below, against, levels)
-    _draw_lines(top, curve, metric, band)
-    (top if against is None else below).set_xlabel("number of constraints")
+        _draw_strip(below, against, levels, places)
+    _draw_lines(top, curve, metric, band, places)
+    bottom = top if against is None else below
+    bottom.set_xlabel("number of constraints")
+    if even:
+        bottom.set_xticks(places, [f"{n:,}" for n in curve.n_constraints])
     top.set_ylabel(name_of(metric))
     top.set_title(title or f"{curve.n_trials} trials of {curve.n_folds} folds", fontsize="medium")
     top.legend(fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
 
 
-def _draw_lines(ax: Any, curve: LearningCurve, metric: str, band: str) -> None:
+def _draw_lines(
+    ax: Any, curve: LearningCurve, metric: str, band: str, places: NDArray[Any]
+) -> None:
     for place, (method, mean) in enumerate(zip(curve.methods, curve.mean(metric), strict=True)):
         mark = _MARKS[place % len(_MARKS)]
-        (line,) = ax.plot(curve.n_constraints, mean, marker=mark, ms=4, lw=1.4, label=method)
+        (line,) = ax.plot(places, mean, marker=mark, ms=4, lw=1.4, label=method)
         if band != "none" and curve.n_trials > 1:
             half = _half_width(curve.by_trial(metric)[place], band)
             colour = line.get_color()
-            ax.fill_between(
-                curve.n_constraints, mean - half, mean + half, color=colour, alpha=0.15, lw=0
-            )
+            ax.fill_between(places, mean - half, mean + half, color=colour, alpha=0.15, lw=0)
     ax.grid(alpha=0.3)
 
 
@@ -82,20 +90,21 @@ def _half_width(values: NDArray[np.float64], band: str) -> NDArray[np.float64]:
     return found
 
 
-def _draw_strip(ax: Any, against: Comparison, levels: Sequence[float]) -> None:
+def _draw_strip(
+    ax: Any, against: Comparison, levels: Sequence[float], places: NDArray[Any]
+) -> None:
     """A row for each method, a cell for each number; the darker the surer, red where worse."""
     reached = against.level(levels)
     steps = np.searchsorted(sorted(levels), np.abs(reached), side="left") + 1
     shades = np.where(reached == 0, 0, steps) * np.sign(reached) / len(levels)
-    numbers = np.asarray(against.n_constraints, dtype=float)
-    edges = _edges(numbers)
+    edges = _edges(places.astype(np.float64))
     rows = np.arange(len(against.methods) + 1)
     ax.pcolormesh(edges, rows, shades, cmap="RdBu", vmin=-1.4, vmax=1.4, edgecolors="white", lw=1)
-    wide = len(numbers) <= 12
+    wide = len(places) <= 12
     for (i, j), value in np.ndenumerate(reached) if wide else ():
         if value:
             text = f"{abs(value) * 100:g}"
-            ax.text(numbers[j], i + 0.5, text, ha="center", va="center", fontsize=6)
+            ax.text(places[j], i + 0.5, text, ha="center", va="center", fontsize=6)
     ax.set_yticks(rows[:-1] + 0.5, against.methods, fontsize="x-small")
     ax.set_ylim(len(against.methods), 0)
     shown = ", ".join(f"{level * 100:g}" for level in sorted(levels))
@@ -107,12 +116,12 @@ def _draw_strip(ax: Any, against: Comparison, levels: Sequence[float]) -> None:
     )
 
 
-def _edges(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Borders half way between numbers."""
-    if len(numbers) == 1:
-        return numbers[0] + np.array([-0.5, 0.5])
-    middle = (numbers[1:] + numbers[:-1]) / 2
-    first, last = 2 * numbers[0] - middle[0], 2 * numbers[-1] - middle[-1]
+def _edges(places: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Borders half way between places."""
+    if len(places) == 1:
+        return places[0] + np.array([-0.5, 0.5])
+    middle = (places[1:] + places[:-1]) / 2
+    first, last = 2 * places[0] - middle[0], 2 * places[-1] - middle[-1]
     return np.concatenate([[first], middle, [last]])
 
 
