@@ -16,9 +16,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from linkwise.datasets import load
-from linkwise.evaluation import LearningCurve, Protocol, learning_curve, paired_p
+from linkwise.evaluation import LearningCurve, Protocol, learning_curve
 
-from ._claims import LEVEL, MissingResults, p_words
+from ._claims import Gain, MissingResults
 from ._run import Run
 
 TENTHS = ("digits389", "letters_ijl")  # the documents drew a tenth of the rows
@@ -106,32 +106,6 @@ def curves_of(results: Path, names: Iterable[str]) -> dict[str, LearningCurve]:
 
 
 # -------------------------------------------------------------------- words and tests
-
-
-@dataclass(frozen=True)
-class Gain:
-    """A mean difference and its p-value, corrected."""
-
-    mean: float
-    p: float
-
-    @classmethod
-    def of(cls, differences: np.ndarray) -> Gain:
-        """Of the differences of trials."""
-        return cls(float(np.nanmean(differences)), paired_p(differences))
-
-    @property
-    def above(self) -> bool:
-        """Surely better."""
-        return self.mean > 0 and self.p < LEVEL
-
-    @property
-    def below(self) -> bool:
-        """Surely worse."""
-        return self.mean < 0 and self.p < LEVEL
-
-    def __str__(self) -> str:
-        return f"{self.mean:+.3f} ({p_words(self.p)})"
 
 
 def gains(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from linkwise.evaluation import LearningCurve, paired_p
+from linkwise.evaluation import LearningCurve
 
 from .._claims import Finding, Gain, MissingResults, gain, holm, judged
 from .._curves import curves_of
@@ -55,7 +55,7 @@ def b1(curves: Curves) -> Finding:
             f"sets ({', '.join(TITLES[name] for name in risen) or 'none'})"
         )
         if base != PLAIN:
-            parts.append(whole[0].sign > 0 and 2 * len(risen) > len(curves))
+            parts.append(whole[0].above and 2 * len(risen) > len(curves))
     return Finding(
         "B1",
         "BoostCluster improves k-means, single link and spectral clustering",
@@ -77,9 +77,9 @@ def b2(curves: Curves) -> Finding:
     """SpectralLearn falls on wdbc and digits with every base; BoostCluster falls nowhere."""
     learn = list(_changes(curves, "SpectralLearn", HURT))
     boost = list(_changes(curves, "BoostCluster", SETS))
-    fallen = [where for where, found in learn if found.sign < 0]
-    broken = [f"{where} {found}" for where, found in boost if found.sign < 0]
-    anywhere = [f"{w} {g}" for w, g in _changes(curves, "SpectralLearn", SETS) if g.sign < 0]
+    fallen = [where for where, found in learn if found.below]
+    broken = [f"{where} {found}" for where, found in boost if found.below]
+    anywhere = [f"{w} {g}" for w, g in _changes(curves, "SpectralLearn", SETS) if g.below]
     words = "; ".join(f"{where} {found}" for where, found in learn)
     return Finding(
         "B2",
@@ -106,7 +106,7 @@ def b3(curves: Curves) -> Finding:
     for method, sign in wanted.items():
         few = 0 if sign > 0 else min(n for c in curves.values() for n in c.n_constraints if n)
         found = change(curves.values(), method, "nmi", few)
-        parts.append(found.sign == sign)
+        parts.append(found.above if sign > 0 else found.below)
         words.append(
             f"{method} {found} from {few} ({'rise' if sign > 0 else 'fall'} claimed: "
             f"{'yes' if parts[-1] else 'no'})"
@@ -177,9 +177,7 @@ def _changes(curves: Curves, family: str, sets: Iterable[str]) -> Iterator[tuple
     for name in sets:
         for base in BASES if name in curves else ():
             scores = curves[name].only([f"{family} + {base}"]).by_trial("nmi")[0]
-            away = scores[-1] - scores[0]
-            p = paired_p(away) if len(away) > 1 and np.any(away) else 1.0
-            found[f"{TITLES[name]}, {base}"] = Gain(float(away.mean()), p, len(away))
+            found[f"{TITLES[name]}, {base}"] = Gain.of(scores[-1] - scores[0])
     yield from zip(found, holm(list(found.values())), strict=True)
 
 

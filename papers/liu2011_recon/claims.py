@@ -83,7 +83,7 @@ def r3(rows: list[Cells]) -> Finding:
     raw_rows = [row for row in rows if not row["scaled"]]
     raw = {n: _against(raw_rows, n, OURS) for n in dict.fromkeys(r["data"] for r in raw_rows)}
     iris = [_against(scaled, "iris", OURS)] if any(r["data"] == "iris" for r in scaled) else []
-    verdict = judged(g.sign > 0 for g in gains.values())
+    verdict = judged(g.above for g in gains.values())
     return Finding(
         "R3",
         "ReCon + Euclidean beats k-means + learnt metric with random constraints on all but Iris",
@@ -124,7 +124,7 @@ def r4(curves: list[Cells]) -> Finding:
         spreads[name] = f"{TITLES[name]} {spread[0]:.3f} / {spread[1]:.3f} ({p_words(p)})"
         steadier.append(spread[0] < spread[1] and p < 0.05)
     corrected = dict(zip(names, holm(gains), strict=True))
-    verdict = judged([*(g.sign > 0 for g in corrected.values()), *steadier])
+    verdict = judged([*(g.above for g in corrected.values()), *steadier])
     return Finding(
         "R4",
         "Informative beat random constraints at the same number, with less variance",
