@@ -117,10 +117,19 @@ def p_words(p: float) -> str:
     return f"p = {p:.2g}" if p >= 0.001 else "p < .001"
 
 
-def judged(parts: Iterable[bool]) -> Verdict:
-    """All parts of a claim hold, some, or none."""
+def judged(parts: Iterable[bool], *, complete: bool = True) -> Verdict:
+    """All parts of a claim hold, some, or none; not all if some were not measured."""
     parts = list(parts)
-    return "reproduced" if all(parts) else "partly" if any(parts) else "not reproduced"
+    if not any(parts):
+        return "not reproduced"
+    return "reproduced" if all(parts) and complete else "partly"
+
+
+def lacking(found: Iterable[str], wanted: Iterable[str]) -> str:
+    """Words about data sets that a claim speaks of and a run has not got to; "" if none."""
+    there = set(found)
+    missing = [name for name in wanted if name not in there]
+    return f" No results yet: {', '.join(missing)}." if missing else ""
 
 
 # -------------------------------------------------------------------- the ledger

@@ -119,9 +119,8 @@ def round_tasks(run: Run) -> Iterator[Cells]:
         for base in (*BASES, PLAIN):
             for n in (100, 800) if run.full else (100,):
                 for noise in (0.0, NOISE):
-                    for draw in range(3 if run.full else 1):
-                        cells = (name, MOST_ROWS[run.full], base, n, noise, draw)
-                        yield dict(zip(ROUND_KEY, cells, strict=True))
+                    cells = (name, MOST_ROWS[run.full], base, n, noise, 0)
+                    yield dict(zip(ROUND_KEY, cells, strict=True))
 
 
 def measure_rounds(

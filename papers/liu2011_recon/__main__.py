@@ -35,6 +35,7 @@ DRAWS = dict.fromkeys(SMALL, 50) | {"transfusion": 20} | dict.fromkeys(LARGE, 5)
 QUICK_DRAWS = dict.fromkeys(SMALL, 4) | dict.fromkeys(LARGE, 1)
 STRICT = {"outliers": "strict", "min_branch": 0.05}  # linkwise's default
 TIMED = ("letters_ijlt", "digits389", "letters3000", "digits3000")
+KEY = ("data", "scaled", "kind", "constraints", "draw")
 FIRST_SEED = 100  # lower ones were looked at while the cut was studied
 
 
@@ -43,7 +44,7 @@ def main(arguments: list[str] | None = None) -> None:
         run.about["seeds"] = f"[{FIRST_SEED} + draw, number of constraints]"
         cases = run.table("feasibility", key=("case", "rows", "constraints", "draw"))
         run.fill(cases, list(feasibility.tasks(100 if run.full else 20)), feasibility.check)
-        curves = run.table("curves", key=("data", "scaled", "kind", "constraints", "draw"))
+        curves = run.table("curves", key=KEY)
         timed = run.table("times", key=("data", "constraints", "draw"))
         for most in (2, 5, 50):  # a few draws of everything first
             run.fill(curves, list(tasks(run, most)), cluster)
@@ -70,22 +71,25 @@ def draws_words(rows: list[Cells]) -> str:
 def tasks(run: Run, most: int) -> Iterator[Cells]:
     """Random constraints, then informative ones; raw features too where that is cheap."""
     for name in run.chosen((*SMALL, *LARGE)):
-        y = read(name, True)[1]
         draws = min(most, DRAWS[name] if run.full else QUICK_DRAWS[name])
-        k = len(np.unique(y))
-        total = (k - 1) * (len(y) - k)  # of informative ones
-        numbers = {"random": sorted({round(s * len(y)) for s in SHARES})}
-        same = {n for n in numbers["random"] if n < total}
-        more = {round(s * total) for s in SHARES if s * total > len(y)}
-        numbers["informative"] = sorted({*same, *more, total})
-        for kind in ("random", "informative"):
-            for scaled in (True, False) if kind == "random" and name in SMALL else (True,):
-                for n in (0, *numbers[kind]):
-                    for draw in range(draws):
-                        yield {
-                            "data": name, "scaled": scaled, "kind": kind, "constraints": n,
-                            "draw": draw,
-                        }  # fmt: skip
+        kinds = [("random", True), ("informative", True)]
+        kinds += [("random", False)] if name in SMALL else []
+        for kind, scaled in kinds:
+            for n in numbers(name)[kind]:
+                for draw in range(draws):
+                    cells = (name, scaled, kind, n, draw)
+                    yield dict(zip(KEY, cells, strict=True))
+
+
+def numbers(name: str) -> dict[str, list[int]]:
+    """How many constraints: up to |D| random ones, up to all informative ones."""
+    y = read(name, True)[1]
+    k, shares = len(np.unique(y)), SHARES if name in SMALL else SHARES[:3] + SHARES[4:]
+    total = (k - 1) * (len(y) - k)  # of informative ones
+    random = sorted({round(share * len(y)) for share in shares})
+    same = {n for n in random if n < total}
+    more = {round(s * total) for s in shares if s * total > len(y)} if name in SMALL else set()
+    return {"random": [0, *random], "informative": sorted({*same, *more, total})}
 
 
 def cluster(data: str, scaled: bool, kind: str, constraints: int, draw: int) -> Iterator[Cells]:

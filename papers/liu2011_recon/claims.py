@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import levene
 
-from .._claims import Finding, Gain, MissingResults, gain, holm, judged, p_words
+from .._claims import Finding, Gain, MissingResults, gain, holm, judged, lacking, p_words
 from .._run import Cells, read
 from .figures import TITLES
 
+SETS = tuple(TITLES)[:6]
 OURS, STRICT, RIVAL = "ReCon + Euclidean", "ReCon + Euclidean, strict cut", "K-Means + learnt"
 
 
@@ -63,14 +64,15 @@ def r2(curves: list[Cells]) -> Finding:
     parts = {name: bool(rows) and all(r["f"] == 1 for r in rows) for name, rows in whole.items()}
     least = {name: min((row["f"] for row in rows), default=np.nan) for name, rows in whole.items()}
     words = ", ".join(f"{TITLES[name]} {value:.3f}" for name, value in least.items())
-    verdict = judged(parts.values())
+    missing = lacking(whole, SETS)
+    verdict = judged(parts.values(), complete=not missing)
     return Finding(
         "R2",
         "F = 1 with all informative constraints",
-        f"Least F with all (k - 1)(|D| - k) of them, both cuts: {words}.",
+        f"Least F with all (k - 1)(|D| - k) of them, both cuts: {words}.{missing}",
         "exact",
         verdict,
-        "" if verdict == "reproduced" else "see the table of the data sets that fall short",
+        "" if verdict == "reproduced" else "See the figures of the data sets that fall short.",
     )
 
 
@@ -83,12 +85,13 @@ def r3(rows: list[Cells]) -> Finding:
     raw_rows = [row for row in rows if not row["scaled"]]
     raw = {n: _against(raw_rows, n, OURS) for n in dict.fromkeys(r["data"] for r in raw_rows)}
     iris = [_against(scaled, "iris", OURS)] if any(r["data"] == "iris" for r in scaled) else []
-    verdict = judged(g.above for g in gains.values())
+    missing = lacking(names, set(SETS) - {"iris"})
+    verdict = judged((g.above for g in gains.values()), complete=not missing)
     return Finding(
         "R3",
         "ReCon + Euclidean beats k-means + learnt metric with random constraints on all but Iris",
         f"Mean F above k-means + learnt, over 10 to 100 % of |D| constraints: {_words(gains)}; "
-        f"Iris, where it is not claimed: {', '.join(map(str, iris))}.",
+        f"Iris, where it is not claimed: {', '.join(map(str, iris))}.{missing}",
         "every draw of constraints is a pair: two-sided Wilcoxon signed-rank test, corrected for "
         "the data sets (Holm), level .05",
         verdict,
@@ -107,29 +110,22 @@ def r4(curves: list[Cells]) -> Finding:
     """Higher mean and smaller spread at the same numbers, on every set."""
     own = [row for row in curves if row["method"] == OURS and row["scaled"]]
     names = list(dict.fromkeys(row["data"] for row in own))
-    gains, spreads, steadier = [], {}, []
-    for name in names:
-        random, informative = (_table(own, name, kind) for kind in ("random", "informative"))
-        numbers = sorted(set(random) & set(informative) - {0})
-        if not numbers:
-            raise MissingResults(f"no numbers of constraints in common on {name}")
-        gains.append(
-            gain(*(np.mean([t[n] for n in numbers], axis=0) for t in (informative, random)))
-        )
-        away = [
-            np.concatenate([t[n] - np.median(t[n]) for n in numbers]) for t in (informative, random)
-        ]
-        p = float(levene(*away, center="median").pvalue) if any(a.any() for a in away) else 1.0
-        spread = [float(np.mean([np.std(t[n]) for n in numbers])) for t in (informative, random)]
+    found = {name: _kinds(own, name) for name in names}
+    gains = holm([gain(np.concatenate(i), np.concatenate(r)) for i, r in found.values()])
+    corrected = dict(zip(names, gains, strict=True))
+    spreads, steadier = {}, []
+    for name, kinds in found.items():
+        spread, p = _spread(kinds)
         spreads[name] = f"{TITLES[name]} {spread[0]:.3f} / {spread[1]:.3f} ({p_words(p)})"
         steadier.append(spread[0] < spread[1] and p < 0.05)
-    corrected = dict(zip(names, holm(gains), strict=True))
-    verdict = judged([*(g.above for g in corrected.values()), *steadier])
+    missing = lacking(names, SETS)
+    better = [g.above for g in corrected.values()]
+    verdict = judged([*better, *steadier], complete=not missing)
     return Finding(
         "R4",
         "Informative beat random constraints at the same number, with less variance",
         f"Mean F above random ones, numbers up to |D|: {_words(corrected)}. Standard deviation "
-        f"over draws, informative / random: {', '.join(spreads.values())}.",
+        f"over draws, informative / random: {', '.join(spreads.values())}.{missing}",
         "means: pairs of draws, Wilcoxon signed-rank test, Holm over the data sets; spread: "
         "Brown-Forsythe test on the deviations from the median at each number; level .05",
         verdict,
@@ -140,6 +136,23 @@ def r4(curves: list[Cells]) -> Finding:
         "c: few of them join few rows, while the same number of random ones touches three times "
         "as many. The claim is about many constraints, the table about 10 to 100 % of |D|.",
     )
+
+
+def _kinds(rows: list[Cells], name: str) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """F by number of constraints, informative and random, at the same numbers and draws."""
+    random, informative = (_table(rows, name, kind) for kind in ("random", "informative"))
+    numbers = sorted(set(random) & set(informative) - {0})
+    if not numbers:
+        raise MissingResults(f"no numbers of constraints in common on {name}")
+    draws = min(len(table[numbers[0]]) for table in (informative, random))
+    return tuple([table[n][:draws] for n in numbers] for table in (informative, random))
+
+
+def _spread(kinds: tuple[list[np.ndarray], list[np.ndarray]]) -> tuple[list[float], float]:
+    """Standard deviations over draws, and the p-value of their difference."""
+    away = [np.concatenate([f - np.median(f) for f in values]) for values in kinds]
+    p = float(levene(*away, center="median").pvalue) if np.any(away) else 1.0
+    return [float(np.mean([np.std(f) for f in values])) for values in kinds], p
 
 
 # -------------------------------------------------------------------- looking up

@@ -27,7 +27,8 @@ def draw(run: Run, curves: list[Cells], times: list[Cells]) -> None:
     note = f"{run.about['trials']}; standardised features; band: two standard errors"
     scaled = [row for row in curves if row["scaled"]]
     _accuracy(run, [r for r in scaled if r["kind"] == "random"], "figure_2", note)
-    _accuracy(run, [r for r in scaled if r["kind"] == "informative"], "figure_4", note)
+    informative = [r for r in scaled if r["kind"] == "informative" or not r["constraints"]]
+    _accuracy(run, informative, "figure_4", note)
     random = [row for row in scaled if row["kind"] == "random"]
     _variance(run, [row for row in random if row["method"] == "ReCon + Euclidean"], note)
     _times(run, times)

@@ -70,6 +70,8 @@ def test_gains_are_paired_and_corrected():
         "partly",
         "not reproduced",
     ]
+    assert judged([True], complete=False) == "partly"
+    assert judged([False], complete=False) == "not reproduced"
 
 
 def work(draw):
