@@ -78,6 +78,7 @@ def grow(run: Run, experiments: Iterable[Experiment], stages: Sequence[int]) -> 
             with warnings.catch_warnings(), threadpool_limits(1):
                 warnings.simplefilter("ignore")  # rounds that do not settle: noted in the file
                 experiment.measure(run.folder, min(n_trials, most), run.jobs)
+            run.keep_time()
             print(f"{experiment.name}: {min(n_trials, most)} trials", flush=True)
 
 

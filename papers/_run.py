@@ -92,11 +92,12 @@ class Run:
         sets = tuple(name for name in given.sets.split(",") if name)
         return cls(folder, given.full, given.jobs, sets, given.from_results)
 
-    def __enter__(self) -> Run:
+    def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._started, self._cpu = time.perf_counter(), time.process_time()
-        if not self.frozen:
-            self._write_about(finished=False)
+
+    def __enter__(self) -> Run:
+        self.keep_time()
         return self
 
     def __exit__(self, kind: Any, *_: Any) -> None:
@@ -104,6 +105,11 @@ class Run:
             self._write_about(finished=kind is None)
         if kind is None:
             print(f"results: {_short(self.folder)}", flush=True)
+
+    def keep_time(self) -> None:
+        """Write down the time taken so far, in case the run is killed."""
+        if not self.frozen:
+            self._write_about(finished=False)
 
     def chosen(self, names: Iterable[str]) -> tuple[str, ...]:
         """Those of the data sets that ``--sets`` asks for."""
@@ -131,6 +137,8 @@ class Run:
         for number, (task, rows) in enumerate(zip(missing, found, strict=True), start=1):
             table.add(task, rows)
             _progress(number, len(missing), task)
+            if time.perf_counter() - self._started > 30:
+                self.keep_time()
 
     def save(self, figure: Figure, name: str, note: str = "") -> None:
         """Write a figure as PNG, with a note (trials, what differs from the document) below it."""

@@ -112,9 +112,15 @@ def draw(run: Run) -> None:
     shown["PreIdentify"] = labels_of("PreIdentify, default", 0, 0, X, y)
     figure, axes = panels(len(shown), columns=5)
     for one, (title, labels) in zip(axes, shown.items(), strict=True):
-        one.scatter(*X.T, c=np.unique(labels, return_inverse=True)[1], s=4, cmap="viridis")
+        one.scatter(*X.T, c=_from_left(X, labels), s=4, cmap="viridis")
         one.set_title(f"{title}\nNMI {score(y, labels).nmi:.3f}", fontsize=9)
     run.save(figure, "results", "ten k-means++ starts, the best by objective; the author's links")
+
+
+def _from_left(X: Any, labels: Any) -> Any:
+    """Clusters numbered from left to right, so that colours mean the same in all panels."""
+    means = np.array([X[labels == k, 0].mean() for k in range(K)])
+    return means.argsort().argsort()[labels]
 
 
 if __name__ == "__main__":

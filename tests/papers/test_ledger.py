@@ -107,7 +107,8 @@ def test_the_time_of_an_interrupted_run_counts(tmp_path):
 def test_options(tmp_path, capsys):
     from papers import teja_slides
 
-    run = Run.from_command(teja_slides.__file__, "Purpose.", ["--full", "--sets", "iris,wine"])
+    given = ["--full", "--sets", "iris,wine", "--output", str(tmp_path / "out")]
+    run = Run.from_command(teja_slides.__file__, "Purpose.", given)
     assert run.full
     assert run.chosen(["wine", "vowel"]) == ("wine",)
     with pytest.raises(SystemExit):
