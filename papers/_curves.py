@@ -83,16 +83,17 @@ def grow(run: Run, experiments: Iterable[Experiment], stages: Sequence[int]) -> 
 
 
 def curve_of(results: Path, name: str) -> LearningCurve:
-    """The curve of a results file, whole trials only."""
+    """The curve of a results file: whole trials, and numbers of constraints that have two."""
     path = results / f"{name}.csv"
     if not path.exists():
         raise MissingResults(f"{path.name} is missing")
     curve = LearningCurve.read(path)
-    whole = np.isfinite(curve.values("seconds")).all(axis=(0, 1, 3))
-    n_trials = int(np.cumprod(whole).sum())
-    if not n_trials:
-        raise MissingResults(f"{path.name} has no whole trial")
-    return curve.first(n_trials)
+    there = np.isfinite(curve.values("seconds")).all(axis=(0, 3))
+    whole = np.cumprod(there, axis=1).sum(axis=1)  # trials without a gap, by number
+    numbers = [n for n, trials in zip(curve.n_constraints, whole, strict=True) if trials >= 2]
+    if not numbers:
+        raise MissingResults(f"{path.name} has fewer than two whole trials")
+    return curve.with_numbers(numbers).first(int(whole[whole >= 2].min()))
 
 
 def curves_of(results: Path, names: Iterable[str]) -> dict[str, LearningCurve]:

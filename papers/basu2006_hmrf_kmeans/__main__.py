@@ -38,7 +38,7 @@ from .claims import (
 )  # fmt: skip
 from .questions import Asked, ask
 
-NUMBERS = (0, 50, 100, 200, 400)
+NUMBERS = (0, 50, 200, 400)
 QUICK = (0, 50, 200)
 BUDGETS = (10, 20, 40, 60, 80, 100)
 PROTOCOL = PROTOCOLS["basu2006"]  # 20 trials of 2 folds
@@ -147,6 +147,8 @@ def draw(run: Run) -> None:
 def main(arguments: list[str] | None = None) -> None:
     with Run.from_command(__file__, __doc__, arguments) as run:
         run.about["seeds"] = "random_state 0 of learning_curve"
+        stages = (2, 3, 5, FEWER, PROTOCOL.n_trials) if run.full else (2,)
+        grow(run, experiments(run), stages)
         table = run.table("questions", key=("data", "strategy", "trial"))
         tasks = [
             {"data": data, "strategy": strategy, "trial": trial}
@@ -155,8 +157,7 @@ def main(arguments: list[str] | None = None) -> None:
             for trial in range(FEWER if run.full else 2)
         ]
         run.fill(table, tasks, counted)
-        stages = (3, 5, FEWER, PROTOCOL.n_trials) if run.full else (2,)
-        grow(run, [*experiments(run), *questions(run)], stages)
+        grow(run, questions(run), stages)
         found = curves_of(run.folder, [experiment_name(d, s) for d in LOW for s in SCALES])
         run.about["trials"] = f"{trial_words(found)}, as in the chapter" if found else ""
         draw(run)

@@ -383,6 +383,8 @@ def test_parts_of_a_curve(curve):
     part = curve.only(["PCK"]).first(2)
     assert part.methods == ("PCK",)
     assert np.array_equal(part.values("ari")[0], curve.values("ari")[1, :, :2])
+    assert curve.with_numbers([30, 0]).n_constraints == (0, 30)
+    assert np.array_equal(curve.with_numbers(30).values("ari"), curve.values("ari", 30))
     with pytest.raises(ValueError, match="method='x'"):
         curve.only(["x"])
 
