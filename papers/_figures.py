@@ -37,7 +37,7 @@ def grouped(rows: Iterable[Cells], by: str, value: str) -> dict[Any, list[float]
 
 
 def curve(axes: Any, rows: Iterable[Cells], by: str, value: str, label: str, **style: Any) -> None:
-    """The mean and, in a lighter shade, twice its standard error to either side."""
+    """The mean and, from three draws on, twice its standard error to either side."""
     points = grouped(rows, by, value)
     if not points:
         return

@@ -191,7 +191,8 @@ def draw_figure(run: Run, rows: list[Cells]) -> None:
         means = [np.nan_to_num(_of(rows, method, share, "ari")).mean() for share in shares]
         style = {"linestyle": "-.", "marker": "x"} if method.startswith("peer") else {"marker": "o"}
         axes.plot(shares, means, label=method, **style)
-    axes.set(xlabel="share of the rows whose pairs are drawn", ylabel="mean ARI, 25 data sets")
+    n_sets = len({row["data"] for row in rows})
+    axes.set(xlabel="share of the rows whose pairs are drawn", ylabel=f"mean ARI, {n_sets} sets")
     axes.set_xticks(shares, [f"{share:.0%}" for share in shares])
     axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
     run.save(figure, "figure", f"{run.about['trials']}; no result counts as 0")

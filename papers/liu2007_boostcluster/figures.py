@@ -70,7 +70,8 @@ def _losses(run: Run, rounds: list[Cells]) -> None:
                 [row["round"] for row in line], [row["loss"] for row in line], marker="o",
                 markersize=3, label=TITLES[name],
             )  # fmt: skip
-        one.set(title=f"BoostCluster + {base}", xlabel="round", yscale="log")
+        one.set(title=f"BoostCluster + {base}", yscale="log", xlim=(-0.5, 25.5))
+        one.set_xlabel("round", fontsize=8)
         one.set_ylabel("loss, of that before round 1", fontsize=8)
     legend(figure, axes)
     run.save(figure, "figure_3", f"{most} constraints, first draw; at most 25 rounds")

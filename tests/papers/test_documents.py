@@ -207,9 +207,9 @@ def test_the_listing_keeps_links_or_ends_without_a_clustering():
     assert cop_row_by_row(X, corner, X[[0, 3]]) is None
 
 
-def test_the_protocol_of_baumann_and_hochbaum(data_folder, tmp_path, monkeypatch, capsys):
+def test_the_protocol_of_baumann_and_hochbaum(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(_peer, "installed", lambda: False)
-    arguments = ["--quick", "--sets", "iris,soybean", "--output", str(tmp_path)]
+    arguments = ["--quick", "--sets", "iris,wine", "--output", str(tmp_path)]
     baumann_hochbaum.main(arguments)
     said = capsys.readouterr().out
     assert "PCCC (published) | 0.413" in said
