@@ -32,7 +32,7 @@ SHARES = (0.1, 0.25, 0.5, 0.75, 1.0)  # of |D|; of all informative constraints, 
 CUT = {"outliers": "nearest", "min_branch": 0.2}
 # The paper has 50 of each; a draw on the large sets takes minutes for all numbers of constraints.
 DRAWS = dict.fromkeys(SMALL, 50) | {"transfusion": 20} | dict.fromkeys(LARGE, 5)
-QUICK_DRAWS = dict.fromkeys(SMALL, 4) | dict.fromkeys(LARGE, 1)
+QUICK_DRAWS = dict.fromkeys(SMALL, 4) | dict.fromkeys(LARGE, 2)
 STRICT = {"outliers": "strict", "min_branch": 0.05}  # linkwise's default
 TIMED = ("letters_ijlt", "digits389", "letters3000", "digits3000")
 KEY = ("data", "scaled", "kind", "constraints", "draw")
