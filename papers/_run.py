@@ -23,6 +23,7 @@ import io
 import json
 import platform
 import sys
+import textwrap
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -143,7 +144,8 @@ class Run:
     def save(self, figure: Figure, name: str, note: str = "") -> None:
         """Write a figure as PNG, with a note (trials, what differs from the document) below it."""
         if note:
-            figure.supxlabel(note, fontsize=8, color="dimgray")
+            width = int(14 * figure.get_figwidth())  # letters of this size
+            figure.supxlabel(textwrap.fill(note, width), fontsize=8, color="dimgray")
         figure.savefig(self.folder / f"{name}.png", dpi=90)
 
     def print(self, findings: Iterable[Finding]) -> None:
