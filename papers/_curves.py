@@ -16,9 +16,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from linkwise.datasets import load
-from linkwise.evaluation import LearningCurve, Protocol, learning_curve, paired_p
+from linkwise.evaluation import LearningCurve, Protocol, learning_curve
 
-from ._claims import LEVEL, MissingResults, p_words
+from ._claims import Gain, MissingResults
 from ._run import Run
 
 TENTHS = ("digits389", "letters_ijl")  # the documents drew a tenth of the rows
@@ -69,7 +69,7 @@ class Experiment:
 
 def grow(run: Run, experiments: Iterable[Experiment], stages: Sequence[int]) -> None:
     """Measure all with few trials, then with more, up to what each one's protocol says."""
-    experiments = list(experiments)
+    experiments = [] if run.frozen else list(experiments)
     for stage, n_trials in enumerate(stages):
         for experiment in experiments:
             most = experiment.protocol.n_trials
@@ -78,6 +78,7 @@ def grow(run: Run, experiments: Iterable[Experiment], stages: Sequence[int]) -> 
             with warnings.catch_warnings(), threadpool_limits(1):
                 warnings.simplefilter("ignore")  # rounds that do not settle: noted in the file
                 experiment.measure(run.folder, min(n_trials, most), run.jobs)
+            run.keep_time()
             print(f"{experiment.name}: {min(n_trials, most)} trials", flush=True)
 
 
@@ -107,32 +108,6 @@ def curves_of(results: Path, names: Iterable[str]) -> dict[str, LearningCurve]:
 
 
 # -------------------------------------------------------------------- words and tests
-
-
-@dataclass(frozen=True)
-class Gain:
-    """A mean difference and its p-value, corrected."""
-
-    mean: float
-    p: float
-
-    @classmethod
-    def of(cls, differences: np.ndarray) -> Gain:
-        """Of the differences of trials."""
-        return cls(float(np.nanmean(differences)), paired_p(differences))
-
-    @property
-    def above(self) -> bool:
-        """Surely better."""
-        return self.mean > 0 and self.p < LEVEL
-
-    @property
-    def below(self) -> bool:
-        """Surely worse."""
-        return self.mean < 0 and self.p < LEVEL
-
-    def __str__(self) -> str:
-        return f"{self.mean:+.3f} ({p_words(self.p)})"
 
 
 def gains(

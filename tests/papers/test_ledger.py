@@ -46,7 +46,7 @@ def test_a_document_without_results_names_the_command(tmp_path, monkeypatch):
     folder = tmp_path / "liu2011_recon" / "results" / "quick"
     folder.mkdir(parents=True)
     (folder / "about.json").write_text(json.dumps({"size": "quick", "versions": {}}))
-    assert "Results are not complete" in chapter("liu2011_recon").problem
+    assert "Results are not complete" in chapter("liu2011_recon", ("quick",)).problem
 
 
 def test_the_command_writes_the_ledger(tmp_path, monkeypatch, capsys):
@@ -61,9 +61,8 @@ def test_the_command_writes_the_ledger(tmp_path, monkeypatch, capsys):
 def test_gains_are_paired_and_corrected():
     ours, theirs = [0.9, 0.8, 0.7, 0.95, 0.85, 0.75], [0.5, 0.45, 0.3, 0.6, 0.4, 0.35]
     found = gain(ours, theirs)
-    assert found.sign == 1
-    assert found.n == 6
-    assert gain(theirs, ours).sign == -1
+    assert found.above
+    assert gain(theirs, ours).below
     assert gain(ours, ours).p == 1.0
     assert [g.p for g in holm([found, gain(ours, ours)])] == [2 * found.p, 1.0]
     assert [judged(p) for p in ([True], [True, False], [False])] == [
@@ -71,6 +70,8 @@ def test_gains_are_paired_and_corrected():
         "partly",
         "not reproduced",
     ]
+    assert judged([True], complete=False) == "partly"
+    assert judged([False], complete=False) == "not reproduced"
 
 
 def work(draw):
@@ -106,7 +107,8 @@ def test_the_time_of_an_interrupted_run_counts(tmp_path):
 def test_options(tmp_path, capsys):
     from papers import teja_slides
 
-    run = Run.from_command(teja_slides.__file__, "Purpose.", ["--full", "--sets", "iris,wine"])
+    given = ["--full", "--sets", "iris,wine", "--output", str(tmp_path / "out")]
+    run = Run.from_command(teja_slides.__file__, "Purpose.", given)
     assert run.full
     assert run.chosen(["wine", "vowel"]) == ("wine",)
     with pytest.raises(SystemExit):
