@@ -21,6 +21,7 @@ from linkwise.evaluation import LearningCurve, Protocol, learning_curve
 from ._claims import Gain, MissingResults
 from ._run import Run
 
+_FEW = 5  # trials below which a t-test can tell next to nothing
 TENTHS = ("digits389", "letters_ijl")  # the documents drew a tenth of the rows
 
 
@@ -125,12 +126,21 @@ def gains(
     }
 
 
-def trial_words(curves: Mapping[str, LearningCurve]) -> str:
-    """How many trials there are."""
-    numbers = sorted({curve.n_trials for curve in curves.values()})
+def trial_words(curves: Iterable[LearningCurve]) -> str:
+    """How many trials there are, and what few of them cannot tell."""
+    curves = list(curves)
+    numbers = sorted({curve.n_trials for curve in curves})
+    folds = sorted({curve.n_folds for curve in curves})
     shown = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
-    folds = sorted({curve.n_folds for curve in curves.values()})
     return f"{shown} trials of {folds[0]} folds"
+
+
+def power_words(curves: Iterable[LearningCurve]) -> str:
+    """The number of trials, for the words on a test."""
+    curves = list(curves)
+    few = any(curve.n_trials < _FEW for curve in curves)
+    more = "; with so few, only large differences can be told from chance" if few else ""
+    return trial_words(curves) + more
 
 
 # -------------------------------------------------------------------- figures

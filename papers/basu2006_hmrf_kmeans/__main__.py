@@ -131,7 +131,9 @@ def draw(run: Run) -> None:
     note = "chapter: 20 of 2; strips: paired t over trials against C, uncorrected"
     for name, curves in (("figures_3_6_to_3_11", low), ("figures_3_12_to_3_17", news)):
         if curves:
-            run.save(grid(curves, "nmi", baseline="C"), name, f"{trial_words(curves)} ({note})")
+            run.save(
+                grid(curves, "nmi", baseline="C"), name, f"{trial_words(curves.values())} ({note})"
+            )
     for metric, where in (("nmi", "the other half of the rows"), ("nmi_all", "all rows")):
         asked = {
             f"{data}, {model}": asked_curve(run.folder, data, model)
@@ -141,7 +143,11 @@ def draw(run: Run) -> None:
         if asked:
             words = f"NMI on {where}; strips: paired t over trials against random pairs"
             figure = grid(asked, metric, columns=3, baseline=STRATEGIES[0])
-            run.save(figure, f"questions_{metric}", f"{trial_words(asked)}; {words}, uncorrected")
+            run.save(
+                figure,
+                f"questions_{metric}",
+                f"{trial_words(asked.values())}; {words}, uncorrected",
+            )
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -159,7 +165,7 @@ def main(arguments: list[str] | None = None) -> None:
         run.fill(table, tasks, counted)
         grow(run, questions(run), stages)
         found = curves_of(run.folder, [experiment_name(d, s) for d in LOW for s in SCALES])
-        run.about["trials"] = f"{trial_words(found)}, as in the chapter" if found else ""
+        run.about["trials"] = f"{trial_words(found.values())}, as in the chapter" if found else ""
         draw(run)
         if not run.sets:
             run.print(findings(run.folder))

@@ -253,6 +253,18 @@ def test_a_file_of_another_run_is_refused(blobs, tmp_path, change, message):
     assert file.read_bytes() == before
 
 
+def test_sparse_data_is_known_again(blobs, tmp_path):
+    X, y = blobs
+    data = sparse.csr_matrix(X)
+    file = tmp_path / "curve.csv"
+    learning_curve(METHODS, data, y, [5], SMALL, file=file)
+    assert data.has_sorted_indices  # asking makes it remember the answer
+    for same in (data, data.copy(), sparse.csc_array(X), sparse.coo_array(X)):
+        learning_curve(METHODS, same, y, [5], SMALL, file=file)
+    with pytest.raises(ValueError, match="another run: the data"):
+        learning_curve(METHODS, 2 * data, y, [5], SMALL, file=file)
+
+
 def test_a_file_that_nobody_knows_is_refused(blobs, tmp_path):
     file = tmp_path / "notes.csv"
     file.write_text("my,own,data\n")
