@@ -174,8 +174,9 @@ def _chapter(document: str, size: str) -> Chapter:
     about = tuple(json.loads((folder / "about.json").read_text(encoding="utf-8")).items())
     try:
         found = importlib.import_module(f"papers.{document}.claims").findings(folder)
-    except (MissingResults, FileNotFoundError) as problem:
-        words = f"Results are not complete ({problem}): run `{command}`."
+    except (MissingResults, FileNotFoundError, KeyError) as problem:
+        lacks = f"no column {problem}" if isinstance(problem, KeyError) else problem
+        words = f"Results are not complete ({lacks}): run `{command}`."
         return Chapter(document, about=about, problem=words)
     return Chapter(document, tuple(found), about)
 

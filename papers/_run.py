@@ -186,7 +186,14 @@ class Table:
     def __init__(self, path: Path, key: tuple[str, ...]):
         self.path, self.key = path, key
         self._forget_torn_task()
-        self._done = {self._identity(row) for row in read(path)} if path.exists() else set()
+        rows = read(path) if path.exists() else []
+        if rows and not set(key) <= set(rows[0]):
+            lacks = ", ".join(sorted(set(key) - set(rows[0])))
+            raise ValueError(
+                f"{path} has no column {lacks}: it is of another version of this script; "
+                "remove it, or give another folder with --output"
+            )
+        self._done = {self._identity(row) for row in rows}
 
     def __contains__(self, task: Cells) -> bool:
         return self._identity(task) in self._done

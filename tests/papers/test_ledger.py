@@ -95,6 +95,12 @@ def test_a_table_goes_on_where_it_was_stopped(tmp_path):
     assert "numpy" in about["versions"]
 
 
+def test_a_table_of_another_version_is_refused(tmp_path):
+    (tmp_path / "curves.csv").write_text("draw,nmi\n0,0.5\n")
+    with pytest.raises(ValueError, match=r"no column rows: .*remove it"):
+        Table(tmp_path / "curves.csv", ("draw", "rows"))
+
+
 def test_the_time_of_an_interrupted_run_counts(tmp_path):
     run = Run(tmp_path, about={"seeds": "0 to 4"})
     with pytest.raises(KeyboardInterrupt), run:
