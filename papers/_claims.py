@@ -21,6 +21,7 @@ from ._run import time_words
 
 HERE = Path(__file__).parent
 LEVEL = 0.05
+BAR = "\\|"  # ab|c in a cell of a table
 Verdict = Literal["reproduced", "partly", "not reproduced"]
 
 # Which claims each document's findings must answer.
@@ -154,10 +155,10 @@ class Chapter:
         numbers = ", ".join(f"{name} {number}" for name, number in about["versions"].items())
         seeds = f" Seeds: {about['seeds']}." if "seeds" in about else ""
         trials = f" {about['trials']}." if "trials" in about else ""
-        return (
-            f"The {about['size']} run of {about['date']}{cut}, {time_words(about['seconds'])}."
-            f"{trials}{seeds} {numbers}."
-        )
+        took = f"{time_words(about['seconds'])} on the clock"
+        if about.get("jobs") == 1 and "cpu_seconds" in about:
+            took += f", {time_words(about['cpu_seconds'])} of computing"
+        return f"The {about['size']} run of {about['date']}{cut}; {took}.{trials}{seeds} {numbers}."
 
 
 def chapter(document: str, sizes: Sequence[str] = ("full", "quick")) -> Chapter:
@@ -203,7 +204,7 @@ def _overview(chapters: Sequence[Chapter]) -> Iterator[str]:
         found = {finding.claim: finding for finding in one.findings}
         for claim in dict.fromkeys((*DOCUMENTS.get(one.document, ()), *found)):
             words = (
-                f"{found[claim].statement} | **{found[claim].verdict}**"
+                f"{found[claim].statement.replace('|', BAR)} | **{found[claim].verdict}**"
                 if claim in found
                 else "| no results"
             )

@@ -49,20 +49,9 @@ def main(arguments: list[str] | None = None) -> None:
         for most in (2, 5, 50):  # a few draws of everything first
             run.fill(curves, list(tasks(run, most)), cluster)
             run.fill(timed, list(timed_tasks(run)), measure)
-        run.about["trials"] = draws_words(curves.rows())
+        run.about["trials"] = claims.draws_words(curves.rows())
         figures.draw(run, curves.rows(), timed.rows())
         run.print(claims.findings(run.folder))
-
-
-def draws_words(rows: list[Cells]) -> str:
-    """How many draws of constraints there are."""
-    draws = {
-        name: 1 + max(r["draw"] for r in rows if r["data"] == name)
-        for name in dict.fromkeys(r["data"] for r in rows)
-    }
-    numbers = {n: [figures.TITLES[d] for d in draws if draws[d] == n] for n in draws.values()}
-    words = "; ".join(f"{n} on {', '.join(names)}" for n, names in numbers.items())
-    return f"Draws of constraints: {words} (the paper: 50 on all)"
 
 
 # -------------------------------------------------------------------- figures 2 to 4

@@ -32,7 +32,10 @@ def test_the_ledger_tells_findings_and_what_is_missing():
     about |= {"versions": {"numpy": "2.0"}, "seeds": "0 to 4"}
     text = ledger([Chapter("someone2020", (GOOD,), tuple(about.items()))])
     assert "| Z1 | [someone2020](someone2020/README.md) | It works | **reproduced** |" in text
-    assert "The full run of 2026-11-16, not finished, 5 min. Seeds: 0 to 4. numpy 2.0." in text
+    assert (
+        "The full run of 2026-11-16, not finished; 5 min on the clock. Seeds: 0 to 4. numpy 2.0."
+        in text
+    )
     text = ledger([Chapter("teja_slides", problem="No results: run it.")])
     assert "| S1 | [teja_slides](teja_slides/README.md) | | no results |" in text
     assert "No results: run it." in text
