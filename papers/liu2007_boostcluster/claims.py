@@ -59,7 +59,8 @@ def b1(curves: Curves) -> Finding:
     return Finding(
         "B1",
         "BoostCluster improves k-means, single link and spectral clustering",
-        f"{_draws(curves)} From no constraints to {_most(curves)}: {'; '.join(words)}.{lacking(curves, SETS)}",
+        f"{_draws(curves)} From no constraints to {_most(curves)}: {'; '.join(words)}."
+        f"{lacking(curves, SETS)}",
         "per base, change of NMI by draw over all sets: two-sided Wilcoxon signed-rank test, level "
         ".05, and NMI higher on more than half of the sets",
         judged(parts, complete=not lacking(curves, SETS)),
@@ -117,8 +118,8 @@ def b3(curves: Curves) -> Finding:
         "B3",
         "With 20 % flipped, MPCK and SpectralLearn get worse with more constraints, BoostCluster "
         "and SSKK better",
-        f"{_draws(curves)} Change of NMI up to {_most(curves)} constraints, scale, vowel and pendigit: "
-        f"{'; '.join(words)}.{missing}",
+        f"{_draws(curves)} Change of NMI up to {_most(curves)} constraints, scale, vowel and "
+        f"pendigit: {'; '.join(words)}.{missing}",
         "per method, change by draw over the three sets: two-sided Wilcoxon signed-rank test, "
         "level .05",
         judged(parts, complete=not missing),
