@@ -17,7 +17,7 @@ import numpy as np
 
 from linkwise.evaluation import adjusted, paired_p
 
-from ._run import time_words
+from ._run import MissingResults, time_words
 
 HERE = Path(__file__).parent
 LEVEL = 0.05
@@ -32,10 +32,6 @@ DOCUMENTS: dict[str, tuple[str, ...]] = {
     "liu2007_boostcluster": ("B1", "B2", "B3", "B4"),
     "teja_slides": ("S1",),
 }
-
-
-class MissingResults(Exception):
-    """Results that a finding needs are not there."""
 
 
 @dataclass(frozen=True)

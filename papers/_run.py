@@ -44,6 +44,10 @@ PACKAGES = ("linkwise", "numpy", "scipy", "scikit-learn", "numba", "matplotlib")
 Cells = dict[str, Any]
 
 
+class MissingResults(Exception):
+    """Results that a finding needs are not there."""
+
+
 @dataclass
 class Run:
     """One run of a document's script.
@@ -101,11 +105,15 @@ class Run:
         self.keep_time()
         return self
 
-    def __exit__(self, kind: Any, *_: Any) -> None:
+    def __exit__(self, kind: Any, problem: Any, _: Any) -> bool:
+        partial = isinstance(problem, MissingResults)  # a run of some data sets only
         if not self.frozen:
-            self._write_about(finished=kind is None)
-        if kind is None:
+            self._write_about(finished=kind is None or partial)
+        if partial:
+            print(f"\nno verdicts: {problem}")
+        if kind is None or partial:
             print(f"results: {_short(self.folder)}", flush=True)
+        return partial
 
     def keep_time(self) -> None:
         """Write down the time taken so far, in case the run is killed."""

@@ -8,7 +8,7 @@ import pytest
 
 from papers import _claims, claims
 from papers._claims import DOCUMENTS, Chapter, Finding, chapter, gain, holm, judged, ledger
-from papers._run import Run, Table, read
+from papers._run import MissingResults, Run, Table, read
 
 GOOD = Finding("Z1", "It works", "NMI .9", "exact", "reproduced")
 
@@ -111,6 +111,13 @@ def test_the_time_of_an_interrupted_run_counts(tmp_path):
     about = json.loads((tmp_path / "about.json").read_text())
     assert not about["finished"]
     assert about["seeds"] == "0 to 4"
+
+
+def test_a_run_of_some_data_sets_ends_without_verdicts(tmp_path, capsys):
+    with Run(tmp_path):
+        raise MissingResults("wine.csv is missing")
+    assert "no verdicts: wine.csv is missing" in capsys.readouterr().out
+    assert json.loads((tmp_path / "about.json").read_text())["finished"]
 
 
 def test_options(tmp_path, capsys):
