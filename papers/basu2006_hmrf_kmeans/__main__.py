@@ -138,7 +138,7 @@ def draw(run: Run) -> None:
     if len(own) > 1:
         ranks = rank_methods(own, "nmi").plot().figure
         run.save(
-            ranks, "ranks", f"mean NMI over all numbers of constraints, {len(own)} experiments"
+            ranks, "ranks", f"mean NMI over all numbers of constraints, {len(own)} curves"
         )
     for metric, where in (("nmi", "the other half of the rows"), ("nmi_all", "all rows")):
         asked = {
