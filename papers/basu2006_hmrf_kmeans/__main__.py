@@ -137,9 +137,7 @@ def draw(run: Run) -> None:
     own = {name: curve for name, curve in (low | news).items() if not name.endswith(SCALES[1])}
     if len(own) > 1:
         ranks = rank_methods(own, "nmi").plot().figure
-        run.save(
-            ranks, "ranks", f"mean NMI over all numbers of constraints, {len(own)} curves"
-        )
+        run.save(ranks, "ranks", f"mean NMI over all numbers of constraints, {len(own)} curves")
     for metric, where in (("nmi", "the other half of the rows"), ("nmi_all", "all rows")):
         asked = {
             f"{data}, {model}": asked_curve(run.folder, data, model)
