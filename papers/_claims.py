@@ -17,10 +17,11 @@ import numpy as np
 
 from linkwise.evaluation import adjusted, paired_p
 
-from ._run import time_words
+from ._run import MissingResults, time_words
 
 HERE = Path(__file__).parent
 LEVEL = 0.05
+BAR = "\\|"  # ab|c in a cell of a table
 Verdict = Literal["reproduced", "partly", "not reproduced"]
 
 # Which claims each document's findings must answer.
@@ -31,10 +32,6 @@ DOCUMENTS: dict[str, tuple[str, ...]] = {
     "liu2007_boostcluster": ("B1", "B2", "B3", "B4"),
     "teja_slides": ("S1",),
 }
-
-
-class MissingResults(Exception):
-    """Results that a finding needs are not there."""
 
 
 @dataclass(frozen=True)
@@ -154,10 +151,10 @@ class Chapter:
         numbers = ", ".join(f"{name} {number}" for name, number in about["versions"].items())
         seeds = f" Seeds: {about['seeds']}." if "seeds" in about else ""
         trials = f" {about['trials']}." if "trials" in about else ""
-        return (
-            f"The {about['size']} run of {about['date']}{cut}, {time_words(about['seconds'])}."
-            f"{trials}{seeds} {numbers}."
-        )
+        took = f"{time_words(about['seconds'])} on the clock"
+        if about.get("jobs") == 1 and "cpu_seconds" in about:
+            took += f", {time_words(about['cpu_seconds'])} of computing"
+        return f"The {about['size']} run of {about['date']}{cut}; {took}.{trials}{seeds} {numbers}."
 
 
 def chapter(document: str, sizes: Sequence[str] = ("full", "quick")) -> Chapter:
@@ -174,8 +171,9 @@ def _chapter(document: str, size: str) -> Chapter:
     about = tuple(json.loads((folder / "about.json").read_text(encoding="utf-8")).items())
     try:
         found = importlib.import_module(f"papers.{document}.claims").findings(folder)
-    except (MissingResults, FileNotFoundError) as problem:
-        words = f"Results are not complete ({problem}): run `{command}`."
+    except (MissingResults, FileNotFoundError, KeyError) as problem:
+        lacks = f"no column {problem}" if isinstance(problem, KeyError) else problem
+        words = f"Results are not complete ({lacks}): run `{command}`."
         return Chapter(document, about=about, problem=words)
     return Chapter(document, tuple(found), about)
 
@@ -202,7 +200,7 @@ def _overview(chapters: Sequence[Chapter]) -> Iterator[str]:
         found = {finding.claim: finding for finding in one.findings}
         for claim in dict.fromkeys((*DOCUMENTS.get(one.document, ()), *found)):
             words = (
-                f"{found[claim].statement} | **{found[claim].verdict}**"
+                f"{found[claim].statement.replace('|', BAR)} | **{found[claim].verdict}**"
                 if claim in found
                 else "| no results"
             )

@@ -23,6 +23,7 @@ import io
 import json
 import platform
 import sys
+import textwrap
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -41,6 +42,10 @@ if TYPE_CHECKING:
 
 PACKAGES = ("linkwise", "numpy", "scipy", "scikit-learn", "numba", "matplotlib")
 Cells = dict[str, Any]
+
+
+class MissingResults(Exception):
+    """Results that a finding needs are not there."""
 
 
 @dataclass
@@ -100,11 +105,15 @@ class Run:
         self.keep_time()
         return self
 
-    def __exit__(self, kind: Any, *_: Any) -> None:
+    def __exit__(self, kind: Any, problem: Any, _: Any) -> bool:
+        partial = isinstance(problem, MissingResults)  # a run of some data sets only
         if not self.frozen:
-            self._write_about(finished=kind is None)
-        if kind is None:
+            self._write_about(finished=kind is None or partial)
+        if partial:
+            print(f"\nno verdicts: {problem}")
+        if kind is None or partial:
             print(f"results: {_short(self.folder)}", flush=True)
+        return partial
 
     def keep_time(self) -> None:
         """Write down the time taken so far, in case the run is killed."""
@@ -143,7 +152,8 @@ class Run:
     def save(self, figure: Figure, name: str, note: str = "") -> None:
         """Write a figure as PNG, with a note (trials, what differs from the document) below it."""
         if note:
-            figure.supxlabel(note, fontsize=8, color="dimgray")
+            width = int(14 * figure.get_figwidth())  # letters of this size
+            figure.supxlabel(textwrap.fill(note, width), fontsize=8, color="dimgray")
         figure.savefig(self.folder / f"{name}.png", dpi=90)
 
     def print(self, findings: Iterable[Finding]) -> None:
@@ -184,7 +194,14 @@ class Table:
     def __init__(self, path: Path, key: tuple[str, ...]):
         self.path, self.key = path, key
         self._forget_torn_task()
-        self._done = {self._identity(row) for row in read(path)} if path.exists() else set()
+        rows = read(path) if path.exists() else []
+        if rows and not set(key) <= set(rows[0]):
+            lacks = ", ".join(sorted(set(key) - set(rows[0])))
+            raise ValueError(
+                f"{path} has no column {lacks}: it is of another version of this script; "
+                "remove it, or give another folder with --output"
+            )
+        self._done = {self._identity(row) for row in rows}
 
     def __contains__(self, task: Cells) -> bool:
         return self._identity(task) in self._done

@@ -59,7 +59,8 @@ def b1(curves: Curves) -> Finding:
     return Finding(
         "B1",
         "BoostCluster improves k-means, single link and spectral clustering",
-        f"From no constraints to {_most(curves)}: {'; '.join(words)}.{lacking(curves, SETS)}",
+        f"{_draws(curves)} From no constraints to {_most(curves)}: {'; '.join(words)}."
+        f"{lacking(curves, SETS)}",
         "per base, change of NMI by draw over all sets: two-sided Wilcoxon signed-rank test, level "
         ".05, and NMI higher on more than half of the sets",
         judged(parts, complete=not lacking(curves, SETS)),
@@ -84,7 +85,8 @@ def b2(curves: Curves) -> Finding:
     return Finding(
         "B2",
         "SpectralLearn can hurt (wdbc, digits with every base); BoostCluster does not",
-        f"Change of NMI from no constraints to {_most(curves)}, SpectralLearn: {words}. Falls "
+        f"{_draws(curves)} Change of NMI from no constraints to {_most(curves)}, SpectralLearn: "
+        f"{words}. Falls "
         f"anywhere: {'; '.join(anywhere) or 'none'}. BoostCluster falls on "
         f"{len(broken)} of {len(boost)}: {'; '.join(broken) or 'none'}.{lacking(curves, SETS)}",
         "paired t-tests over draws for each set and base, corrected (Holm), level .05",
@@ -116,8 +118,8 @@ def b3(curves: Curves) -> Finding:
         "B3",
         "With 20 % flipped, MPCK and SpectralLearn get worse with more constraints, BoostCluster "
         "and SSKK better",
-        f"Change of NMI up to {_most(curves)} constraints, scale, vowel and pendigit: "
-        f"{'; '.join(words)}.{missing}",
+        f"{_draws(curves)} Change of NMI up to {_most(curves)} constraints, scale, vowel and "
+        f"pendigit: {'; '.join(words)}.{missing}",
         "per method, change by draw over the three sets: two-sided Wilcoxon signed-rank test, "
         "level .05",
         judged(parts, complete=not missing),
@@ -146,7 +148,7 @@ def b4(rounds: list[Cells]) -> Finding:
         "The loss is below Theorem 1's bound in every round, and flat within 25 rounds",
         f"{len(above)} of {len(rounds) - len(runs):,} rounds above the bound, {len(risen)} of "
         f"{len(runs):,} runs with a rise; {np.median(lengths):.0f} rounds in the median, "
-        f"{max(lengths)} at most; {len(steep)} runs not flat after 25 "
+        f"{max(lengths)} at most; not flat after 25: {len(steep)} "
         f"({'; '.join(where) or 'none'}).",
         "exact; a run is flat if it ended by itself or its last 3 of 25 rounds brought less than "
         "1 % of the fall of the logarithm of the loss",
@@ -184,6 +186,11 @@ def _changes(curves: Curves, family: str, sets: Iterable[str]) -> Iterator[tuple
 
 def _most(curves: Curves) -> int:
     return max(c.n_constraints[-1] for c in curves.values())
+
+
+def _draws(curves: Curves) -> str:
+    numbers = [c.n_trials for c in curves.values()]
+    return f"{' to '.join(map(str, sorted({min(numbers), max(numbers)})))} draws."
 
 
 def _steep(own: list[Cells]) -> bool:

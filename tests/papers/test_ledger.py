@@ -8,7 +8,7 @@ import pytest
 
 from papers import _claims, claims
 from papers._claims import DOCUMENTS, Chapter, Finding, chapter, gain, holm, judged, ledger
-from papers._run import Run, Table, read
+from papers._run import MissingResults, Run, Table, read
 
 GOOD = Finding("Z1", "It works", "NMI .9", "exact", "reproduced")
 
@@ -32,7 +32,10 @@ def test_the_ledger_tells_findings_and_what_is_missing():
     about |= {"versions": {"numpy": "2.0"}, "seeds": "0 to 4"}
     text = ledger([Chapter("someone2020", (GOOD,), tuple(about.items()))])
     assert "| Z1 | [someone2020](someone2020/README.md) | It works | **reproduced** |" in text
-    assert "The full run of 2026-11-16, not finished, 5 min. Seeds: 0 to 4. numpy 2.0." in text
+    assert (
+        "The full run of 2026-11-16, not finished; 5 min on the clock. Seeds: 0 to 4. numpy 2.0."
+        in text
+    )
     text = ledger([Chapter("teja_slides", problem="No results: run it.")])
     assert "| S1 | [teja_slides](teja_slides/README.md) | | no results |" in text
     assert "No results: run it." in text
@@ -95,6 +98,12 @@ def test_a_table_goes_on_where_it_was_stopped(tmp_path):
     assert "numpy" in about["versions"]
 
 
+def test_a_table_of_another_version_is_refused(tmp_path):
+    (tmp_path / "curves.csv").write_text("draw,nmi\n0,0.5\n")
+    with pytest.raises(ValueError, match=r"no column rows: .*remove it"):
+        Table(tmp_path / "curves.csv", ("draw", "rows"))
+
+
 def test_the_time_of_an_interrupted_run_counts(tmp_path):
     run = Run(tmp_path, about={"seeds": "0 to 4"})
     with pytest.raises(KeyboardInterrupt), run:
@@ -102,6 +111,13 @@ def test_the_time_of_an_interrupted_run_counts(tmp_path):
     about = json.loads((tmp_path / "about.json").read_text())
     assert not about["finished"]
     assert about["seeds"] == "0 to 4"
+
+
+def test_a_run_of_some_data_sets_ends_without_verdicts(tmp_path, capsys):
+    with Run(tmp_path):
+        raise MissingResults("wine.csv is missing")
+    assert "no verdicts: wine.csv is missing" in capsys.readouterr().out
+    assert json.loads((tmp_path / "about.json").read_text())["finished"]
 
 
 def test_options(tmp_path, capsys):
