@@ -20,7 +20,7 @@ from scipy import sparse
 from sklearn.preprocessing import StandardScaler
 
 from linkwise import HMRFKMeans, MPCKMeans, PCKMeans
-from linkwise.evaluation import PROTOCOLS
+from linkwise.evaluation import PROTOCOLS, rank_methods
 
 from .._curves import Experiment, curves_of, data_of, grid, grow, trial_words
 from .._run import Cells, Run
@@ -134,6 +134,10 @@ def draw(run: Run) -> None:
             run.save(
                 grid(curves, "nmi", baseline="C"), name, f"{trial_words(curves.values())} ({note})"
             )
+    own = {name: curve for name, curve in (low | news).items() if not name.endswith(SCALES[1])}
+    if len(own) > 1:
+        ranks = rank_methods(own, "nmi").plot().figure
+        run.save(ranks, "ranks", f"mean NMI over all numbers of constraints, {len(own)} curves")
     for metric, where in (("nmi", "the other half of the rows"), ("nmi_all", "all rows")):
         asked = {
             f"{data}, {model}": asked_curve(run.folder, data, model)

@@ -90,8 +90,9 @@ def _low(results: Path) -> Finding:
         "" if all(parts) else "Scaling: the chapter does not say that it standardised, and on data "
         "as it is the claim comes out where it did not on standardised data (Wine: standardising "
         "does beforehand what metric learning does). Standardised: " + "; ".join(standardised)
-        + ". On Iris the prior with s = 1 holds weights down that should be above ten; a width "
-        "of its own for each scale of data would mend it, but the chapter has s = 1.",
+        + ". The prior on Iris: s = 1 holds weights down that should be above ten; with s = 10 "
+        "C-D-R equals C-D there (NMI .818 / .873 / .875 against .819 / .873 / .875 with 50 / 200 / "
+        "400 constraints, 5 trials), but the chapter has s = 1.",
     )  # fmt: skip
 
 
