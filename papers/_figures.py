@@ -45,9 +45,9 @@ def curve(axes: Any, rows: Iterable[Cells], by: str, value: str, label: str, **s
     mean = np.array([np.mean(v) for v in points.values()])
     error = np.array([np.std(v) / np.sqrt(max(len(v) - 1, 1)) for v in points.values()])
     (line,) = axes.plot(x, mean, label=label, **({"marker": "o", "markersize": 3} | style))
-    axes.fill_between(
-        x, mean - 2 * error, mean + 2 * error, color=line.get_color(), alpha=0.15, lw=0
-    )
+    if min(map(len, points.values())) > 2:
+        low, high = mean - 2 * error, mean + 2 * error
+        axes.fill_between(x, low, high, color=line.get_color(), alpha=0.15, lw=0)
 
 
 def legend(figure: Any, axes: Sequence[Any]) -> None:

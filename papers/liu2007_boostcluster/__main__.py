@@ -25,10 +25,19 @@ from linkwise import (
 from linkwise.datasets import load
 from linkwise.evaluation import PROTOCOLS
 
-from .._curves import Experiment, grow
+from .._curves import Experiment, curves_of, grow
 from .._run import Cells, Run
 from . import figures
-from .claims import BASES, NOISY, PLAIN, ROUND_KEY, SETS, experiment_name, findings
+from .claims import (
+    BASES,
+    NOISY,
+    PLAIN,
+    ROUND_KEY,
+    SETS,
+    draws_words,
+    experiment_name,
+    findings,
+)
 from .single_link import GroupedSingleLink
 
 NOISE = 0.2
@@ -40,15 +49,15 @@ TRIALS = {True: 5, False: 2}
 
 def main(arguments: list[str] | None = None) -> None:
     with Run.from_command(__file__, __doc__, arguments) as run:
-        trials, rows = TRIALS[run.full], MOST_ROWS[run.full]
-        run.about["trials"] = (
-            f"{trials} draws (the paper: 5) on at most {rows:,} rows of a data set (the paper: all)"
-        )
         run.about["seeds"] = "0, and those that learning_curve makes of it"
         grow(run, experiments(run), (2,))
         rounds = run.table("rounds", key=ROUND_KEY)
         run.fill(rounds, list(round_tasks(run)), measure_rounds)
-        grow(run, experiments(run), (2, trials))
+        grow(run, experiments(run), (2, TRIALS[run.full]))
+        run.about["trials"] = (
+            f"{draws_words(curves_of(run.folder, SETS))} (the paper: 5) on at most "
+            f"{MOST_ROWS[run.full]:,} rows of a data set (the paper: all)"
+        )
         figures.draw(run, rounds.rows())
         run.print(findings(run.folder))
 

@@ -59,7 +59,7 @@ def b1(curves: Curves) -> Finding:
     return Finding(
         "B1",
         "BoostCluster improves k-means, single link and spectral clustering",
-        f"{_draws(curves)} From no constraints to {_most(curves)}: {'; '.join(words)}."
+        f"{draws_words(curves)}. From no constraints to {_most(curves)}: {'; '.join(words)}."
         f"{lacking(curves, SETS)}",
         "per base, change of NMI by draw over all sets: two-sided Wilcoxon signed-rank test, level "
         ".05, and NMI higher on more than half of the sets",
@@ -85,8 +85,8 @@ def b2(curves: Curves) -> Finding:
     return Finding(
         "B2",
         "SpectralLearn can hurt (wdbc, digits with every base); BoostCluster does not",
-        f"{_draws(curves)} Change of NMI from no constraints to {_most(curves)}, SpectralLearn: "
-        f"{words}. Falls "
+        f"{draws_words(curves)}. Change of NMI from no constraints to {_most(curves)}, "
+        f"SpectralLearn: {words}. Falls "
         f"anywhere: {'; '.join(anywhere) or 'none'}. BoostCluster falls on "
         f"{len(broken)} of {len(boost)}: {'; '.join(broken) or 'none'}.{lacking(curves, SETS)}",
         "paired t-tests over draws for each set and base, corrected (Holm), level .05",
@@ -118,7 +118,7 @@ def b3(curves: Curves) -> Finding:
         "B3",
         "With 20 % flipped, MPCK and SpectralLearn get worse with more constraints, BoostCluster "
         "and SSKK better",
-        f"{_draws(curves)} Change of NMI up to {_most(curves)} constraints, scale, vowel and "
+        f"{draws_words(curves)}. Change of NMI up to {_most(curves)} constraints, scale, vowel and "
         f"pendigit: {'; '.join(words)}.{missing}",
         "per method, change by draw over the three sets: two-sided Wilcoxon signed-rank test, "
         "level .05",
@@ -142,14 +142,15 @@ def b4(rounds: list[Cells]) -> Finding:
     steep = [key for key, own in runs.items() if _steep(own)]
     lengths = [len(own) - 1 for own in runs.values()]
     where = sorted({f"{TITLES[key[0]]}, {key[2]}" for key in steep})
-    verdict = judged([not above and not risen, not steep])
+    missing = lacking((row["data"] for row in rounds), SETS)
+    verdict = judged([not above and not risen, not steep], complete=not missing)
     return Finding(
         "B4",
         "The loss is below Theorem 1's bound in every round, and flat within 25 rounds",
         f"{len(above)} of {len(rounds) - len(runs):,} rounds above the bound, {len(risen)} of "
         f"{len(runs):,} runs with a rise; {np.median(lengths):.0f} rounds in the median, "
         f"{max(lengths)} at most; not flat after 25: {len(steep)} "
-        f"({'; '.join(where) or 'none'}).",
+        f"({'; '.join(where) or 'none'}).{missing}",
         "exact; a run is flat if it ended by itself or its last 3 of 25 rounds brought less than "
         "1 % of the fall of the logarithm of the loss",
         verdict,
@@ -188,9 +189,10 @@ def _most(curves: Curves) -> int:
     return max(c.n_constraints[-1] for c in curves.values())
 
 
-def _draws(curves: Curves) -> str:
-    numbers = [c.n_trials for c in curves.values()]
-    return f"{' to '.join(map(str, sorted({min(numbers), max(numbers)})))} draws."
+def draws_words(curves: Curves) -> str:
+    """How many there are."""
+    numbers = [c.n_trials for c in curves.values()] or [0]
+    return f"{' to '.join(map(str, sorted({min(numbers), max(numbers)})))} draws"
 
 
 def _steep(own: list[Cells]) -> bool:

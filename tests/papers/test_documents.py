@@ -140,8 +140,8 @@ def boost_rows(noisy, boosted):
 
 
 def round_rows(loss=0.5):
-    for number in range(4):
-        yield {"data": "wdbc", "rows": 300, "base": "K-means", "constraints": 100, "noise": 0.0,
+    for data, number in product(boost.SETS, range(4)):
+        yield {"data": data, "rows": 300, "base": "K-means", "constraints": 100, "noise": 0.0,
                "draw": 0, "round": number, "loss": loss**number, "bound": 0.6**number}  # fmt: skip
 
 
