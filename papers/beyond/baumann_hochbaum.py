@@ -159,7 +159,7 @@ def table(rows: list[Cells]) -> Iterator[str]:
     for name, values in {"PCCC (published)": PUBLISHED, "COP (published)": PUBLISHED_COP}.items():
         yield f"| {name} | " + " | ".join(f"{v:.3f}" for v in values.values()) + " |"
     for method in dict.fromkeys(row["method"] for row in rows):
-        yield f"| {method} | " + " | ".join(_cells(rows, method)) + " |"
+        yield f"| {method}{_on(rows, method)} | " + " | ".join(_cells(rows, method)) + " |"
     for title, chosen in (("k >= 3", lambda r: r["k"] >= 3), ("k = 2", lambda r: r["k"] == 2)):
         own = [row for row in rows if chosen(row) and "late" not in row]
         n = len({row["data"] for row in own})
@@ -168,6 +168,13 @@ def table(rows: list[Cells]) -> Iterator[str]:
         for method in dict.fromkeys(row["method"] for row in own):
             values = (_of(own, method, share, "ari").mean() for share in PUBLISHED)
             yield f"| {method} | " + " | ".join(f"{v:.3f}" for v in values) + " |"
+
+
+def _on(rows: list[Cells], method: str) -> str:
+    """On how many of the sets, if not on all."""
+    everywhere = {row["data"] for row in rows}
+    own = {row["data"] for row in rows if row["method"] == method}
+    return "" if own == everywhere else f" (only {len(own)} of the {len(everywhere)} sets yet)"
 
 
 def _head(title: str) -> Iterator[str]:
@@ -201,6 +208,8 @@ def draw_figure(run: Run, rows: list[Cells]) -> None:
     axes.plot(shares, list(PUBLISHED.values()), "k--", label="PCCC (published)")
     axes.plot(shares, list(PUBLISHED_COP.values()), "k:", label="COP (published)")
     for method in dict.fromkeys(row["method"] for row in rows):
+        if _on(rows, method):
+            continue  # a mean over other sets cannot be compared
         means = [np.nan_to_num(_of(rows, method, share, "ari")).mean() for share in shares]
         style = {"linestyle": "-.", "marker": "x"} if method.startswith("peer") else {"marker": "o"}
         axes.plot(shares, means, label=method, **style)
