@@ -198,6 +198,7 @@ def test_a_run_that_was_stopped_goes_on(blobs, tmp_path, seen):
     with pytest.raises(Stopped):
         learning_curve(methods, *blobs, [0, 10], SMALL, file=file, callback=stop_at(10))
     assert len(seen) == 4  # three methods a draw: 12 points are there
+    assert json.loads(file.with_suffix(".json").read_text())["points"] == 12
     with file.open("a") as cut:
         cut.write("PCK,10,1,2,0.123")  # a crash in the middle of a line
     resumed = learning_curve(methods, *blobs, [0, 10], SMALL, file=file)

@@ -105,17 +105,21 @@ def learning_curve(
     missing = _by_draw([key for key in every if key not in journal.points])
     n_done = sum(key in journal.points for key in every)
     strict = on_error == "raise"
-    with _bar(verbose, n_done, len(every)) as show:
-        work = Parallel(n_jobs, return_as="generator_unordered")
-        jobs = (delayed(_measure)(experiment, keys, strict) for keys in missing)
-        with _stopping_quietly(work(jobs)) as results:
+    work = Parallel(n_jobs, return_as="generator_unordered")
+    jobs = (delayed(_measure)(experiment, keys, strict) for keys in missing)
+    try:
+        with (
+            _bar(verbose, n_done, len(every)) as show,
+            _stopping_quietly(work(jobs)) as results,
+        ):
             for measured in results:
                 journal.add(measured)
                 n_done += len(measured)
                 show(n_done)
                 if callback is not None:
                     callback(n_done, len(every))
-    journal.close()
+    finally:
+        journal.close()
     curve = LearningCurve.of(experiment, journal.points)
     _warn_of_notes(curve)
     return curve
