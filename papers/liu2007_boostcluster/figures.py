@@ -30,7 +30,10 @@ def draw(run: Run, rounds: list[Cells]) -> None:
     """All figures that there are results for."""
     clean = curves_of(run.folder, SETS)
     noisy = curves_of(run.folder, [experiment_name(name, True) for name in NOISY])
-    note = f"{run.about['trials']}; standardised features; band (from three draws on): two standard errors"
+    note = (
+        f"{run.about['trials']}; standardised features; band (from three draws on): two standard "
+        "errors"
+    )
     for number, metric in ((5, "nmi"), (6, "pair_f")):
         _curves(run, {TITLES[n]: c for n, c in clean.items()}, [metric], f"figure_{number}", note)
     wrong = {f"{TITLES[n.removesuffix('_noisy')]}, 20 % flipped": c for n, c in noisy.items()}

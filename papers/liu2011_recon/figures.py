@@ -24,7 +24,10 @@ STYLES = {
 
 def draw(run: Run, curves: list[Cells], times: list[Cells]) -> None:
     """All figures that there are results for."""
-    note = f"{run.about['trials']}; standardised features; band (from three draws on): two standard errors"
+    note = (
+        f"{run.about['trials']}; standardised features; band (from three draws on): two standard "
+        "errors"
+    )
     scaled = [row for row in curves if row["scaled"]]
     _accuracy(run, [r for r in scaled if r["kind"] == "random"], "figure_2", note)
     informative = [r for r in scaled if r["kind"] == "informative" or not r["constraints"]]
