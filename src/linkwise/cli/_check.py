@@ -11,6 +11,7 @@ from rich.panel import Panel
 from rich.table import Table as RichTable
 
 from . import _output as out
+from ._reading import read_constraints, read_ids
 
 if TYPE_CHECKING:
     from linkwise.constraints import Constraints, Diagnosis
@@ -61,7 +62,7 @@ def check(
             raise ValueError("--id-column names a column of --data; give --data too")
         if id_column is not None and ids == "auto":
             ids = "text"  # the data has ids, so these are ids whatever they look like
-        known = out.read_constraints(links, ids, column or [])
+        known = read_constraints(links, ids, column or [])
         worth: dict[str, Any] = {}
         n_rows = None
         if data is None:
@@ -88,7 +89,7 @@ def _against_data(
     from linkwise.datasets import read_table
 
     table = read_table(data)
-    names = out.read_ids(table, id_column)
+    names = read_ids(table, id_column)
     by_row = known.to_rows(table.n_rows, names)
     if clusters is not None and clusters > table.n_rows:
         known.diagnose(clusters, n_rows=table.n_rows)  # says what is wrong

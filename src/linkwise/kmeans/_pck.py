@@ -27,8 +27,9 @@ class PCKMeans(DistortionKMeans):
     init : {"auto", "neighbourhoods", "k-means++"}, callable or array of shape \
             (n_clusters, n_features), default="auto"
         Where centres start: at groups of must-linked rows far from each other, at k-means++, or
-        as given. "auto" is "neighbourhoods" in the first run and "k-means++" in the others;
-        missing centres are drawn as in k-means++.
+        as given; missing centres are drawn as in k-means++. "auto" clusters the means of such
+        groups by k-means if there are enough of them, differently in each run; otherwise it is
+        "neighbourhoods" in the first run and "k-means++" in the others.
     n_init : "auto" or int, default="auto"
         Number of runs; the one with the lowest objective is kept. "auto" is 1 from given centres
         or without constraints, else 5.

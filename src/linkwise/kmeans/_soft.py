@@ -9,7 +9,7 @@ from linkwise.constraints import Constraints
 
 from ._base import BaseKMeans
 from ._problem import Problem
-from ._start import from_kmeans_plusplus
+from ._start import from_clustered_neighbourhoods, from_kmeans_plusplus
 
 FULL_NEEDS_DENSE = (
     'metric="full" needs dense data: a full matrix over sparse features would not fit; use '
@@ -27,9 +27,14 @@ class SoftKMeans(BaseKMeans):
         return _AUTO_RUNS if isinstance(self._init(), str) and problem.known else 1
 
     def _centers(self, problem: Problem, rng: Any, run: int) -> Any:
-        """With init="auto", later runs start from k-means++: neighbourhoods may mislead."""
-        if run > 0 and isinstance(self.init, str) and self.init == "auto":
-            return from_kmeans_plusplus(problem.rows, problem.k, rng)
+        """With init="auto", from clusters of neighbourhoods, or from several kinds of starts."""
+        if isinstance(self.init, str) and self.init == "auto":
+            has_seeds = problem.seeds is not None and (problem.seeds >= 0).any()
+            found = None if has_seeds else from_clustered_neighbourhoods(problem, rng)
+            if found is not None:
+                return found
+            if run > 0:  # too few neighbourhoods may mislead
+                return from_kmeans_plusplus(problem.rows, problem.k, rng)
         return super()._centers(problem, rng, run)
 
     def _prepare(self, problem: Problem) -> Problem:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ _LEAST_WORTH_SAYING = 0.2  # standard deviations
 _MOST_ROWS = 5_000  # rows of a cluster that are looked at to find its two halves
 
 
+Trait = tuple[str, str]
+
+
 @dataclass(frozen=True)
 class Cluster:
     """A cluster in words.
@@ -32,14 +35,32 @@ class Cluster:
     number, size : int
     typical : list of int
         The rows nearest to the middle.
-    traits : list of str
-        What sets it apart, the largest differences first.
+    traits : list of (str, str)
+        What sets it apart, the largest differences first: an arrow up or down, and the words.
     """
 
     number: int
     size: int
     typical: list[int]
-    traits: list[str]
+    traits: list[Trait]
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What is said by merging two clusters, or by splitting one.
+
+    Attributes
+    ----------
+    said : {"same", "different"}
+    pairs : list of (int, int)
+        The rows it is said of.
+    n_clusters : int
+        How many clusters there are then.
+    """
+
+    said: Literal["same", "different"]
+    pairs: list[tuple[int, int]]
+    n_clusters: int
 
 
 class Columns:
@@ -53,6 +74,8 @@ class Columns:
 
     def __init__(self, X: Any, names: Sequence[str]):
         self.X, self.names = X, list(names)
+        # Categories, which are told in percent: 1 for the rows that have them, 0 for others.
+        self.is_share = ((X == 0) | (X == 1)).all(axis=0) if isinstance(X, np.ndarray) else None
         self._squares = X.multiply(X).tocsr() if sparse.issparse(X) else X * X
         self.mean = np.asarray(X.mean(axis=0)).ravel()
         variance = np.asarray(self._squares.mean(axis=0)).ravel() - self.mean**2
@@ -95,38 +118,43 @@ def describe(
 ) -> list[Cluster]:
     """All clusters, in the order of their numbers."""
     found = []
-    for number in range(int(labels.max(initial=-1)) + 1):
+    for number in np.unique(labels[labels >= 0]).tolist():
         rows = np.flatnonzero(labels == number)
-        if len(rows) == 0:
-            found.append(Cluster(number, 0, [], []))
-            continue
-        said = _traits(columns, rows) + ([] if words is None else _words(words, rows))
-        traits = [text for _, text in sorted(said, reverse=True)[:N_TRAITS]]
+        said = [] if words is None else _words(words, rows)
+        if words is None or not sparse.issparse(columns.X):  # else its columns are these words
+            said += _traits(columns, rows)
+        traits = [trait for _, trait in sorted(said, reverse=True)[:N_TRAITS]]
         found.append(Cluster(number, len(rows), columns.nearest(rows, N_TYPICAL), traits))
     return found
 
 
-def _traits(columns: Columns, rows: NDArray[np.int64]) -> list[tuple[float, str]]:
+def _traits(columns: Columns, rows: NDArray[np.int64]) -> list[tuple[float, Trait]]:
+    def tell(value: float, column: int) -> str:
+        is_share = columns.is_share is not None and columns.is_share[column]
+        return f"{value:.0%}" if is_share else f"{value:.3g}"
+
     apart, middle = columns.differences(rows), columns.middle(rows)
     strongest = np.argsort(-np.abs(apart), kind="stable")[:N_TRAITS]
     return [
         (
             abs(float(apart[k])),
-            f"{columns.names[k]} {'high' if apart[k] > 0 else 'low'}: "
-            f"{middle[k]:.3g} (all: {columns.mean[k]:.3g})",
+            (
+                "▲" if apart[k] > 0 else "▼",
+                f"{columns.names[k]}: {tell(middle[k], k)} (all: {tell(columns.mean[k], k)})",
+            ),
         )
         for k in strongest.tolist()
         if abs(apart[k]) >= _LEAST_WORTH_SAYING
     ]
 
 
-def _words(words: Columns, rows: NDArray[np.int64]) -> list[tuple[float, str]]:
+def _words(words: Columns, rows: NDArray[np.int64]) -> list[tuple[float, Trait]]:
     apart, middle = words.differences(rows), words.middle(rows)
     strongest = np.argsort(-apart, kind="stable")[:N_TRAITS]
     return [
         (
             float(apart[k]),
-            f"says “{words.names[k]}”: {middle[k]:.0%} (all: {words.mean[k]:.0%})",
+            ("▲", f"says “{words.names[k]}”: {middle[k]:.0%} (all: {words.mean[k]:.0%})"),
         )
         for k in strongest.tolist()
         if apart[k] >= _LEAST_WORTH_SAYING
@@ -134,8 +162,9 @@ def _words(words: Columns, rows: NDArray[np.int64]) -> list[tuple[float, str]]:
 
 
 def pairs_to_merge(one: Cluster, two: Cluster) -> list[tuple[int, int]]:
-    """Pairs of rows that are the same if two clusters are one."""
-    return list(zip(one.typical[:N_PAIRS], two.typical[:N_PAIRS], strict=False))
+    """Pairs of rows that are the same if two clusters are one: their typical rows as one group."""
+    first, *others = [*one.typical[:N_PAIRS], *two.typical[:N_PAIRS]]
+    return [(first, other) for other in others]
 
 
 def pairs_to_split(
