@@ -149,7 +149,7 @@ PYTHON_WORDS = ("sample_ids", "DataFrame", "columns=", "columns:", "ids=", "n_cl
         ("i,j,link\n0,1,must\n", ["--column", "k=i"], "--column: unknown role 'k'; roles are i,"),
         ("i,j,link\n0,1,must\n", ["--ids", "names"], "--ids 'names': expected 'auto'"),
         ("i,j,link\n0,1,must\nana,2,must\n", [], "read them with --ids text"),
-        ("i,j,link\n" + "1,1,must\n" * 30, [], "... and 10 more"),
+        ("i,j,link\n" + "1,1,must\n" * 30, [], "... and 27 more"),
         ("i,j,link\n0,1,must\n", ["--data", "-k", "9"], "-k 9 is larger than"),
     ],
 )  # fmt: skip

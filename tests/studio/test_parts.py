@@ -107,7 +107,11 @@ def test_what_sets_clusters_apart(as_sparse):
     found = describe(y.astype(np.int32), columns)
     assert [cluster.size for cluster in found] == np.bincount(y).tolist()
     traits = [cluster.traits[0] for cluster in found]
-    assert [(arrow, text[:2]) for arrow, text in traits] == [("▲", "a:"), ("▲", "b:"), ("▲", "c:")]
+    assert [(trait.arrow, trait.words[:2]) for trait in traits] == [
+        ("▲", "a:"),
+        ("▲", "b:"),
+        ("▲", "c:"),
+    ]
     scaled = X[y == 1] / X.std(0)
     far = ((scaled - scaled.mean(0)) ** 2).sum(1)
     assert found[1].typical == np.flatnonzero(y == 1)[np.argsort(far)[:3]].tolist()
@@ -117,8 +121,8 @@ def test_categories_are_told_in_percent():
     y = np.repeat([0, 1], 10)
     columns = Columns(np.column_stack([y, np.arange(20.0)]), ["kind=cat", "kg"])
     found = describe(y.astype(np.int32), columns)
-    assert ("▲", "kind=cat: 100% (all: 50%)") in found[1].traits
-    assert ("▼", "kg: 4.5 (all: 9.5)") in found[0].traits
+    assert "kind=cat high: 100% (all: 50%)" in found[1].told
+    assert "kg low: 4.5 (all: 9.5)" in found[0].told
 
 
 def test_a_new_group_is_looked_for_at_once():
@@ -139,8 +143,8 @@ def test_words_set_clusters_apart():
     words = word_columns(texts)
     constant = Columns(np.ones((20, 1)), ["x"])
     found = describe(np.repeat([0, 1], 10).astype(np.int32), constant, words)
-    assert found[0].traits[0] == ("▲", "says “goal”: 100% (all: 50%)")
-    assert found[1].traits[0] == ("▲", "says “vote”: 100% (all: 50%)")
+    assert found[0].told[0] == "says “goal”: 100% (all: 50%)"
+    assert found[1].told[0] == "says “vote”: 100% (all: 50%)"
     assert word_columns(["one", "two"]) is None
 
 

@@ -22,6 +22,13 @@ class Question(NamedTuple):
         The row the question is about.
     j : int
         The row it is compared with.
+
+    Examples
+    --------
+    >>> from linkwise.active import Question
+    >>> question = Question(7, 2)
+    >>> question.pair
+    (2, 7)
     """
 
     i: int
@@ -53,6 +60,15 @@ class Answer:
     undone_at : datetime or None
         When it was taken back; None while it stands.
     undone_by : str or None
+
+    Examples
+    --------
+    >>> from linkwise import Session
+    >>> with Session([[0.0], [0.1], [5.0]], n_clusters=2, who="ana") as session:
+    ...     _ = session.tell("same", (0, 1), weight=0.8)
+    ...     answer = session.answers[0]
+    >>> answer.said, answer.weight, answer.who, answer.stands
+    ('same', 0.8, 'ana', True)
     """
 
     id: int
@@ -136,6 +152,15 @@ class Dispute:
         any one of them, or `answer`, resolves it (unless other answers say the same).
     rows : tuple
         The rows (or ids) along the chain, from one row of `answer` to the other.
+
+    Examples
+    --------
+    >>> from linkwise import Session
+    >>> with Session([[0.0], [0.1], [5.0]], n_clusters=2, who="ana") as session:
+    ...     _ = session.tell("same", (0, 1)), session.tell("same", (1, 2))
+    ...     dispute = session.tell("different", (0, 2))
+    >>> print(dispute)
+    0 and 2 are different, says ana; but earlier answers say the opposite: 0 = 1, 1 = 2
     """
 
     answer: Answer

@@ -27,7 +27,7 @@ from ._reading import (
     check_text_options,
 )
 from ._task import Task, read_task, read_text_task
-from ._write import CLUSTER, check_kind, check_target, write_labels
+from ._write import CLUSTER, NAME, check_kind, check_target, write_labels
 
 if TYPE_CHECKING:
     from linkwise.constraints import Diagnosis
@@ -45,7 +45,7 @@ _CHOICES = {
 }
 _MAX_ITER = 300  # of all methods, unless asked otherwise
 _PATIENCE = 1.0  # seconds before a bar appears
-_SHOWN_CLUSTERS, _SHOWN_ROWS, _SHOWN_WEIGHTS = 30, 4, 12
+_SHOWN_CLUSTERS, _SHOWN_WEIGHTS = 30, 12
 
 
 def cluster(
@@ -192,7 +192,7 @@ def cluster(
         Path | None,
         typer.Option(help="auto: file to note trials in; a search that was cut off goes on there."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    as_json: out.Json = False,
 ) -> None:
     """Cluster the rows of a file with what is known about them.
 
@@ -254,9 +254,9 @@ def cluster(
         check_target(newick, "--newick", [data, constraints, output, report])
         check_target(dendrogram, "--dendrogram", [data, constraints, output, report, newick])
         check_kind(output)
-        if id_column == CLUSTER and output is not None:
+        if id_column in (CLUSTER, NAME) and output is not None:
             raise ValueError(
-                f"--id-column {CLUSTER}: the column of the result has this name too; rename yours"
+                f"--id-column {id_column}: a column of the result has this name too; rename yours"
             )
         if text_column is None:
             task = read_task(data, k, id_column, label_column, features, impute, standardize)
@@ -274,9 +274,10 @@ def cluster(
     if diagnosis is not None:
         _refuse(method, diagnosis, data, as_json)
     with out.plain_errors():
-        found = model.report_.named(task.ids)
+        found = task.described(model.report_.named(task.ids), model.labels_)
         if output is not None:
-            write_labels(output, model.labels_, task.ids, id_column)
+            called = task.names(model.labels_)
+            write_labels(output, model.labels_, task.ids, id_column, called)
         if report is not None:
             found.to_html(report)
         _write_hierarchy(model, task, **drawn)
@@ -449,8 +450,9 @@ def _show(report: Report, model: Any, task: Task, written: dict[str, Path | None
         out.console.print(f"learnt weights: {escape(shown)}{more}", soft_wrap=True, highlight=False)
     for word, number in _propagated(model).items():
         out.console.print(f"{word} in the last round: {number:,} links", highlight=False)
-    if task.classes:
-        pairs = ", ".join(f"{number} = {name}" for number, name in enumerate(task.classes))
+    called = task.names(model.labels_) or task.classes
+    if called:
+        pairs = ", ".join(f"{number} = {name}" for number, name in enumerate(called) if name)
         out.console.print(f"clusters and labels: {escape(pairs)}", soft_wrap=True, highlight=False)
     for name, path in written.items():
         if path is not None:
@@ -461,19 +463,22 @@ def _show(report: Report, model: Any, task: Task, written: dict[str, Path | None
 
 
 def _table(report: Report, labels: Any, task: Task) -> RichTable:
-    import numpy as np
-
     table = RichTable(title="Clusters")
     table.add_column("cluster", justify="right")
     table.add_column("rows", justify="right")
     table.add_column("share", justify="right")
-    table.add_column("such as" if task.ids else "row numbers")
-    sizes = report.cluster_sizes.tolist()
-    for number, size in enumerate(sizes[:_SHOWN_CLUSTERS]):
-        rows = np.flatnonzero(labels == number)[:_SHOWN_ROWS].tolist()
-        names = [str(row) if task.ids is None else task.ids[row] for row in rows]
-        shown = ", ".join(names) + (", ..." if size > len(names) else "")
-        table.add_row(str(number), f"{size:,}", f"{size / len(labels):.1%}", escape(shown))
-    if len(sizes) > _SHOWN_CLUSTERS:
-        table.add_row("...", "", "", f"{len(sizes) - _SHOWN_CLUSTERS:,} more clusters")
+    table.add_column("what sets it apart")
+    table.add_column("typical" if task.ids else "typical rows")
+    for profile in report.profiles[:_SHOWN_CLUSTERS]:
+        names = [str(row) if task.ids is None else task.ids[row] for row in profile.typical]
+        table.add_row(
+            str(profile.number),
+            f"{profile.size:,}",
+            f"{profile.size / len(labels):.1%}",
+            escape("\n".join(profile.told)),
+            escape(", ".join(names)),
+        )
+    if len(report.profiles) > _SHOWN_CLUSTERS:
+        more = f"{len(report.profiles) - _SHOWN_CLUSTERS:,} more clusters"
+        table.add_row("...", "", "", more, "")
     return table

@@ -76,7 +76,7 @@ def compare(
     seed: Annotated[
         int, typer.Option(help="Seed of the random numbers.", min=0, max=2**32 - 1)
     ] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    as_json: out.Json = False,
 ) -> None:
     """Compare algorithms on your own data: which one, and how many constraints are worth it.
 

@@ -7,7 +7,7 @@ import re
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -39,7 +39,8 @@ _IN_COMMAND_WORDS = (
     (r"name the other columns as features", "name the other columns with --features"),
     (
         r"name the features to use, or name it as the column of ids or of texts",
-        "name the features to use with --features, or name it with --id-column or --text-column",
+        "name the features to use with --features, or name this one with --id-column if it holds "
+        "ids, with --text-column if it holds texts",
     ),
     (r"impute=\"median\"", "--impute median"),
     (r"standardize=True", "--standardize"),
@@ -48,6 +49,18 @@ _IN_COMMAND_WORDS = (
 
 console = Console()
 errors = Console(stderr=True)
+_format = {"json": False}  # of the command that runs
+
+
+def print_as_json(wanted: bool) -> bool:
+    """Take note of --json, so that errors are JSON too."""
+    _format["json"] = wanted
+    return wanted
+
+
+Json = Annotated[
+    bool, typer.Option("--json", help="Print JSON for machines.", callback=print_as_json)
+]
 
 
 def print_json(value: Any) -> None:
@@ -89,11 +102,14 @@ def in_command_words(text: str) -> str:
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """Turn wrong input into a message and exit code 2."""
+    """Turn wrong input into a message, in JSON where that is wanted, and exit code 2."""
     try:
         yield
     # EOFError: a file that ends too early. typer would take it for the end of a prompt and exit
     # with 1, which means a contradiction here.
     except (ValueError, OSError, ImportError, TypeError, EOFError) as error:
-        print_error(str(error))
+        if _format["json"]:
+            print_json({"error": in_command_words(str(error)), "exit_code": WRONG_USAGE})
+        else:
+            print_error(str(error))
         raise typer.Exit(WRONG_USAGE) from None

@@ -46,7 +46,7 @@ def score(
         list[str] | None,
         typer.Option(help="Own column names in --constraints: i=person_1 (repeat for j, ...)."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    as_json: out.Json = False,
 ) -> None:
     """Compare a clustering with the true classes.
 

@@ -24,7 +24,7 @@ def sessions(
             help="Write the answers as constraints, by id if rows have ids: .csv, .jsonl, .parquet."
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    as_json: out.Json = False,
 ) -> None:
     """Tell what is in sessions: settings, answers by person, contradictions.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from linkwise.constraints import Constraints
     from linkwise.datasets import Table
+    from linkwise.report import Report
 
 _LABELS = ("labels", "one tagged group")  # knowledge that names clusters
 _ID_NAMES = ("id", "row", "index", "rowid", "row_id")
@@ -36,7 +38,10 @@ class Task:
     label_column: str | None
     known: Constraints | None = None  # in the words of the person: by id where rows have ids
     y: NDArray[np.int64] | None = None
-    classes: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()  # what clusters are called, for methods that begin with labels
+    labels: tuple[str, ...] = ()  # what the numbers of y stand for
+    units: Any = None  # X before it was standardised, for people to read
+    texts: Any = None
 
     def with_knowledge(
         self, path: Path | None, columns: list[str], method: Algorithm, tag: str | None
@@ -46,16 +51,18 @@ class Task:
             raise ValueError("--column names columns of --constraints; give --constraints too")
         known, y = None, None
         classes: tuple[str, ...] = ()
+        labels: tuple[str, ...] = ()
         if path is not None:
             known = read_constraints(path, "text" if self.ids else "auto", columns)
             known.to_rows(self.table.n_rows, self.ids)  # says which rows the data lacks
         if self.label_column is not None:
             y, names = _partial_labels(self.table, self.label_column, self.k, method, tag)
             classes = names if method.knows in _LABELS else ()
+            labels = names
         elif tag is not None:
             raise ValueError("--tag names a label of --label-column; give --label-column too")
         _note_unused(method, known, y)
-        return replace(self, known=known, y=y, classes=classes)
+        return replace(self, known=known, y=y, classes=classes, labels=labels)
 
     def by_row(self) -> Constraints | None:
         """The constraints by row number."""
@@ -70,6 +77,28 @@ class Task:
             return known
         names: Sequence[Any] = self.ids or range(len(self.y))
         return known + Constraints(labels=dict(zip(names, self.y.tolist(), strict=True)))
+
+    def names(self, found: NDArray[np.integer[Any]]) -> list[str] | None:
+        """What clusters are called: by the labels they began with, or that most of theirs have.
+
+        None if no label says anything; "" for a cluster without labelled rows.
+        """
+        import numpy as np
+
+        if self.classes:
+            called = [*self.classes, *[""] * (int(found.max()) + 1 - len(self.classes))]
+        elif self.y is not None and self.labels:
+            seen = (self.y >= 0) & (found >= 0)
+            count = np.zeros((int(found.max()) + 1, len(self.labels)), dtype=np.int64)
+            np.add.at(count, (found[seen], self.y[seen]), 1)
+            called = [self.labels[row.argmax()] if row.any() else "" for row in count]
+        else:
+            return None
+        return None if called == [str(number) for number in range(len(called))] else called
+
+    def described(self, report: Report, found: NDArray[np.integer[Any]]) -> Report:
+        """The report with what each cluster is like, in the person's own units."""
+        return report.describe(self.units, found, self.features, texts=self.texts)
 
     @property
     def legend(self) -> dict[str, Any]:
@@ -90,8 +119,12 @@ def read_task(
     table, ids = _read_table(data, k, id_column, label_column)
     leave_out = [name for name in (id_column, label_column) if name is not None]
     chosen = None if features is None else column_names(features)
-    made = make_features(table, chosen, leave_out=leave_out, impute=impute, standardize=standardize)
-    suspect = [name for name in made.names if chosen is None and name.lower() in _ID_NAMES]
+
+    def features_as(scaled: bool) -> Any:
+        return make_features(table, chosen, leave_out=leave_out, impute=impute, standardize=scaled)
+
+    made = features_as(standardize)
+    suspect = [name for name in made.names if chosen is None and _looks_like_id(name)]
     if suspect:
         out.print_note(
             f"the column {suspect[0]!r} is used as a feature; if it holds ids, give "
@@ -99,7 +132,15 @@ def read_task(
         )
     if not standardize:
         _note_uneven(made.X, made.names)
-    return Task(table, made.X, made.names, k, ids, label_column)
+    units = made.X
+    if standardize:
+        with suppress(ValueError):  # numbers so large that only their ratios can be shown
+            units = features_as(False).X
+    return Task(table, made.X, made.names, k, ids, label_column, units=units)
+
+
+def _looks_like_id(name: str) -> bool:
+    return name.lower() in _ID_NAMES or name.lower().endswith(("_id", " id"))
 
 
 def _note_uneven(X: NDArray[np.float64], names: list[str]) -> None:
@@ -150,7 +191,8 @@ def read_text_task(
             )
         X = X.toarray()
     features = [f"{text_column} ({len(made.names):,} words)"]
-    return Task(table, X, features, k, ids, label_column)
+    texts = table.text(text_column).tolist()
+    return Task(table, X, features, k, ids, label_column, units=made.X, texts=texts)
 
 
 def _partial_labels(

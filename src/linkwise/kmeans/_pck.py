@@ -11,7 +11,7 @@ from ._problem import Problem
 
 
 class PCKMeans(DistortionKMeans):
-    """k-means with pairwise constraints that may be broken at the price of their weight [1]_.
+    """k-means with pairwise constraints that may be broken at the price of their weight.
 
     Minimises the sum of squared distances to the centres plus the weights of violated links.
 
@@ -54,7 +54,7 @@ class PCKMeans(DistortionKMeans):
         All ones: distances are Euclidean.
     objective_ : float
         The objective of the result.
-    objective_path_ : ndarray of shape (n_iter_,)
+    objective_path_ : ndarray of shape (n_iterations,)
         The objective after every iteration; it never rises.
     n_iter_ : int
         Iterations of the best run.
@@ -67,6 +67,8 @@ class PCKMeans(DistortionKMeans):
     ----------
     .. [1] S. Basu, A. Banerjee, R. J. Mooney. Active semi-supervision for pairwise constrained
        clustering. SDM 2004.
+    .. [2] E. Eaton. Clustering with propagated constraints. MSc thesis, UMBC 2005: equation (2.4)
+       without a metric; ``penalty="distance"`` has its costs (2.5) and (2.6).
 
     Examples
     --------

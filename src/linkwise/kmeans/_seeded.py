@@ -17,7 +17,7 @@ from ._start import chosen_neighbourhoods, component_means, from_kmeans_plusplus
 
 
 class SeededKMeans(BaseKMeans):
-    """k-means that starts from the means of labelled rows [1]_.
+    """k-means that starts from the means of labelled rows.
 
     After the start the labels no longer bind. Clusters without a labelled row start far from the
     others, as in k-means++. Without labels, groups of must-linked rows are the seeds.
@@ -61,7 +61,7 @@ class SeededKMeans(BaseKMeans):
 
 
 class ConstrainedKMeans(BaseKMeans):
-    """k-means in which labelled rows keep their cluster [1]_.
+    """k-means in which labelled rows keep their cluster.
 
     As `SeededKMeans`, but the seeds never leave. Without labels, groups of must-linked rows are
     the seeds, each bound to a cluster of its own.
@@ -107,7 +107,7 @@ class ConstrainedKMeans(BaseKMeans):
 
 
 class PreIdentifiedKMeans(BaseKMeans):
-    """k-means beside one cluster that is known already [1]_.
+    """k-means beside one cluster that is known already.
 
     Rows with the wanted tag form a cluster by themselves, which no other row may join; all other
     rows are clustered into the remaining ``n_clusters - 1``.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from linkwise._estimator import MAX_ENTAILED
+from linkwise._help import see
 from linkwise.constraints import Constraints
 
 from ._base import BaseKMeans
@@ -14,7 +15,7 @@ from ._start import from_clustered_neighbourhoods, from_kmeans_plusplus
 FULL_NEEDS_DENSE = (
     'metric="full" needs dense data: a full matrix over sparse features would not fit; use '
     'metric="diagonal", or reduce the dimensions first (TruncatedSVD)'
-)
+) + see("methods")
 _AUTO_RUNS = 5
 
 

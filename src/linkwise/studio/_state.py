@@ -102,7 +102,7 @@ def _in_words(work: Work, cluster: Cluster) -> dict[str, Any]:
         **work.mark(cluster.number),
         "size": cluster.size,
         "share": f"{cluster.size / work.session.X.shape[0]:.0%}",
-        "traits": cluster.traits,
+        "traits": [(trait.arrow, trait.words) for trait in cluster.traits],
         "typical": [
             {
                 "row": row,

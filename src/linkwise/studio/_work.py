@@ -271,7 +271,9 @@ class Work:
             return []
         with self._lock:
             if self._described[0] is not fit:
-                self._described = (fit, describe(fit.labels, self._all_columns(), self._words))
+                found = describe(fit.labels, self._all_columns(), self._words)
+                # A merged cluster leaves a number that nothing has.
+                self._described = (fit, [cluster for cluster in found if cluster.size])
             return self._described[1]
 
     def _all_columns(self) -> Columns:
