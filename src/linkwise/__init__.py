@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         SeededKMeans,
         propagate,
     )
+    from .report import plot_clusters
     from .selection import AutoCluster
     from .spectral import ConstrainedKernelKMeans, SpectralLearning
     from .studio import Studio
@@ -56,6 +57,7 @@ _HOME = {
     "Studio": "studio",
     "Tree": "constraints",
     "one_tree": "constraints",
+    "plot_clusters": "report",
     "propagate": "kmeans",
 }
 _MODULES = (
@@ -98,6 +100,7 @@ __all__ = [
     "Tree",
     "__version__",
     "one_tree",
+    "plot_clusters",
     "propagate",
 ]
 

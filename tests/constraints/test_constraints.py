@@ -307,3 +307,10 @@ def test_too_many_classes():
         Constraints(labels=np.arange(20_000))
     with pytest.raises(TypeError, match="groups must be sets of rows, not int"):
         Constraints(groups=5)
+
+
+@pytest.mark.parametrize("labels", [["x", "", "y", ""], np.array(["x", "", "y", ""])])
+def test_empty_labels_are_unknown(labels):
+    known = Constraints(labels=labels)
+    assert known.rows == [0, 2]
+    assert known.cannot_link.tolist() == [[0, 2]]

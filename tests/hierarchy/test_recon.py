@@ -295,6 +295,26 @@ def test_the_dendrogram_is_drawn():
     pyplot.close("all")
 
 
+def test_branches_do_not_fold_and_the_legend_is_out_of_the_way():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    X = normal(40)
+    known = Constraints.from_labels(np.arange(40) % 4, 60, "triplets", random_state=0)
+    model = ReCon(4).fit(X, constraints=known)
+    assert (np.diff(model.distances_) < 0).any()  # there would be something to fold
+    ax = model.plot()
+    brackets = [path for lines in ax.collections for path in lines.get_paths()]
+    brackets = [path.vertices for path in brackets if len(path.vertices) == 4]
+    assert len(brackets) == 39
+    assert all((b[1:3, 1] >= b[[0, 3], 1]).all() for b in brackets)
+    ax.figure.canvas.draw()
+    assert ax.get_legend().get_window_extent().y0 >= ax.get_window_extent().y1
+    assert "raised" in ax.get_ylabel()
+    pyplot.close("all")
+
+
 def test_the_report_speaks_of_merges():
     model = ReCon(2).fit(normal(9), constraints=Constraints(relative=[(0, 1, 2)]))
     assert "8 merges" in str(model.report_)

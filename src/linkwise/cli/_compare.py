@@ -15,8 +15,9 @@ from rich.table import Table as RichTable
 
 from . import _output as out
 from ._algorithms import find_algorithm
-from ._cluster import column_names, read_data
 from ._make import make_estimator
+from ._reading import Data, FeatureNames, IdColumn, Impute, Standardize, column_names
+from ._task import read_task
 
 if TYPE_CHECKING:
     from linkwise.evaluation import LearningCurve
@@ -34,7 +35,7 @@ _FILES = {
 
 
 def compare(
-    data: Annotated[Path, typer.Argument(help="The data: CSV, TSV (also .gz), Parquet or NPY.")],
+    data: Data,
     truth: Annotated[str, typer.Option(help="Column with the true class of each row.")],
     algorithms: Annotated[
         str, typer.Option(help="Short names between commas; see `linkwise algorithms`.")
@@ -50,19 +51,10 @@ def compare(
         int | None,
         typer.Option("--clusters", "-k", help="Number of clusters; that of the classes.", min=1),
     ] = None,
-    features: Annotated[
-        str | None, typer.Option(help="Columns to measure with, such as a,b,c; all if not given.")
-    ] = None,
-    id_column: Annotated[
-        str | None, typer.Option(help="Column with ids, which is no feature.")
-    ] = None,
-    standardize: Annotated[
-        bool, typer.Option("--standardize", help="Scale every column to unit variance.")
-    ] = False,
-    impute: Annotated[
-        str | None,
-        typer.Option(help="median: fill gaps with it, or the most frequent.", metavar="median"),
-    ] = None,
+    features: FeatureNames = None,
+    id_column: IdColumn = None,
+    standardize: Standardize = False,
+    impute: Impute = None,
     kind: Annotated[
         str,
         typer.Option(
@@ -84,7 +76,7 @@ def compare(
     seed: Annotated[
         int, typer.Option(help="Seed of the random numbers.", min=0, max=2**32 - 1)
     ] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    as_json: out.Json = False,
 ) -> None:
     """Compare algorithms on your own data: which one, and how many constraints are worth it.
 
@@ -152,7 +144,7 @@ class _Task:
         """The features and the classes; rows without a class are left out, and counted."""
         import numpy as np
 
-        found = read_data(data, None, id_column, truth, features, impute, standardize)
+        found = read_task(data, None, id_column, truth, features, impute, standardize)
         cells = [cell.strip() for cell in found.table.text(truth)]
         known = np.array([cell != "" for cell in cells])
         if not known.any():

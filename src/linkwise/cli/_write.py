@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-CLUSTER = "cluster"
+CLUSTER, NAME = "cluster", "cluster_name"
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _PARQUET = (".parquet", ".pq")
 
@@ -52,12 +52,19 @@ def check_kind(path: Path | None) -> None:
 
 
 def write_labels(
-    path: Path, labels: NDArray[np.integer[Any]], ids: Sequence[str] | None, id_column: str | None
+    path: Path,
+    labels: NDArray[np.integer[Any]],
+    ids: Sequence[str] | None,
+    id_column: str | None,
+    called: Sequence[str] | None = None,
 ) -> None:
-    """Write one line a row: its id, or its number, and its cluster."""
+    """Write one line a row: its id, or its number, its cluster, and what that is called."""
     from linkwise._whole import whole_file
 
-    head, names = (id_column or "row"), (range(len(labels)) if ids is None else ids)
+    rows = range(len(labels)) if ids is None else ids
+    columns: dict[str, Sequence[Any]] = {id_column or "row": list(rows), CLUSTER: labels.tolist()}
+    if called is not None:
+        columns[NAME] = ["" if label < 0 else called[label] for label in labels.tolist()]
     kind = _kind(path)
     with whole_file(path) as file:
         if kind == ".npy":
@@ -68,10 +75,10 @@ def write_labels(
             import pyarrow
             from pyarrow import parquet
 
-            parquet.write_table(pyarrow.table({head: list(names), CLUSTER: labels}), file)
+            parquet.write_table(pyarrow.table({**columns, CLUSTER: labels}), file)
         else:
-            rows = zip(names, labels.tolist(), strict=True)
-            _write_text(file, path, _DELIMITERS[kind], (head, CLUSTER), rows)
+            lines = zip(*columns.values(), strict=True)
+            _write_text(file, path, _DELIMITERS[kind], list(columns), lines)
 
 
 def _write_text(

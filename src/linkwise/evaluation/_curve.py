@@ -39,6 +39,18 @@ class LearningCurve:
     n_trials, n_folds : int
     metrics : tuple of str
         Names of the scores and of what else was recorded; "seconds" is always there too.
+
+    Examples
+    --------
+    >>> from linkwise import PCKMeans
+    >>> from linkwise.datasets import load
+    >>> from linkwise.evaluation import Protocol, learning_curve
+    >>> curve = learning_curve(
+    ...     {"PCK": PCKMeans(3)}, *load("iris", return_X_y=True), n_constraints=[0, 40],
+    ...     protocol=Protocol(n_trials=1, n_folds=3),
+    ... )
+    >>> curve.methods, curve.n_constraints, curve.mean("ari").shape
+    (('PCK',), (0, 40), (1, 2))
     """
 
     points: Mapping[Key, Point] = field(repr=False)

@@ -23,6 +23,12 @@ class PairScores:
         Share of the pairs that belong together that were put together; 1 when there are none.
     f : float
         Harmonic mean of the two.
+
+    Examples
+    --------
+    >>> from linkwise.evaluation import pair_scores
+    >>> pair_scores([0, 0, 1, 1], [0, 0, 1, 1]).f
+    1.0
     """
 
     precision: float
@@ -50,6 +56,13 @@ class Scores:
         Share of the constraints kept; None without constraints among the rows scored.
     kept_weight : float or None
         Share of the constraints' weight kept; None without constraints among the rows scored.
+
+    Examples
+    --------
+    >>> from linkwise.evaluation import score
+    >>> found = score([0, 0, 1, 1], [1, 1, 0, 0])
+    >>> found.ari, found.n_rows
+    (1.0, 4)
     """
 
     n_rows: int

@@ -39,6 +39,13 @@ def paired_p(difference: Floats, test: str = "t", ratio: float = 0.0) -> float:
     p : float
         NaN with fewer than two pairs. Differences that are all the same and not 0 have no
         variance; they get the p-value of the sign test.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linkwise.evaluation import paired_p
+    >>> paired_p(np.array([0.1, 0.2, 0.15, 0.12])) < 0.01
+    True
     """
     check_choice("test", test, TESTS)
     away = difference[np.isfinite(difference)]
@@ -63,6 +70,13 @@ def adjusted(p: Floats, correction: str | None = "holm") -> Floats:
     p : ndarray
     correction : {"holm", "fdr", None}
         Holm (the chance of any false alarm) or Benjamini and Hochberg (the share of false ones).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linkwise.evaluation import adjusted
+    >>> adjusted(np.array([0.01, 0.04, 0.5])).tolist()
+    [0.03, 0.08, 0.5]
     """
     check_choice("correction", correction, CORRECTIONS)
     found = p.astype(np.float64).copy()
@@ -101,6 +115,18 @@ class Comparison:
         The same before the correction.
     test, correction : str
         How.
+
+    Examples
+    --------
+    >>> from linkwise import COPKMeans, PCKMeans
+    >>> from linkwise.datasets import load
+    >>> from linkwise.evaluation import Protocol, learning_curve
+    >>> curve = learning_curve(
+    ...     {"PCK": PCKMeans(3), "COP": COPKMeans(3)}, *load("iris", return_X_y=True),
+    ...     n_constraints=[20, 40], protocol=Protocol(n_trials=2, n_folds=2),
+    ... )
+    >>> curve.compare("PCK", "ari").difference.shape
+    (1, 2)
     """
 
     metric: str

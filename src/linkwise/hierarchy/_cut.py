@@ -260,7 +260,7 @@ def cut(
     least, most = len(parts.roots), _most(parts)
     k = least if k is None else k
     if not least <= k <= most:
-        raise ConstraintError(_why_not(k, least, most))
+        raise ConstraintError(_why_not(k, least, most), topic="clusters")
     asserted = [True, False, True, False]  # what is known first, within each size of branches
     least_size = [min_branch, min_branch, 1, 1]
     for known_apart, size in zip(asserted, least_size, strict=True):

@@ -22,7 +22,7 @@ _EUCLIDEAN_ONLY = ("centroid", "ward")
 
 
 class ReCon(BaseHierarchy):
-    """Hierarchical clustering in which every relative constraint is kept [1]_.
+    """Hierarchical clustering in which every relative constraint is kept.
 
     In each round the closest pair of clusters is merged that leaves all constraints possible, so
     that the hierarchy is always complete and keeps every ab|c: a and b meet before c joins them.
@@ -83,7 +83,8 @@ class ReCon(BaseHierarchy):
 
     References
     ----------
-    .. [1] E. Y. Liu, Z. Zhang, W. Wang. Clustering with relative constraints. KDD 2011.
+    .. [1] E. Y. Liu, Z. Zhang, W. Wang. Clustering with relative constraints. KDD 2011: what is
+       kept, definitions 4.1 and 4.2; merging and TestCompatibility, section 4.2; outliers, 4.2.1.
 
     Examples
     --------

@@ -263,7 +263,7 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         -------
         labels : ndarray of shape (n_samples,)
         """
-        return self._costs(self._check_new(X)).argmin(axis=1).astype(np.int32)
+        return self._open_costs(self._check_new(X)).argmin(axis=1).astype(np.int32)
 
     def transform(self, X: Any) -> NDArray:
         """Distance of each row to each centre, under the metric that was learnt.
@@ -294,7 +294,11 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         -------
         score : float
         """
-        return -float(self._costs(self._check_new(X)).min(axis=1).sum())
+        return -float(self._open_costs(self._check_new(X), y).min(axis=1).sum())
+
+    def _open_costs(self, X: Any, y: Any = None) -> Floats:
+        """Costs of each row in each cluster; infinite where it may not go."""
+        return self._costs(X)
 
     def _costs(self, X: Any) -> Floats:
         geometry = self._geometry_

@@ -41,7 +41,7 @@ def _can_predict(estimator: Any) -> bool:
 
 
 class AutoCluster(ClusterMixin, BaseEstimator):
-    """Chooses k, algorithm, metric and preprocessing by the constraints themselves [1]_.
+    """Chooses k, algorithm, metric and preprocessing by the constraints themselves.
 
     Some constraints are held back, each candidate clusters with the rest, and is scored by how it
     answers those held back: together or apart? The score is the mean of the F of must-links and
