@@ -1,20 +1,14 @@
 """The same data and constraints for us and for the PyPI package active-semi-supervised-clustering.
 
-It is not among our requirements: ``pip install --no-deps active-semi-supervised-clustering
-metric-learn`` first (here or in a folder on PYTHONPATH). Every fit of it runs in a process of its
-own that is ended after `PATIENCE` seconds. Its methods draw from NumPy's global random numbers.
-The defaults of ours were settled while looking at these four data sets, so this is no blind test.
+See `papers._peer` for how to install it; every fit of it is ended after `PATIENCE` seconds. The
+defaults of ours were settled while looking at these four data sets, so this is no blind test.
 """
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-import multiprocessing
 import time
 import warnings
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
@@ -24,10 +18,10 @@ from sklearn.preprocessing import StandardScaler
 
 import linkwise
 from linkwise import Constraints
+from papers import _peer
 
 from ._harness import Row, seconds
 
-PEER = "active_semi_clustering.semi_supervised.pairwise_constraints"
 DRAWS = 10
 PATIENCE = 60.0
 SETS = {"iris": load_iris, "wine": load_wine, "wdbc": load_breast_cancer, "digits": load_digits}
@@ -36,7 +30,7 @@ METHODS = ("PCKMeans", "MPCKMeans")
 
 def run() -> Iterator[Row]:
     warnings.simplefilter("ignore")
-    if importlib.util.find_spec("active_semi_clustering") is None:
+    if not _peer.installed():
         yield Row("active-semi-supervised-clustering", "not installed", "-", None)
         return
     yield from _speed()
@@ -53,7 +47,7 @@ def _speed() -> Iterator[Row]:
     for method in ("PCKMeans", "MPCKMeans", "COPKMeans"):
         ours = getattr(linkwise, method)(10, n_init=1, random_state=0)  # one run each
         mine = seconds(lambda m=ours: m.fit(X, constraints=known))
-        found, theirs = _peer(method, X, 10, known, patience=120.0)
+        found, theirs, _ = _peer.fit(method, X, 10, known, patience=120.0)
         at_least = "" if found is not None else "no answer in "
         yield Row(
             f"{method}, 10^4 x 16, k = 10, 1,000 constraints, one run",
@@ -83,7 +77,7 @@ def _quality(name: str, n: int) -> Iterator[Row]:
             mine += time.perf_counter() - start
             if len(peers) < draw:
                 continue  # it has given up on a draw before
-            labels, took = _peer(method, X, k, known, draw)
+            labels, took, _ = _peer.fit(method, X, k, known, draw, patience=PATIENCE)
             theirs += took
             if labels is not None:
                 peers.append(adjusted_rand_score(y, labels))
@@ -97,36 +91,3 @@ def _quality(name: str, n: int) -> Iterator[Row]:
             bool(np.mean(ours) >= np.mean(peers)) if done == DRAWS else None,
             f"ours {mine / DRAWS:.3f} s a fit, peer {theirs / max(done, 1):.1f} s",
         )
-
-
-def _peer(
-    method: str, X: Any, k: int, known: Constraints, seed: int = 0, patience: float = PATIENCE
-) -> tuple[np.ndarray | None, float]:
-    """Labels (None if it did not answer) and seconds."""
-    context = multiprocessing.get_context("fork")
-    receive, send = context.Pipe(duplex=False)
-    process = context.Process(target=_fit_peer, args=(method, X, k, known, seed, send))
-    process.start()
-    if receive.poll(patience):
-        labels, took = receive.recv()
-        process.join()
-        return labels, took
-    process.kill()
-    process.join()
-    return None, patience
-
-
-def _fit_peer(method: str, X: Any, k: int, known: Constraints, seed: int, send: Any) -> None:
-    warnings.simplefilter("ignore")
-    np.random.seed(seed)  # noqa: NPY002 (the peer draws from it)
-    model = getattr(importlib.import_module(PEER), method)(n_clusters=k)
-    must, cannot = (
-        [tuple(p) for p in part.tolist()] for part in (known.must_link, known.cannot_link)
-    )
-    start = time.perf_counter()
-    try:
-        model.fit(X, ml=must, cl=cannot)
-        labels = np.asarray(model.labels_)
-    except Exception:  # dead ends, empty clusters
-        labels = None
-    send.send((labels, time.perf_counter() - start))

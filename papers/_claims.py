@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
-from scipy.stats import wilcoxon
 
-from ._run import time_words
+from linkwise.evaluation import adjusted, paired_p
+
+from ._run import MissingResults, time_words
 
 HERE = Path(__file__).parent
 LEVEL = 0.05
+BAR = "\\|"  # ab|c in a cell of a table
 Verdict = Literal["reproduced", "partly", "not reproduced"]
 
 # Which claims each document's findings must answer.
@@ -30,10 +32,6 @@ DOCUMENTS: dict[str, tuple[str, ...]] = {
     "liu2007_boostcluster": ("B1", "B2", "B3", "B4"),
     "teja_slides": ("S1",),
 }
-
-
-class MissingResults(Exception):
-    """Results that a finding needs are not there."""
 
 
 @dataclass(frozen=True)
@@ -75,36 +73,40 @@ class Finding:
 
 @dataclass(frozen=True)
 class Gain:
-    """How far one method is above another on the same draws."""
+    """A mean difference and its p-value."""
 
     mean: float
     p: float
-    n: int
+
+    @classmethod
+    def of(cls, differences: Any, test: str = "t") -> Gain:
+        """Of the differences of trials; see `linkwise.evaluation.paired_p` for the tests."""
+        away = np.asarray(differences, dtype=float)
+        return cls(float(np.nanmean(away)), paired_p(away, test))
 
     @property
-    def sign(self) -> int:
-        """1 if it is above, -1 if below, 0 if that may be chance."""
-        return int(np.sign(self.mean)) if self.p < LEVEL else 0
+    def above(self) -> bool:
+        """Surely better."""
+        return self.mean > 0 and self.p < LEVEL
+
+    @property
+    def below(self) -> bool:
+        """Surely worse."""
+        return self.mean < 0 and self.p < LEVEL
 
     def __str__(self) -> str:
         return f"{self.mean:+.3f} ({p_words(self.p)})"
 
 
-def gain(ours: Sequence[float], theirs: Sequence[float]) -> Gain:
-    """Paired difference, two-sided Wilcoxon signed-rank test."""
-    away = np.asarray(ours, dtype=float) - np.asarray(theirs, dtype=float)
-    p = float(wilcoxon(away).pvalue) if np.any(away) and len(away) > 1 else 1.0
-    return Gain(float(away.mean()), p, len(away))
+def gain(ours: Any, theirs: Any) -> Gain:
+    """Of one method over another on the same draws, Wilcoxon's signed-rank test."""
+    return Gain.of(np.asarray(ours, dtype=float) - np.asarray(theirs, dtype=float), "wilcoxon")
 
 
 def holm(gains: Sequence[Gain]) -> list[Gain]:
     """The same with p corrected for the number of comparisons (Holm)."""
-    found, worst = list(gains), 0.0
-    order = sorted(range(len(found)), key=lambda k: found[k].p)
-    for rank, k in enumerate(order):
-        worst = max(worst, min(1.0, found[k].p * (len(found) - rank)))
-        found[k] = Gain(found[k].mean, worst, found[k].n)
-    return found
+    corrected = adjusted(np.array([one.p for one in gains]))
+    return [Gain(one.mean, float(p)) for one, p in zip(gains, corrected, strict=True)]
 
 
 def p_words(p: float) -> str:
@@ -112,10 +114,19 @@ def p_words(p: float) -> str:
     return f"p = {p:.2g}" if p >= 0.001 else "p < .001"
 
 
-def judged(parts: Iterable[bool]) -> Verdict:
-    """All parts of a claim hold, some, or none."""
+def judged(parts: Iterable[bool], *, complete: bool = True) -> Verdict:
+    """All parts of a claim hold, some, or none; not all if some were not measured."""
     parts = list(parts)
-    return "reproduced" if all(parts) else "partly" if any(parts) else "not reproduced"
+    if not any(parts):
+        return "not reproduced"
+    return "reproduced" if all(parts) and complete else "partly"
+
+
+def lacking(found: Iterable[str], wanted: Iterable[str]) -> str:
+    """Words about data sets that a claim speaks of and a run has not got to; "" if none."""
+    there = set(found)
+    missing = [name for name in wanted if name not in there]
+    return f" No results yet: {', '.join(missing)}." if missing else ""
 
 
 # -------------------------------------------------------------------- the ledger
@@ -140,26 +151,31 @@ class Chapter:
         numbers = ", ".join(f"{name} {number}" for name, number in about["versions"].items())
         seeds = f" Seeds: {about['seeds']}." if "seeds" in about else ""
         trials = f" {about['trials']}." if "trials" in about else ""
-        return (
-            f"The {about['size']} run of {about['date']}{cut}, {time_words(about['seconds'])}."
-            f"{trials}{seeds} {numbers}."
-        )
+        took = f"{time_words(about['seconds'])} on the clock"
+        if about.get("jobs") == 1 and "cpu_seconds" in about:
+            took += f", {time_words(about['cpu_seconds'])} of computing"
+        return f"The {about['size']} run of {about['date']}{cut}; {took}.{trials}{seeds} {numbers}."
 
 
 def chapter(document: str, sizes: Sequence[str] = ("full", "quick")) -> Chapter:
-    """Findings out of the results of the first of the sizes that was run."""
-    folder = HERE / document / "results"
-    size = next((size for size in sizes if (folder / size / "about.json").exists()), None)
-    command = f"python -m papers.{document} --{sizes[0]}"
-    if size is None:
+    """Findings out of the results of the first of the sizes whose results are complete."""
+    found = [_chapter(document, size) for size in sizes]
+    return next((one for one in found if not one.problem), found[0])
+
+
+def _chapter(document: str, size: str) -> Chapter:
+    folder = HERE / document / "results" / size
+    command = f"python -m papers.{document} --{size}"
+    if not (folder / "about.json").exists():
         return Chapter(document, problem=f"No results: run `{command}`.")
-    about = json.loads((folder / size / "about.json").read_text(encoding="utf-8"))
+    about = tuple(json.loads((folder / "about.json").read_text(encoding="utf-8")).items())
     try:
-        found = importlib.import_module(f"papers.{document}.claims").findings(folder / size)
-    except (MissingResults, FileNotFoundError, ModuleNotFoundError) as problem:
-        words = f"Results are not complete ({problem}): run `{command}`."
-        return Chapter(document, about=tuple(about.items()), problem=words)
-    return Chapter(document, tuple(found), tuple(about.items()))
+        found = importlib.import_module(f"papers.{document}.claims").findings(folder)
+    except (MissingResults, FileNotFoundError, KeyError) as problem:
+        lacks = f"no column {problem}" if isinstance(problem, KeyError) else problem
+        words = f"Results are not complete ({lacks}): run `{command}`."
+        return Chapter(document, about=about, problem=words)
+    return Chapter(document, tuple(found), about)
 
 
 def ledger(chapters: Sequence[Chapter]) -> str:
@@ -184,7 +200,7 @@ def _overview(chapters: Sequence[Chapter]) -> Iterator[str]:
         found = {finding.claim: finding for finding in one.findings}
         for claim in dict.fromkeys((*DOCUMENTS.get(one.document, ()), *found)):
             words = (
-                f"{found[claim].statement} | **{found[claim].verdict}**"
+                f"{found[claim].statement.replace('|', BAR)} | **{found[claim].verdict}**"
                 if claim in found
                 else "| no results"
             )

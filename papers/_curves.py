@@ -16,11 +16,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from linkwise.datasets import load
-from linkwise.evaluation import LearningCurve, Protocol, learning_curve, paired_p
+from linkwise.evaluation import LearningCurve, Protocol, learning_curve
 
-from ._claims import LEVEL, MissingResults, p_words
+from ._claims import Gain, MissingResults
 from ._run import Run
 
+_FEW = 5  # trials below which a t-test can tell next to nothing
 TENTHS = ("digits389", "letters_ijl")  # the documents drew a tenth of the rows
 
 
@@ -69,7 +70,7 @@ class Experiment:
 
 def grow(run: Run, experiments: Iterable[Experiment], stages: Sequence[int]) -> None:
     """Measure all with few trials, then with more, up to what each one's protocol says."""
-    experiments = list(experiments)
+    experiments = [] if run.frozen else list(experiments)
     for stage, n_trials in enumerate(stages):
         for experiment in experiments:
             most = experiment.protocol.n_trials
@@ -78,20 +79,22 @@ def grow(run: Run, experiments: Iterable[Experiment], stages: Sequence[int]) -> 
             with warnings.catch_warnings(), threadpool_limits(1):
                 warnings.simplefilter("ignore")  # rounds that do not settle: noted in the file
                 experiment.measure(run.folder, min(n_trials, most), run.jobs)
+            run.keep_time()
             print(f"{experiment.name}: {min(n_trials, most)} trials", flush=True)
 
 
 def curve_of(results: Path, name: str) -> LearningCurve:
-    """The curve of a results file, whole trials only."""
+    """The curve of a results file: whole trials, and numbers of constraints that have two."""
     path = results / f"{name}.csv"
     if not path.exists():
         raise MissingResults(f"{path.name} is missing")
     curve = LearningCurve.read(path)
-    whole = np.isfinite(curve.values("seconds")).all(axis=(0, 1, 3))
-    n_trials = int(np.cumprod(whole).sum())
-    if not n_trials:
-        raise MissingResults(f"{path.name} has no whole trial")
-    return curve.first(n_trials)
+    there = np.isfinite(curve.values("seconds")).all(axis=(0, 3))
+    whole = np.cumprod(there, axis=1).sum(axis=1)  # trials without a gap, by number
+    numbers = [n for n, trials in zip(curve.n_constraints, whole, strict=True) if trials >= 2]
+    if not numbers:
+        raise MissingResults(f"{path.name} has fewer than two whole trials")
+    return curve.with_numbers(numbers).first(int(whole[whole >= 2].min()))
 
 
 def curves_of(results: Path, names: Iterable[str]) -> dict[str, LearningCurve]:
@@ -106,32 +109,6 @@ def curves_of(results: Path, names: Iterable[str]) -> dict[str, LearningCurve]:
 
 
 # -------------------------------------------------------------------- words and tests
-
-
-@dataclass(frozen=True)
-class Gain:
-    """A mean difference and its p-value, corrected."""
-
-    mean: float
-    p: float
-
-    @classmethod
-    def of(cls, differences: np.ndarray) -> Gain:
-        """Of the differences of trials."""
-        return cls(float(np.nanmean(differences)), paired_p(differences))
-
-    @property
-    def above(self) -> bool:
-        """Surely better."""
-        return self.mean > 0 and self.p < LEVEL
-
-    @property
-    def below(self) -> bool:
-        """Surely worse."""
-        return self.mean < 0 and self.p < LEVEL
-
-    def __str__(self) -> str:
-        return f"{self.mean:+.3f} ({p_words(self.p)})"
 
 
 def gains(
@@ -149,12 +126,21 @@ def gains(
     }
 
 
-def trial_words(curves: Mapping[str, LearningCurve]) -> str:
-    """How many trials there are."""
-    numbers = sorted({curve.n_trials for curve in curves.values()})
+def trial_words(curves: Iterable[LearningCurve]) -> str:
+    """How many trials there are, and what few of them cannot tell."""
+    curves = list(curves)
+    numbers = sorted({curve.n_trials for curve in curves})
+    folds = sorted({curve.n_folds for curve in curves})
     shown = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
-    folds = sorted({curve.n_folds for curve in curves.values()})
     return f"{shown} trials of {folds[0]} folds"
+
+
+def power_words(curves: Iterable[LearningCurve]) -> str:
+    """The number of trials, for the words on a test."""
+    curves = list(curves)
+    few = any(curve.n_trials < _FEW for curve in curves)
+    more = "; with so few, only large differences can be told from chance" if few else ""
+    return trial_words(curves) + more
 
 
 # -------------------------------------------------------------------- figures

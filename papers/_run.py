@@ -23,6 +23,7 @@ import io
 import json
 import platform
 import sys
+import textwrap
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -43,6 +44,10 @@ PACKAGES = ("linkwise", "numpy", "scipy", "scikit-learn", "numba", "matplotlib")
 Cells = dict[str, Any]
 
 
+class MissingResults(Exception):
+    """Results that a finding needs are not there."""
+
+
 @dataclass
 class Run:
     """One run of a document's script.
@@ -57,6 +62,8 @@ class Run:
         Processes of `fill`.
     sets : tuple of str
         Only these data sets; all if empty. For trials and tests.
+    frozen : bool
+        Compute nothing: figures and findings from what is there.
     about : dict
         What is written to ``about.json`` beside versions, date and time; add what a reader needs
         to repeat the run ("seeds", "trials", ...).
@@ -66,6 +73,7 @@ class Run:
     full: bool = False
     jobs: int = 1
     sets: tuple[str, ...] = ()
+    frozen: bool = False
     about: Cells = field(default_factory=dict)
 
     @classmethod
@@ -80,22 +88,37 @@ class Run:
         size.add_argument("--full", action="store_true", help="as many trials as the README says")
         parser.add_argument("--jobs", type=int, default=1, help="processes; -1: one for each core")
         parser.add_argument("--sets", default="", help="only these data sets: iris,wine")
+        parser.add_argument(
+            "--from-results", action="store_true", help="figures and findings of what is there"
+        )
         parser.add_argument("--output", type=Path, help="folder in place of results/quick or full")
         given = parser.parse_args(arguments)
         folder = given.output or results_of(Path(script), given.full)
         sets = tuple(name for name in given.sets.split(",") if name)
-        return cls(folder, given.full, given.jobs, sets)
+        return cls(folder, given.full, given.jobs, sets, given.from_results)
 
-    def __enter__(self) -> Run:
+    def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._started, self._cpu = time.perf_counter(), time.process_time()
-        self._write_about(finished=False)
+
+    def __enter__(self) -> Run:
+        self.keep_time()
         return self
 
-    def __exit__(self, kind: Any, *_: Any) -> None:
-        self._write_about(finished=kind is None)
-        if kind is None:
+    def __exit__(self, kind: Any, problem: Any, _: Any) -> bool:
+        partial = isinstance(problem, MissingResults)  # a run of some data sets only
+        if not self.frozen:
+            self._write_about(finished=kind is None or partial)
+        if partial:
+            print(f"\nno verdicts: {problem}")
+        if kind is None or partial:
             print(f"results: {_short(self.folder)}", flush=True)
+        return partial
+
+    def keep_time(self) -> None:
+        """Write down the time taken so far, in case the run is killed."""
+        if not self.frozen:
+            self._write_about(finished=False)
 
     def chosen(self, names: Iterable[str]) -> tuple[str, ...]:
         """Those of the data sets that ``--sets`` asks for."""
@@ -114,7 +137,7 @@ class Run:
         ``work(**task)`` returns rows without the columns of the task. It must be a function of a
         module, so that it can run in another process, and depend on the task alone.
         """
-        missing = [task for task in tasks if task not in table]
+        missing = [task for task in tasks if task not in table and not self.frozen]
         if missing:
             print(f"{_short(table.path)}: {len(missing)} tasks to go", flush=True)
         found = Parallel(n_jobs=self.jobs, return_as="generator")(
@@ -123,11 +146,14 @@ class Run:
         for number, (task, rows) in enumerate(zip(missing, found, strict=True), start=1):
             table.add(task, rows)
             _progress(number, len(missing), task)
+            if time.perf_counter() - self._started > 30:
+                self.keep_time()
 
     def save(self, figure: Figure, name: str, note: str = "") -> None:
         """Write a figure as PNG, with a note (trials, what differs from the document) below it."""
         if note:
-            figure.supxlabel(note, fontsize=8, color="dimgray")
+            width = int(14 * figure.get_figwidth())  # letters of this size
+            figure.supxlabel(textwrap.fill(note, width), fontsize=8, color="dimgray")
         figure.savefig(self.folder / f"{name}.png", dpi=90)
 
     def print(self, findings: Iterable[Finding]) -> None:
@@ -168,7 +194,14 @@ class Table:
     def __init__(self, path: Path, key: tuple[str, ...]):
         self.path, self.key = path, key
         self._forget_torn_task()
-        self._done = {self._identity(row) for row in read(path)} if path.exists() else set()
+        rows = read(path) if path.exists() else []
+        if rows and not set(key) <= set(rows[0]):
+            lacks = ", ".join(sorted(set(key) - set(rows[0])))
+            raise ValueError(
+                f"{path} has no column {lacks}: it is of another version of this script; "
+                "remove it, or give another folder with --output"
+            )
+        self._done = {self._identity(row) for row in rows}
 
     def __contains__(self, task: Cells) -> bool:
         return self._identity(task) in self._done
@@ -189,7 +222,7 @@ class Table:
 
     def rows(self) -> list[Cells]:
         """Everything so far, numbers as numbers."""
-        return read(self.path)
+        return read(self.path) if self.path.exists() else []
 
     def _identity(self, cells: Cells) -> tuple[str, ...]:
         return tuple(_cell(cells[name]) for name in self.key)
@@ -247,6 +280,8 @@ def _cell(value: Any) -> str:
 
 
 def _value(cell: str) -> Any:
+    if cell in ("True", "False"):
+        return cell == "True"
     for kind in (int, float):
         with contextlib.suppress(ValueError):
             return kind(cell)

@@ -20,7 +20,7 @@ from scipy import sparse
 from sklearn.preprocessing import StandardScaler
 
 from linkwise import HMRFKMeans, MPCKMeans, PCKMeans
-from linkwise.evaluation import PROTOCOLS
+from linkwise.evaluation import PROTOCOLS, rank_methods
 
 from .._curves import Experiment, curves_of, data_of, grid, grow, trial_words
 from .._run import Cells, Run
@@ -38,7 +38,7 @@ from .claims import (
 )  # fmt: skip
 from .questions import Asked, ask
 
-NUMBERS = (0, 50, 100, 200, 400)
+NUMBERS = (0, 50, 200, 400)
 QUICK = (0, 50, 200)
 BUDGETS = (10, 20, 40, 60, 80, 100)
 PROTOCOL = PROTOCOLS["basu2006"]  # 20 trials of 2 folds
@@ -131,7 +131,13 @@ def draw(run: Run) -> None:
     note = "chapter: 20 of 2; strips: paired t over trials against C, uncorrected"
     for name, curves in (("figures_3_6_to_3_11", low), ("figures_3_12_to_3_17", news)):
         if curves:
-            run.save(grid(curves, "nmi", baseline="C"), name, f"{trial_words(curves)} ({note})")
+            run.save(
+                grid(curves, "nmi", baseline="C"), name, f"{trial_words(curves.values())} ({note})"
+            )
+    own = {name: curve for name, curve in (low | news).items() if not name.endswith(SCALES[1])}
+    if len(own) > 1:
+        ranks = rank_methods(own, "nmi").plot().figure
+        run.save(ranks, "ranks", f"mean NMI over all numbers of constraints, {len(own)} curves")
     for metric, where in (("nmi", "the other half of the rows"), ("nmi_all", "all rows")):
         asked = {
             f"{data}, {model}": asked_curve(run.folder, data, model)
@@ -141,12 +147,18 @@ def draw(run: Run) -> None:
         if asked:
             words = f"NMI on {where}; strips: paired t over trials against random pairs"
             figure = grid(asked, metric, columns=3, baseline=STRATEGIES[0])
-            run.save(figure, f"questions_{metric}", f"{trial_words(asked)}; {words}, uncorrected")
+            run.save(
+                figure,
+                f"questions_{metric}",
+                f"{trial_words(asked.values())}; {words}, uncorrected",
+            )
 
 
 def main(arguments: list[str] | None = None) -> None:
     with Run.from_command(__file__, __doc__, arguments) as run:
         run.about["seeds"] = "random_state 0 of learning_curve"
+        stages = (2, 3, 5, FEWER, PROTOCOL.n_trials) if run.full else (2,)
+        grow(run, experiments(run), stages)
         table = run.table("questions", key=("data", "strategy", "trial"))
         tasks = [
             {"data": data, "strategy": strategy, "trial": trial}
@@ -155,10 +167,9 @@ def main(arguments: list[str] | None = None) -> None:
             for trial in range(FEWER if run.full else 2)
         ]
         run.fill(table, tasks, counted)
-        stages = (3, 5, FEWER, PROTOCOL.n_trials) if run.full else (2,)
-        grow(run, [*experiments(run), *questions(run)], stages)
+        grow(run, questions(run), stages)
         found = curves_of(run.folder, [experiment_name(d, s) for d in LOW for s in SCALES])
-        run.about["trials"] = f"{trial_words(found)}, as in the chapter" if found else ""
+        run.about["trials"] = f"{trial_words(found.values())}, as in the chapter" if found else ""
         draw(run)
         if not run.sets:
             run.print(findings(run.folder))

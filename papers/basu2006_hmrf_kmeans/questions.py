@@ -6,7 +6,7 @@ of clusters is told to the models whatever the strategy, random pairs included.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -61,7 +61,7 @@ class Asked:
     """Constraints from the answers to `n` questions of a strategy about the training rows."""
 
     strategy: str
-    budgets: tuple[int, ...]
+    budgets: tuple[int, ...] = field(repr=False)  # does not matter for what is known after `n`
 
     def __call__(
         self, X: Any, y: np.ndarray, rows: np.ndarray, n: int, random_state: Any

@@ -198,6 +198,7 @@ def test_a_run_that_was_stopped_goes_on(blobs, tmp_path, seen):
     with pytest.raises(Stopped):
         learning_curve(methods, *blobs, [0, 10], SMALL, file=file, callback=stop_at(10))
     assert len(seen) == 4  # three methods a draw: 12 points are there
+    assert json.loads(file.with_suffix(".json").read_text())["points"] == 12
     with file.open("a") as cut:
         cut.write("PCK,10,1,2,0.123")  # a crash in the middle of a line
     resumed = learning_curve(methods, *blobs, [0, 10], SMALL, file=file)
@@ -251,6 +252,18 @@ def test_a_file_of_another_run_is_refused(blobs, tmp_path, change, message):
             asked.pop("methods"), X + asked.pop("X"), y, [5], file=file, **asked
         )  # fmt: skip
     assert file.read_bytes() == before
+
+
+def test_sparse_data_is_known_again(blobs, tmp_path):
+    X, y = blobs
+    data = sparse.csr_matrix(X)
+    file = tmp_path / "curve.csv"
+    learning_curve(METHODS, data, y, [5], SMALL, file=file)
+    assert data.has_sorted_indices  # asking makes it remember the answer
+    for same in (data, data.copy(), sparse.csc_array(X), sparse.coo_array(X)):
+        learning_curve(METHODS, same, y, [5], SMALL, file=file)
+    with pytest.raises(ValueError, match="another run: the data"):
+        learning_curve(METHODS, 2 * data, y, [5], SMALL, file=file)
 
 
 def test_a_file_that_nobody_knows_is_refused(blobs, tmp_path):
@@ -383,6 +396,8 @@ def test_parts_of_a_curve(curve):
     part = curve.only(["PCK"]).first(2)
     assert part.methods == ("PCK",)
     assert np.array_equal(part.values("ari")[0], curve.values("ari")[1, :, :2])
+    assert curve.with_numbers([30, 0]).n_constraints == (0, 30)
+    assert np.array_equal(curve.with_numbers(30).values("ari"), curve.values("ari", 30))
     with pytest.raises(ValueError, match="method='x'"):
         curve.only(["x"])
 

@@ -8,7 +8,7 @@ import pytest
 
 from papers import _claims, claims
 from papers._claims import DOCUMENTS, Chapter, Finding, chapter, gain, holm, judged, ledger
-from papers._run import Run, Table, read
+from papers._run import MissingResults, Run, Table, read
 
 GOOD = Finding("Z1", "It works", "NMI .9", "exact", "reproduced")
 
@@ -32,7 +32,10 @@ def test_the_ledger_tells_findings_and_what_is_missing():
     about |= {"versions": {"numpy": "2.0"}, "seeds": "0 to 4"}
     text = ledger([Chapter("someone2020", (GOOD,), tuple(about.items()))])
     assert "| Z1 | [someone2020](someone2020/README.md) | It works | **reproduced** |" in text
-    assert "The full run of 2026-11-16, not finished, 5 min. Seeds: 0 to 4. numpy 2.0." in text
+    assert (
+        "The full run of 2026-11-16, not finished; 5 min on the clock. Seeds: 0 to 4. numpy 2.0."
+        in text
+    )
     text = ledger([Chapter("teja_slides", problem="No results: run it.")])
     assert "| S1 | [teja_slides](teja_slides/README.md) | | no results |" in text
     assert "No results: run it." in text
@@ -46,7 +49,7 @@ def test_a_document_without_results_names_the_command(tmp_path, monkeypatch):
     folder = tmp_path / "liu2011_recon" / "results" / "quick"
     folder.mkdir(parents=True)
     (folder / "about.json").write_text(json.dumps({"size": "quick", "versions": {}}))
-    assert "Results are not complete" in chapter("liu2011_recon").problem
+    assert "Results are not complete" in chapter("liu2011_recon", ("quick",)).problem
 
 
 def test_the_command_writes_the_ledger(tmp_path, monkeypatch, capsys):
@@ -61,9 +64,8 @@ def test_the_command_writes_the_ledger(tmp_path, monkeypatch, capsys):
 def test_gains_are_paired_and_corrected():
     ours, theirs = [0.9, 0.8, 0.7, 0.95, 0.85, 0.75], [0.5, 0.45, 0.3, 0.6, 0.4, 0.35]
     found = gain(ours, theirs)
-    assert found.sign == 1
-    assert found.n == 6
-    assert gain(theirs, ours).sign == -1
+    assert found.above
+    assert gain(theirs, ours).below
     assert gain(ours, ours).p == 1.0
     assert [g.p for g in holm([found, gain(ours, ours)])] == [2 * found.p, 1.0]
     assert [judged(p) for p in ([True], [True, False], [False])] == [
@@ -71,6 +73,8 @@ def test_gains_are_paired_and_corrected():
         "partly",
         "not reproduced",
     ]
+    assert judged([True], complete=False) == "partly"
+    assert judged([False], complete=False) == "not reproduced"
 
 
 def work(draw):
@@ -94,6 +98,12 @@ def test_a_table_goes_on_where_it_was_stopped(tmp_path):
     assert "numpy" in about["versions"]
 
 
+def test_a_table_of_another_version_is_refused(tmp_path):
+    (tmp_path / "curves.csv").write_text("draw,nmi\n0,0.5\n")
+    with pytest.raises(ValueError, match=r"no column rows: .*remove it"):
+        Table(tmp_path / "curves.csv", ("draw", "rows"))
+
+
 def test_the_time_of_an_interrupted_run_counts(tmp_path):
     run = Run(tmp_path, about={"seeds": "0 to 4"})
     with pytest.raises(KeyboardInterrupt), run:
@@ -103,10 +113,18 @@ def test_the_time_of_an_interrupted_run_counts(tmp_path):
     assert about["seeds"] == "0 to 4"
 
 
+def test_a_run_of_some_data_sets_ends_without_verdicts(tmp_path, capsys):
+    with Run(tmp_path):
+        raise MissingResults("wine.csv is missing")
+    assert "no verdicts: wine.csv is missing" in capsys.readouterr().out
+    assert json.loads((tmp_path / "about.json").read_text())["finished"]
+
+
 def test_options(tmp_path, capsys):
     from papers import teja_slides
 
-    run = Run.from_command(teja_slides.__file__, "Purpose.", ["--full", "--sets", "iris,wine"])
+    given = ["--full", "--sets", "iris,wine", "--output", str(tmp_path / "out")]
+    run = Run.from_command(teja_slides.__file__, "Purpose.", given)
     assert run.full
     assert run.chosen(["wine", "vowel"]) == ("wine",)
     with pytest.raises(SystemExit):

@@ -126,6 +126,12 @@ class LearningCurve:
         points = {key: point for key, point in self.points.items() if key.method in methods}
         return replace(self, points=points, methods=tuple(methods))
 
+    def with_numbers(self, n_constraints: Any) -> LearningCurve:
+        """The curve of some of the numbers of constraints."""
+        numbers = tuple(sorted(self._chosen(n_constraints)))
+        points = {key: p for key, p in self.points.items() if key.n_constraints in numbers}
+        return replace(self, points=points, n_constraints=numbers)
+
     def first(self, n_trials: int) -> LearningCurve:
         """The curve of the first trials only."""
         check_number("n_trials", n_trials, Integral, 1)

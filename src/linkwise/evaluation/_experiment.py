@@ -190,8 +190,7 @@ class Experiment:
     def fingerprint(self) -> dict[str, Any]:
         """What must agree for points of two runs to belong together."""
         settings = {k: v for k, v in self.protocol.to_dict().items() if k != "n_trials"}
-        X = self.X if sparse.issparse(self.X) else np.asarray(self.X)
-        data = joblib.hash([X, self.y])
+        data = joblib.hash([*_content(self.X), self.y])
         return {"data": data, "protocol": settings, "random_state": self.seed}
 
     def described(self) -> dict[str, dict[str, str]]:
@@ -259,6 +258,15 @@ def _scoring(given: Any) -> tuple[str, ...]:
     if not names:
         raise ValueError("scoring is empty; give at least one score")
     return tuple(dict.fromkeys(names))
+
+
+def _content(X: Any) -> list[Any]:
+    """Arrays that tell data apart; a sparse matrix itself also pickles what it has found out."""
+    if not sparse.issparse(X):
+        return [np.asarray(X)]
+    X = X.tocsr(copy=True)
+    X.sum_duplicates()
+    return [X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64), X.shape]
 
 
 def _described(estimator: Any) -> dict[str, str]:

@@ -56,10 +56,11 @@ class Journal:
             self._check(path)
             _drop_cut_line(path)
             self.points.update(read_points(path))
+            self._describe()
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
+            self._describe()  # before the points, which nobody could place without it
             path.write_text(_lines([self.head]), encoding="utf-8")
-        self._describe()
 
     def _check(self, path: Path) -> None:
         """Refuse a file whose points belong to another run."""

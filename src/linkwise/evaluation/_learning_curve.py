@@ -105,15 +105,21 @@ def learning_curve(
     missing = _by_draw([key for key in every if key not in journal.points])
     n_done = sum(key in journal.points for key in every)
     strict = on_error == "raise"
-    with _bar(verbose, n_done, len(every)) as show:
-        work = Parallel(n_jobs, return_as="generator_unordered")
-        for measured in work(delayed(_measure)(experiment, keys, strict) for keys in missing):
-            journal.add(measured)
-            n_done += len(measured)
-            show(n_done)
-            if callback is not None:
-                callback(n_done, len(every))
-    journal.close()
+    work = Parallel(n_jobs, return_as="generator_unordered")
+    jobs = (delayed(_measure)(experiment, keys, strict) for keys in missing)
+    try:
+        with (
+            _bar(verbose, n_done, len(every)) as show,
+            _stopping_quietly(work(jobs)) as results,
+        ):
+            for measured in results:
+                journal.add(measured)
+                n_done += len(measured)
+                show(n_done)
+                if callback is not None:
+                    callback(n_done, len(every))
+    finally:
+        journal.close()
     curve = LearningCurve.of(experiment, journal.points)
     _warn_of_notes(curve)
     return curve
@@ -130,6 +136,17 @@ def _by_draw(keys: Sequence[Key]) -> list[list[Key]]:
 def _measure(experiment: Experiment, keys: list[Key], strict: bool) -> list[tuple[Key, Point]]:
     draw = experiment.draw(*keys[0][1:])
     return [(key, experiment.measure(key, draw, strict=strict)) for key in keys]
+
+
+@contextmanager
+def _stopping_quietly(results: Any) -> Iterator[Any]:
+    """End the workers when a run is stopped; joblib would warn that they were not done."""
+    try:
+        yield results
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            results.close()
 
 
 def _warn_of_notes(curve: LearningCurve) -> None:
