@@ -10,7 +10,7 @@ from linkwise.constraints import Constraints
 
 from ._base import BaseKMeans
 from ._problem import Problem
-from ._start import from_clustered_neighbourhoods, from_kmeans_plusplus
+from ._start import from_clustered_neighbourhoods, from_kmeans_plusplus, uncovered
 
 FULL_NEEDS_DENSE = (
     'metric="full" needs dense data: a full matrix over sparse features would not fit; use '
@@ -29,14 +29,16 @@ class SoftKMeans(BaseKMeans):
 
     def _centers(self, problem: Problem, rng: Any, run: int) -> Any:
         """With init="auto", from clusters of neighbourhoods, or from several kinds of starts."""
-        if isinstance(self.init, str) and self.init == "auto":
-            has_seeds = problem.seeds is not None and (problem.seeds >= 0).any()
-            found = None if has_seeds else from_clustered_neighbourhoods(problem, rng)
-            if found is not None:
-                return found
-            if run > 0:  # too few neighbourhoods may mislead
-                return from_kmeans_plusplus(problem.rows, problem.k, rng)
-        return super()._centers(problem, rng, run)
+        is_auto = isinstance(self.init, str) and self.init == "auto"
+        if not is_auto or (problem.seeds is not None and (problem.seeds >= 0).any()):
+            return super()._centers(problem, rng, run)
+        found = from_clustered_neighbourhoods(problem, rng)
+        if found is None and run == 0:
+            return super()._centers(problem, rng, run)
+        drawn = from_kmeans_plusplus(problem.rows, problem.k, rng)
+        # Drawn centres are rows, about twice as far from others as means are: if even they are
+        # nearer, the neighbourhoods leave out a part of the data.
+        return drawn if found is None or uncovered(problem.rows, found, drawn) else found
 
     def _prepare(self, problem: Problem) -> Problem:
         """Partial labels become constraints like the others, and entailed links take part."""

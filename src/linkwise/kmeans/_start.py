@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans, kmeans_plusplus
+from sklearn.metrics.pairwise import euclidean_distances
 
 from linkwise.constraints import adjacency
 
@@ -16,6 +17,7 @@ from ._rows import Rows
 Floats = NDArray[np.float64]
 _MEANS = 20_000_000  # cells of means of components at hand
 _ROUGH = 30  # iterations are enough for a start
+_SOME = 2000  # rows by which starts are judged
 
 
 def from_neighbourhoods(problem: Problem, rng: Any) -> Floats:
@@ -79,6 +81,13 @@ def from_clustered_neighbourhoods(problem: Problem, rng: Any) -> Floats | None:
     found = KMeans(problem.k, n_init=1, max_iter=_ROUGH, random_state=rng)
     found.fit(means, sample_weight=weight)
     return np.asarray(found.cluster_centers_)
+
+
+def uncovered(rows: Rows, centers: Floats, others: Floats) -> bool:
+    """Whether rows are farther from centres than from others; judged by some of them."""
+    some = rows.take(np.arange(0, rows.n, max(1, rows.n // _SOME)))
+    far, near = (euclidean_distances(some, c, squared=True).min(axis=1) for c in (centers, others))
+    return bool(far.sum() > near.sum())
 
 
 def component_means(rows: Rows, nodes: NDArray, component: NDArray) -> tuple[Floats, NDArray]:
