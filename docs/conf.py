@@ -6,6 +6,7 @@ Nothing is fetched: no inventories of other projects, and the theme brings its o
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from pathlib import Path
 
@@ -46,6 +47,15 @@ autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # the template of a class lists them
 numpydoc_xref_param_type = False
 default_role = "py:obj"
+
+# ------------------------------------------------------------------ what came of the papers
+
+# The ledger stands beside the scripts that write it; its links lead to folders that are no pages.
+_ledger = (HERE.parent / "papers" / "CLAIMS.md").read_text(encoding="utf-8")
+_page = HERE / "papers" / "claims.md"
+_text = re.sub(r"\[([^\]]+)\]\([^)]*README\.md\)", r"\1", _ledger)
+if not _page.exists() or _page.read_text(encoding="utf-8") != _text:
+    _page.write_text(_text, encoding="utf-8")
 
 # ------------------------------------------------------------------ gallery
 
