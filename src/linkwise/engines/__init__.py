@@ -1,5 +1,47 @@
-"""Where blocks of rows run: threads on this machine."""
+"""Where blocks of rows run: threads on this machine, block by block from disk, Dask workers."""
 
+from typing import Any
+
+import numpy as np
+
+from ._apply import map_blocks
+from ._dask import DaskBlocks, Workers, current_client, feature_names, is_dask
+from ._engine import Block, Engine, Work, split
+from ._serial import Serial
+from ._source import ArrayBlocks, Blocks, ParquetBlocks, half_of_memory, open_blocks, read_size
 from ._threads import Threads
 
-__all__ = ["Threads"]
+__all__ = [
+    "Block",
+    "Blocks",
+    "Engine",
+    "ParquetBlocks",
+    "Threads",
+    "Work",
+    "engine_of",
+    "feature_names",
+    "is_dask",
+    "is_elsewhere",
+    "map_blocks",
+    "open_blocks",
+    "read_size",
+    "split",
+]
+
+
+def is_elsewhere(X: Any) -> bool:
+    """Whether rows are not in memory: blocks, Dask collections, very large mapped arrays."""
+    if isinstance(X, Blocks) or is_dask(X):
+        return True
+    mapped = isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub"
+    return mapped and X.nbytes > half_of_memory()
+
+
+def engine_of(X: Any) -> Engine:
+    """The engine that works on rows that are elsewhere."""
+    if isinstance(X, Blocks):
+        return Serial(X)
+    if not is_dask(X):
+        return Serial(ArrayBlocks(X))
+    client = current_client()
+    return Serial(DaskBlocks(X)) if client is None else Workers(X, client)

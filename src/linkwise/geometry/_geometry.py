@@ -74,8 +74,11 @@ class Geometry:
         """Rows as this geometry takes them; refuses what is outside its domain."""
         return X
 
-    def look_at(self, X: Any, sample_weight: Floats) -> None:
-        """Take in what must be known about all admitted rows; called once, before anything."""
+    def look_at(self, X: Any, sample_weight: Floats) -> Any:
+        """What must be known about admitted rows, told by some of them."""
+
+    def take_in(self, seen: list[Any]) -> None:
+        """Learn what `look_at` saw in all parts of the data; called once, before anything."""
 
     def scaled(self, X: Any, map_ranges: Any = None) -> Any:
         """Admitted rows divided by their lengths under the metric, where `scales_rows`.
@@ -127,7 +130,7 @@ class Geometry:
         self.place(means)
         return float(((self.centers - before) ** 2).sum())
 
-    def scatter(self, moments: Moments, rows: Any, labels: NDArray) -> Floats:
+    def scatter(self, moments: Moments, places: Any) -> Floats:
         """Derivative of the distortion by the metrics, centres and labels held."""
         raise NotImplementedError
 

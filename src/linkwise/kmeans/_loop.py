@@ -19,14 +19,13 @@ from linkwise.geometry import Geometry, Moments
 from . import _kernels
 from ._assign import Assigner
 from ._problem import Problem, Solution
-from ._rows import Bounds, Rows
+from ._rows import Rows
 
 Floats = NDArray[np.float64]
 Progress = Callable[[int, float], None]
 
 _HALVINGS = 12
 _EXACT = 1e-10  # share of the objective up to which rounding is allowed in the links' part
-_AT_ONCE = 65_536  # rows whose costs in all clusters are at hand
 _CALM = 0.02  # once fewer rows than this share move, bounds pay
 _FEW = 4  # at most every so manieth row is copied to lie beside the others
 
@@ -107,18 +106,16 @@ class _Run:
 
     def __post_init__(self) -> None:
         rows, k = self.problem.rows, self.problem.k
-        self.labels = np.full(rows.n, -1, dtype=np.int32)
-        self.pinned = np.zeros(rows.n, dtype=bool)
-        self.pinned[self.assign.rows] = True
+        chosen = self.assign.rows
+        self.places = rows.places(chosen)
         self.moments = Moments.zeros(k, rows.d, self.geometry.squares_shape)
         self._refills = 2 * k
         self._costs: Floats | None = None
         self._share = 1.0  # of a proposed step towards better metrics to try first
         # Bounds save most of the work once centres and metric change little.
         self._may_bound = self.geometry.bounded and not rows.is_sparse and k > 1
-        self.bounds: Bounds | None = None
+        self._bounded = False
         # Constrained rows lie side by side if that takes little memory.
-        chosen = self.assign.rows
         few = 0 < _FEW * len(chosen) <= rows.n and not self.geometry.scales_rows
         self._own = Rows.in_coordinates(rows.X[chosen], rows.shift) if few else None
         self._link_total: float | None = 0.0  # None when labels or metrics have changed
@@ -130,21 +127,17 @@ class _Run:
         rows, chosen = self.problem.rows, self.assign.rows
         moved = 0
         if len(chosen) < rows.n:
-            moved = rows.assign(
-                self.geometry, self.labels, self.pinned, self.moments, self.assign.closed,
-                self.bounds,
-            )  # fmt: skip
-            if self._may_bound and self.bounds is None and moved < _CALM * rows.n:
-                self.bounds = Bounds(rows.n, rows.X.dtype)
+            moved = self.places.assign(
+                self.geometry, self.moments, self.assign.closed, self._bounded
+            )
+            self._bounded = self._bounded or (self._may_bound and moved < _CALM * rows.n)
         if len(chosen):
             distance = self._distances(chosen)
-            if rows.weight.size:
-                distance *= rows.weight[chosen, None]
-            old = self.labels[chosen]
-            new = self.assign(distance, old, self.penalty.costs(self.geometry), rng)
-            rows.move(chosen, old, new, self.moments)
-            self.labels[chosen] = new
-            moved += int((old != new).sum())
+            if rows.weighted:
+                distance *= rows.weight_of(chosen)[:, None]
+            cost = self.penalty.costs(self.geometry)
+            new = self.assign(distance, self.places.own, cost, rng)
+            moved += self.places.put(new, self.moments)
             self._link_total = None
         return moved
 
@@ -158,39 +151,24 @@ class _Run:
 
     def refill_empty_clusters(self) -> None:
         """Give an empty cluster the free row that is farthest from its own centre."""
-        closed = self.assign.closed
+        closed, k = self.assign.closed, self.problem.k
         for c in np.flatnonzero(self.moments.counts <= 1e-12 * self.problem.rows.total_weight):
-            if self._refills == 0 or (closed is not None and closed[c]) or (self.labels == c).any():
+            if self._refills == 0 or (closed is not None and closed[c]):
                 continue
-            row = self._farthest_free_row()
+            sizes = self.places.sizes(k)
+            if sizes[c]:
+                continue
+            row, before, _ = self.places.farthest(self.geometry, sizes)
             if row < 0:
                 continue
             self._refills -= 1
-            one, new = np.array([row]), np.array([c], dtype=np.int32)
             if self.geometry.per_cluster:  # start from the metric the row had
                 metrics = self.geometry.metrics.copy()
-                metrics[c] = metrics[self.labels[row]]
+                metrics[c] = metrics[before]
                 self.geometry.set_metrics(metrics)
                 self._link_total = None
-            self.problem.rows.move(one, self.labels[one], new, self.moments)
-            self.labels[row] = c
-            if self.bounds is not None:
-                self.bounds.forget(row)
-            self.geometry.place_one(int(c), self.problem.rows.take(one)[0])
-
-    def _farthest_free_row(self) -> int:
-        rows = self.problem.rows
-        best, reach = -1, 0.0
-        sizes = np.bincount(self.labels, minlength=self.problem.k)
-        free = np.flatnonzero(~self.pinned & (sizes[self.labels] > 1))
-        for start in range(0, len(free), _AT_ONCE):
-            part = free[start : start + _AT_ONCE]
-            own = rows.distances(part, self.geometry)[np.arange(len(part)), self.labels[part]]
-            own += self.geometry.log_det[self.geometry.group(self.labels[part])]
-            own += self.geometry.row_terms(rows.X[part])
-            if len(own) and own.max() > reach:
-                best, reach = int(part[own.argmax()]), float(own.max())
-        return best
+            self.places.move_one(row, int(c), self.moments)
+            self.geometry.place_one(int(c), self.problem.rows.take(np.array([row]))[0])
 
     # ---------------------------------------------------------------- metric
 
@@ -203,7 +181,7 @@ class _Run:
         """
         geometry, penalty = self.geometry, self.penalty
         before, old = self.objective(), geometry.metrics
-        slope = geometry.scatter(self.moments, self.problem.rows, self.labels)
+        slope = geometry.scatter(self.moments, self.places)
         slope = slope + penalty.spread(geometry, self._own_labels())
         new = geometry.proposal(slope, geometry.weights(self.moments))
         for halving in range(_HALVINGS + 1):
@@ -226,21 +204,19 @@ class _Run:
         geometry.set_metrics(metrics)
         if geometry.scales_rows:
             rows.scale(geometry)
-            self.moments = rows.recount(self.labels, self.moments)
-        link_cost = self.link_costs()
-        self._link_total = float(link_cost.sum())
+            self.moments = self.places.recount(self.moments)
         self._link_total = None
 
     # ---------------------------------------------------------------- objective
 
     def _own_labels(self) -> NDArray[np.int32]:
-        return self.labels[self.problem.links.rows]
+        return self.places.labels_of(self.problem.links.rows)
 
     def link_costs(self) -> Floats:
         """What each link costs now: nothing unless it is violated."""
         links = self.problem.links
-        if not len(links.ends):
-            return np.zeros(0)
+        if not len(links.ends) or self.penalty.costless:
+            return np.zeros(len(links.ends))
         return violation_costs(
             self.penalty.costs(self.geometry), links.violated(self._own_labels()),
             self._own_labels()[links.ends],
@@ -255,6 +231,8 @@ class _Run:
 
     def _violations(self) -> float:
         """What all violated links cost."""
+        if self.penalty.costless:
+            return 0.0
         labels = self._own_labels()
         known = self.assign.violations(labels, _EXACT * abs(self.geometry.distortion(self.moments)))
         if known is not None:
@@ -272,11 +250,11 @@ class _Run:
     def solution(self, n_iter: int, converged: bool) -> Solution:
         """The result, with sums taken afresh so that no rounding of many moves stays in."""
         rows = self.problem.rows
-        self.moments = rows.recount(self.labels, self.moments)
+        self.moments = self.places.recount(self.moments)
         link_cost = self.link_costs()
         self._link_total = float(link_cost.sum())
         return Solution(
-            labels=self.labels,
+            places=self.places,
             centers=self.geometry.centers + rows.shift,
             geometry=self.geometry,
             objective=self.objective(),

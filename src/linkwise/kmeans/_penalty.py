@@ -28,6 +28,7 @@ class WeightPenalty:
     """A violated link costs its weight (PCK-Means)."""
 
     changes = False
+    costless = False
 
     def __init__(self, links: LinkGraph):
         self._cost = links.weight[:, None].copy()
@@ -46,6 +47,8 @@ class WeightPenalty:
 
 class NoPenalty(WeightPenalty):
     """Violated links cost nothing: they are only reported."""
+
+    costless = True
 
     def __init__(self, links: LinkGraph):
         self._cost = np.zeros((len(links.ends), 1))
@@ -66,6 +69,7 @@ class PairPenalty:
     """
 
     changes = True
+    costless = False
     pair: Ints | None = None
 
     def __init__(self, links: LinkGraph, rows: Rows, *, published: bool = False):
@@ -137,6 +141,7 @@ class DistancePenalty:
     """
 
     changes = True
+    costless = False
 
     def __init__(self, links: LinkGraph, rows: Rows, *, published: bool = False):
         self.links, self.rows, self._published = links, rows, published

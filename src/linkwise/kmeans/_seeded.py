@@ -10,7 +10,6 @@ from ._assign import Assigner, Pinned
 from ._base import BaseKMeans
 from ._penalty import NoPenalty
 from ._problem import Problem
-from ._rows import Rows
 from ._start import chosen_neighbourhoods, component_means, from_kmeans_plusplus
 
 
@@ -211,13 +210,7 @@ class PreIdentifiedKMeans(BaseKMeans):
         mean, _ = component_means(rows, inside, np.zeros(len(inside), dtype=np.int64))
         if problem.k == 1:
             return mean
-        outside = np.flatnonzero(problem.seeds < 0)
-        weight = rows.weight[outside] if rows.weight.size else None
-        if weight is not None and not weight.any():
-            weight = None  # only the known cluster has weight: any start will do for the others
-        others = Rows(rows.X[outside], weight)
-        centers = from_kmeans_plusplus(others, problem.k - 1, rng) + others.shift - rows.shift
-        others.threads.close()
+        centers = from_kmeans_plusplus(rows, problem.k - 1, rng, without=inside)
         return np.concatenate([mean, centers])
 
     def _assigner(self, problem: Problem, penalty: Any) -> Assigner:
