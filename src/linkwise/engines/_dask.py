@@ -7,8 +7,11 @@ lost one again elsewhere and the result stays the same. Only what work returns t
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +24,9 @@ from ._engine import Block, Places, Work, check_block, check_weight
 from ._source import Blocks, note_place
 
 _PATIENCE = 60.0  # seconds without any worker before giving up; dask config linkwise.patience
+_BUNDLES = 2  # of blocks, for each thread
+_LARGEST_BUNDLE = 2**30  # bytes
+_SMALL = 2**18  # bytes; what is told to all travels inside each task if it is no larger
 _GLANCE = 2.0  # seconds between two looks at whether workers are left
 _NEED = "fitting Dask arrays and dataframes"
 
@@ -54,10 +60,6 @@ def as_part(chunk: Any, dtype: Any) -> Part:
 
 def _facts(part: Part) -> tuple[int, int | None]:
     return part.X.shape[0], part.index_start
-
-
-def _checked(part: Part, weight: Any, first: int) -> Block:
-    return check_block(part.X, weight, first)._replace(n_jobs=1)
 
 
 def _find(part: Any, names: list[Hashable]) -> list[tuple[int, Hashable]]:
@@ -133,36 +135,33 @@ class DaskBlocks(Blocks):
         self._chunks = take_apart(X)
         delayed = optional("dask", extra="dask", need=_NEED).delayed
         facts = compute(*[delayed(_facts)(piece) for piece in self._chunks.pieces])
-        kept = [number for number, (size, _) in enumerate(facts) if size]
-        self._pieces = [self._chunks.pieces[number] for number in kept]
-        sizes = [facts[number][0] for number in kept]
+        sizes = [size for size, _ in facts]
         super().__init__((sum(sizes), self._chunks.d), self._chunks.dtype, self._chunks.names,
                          memory_limit)  # fmt: skip
         self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self.is_sparse = self._chunks.is_sparse
-        self._indexed = _has_index([facts[n] for n in kept], self.starts)
-        self._kept = kept
+        self._indexed = self._chunks.is_frame and _has_index(facts, self.starts)
 
     def _parts(self, which: Iterable[int]) -> Iterator[tuple[int, NDArray]]:
         for number in which:
-            yield number, self._compute(self._pieces[number])[0].X
+            yield number, self._compute(self._chunks.pieces[number])[0].X
 
     def locate(self, names: Sequence[Hashable]) -> dict[Hashable, int] | None:
         """Numbers of the rows whose index is one of the names; None for a plain index."""
         if not self._indexed:
             return None
         delayed = optional("dask", extra="dask", need=_NEED).delayed
-        raw = self._given.to_delayed()
-        finds = self._compute(*[delayed(_find)(raw[number], list(names)) for number in self._kept])
+        finds = self._compute(
+            *[delayed(_find)(part, list(names)) for part in self._given.to_delayed()]
+        )
         return _places(finds, self.starts)
 
 
 def _has_index(facts: Sequence[tuple[int, int | None]], starts: Places) -> bool:
     """Whether partitions have labels of their own rather than row numbers, or 0, 1, 2 in each."""
-    plain = all(start == 0 for _, start in facts) or all(
-        start == first for (_, start), first in zip(facts, starts, strict=False)
-    )
-    return not plain
+    filled = [(start, first) for (n, start), first in zip(facts, starts, strict=False) if n]
+    again = all(start == 0 for start, _ in filled)
+    return not again and any(start != first for start, first in filled)
 
 
 def _places(
@@ -175,11 +174,24 @@ def _places(
     return found
 
 
-def _first(pair: tuple[Any, Any]) -> Any:
-    return pair[0]
+Bundle = list[Block]
 
 
-def _second(pair: tuple[Any, Any]) -> Any:
+def _facts_of(parts: list[Part]) -> list[tuple[int, int | None]]:
+    return [_facts(part) for part in parts]
+
+
+def _make_bundle(parts: list[Part], weights: list[Any], firsts: list[int]) -> Bundle:
+    """Blocks, checked; each task works on one of them at a time, with one thread."""
+    three = zip(parts, weights, firsts, strict=True)
+    return [check_block(part.X, weight, first)._replace(n_jobs=1) for part, weight, first in three]
+
+
+def _prepare_bundle(bundle: Bundle, prepare: Callable[[Any], Any]) -> Bundle:
+    return [block._replace(X=prepare(block.X)) for block in bundle]
+
+
+def _results(pair: tuple[Any, list[Any]]) -> list[Any]:
     return pair[1]
 
 
@@ -187,21 +199,35 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _prepared(block: Block, prepare: Callable[[Any], Any]) -> Block:
-    return block._replace(X=prepare(block.X))
+def _run_bundle(
+    bundle: Bundle | None, pair: Any, common: bytes, task: tuple[Work, list[int], list[Any]]
+) -> list[Any]:
+    """Results of work on some blocks of a bundle."""
+    work, places, owns = task
+    told = pickle.loads(common)
+    return [
+        work(bundle and bundle[place], None if pair is None else pair[0][place], told, own)
+        for place, own in zip(places, owns, strict=True)
+    ]
 
 
-def _weigh(part: Part, weight: Any, first: int) -> Block:
-    return _checked(part, weight, first)
-
-
-def _do(block: Any, pair: Any, common: Any, own: Any, work: Work) -> Any:
-    """Run work on a block; the state is the first half of what an earlier task returned."""
-    return work(block, None if pair is None else pair[0], common, own)
+def _advance_bundle(
+    bundle: Bundle, pair: Any, common: bytes, task: tuple[Work, list[int], list[Any]]
+) -> tuple[list[Any], list[Any]]:
+    """New states of a bundle's blocks, and the results of work on some of them."""
+    states = [None] * len(bundle) if pair is None else list(pair[0])
+    results = _run_bundle(bundle, pair, common, task)
+    for place, (state, _) in zip(task[1], results, strict=True):
+        states[place] = state
+    return states, [result for _, result in results]
 
 
 class Workers:
-    """Works on blocks where the workers of a Dask cluster keep them; see `Engine`."""
+    """Works on blocks where the workers of a Dask cluster keep them; see `Engine`.
+
+    Blocks are kept in bundles, a few for each thread of the cluster, so that the time it takes to
+    hand out tasks does not grow with the number of chunks.
+    """
 
     remembers = True
 
@@ -211,35 +237,52 @@ class Workers:
         chunks = take_apart(X)
         self.d, self.dtype, self.is_sparse = chunks.d, chunks.dtype, chunks.is_sparse
         self.names, self.has_weight = chunks.names, False
-        parts = client.compute(chunks.pieces)
-        facts = self._gather(client.map(_facts, parts, pure=False))
-        self._kept = [number for number, (size, _) in enumerate(facts) if size]
-        facts = [facts[number] for number in self._kept]
-        self._parts = [parts[number] for number in self._kept]
-        if not facts:
+        delayed = optional("dask", extra="dask", need=_NEED).delayed
+        ends = self._cut(len(chunks.pieces), getattr(X, "nbytes", 0))
+        lists = [chunks.pieces[a:b] for a, b in pairwise(ends)]
+        self._parts = client.compute([delayed(list)(pieces) for pieces in lists])
+        facts = [self._gather(client.map(_facts_of, self._parts, pure=False))]
+        self._facts = [fact for part in facts[0] for fact in part]
+        sizes = [size for size, _ in self._facts]
+        if not sum(sizes):
             raise ValueError("X has no rows")
-        self.starts: Places = np.concatenate([[0], np.cumsum([n for n, _ in facts])])
-        self._indexed = _has_index(facts, self.starts)
+        self.starts: Places = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self._ends = ends
+        self._indexed = chunks.is_frame and _has_index(self._facts, self.starts)
+        self._weigh(None)
+
+    def _cut(self, n_blocks: int, n_bytes: float) -> list[int]:
+        """Where bundles end: a few for each thread, more if they would be very large."""
+        self._check_workers()
+        threads = sum(self._client.nthreads().values())
+        large = 0 if not n_bytes or np.isnan(n_bytes) else int(n_bytes // _LARGEST_BUNDLE)
+        n = max(1, min(n_blocks, max(_BUNDLES * threads, large)))
+        return [n_blocks * i // n for i in range(n + 1)]
+
+    def _weigh(self, weight: Any) -> None:
+        pieces = [
+            None if weight is None else weight[a:b]
+            for a, b in zip(self.starts, self.starts[1:], strict=False)
+        ]
         firsts = self.starts[:-1].tolist()
-        nothing = [None] * len(facts)
-        self._blocks = client.map(_weigh, self._parts, nothing, firsts, pure=False)
+        each = list(pairwise(self._ends))
+        self._bundles = self._client.map(
+            _make_bundle, self._parts, [pieces[a:b] for a, b in each],
+            [firsts[a:b] for a, b in each], pure=False,
+        )  # fmt: skip
 
     def weighted(self, weight: Any) -> Workers:
         """The same rows with a weight each, which travels to them once."""
-        n_rows = int(self.starts[-1])
         if is_dask(weight):
             weight = self._client.gather(self._client.compute(weight))
-        weight = check_weight(weight, n_rows)
-        pieces = [weight[a:b] for a, b in zip(self.starts, self.starts[1:], strict=False)]
-        firsts = self.starts[:-1].tolist()
-        self._blocks = self._client.map(_weigh, self._parts, pieces, firsts, pure=False)
+        self._weigh(check_weight(weight, int(self.starts[-1])))
         self.has_weight = True
         return self
 
     def prepared(self, prepare: Callable[[Any], Any]) -> Workers:
         """The same rows, each block as `prepare` returns it."""
-        same = [prepare] * len(self._blocks)
-        self._blocks = self._client.map(_prepared, self._blocks, same, pure=False)
+        same = [prepare] * len(self._bundles)
+        self._bundles = self._client.map(_prepare_bundle, self._bundles, same, pure=False)
         return self
 
     def run(
@@ -247,75 +290,80 @@ class Workers:
         own: Sequence[Any] | None = None, which: Sequence[int] | None = None, read: bool = True,
     ) -> list[Any]:  # fmt: skip
         """What `work` says about the blocks."""
-        return self._gather(self._start(work, common, states, own, which, read))
+        parts = self._gather(self._start(_run_bundle, work, common, states, own, which, read)[1])
+        return [result for part in parts for result in part]
 
     def advance(
         self, work: Work, states: Any, common: Any = None, *,
         own: Sequence[Any] | None = None, which: Sequence[int] | None = None,
     ) -> tuple[Any, list[Any]]:  # fmt: skip
         """New states, and the results."""
-        pairs = self._start(work, common, states, own, which, True)
-        results = self._gather(self._client.map(_second, pairs, pure=False, priority=1))
-        if which is None:
-            return pairs, results
-        kept = list(states)
-        for number, pair in zip(which, pairs, strict=True):
+        bundles, pairs = self._start(_advance_bundle, work, common, states, own, which, True)
+        parts = self._gather(self._client.map(_results, pairs, pure=False))
+        kept = [None] * len(self._bundles) if states is None else list(states)
+        for number, pair in zip(bundles, pairs, strict=True):
             kept[number] = pair
-        return kept, results
+        return kept, [result for part in parts for result in part]
 
     def _start(
-        self, work: Work, common: Any, states: Any, own: Sequence[Any] | None,
-        which: Sequence[int] | None, read: bool,
-    ) -> list[Any]:  # fmt: skip
-        numbers = range(len(self._blocks)) if which is None else which
-        n = len(numbers)
-        # One task holds what all are told: it goes to the cluster once, and is there if a worker
-        # must do its part again.
-        told = None if common is None else self._client.submit(_same, common, pure=False)
-        return self._client.map(
-            _do,
-            [self._blocks[number] if read else None for number in numbers],
-            [None if states is None else states[number] for number in numbers],
-            [told] * n,
-            [None] * n if own is None else list(own),
-            [work] * n,
+        self, task: Callable[..., Any], work: Work, common: Any, states: Any,
+        own: Sequence[Any] | None, which: Sequence[int] | None, read: bool,
+    ) -> tuple[list[int], list[Any]]:  # fmt: skip
+        """Start tasks for the bundles that hold the blocks; which they are, and the futures."""
+        numbers = list(range(len(self.starts) - 1)) if which is None else list(which)
+        owns = [None] * len(numbers) if own is None else list(own)
+        held = np.searchsorted(self._ends, numbers, side="right") - 1
+        bundles = np.unique(held).tolist()
+        tasks = []
+        for bundle in bundles:
+            mine = np.flatnonzero(held == bundle).tolist()
+            places = [numbers[i] - self._ends[bundle] for i in mine]
+            tasks.append((work, places, [owns[i] for i in mine]))
+        told: Any = pickle.dumps(common, protocol=5)
+        if len(told) > _SMALL:  # it goes to the cluster once, in a task that can be run again
+            told = self._client.submit(_same, told, pure=False)
+        futures = self._client.map(
+            task,
+            [self._bundles[bundle] if read else None for bundle in bundles],
+            [None if states is None else states[bundle] for bundle in bundles],
+            [told] * len(bundles),
+            tasks,
             pure=False,
             key=f"linkwise-{work.__name__}",
         )
+        return bundles, futures
 
     def _gather(self, futures: list[Any]) -> list[Any]:
         """Results, in order; raises if no worker is left to make them."""
         self._wait(futures)
-        distributed = self._distributed
         try:
             return self._client.gather(futures)
-        except distributed.KilledWorker as error:
+        except self._distributed.KilledWorker as error:
             raise RuntimeError(
                 f"a block has brought down several Dask workers in turn ({error}); most often "
                 "they lack memory: use smaller chunks, or workers with more memory"
             ) from error
 
     def _wait(self, futures: list[Any]) -> None:
-        dask = optional("dask", extra="dask", need=_NEED)
-        patience = float(dask.config.get("linkwise.patience", _PATIENCE))
-        alone_since: float | None = None
         while True:
             try:
                 self._distributed.wait(futures, timeout=_GLANCE)
                 return
             except (TimeoutError, self._distributed.TimeoutError):
-                pass
-            if self._has_workers():
-                alone_since = None
-                continue
-            alone_since = time.monotonic() if alone_since is None else alone_since
-            if time.monotonic() - alone_since >= patience:
+                self._check_workers()
+
+    def _check_workers(self) -> None:
+        """Wait for a worker if there is none; raises if none comes."""
+        dask = optional("dask", extra="dask", need=_NEED)
+        patience = float(dask.config.get("linkwise.patience", _PATIENCE))
+        start = time.monotonic()
+        while not self._has_workers():
+            if time.monotonic() - start >= patience:
                 raise RuntimeError(
-                    f"no Dask worker is left: none for {patience:.0f} seconds at "
-                    f"{self._client.scheduler.address if self._client.scheduler else 'the cluster'}"
-                    "; start workers and fit again (with checkpoint=..., a fit goes on where it "
-                    "was)"
+                    f"no Dask worker is left: the scheduler had none for {patience:.0f} seconds; "
+                    "start workers and fit again (with checkpoint=..., a fit goes on where it was)"
                 )
+            time.sleep(min(_GLANCE, patience) / 4)
 
     def _has_workers(self) -> bool:
         if self._client.status not in ("running", "connecting"):
@@ -323,7 +371,7 @@ class Workers:
                 "the connection to the Dask scheduler is closed; connect a new Client and fit again"
             )
         try:
-            return bool(self._client.sync(self._client.scheduler.ncores, callback_timeout=_GLANCE))
+            return bool(self._client.nthreads())
         except (OSError, TimeoutError, self._distributed.TimeoutError):
             return False
 
@@ -331,12 +379,15 @@ class Workers:
         """A Dask array of one int32 for each row; its chunks stay on the workers."""
         array = optional("dask.array", extra="dask", need=_NEED)
         delayed = optional("dask", extra="dask", need=_NEED).delayed
-        futures = self._start(work, None, states, own, None, False)
+        _, futures = self._start(_run_bundle, work, None, states, own, None, False)
         self._wait(futures)
-        sizes = np.diff(self.starts)
+        sizes = np.diff(self.starts).tolist()
         return array.concatenate([
-            array.from_delayed(delayed(future), (int(size),), dtype=np.int32)
-            for future, size in zip(futures, sizes, strict=True)
+            array.from_delayed(delayed(itemgetter(place))(bundle), (size,), dtype=np.int32)
+            for bundle, future, (a, b) in zip(
+                map(delayed, futures), futures, pairwise(self._ends), strict=True
+            )
+            for place, size in enumerate(sizes[a:b]) if size
         ])  # fmt: skip
 
     def locate(self, names: Sequence[Hashable]) -> dict[Hashable, int] | None:
@@ -344,15 +395,12 @@ class Workers:
         if not self._indexed:
             return None
         delayed = optional("dask", extra="dask", need=_NEED).delayed
-        raw, names = self._given.to_delayed(), list(names)
-        finds = self._gather(
-            self._client.compute([delayed(_find)(raw[number], names) for number in self._kept])
-        )
-        return _places(finds, self.starts)
+        finds = [delayed(_find)(part, list(names)) for part in self._given.to_delayed()]
+        return _places(self._gather(self._client.compute(finds)), self.starts)
 
     def close(self) -> None:
         """Let the blocks go; states live as long as somebody holds them."""
-        self._blocks, self._parts = [], []
+        self._bundles, self._parts = [], []
 
 
 def current_client() -> Any:

@@ -103,6 +103,9 @@ class Columns(NamedTuple):
 
 def look_at_columns(block: Block, state: None, centred: bool, own: None) -> Columns:
     """Means and squares of the columns of a block."""
+    if not block.X.shape[0]:  # a partition from which all rows were taken out
+        nothing = np.zeros(block.X.shape[1])
+        return Columns(0.0, nothing, nothing, 0.0, 0)
     rows = Rows(block.X, block.weight, centred=centred, n_jobs=block.n_jobs, part=True)
     offset = rows.offset()
     mean = rows.shift if offset is None else offset

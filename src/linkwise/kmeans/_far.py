@@ -7,6 +7,7 @@ gathered once and stay here; so are those few that are asked for one by one.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from functools import reduce
 from typing import Any
 
@@ -142,7 +143,9 @@ class FarRows:
 
     def order(self, **facts: Any) -> Order:
         """What all blocks are told."""
-        return Order(self.shift, scaling=self._scaling, **facts)
+        # Copies: the loop goes on with its geometry while an order may be needed again.
+        geometry = copy(facts.pop("geometry", None))
+        return Order(self.shift, geometry, scaling=copy(self._scaling), **facts)
 
     def total(self, full: bool = False) -> NDArray:
         """Weighted sum of squares (or of products, if `full`) of all rows; taken once."""
