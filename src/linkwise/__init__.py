@@ -42,6 +42,7 @@ _HOME = {
     "Diagnosis": "constraints",
     "COPKMeans": "kmeans",
     "ComparisonMetric": "geometry",
+    "open_blocks": "engines",
     "ConstrainedCompleteLink": "hierarchy",
     "ConstrainedKMeans": "kmeans",
     "HMRFKMeans": "kmeans",
@@ -99,6 +100,7 @@ __all__ = [
     "__version__",
     "one_tree",
     "propagate",
+    "open_blocks",
 ]
 
 

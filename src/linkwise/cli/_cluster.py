@@ -18,6 +18,7 @@ from rich.table import Table as RichTable
 from . import _output as out
 from ._algorithms import ALGORITHMS, Algorithm
 from ._choose import Choice
+from ._far import FarData, FarTask
 from ._make import BASES, make_estimator
 from ._write import CLUSTER, check_kind, check_target, write_labels
 
@@ -44,6 +45,7 @@ _MAX_ITER = 300  # of all methods, unless asked otherwise
 _PATIENCE = 1.0  # seconds before a bar appears
 _ID_NAMES = ("id", "row", "index", "rowid", "row_id")
 _SHOWN_CLUSTERS, _SHOWN_ROWS, _SHOWN_WEIGHTS = 30, 4, 12
+_SEARCHED = 1_000_000  # rows among which examples of clusters are looked for
 _MOST_DENSE = 100_000_000  # cells
 _UNEVEN = 10.0  # one column varies so many times as much as another
 
@@ -205,7 +207,21 @@ def cluster(
     ] = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(help="auto: file to note trials in; a search that was cut off goes on there."),
+        typer.Option(
+            help="File to note how far the work is; if it was cut off, the same command goes on "
+            "there (auto and the k-means methods)."
+        ),
+    ] = None,
+    memory_limit: Annotated[
+        str | None,
+        typer.Option(
+            help="Read a Parquet or NPY file block by block and stay below this: 500MB, 2GB.",
+            metavar="SIZE",
+        ),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(help="Work on this Dask cluster, such as tcp://host:8786.", metavar="URL"),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
@@ -235,7 +251,11 @@ def cluster(
 
         linkwise cluster data.csv --algorithm recon --constraints triplets.csv -k 4
         --newick tree.nwk --dendrogram tree.png
+
+        linkwise cluster big.parquet -k 10 --constraints links.csv --id-column key
+        --memory-limit 2GB --checkpoint big.state -o labels.parquet
     """
+    task: Any
     with out.plain_errors():
         choice = Choice.of(algorithm, clusters, explain, time_budget, checkpoint)
         method = choice.method
@@ -273,7 +293,12 @@ def cluster(
             raise ValueError(
                 f"--id-column {CLUSTER}: the column of the result has this name too; rename yours"
             )
-        if text_column is None:
+        if memory_limit is not None or scheduler is not None:
+            unknown = {"--text-column": text_column, "--impute": impute}
+            far = FarData(memory_limit, scheduler, method, choice.open, label_column, unknown)
+            task = far.read(data, k, id_column, None if features is None else _names(features))
+            task = task.standardized() if standardize else task
+        elif text_column is None:
             task = _read(data, k, id_column, label_column, features, impute, standardize)
         elif features is not None or standardize or impute is not None:
             raise ValueError(
@@ -286,6 +311,8 @@ def cluster(
         drawn = {name: own.pop(name, None) for name in ("newick", "dendrogram")}
         runs = {"n_init": n_init, "max_iter": max_iter}
         options, diagnosis = {**own, "random_state": seed}, None
+        if checkpoint is not None and not choice.open:
+            options["checkpoint"] = checkpoint
         if choice.open:
             model = choice.fit(task.X, task.y, task.by_row(), options, runs)
         else:
@@ -294,7 +321,9 @@ def cluster(
         _refuse(method, diagnosis, data, as_json)
     with out.plain_errors():
         found = model.report_.named(task.ids)
-        if output is not None:
+        if output is not None and isinstance(task, FarTask):
+            task.write(output, model.labels_)
+        elif output is not None:
             write_labels(output, model.labels_, task.ids, id_column)
         if report is not None:
             found.to_html(report)
@@ -377,6 +406,11 @@ class _Task:
             return known
         names: Sequence[Any] = self.ids or range(len(self.y))
         return known + Constraints(labels=dict(zip(names, self.y.tolist(), strict=True)))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.table.n_rows
 
     @property
     def legend(self) -> dict[str, Any]:
@@ -544,7 +578,7 @@ def _fit(
         try:
             estimator.fit(task.X, task.y, constraints=task.by_row())
         except ConstraintError:
-            diagnosis = task.all_known().diagnose(task.k, n_rows=task.table.n_rows)
+            diagnosis = task.all_known().diagnose(task.k, n_rows=task.n_rows)
             if diagnosis.consistent:
                 raise  # the method found no way, though there may be one
             return estimator, diagnosis
@@ -684,7 +718,7 @@ def _table(report: Report, labels: Any, task: _Task) -> RichTable:
     table.add_column("such as" if task.ids else "row numbers")
     sizes = report.cluster_sizes.tolist()
     for number, size in enumerate(sizes[:_SHOWN_CLUSTERS]):
-        rows = np.flatnonzero(labels == number)[:_SHOWN_ROWS].tolist()
+        rows = np.flatnonzero(np.asarray(labels[:_SEARCHED]) == number)[:_SHOWN_ROWS].tolist()
         names = [str(row) if task.ids is None else task.ids[row] for row in rows]
         shown = ", ".join(names) + (", ..." if size > len(names) else "")
         table.add_row(str(number), f"{size:,}", f"{size / len(labels):.1%}", escape(shown))

@@ -55,23 +55,41 @@ def write_labels(
     path: Path, labels: NDArray[np.integer[Any]], ids: Sequence[str] | None, id_column: str | None
 ) -> None:
     """Write one line a row: its id, or its number, and its cluster."""
+    names: Sequence[Any] = range(len(labels)) if ids is None else ids
+    write_label_parts(path, [(names, labels)], labels, id_column)
+
+
+def write_label_parts(
+    path: Path, parts: Iterable[tuple[Any, Any]], labels: Any, id_column: str | None
+) -> None:
+    """`write_labels` for rows that come in parts: ids (or numbers) and clusters of each."""
     from linkwise._whole import whole_file
 
-    head, names = (id_column or "row"), (range(len(labels)) if ids is None else ids)
-    kind = _kind(path)
+    head, kind = (id_column or "row"), _kind(path)
     with whole_file(path) as file:
         if kind == ".npy":
             import numpy as np
 
             np.save(file, labels, allow_pickle=False)
         elif kind in _PARQUET:
-            import pyarrow
-            from pyarrow import parquet
-
-            parquet.write_table(pyarrow.table({head: list(names), CLUSTER: labels}), file)
+            _write_parquet(file, head, parts)
         else:
-            rows = zip(names, labels.tolist(), strict=True)
+            rows = (row for names, own in parts for row in zip(names, own.tolist(), strict=True))
             _write_text(file, path, _DELIMITERS[kind], (head, CLUSTER), rows)
+
+
+def _write_parquet(file: IO[bytes], head: str, parts: Iterable[tuple[Any, Any]]) -> None:
+    import pyarrow
+    from pyarrow import parquet
+
+    writer = None
+    for names, labels in parts:
+        names = names if isinstance(names, pyarrow.Array) else list(names)
+        table = pyarrow.table({head: names, CLUSTER: labels})
+        writer = writer or parquet.ParquetWriter(file, table.schema)
+        writer.write_table(table)
+    if writer is not None:
+        writer.close()
 
 
 def _write_text(

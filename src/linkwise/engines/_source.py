@@ -130,11 +130,31 @@ class Blocks:
         self._shift, self._scale = mean.astype(self.dtype), scale.astype(self.dtype)
         return self
 
+    def to_dask(self) -> Any:
+        """The same rows as a Dask array, whose chunks are read by whoever computes them."""
+        array = optional("dask.array", extra="dask", need="A Dask array")
+        delayed = optional("dask", extra="dask", need="A Dask array").delayed
+        sizes = np.diff(self.starts).tolist()
+        return array.concatenate([
+            array.from_delayed(delayed(_Read(self, n))(), (size, self.shape[1]), dtype=self.dtype)
+            for n, size in enumerate(sizes)
+        ])  # fmt: skip
+
     def __repr__(self) -> str:
         return (
             f"{type(self).__name__}({self.shape[0]:,} x {self.shape[1]:,} {self.dtype} in "
             f"{len(self.starts) - 1:,} blocks, limit {self.memory_limit / 1e6:,.0f} MB)"
         )
+
+
+class _Read:
+    """Reads one block, on whatever machine it is called."""
+
+    def __init__(self, source: Blocks, number: int):
+        self.source, self.number = source, number
+
+    def __call__(self) -> NDArray:
+        return next(np.array(X) for _, X in self.source.parts([self.number]))
 
 
 class ArrayBlocks(Blocks):
@@ -149,6 +169,18 @@ class ArrayBlocks(Blocks):
         self._X = X
         step = self._rows_at_once()
         self.starts = np.append(np.arange(0, len(X), step), len(X)).astype(np.int64)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The name of the file travels instead of its contents."""
+        name = getattr(self._X, "filename", None)
+        if name is None or self._X.base is not None and self._X.base is not self._X._mmap:
+            raise ValueError("only a whole .npy file can be read by Dask workers; give its path")
+        return {**self.__dict__, "_X": str(name)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Open the file where this arrives."""
+        self.__dict__.update(state)
+        self._X = np.load(_seen_here(Path(state["_X"])), mmap_mode="r", allow_pickle=False)
 
     def _parts(self, which: Iterable[int]) -> Iterator[tuple[int, NDArray]]:
         for number in which:
@@ -174,7 +206,7 @@ class ParquetBlocks(Blocks):
         need = f"reading {paths[0].name}"
         self._parquet = optional("pyarrow.parquet", extra="parquet", need=need)
         self._arrow = optional("pyarrow", extra="parquet", need=need)
-        self.paths, self.id_column = list(paths), id_column
+        self.paths, self.id_column = [path.resolve() for path in paths], id_column
         self._files = [self._open(path) for path in self.paths]
         chosen, dtype = self._columns(columns, {*leave_out, id_column})
         n_rows = sum(file.metadata.num_rows for file in self._files)
@@ -191,6 +223,17 @@ class ParquetBlocks(Blocks):
             return self._parquet.ParquetFile(path, pre_buffer=False, buffer_size=2**20)
         except (ValueError, OSError) as error:
             raise ValueError(f"{path}: not a Parquet file that can be read ({error})") from None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Names of files travel, open files do not."""
+        return {**self.__dict__, "_files": None, "_parquet": None, "_arrow": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Open the files where this arrives."""
+        self.__dict__.update(state)
+        self._parquet = optional("pyarrow.parquet", extra="parquet", need="reading Parquet")
+        self._arrow = optional("pyarrow", extra="parquet", need="reading Parquet")
+        self._files = [self._open(_seen_here(path)) for path in self.paths]
 
     def _columns(
         self, columns: Sequence[str] | None, leave_out: set[str | None]
@@ -321,6 +364,14 @@ class ParquetBlocks(Blocks):
         return found
 
 
+def _seen_here(path: Path) -> Path:
+    if not path.exists():
+        raise FileNotFoundError(
+            f"{path}: a Dask worker does not see this file; put it where all workers can read it"
+        )
+    return path
+
+
 def note_place(found: dict[Hashable, int], name: Hashable, row: int) -> None:
     """Note where an id was found; ids must differ."""
     if found.setdefault(name, row) != row:
@@ -376,7 +427,7 @@ def open_blocks(
         what = "no Parquet files in it" if path.is_dir() else "no such file"
         raise FileNotFoundError(f"{path}: {what}")
     if files[0].suffix.lower() == ".npy":
-        return ArrayBlocks(np.load(path, mmap_mode="r", allow_pickle=False), memory_limit)
+        return ArrayBlocks(np.load(path.resolve(), mmap_mode="r", allow_pickle=False), memory_limit)
     if files[0].suffix.lower() in _PARQUET:
         return ParquetBlocks(files, columns, leave_out, id_column, memory_limit)
     raise ValueError(f"{path}: only .npy and Parquet files can be read by blocks")

@@ -172,6 +172,10 @@ class Bregman(Geometry):
             return self.prior.minimum(slope, 0.0)
         return self._descended(slope, self.eta if isinstance(self.eta, float) else _ETA)
 
+    def state(self) -> dict[str, Any]:
+        """What changes during a run."""
+        return {**super().state(), "smoothing": self.smoothing}
+
     def cool(self) -> None:
         """Smooth less."""
         self.smoothing = max(_COOLING * self.smoothing, self._coldest)

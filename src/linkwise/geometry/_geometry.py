@@ -153,6 +153,15 @@ class Geometry:
         """Take over metrics."""
         self.metrics = metrics
 
+    def state(self) -> dict[str, Any]:
+        """What changes during a run."""
+        return {"centers": self.centers, "metrics": self.metrics, "log_det": self.log_det}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from such a state."""
+        for name, value in state.items():
+            setattr(self, name, value)
+
     def cool(self) -> None:
         """One iteration is over."""
 

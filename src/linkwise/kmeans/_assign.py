@@ -44,6 +44,14 @@ class Assigner(Protocol):
         """What violated links cost under the labels it gave last, if it knows to that error."""
         ...
 
+    def state(self) -> dict[str, Any]:
+        """What it remembers from one call to the next."""
+        ...
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from such a state."""
+        ...
+
 
 class Assigning:
     """Base of the assigners: all clusters are open, and nothing is known about costs."""
@@ -53,6 +61,13 @@ class Assigning:
     def violations(self, labels: Labels, error: float) -> float | None:
         """Not known."""
         return None
+
+    def state(self) -> dict[str, Any]:
+        """Nothing is remembered."""
+        return {}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Nothing is remembered."""
 
 
 class Pinned(Assigning):
@@ -81,6 +96,7 @@ class IteratedModes(Assigning):
         self._must_weight = float(weight[self._links.is_must].sum())
         self._all_weight = float(weight.sum())
         self._n_calls = self._next_groups = 0
+        self._is_new = False  # whether labels came from elsewhere
         self._graph: tuple[NDArray, ...] = ()
         closure = problem.closure
         place = np.searchsorted(self.rows, closure.nodes)
@@ -96,8 +112,9 @@ class IteratedModes(Assigning):
         if not self._graph or self._graph[-1] is not cost:
             self._graph = self._links.weighed(cost)
         state = (*self._graph, labels, self._penalty)
-        if self._refill:
+        if self._refill or self._is_new:
             _kernels.fill_penalties(*state)
+        self._is_new = False
         before = labels.copy()
         self._n_calls += 1
         sizes = np.diff(self._starts)
@@ -120,9 +137,18 @@ class IteratedModes(Assigning):
         Each kept must-link is a reward at both of its ends, and so is each broken cannot-link a
         penalty.
         """
-        if self._refill or not len(labels) or not _EPS * self._all_weight <= error:
+        if self._refill or self._is_new or not len(labels) or not _EPS * self._all_weight <= error:
             return None
         return self._must_weight + 0.5 * float(_kernels.penalties_paid(self._penalty, labels))
+
+    def state(self) -> dict[str, Any]:
+        """When groups were looked at."""
+        return {"n_calls": self._n_calls, "next_groups": self._next_groups}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from such a state; penalties are filled in at the next call."""
+        self._n_calls, self._next_groups = state["n_calls"], state["next_groups"]
+        self._is_new = True
 
     def _move_rows(self, distance: Floats, state: tuple[NDArray, ...], rng: Any) -> None:
         """Let rows move that want to, in random order, until none does."""

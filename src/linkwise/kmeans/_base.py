@@ -35,6 +35,7 @@ from linkwise.report import Report
 
 from . import _start
 from ._assign import Assigner, IteratedModes
+from ._checkpoint import Checkpoint, State, restore_seed, seed_state
 from ._far import FarRows
 from ._loop import solve
 from ._penalty import WeightPenalty
@@ -64,6 +65,7 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         tol: float = 1e-4,
         verbose: int = 0,
         callback: Callable[[int, int, float], None] | None = None,
+        checkpoint: Any = None,
         random_state: Any = None,
     ):
         self.n_clusters = n_clusters
@@ -73,6 +75,7 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         self.tol = tol
         self.verbose = verbose
         self.callback = callback
+        self.checkpoint = checkpoint
         self.random_state = random_state
 
     # ---------------------------------------------------------------- the pieces
@@ -191,16 +194,52 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
 
     def _best_run(self, problem: Problem) -> Solution:
         rng = check_random_state(self.random_state)
-        best: Solution | None = None
-        for run in range(self._n_runs(problem)):
-            found = self._run(problem, rng, run)
+        notes, saved = None, None
+        if self.checkpoint is not None:
+            if self.random_state is None:  # a generator of our own, that can be set back
+                rng = np.random.RandomState(rng.randint(2**31 - 1))
+            notes = Checkpoint(self.checkpoint, self, problem)
+            saved = notes.load()
+        best, first, going = self._resumed(problem, saved, rng)
+        for run in range(first, self._n_runs(problem)):
+            found = self._run(problem, rng, run, self._noting(notes, run, best, rng), going)
+            going = None
             # Runs that end alike differ by rounding: the first of them stays.
             if best is None or found.objective < best.objective - _ALIKE * abs(best.objective):
                 best = found
+            if notes is not None and run + 1 < self._n_runs(problem):
+                notes.save(_progress(run + 1, best, rng))
         assert best is not None
         if not best.converged:
             warn_unconverged(self)
+        if notes is not None:
+            notes.remove()
         return best
+
+    def _resumed(
+        self, problem: Problem, saved: State | None, rng: Any
+    ) -> tuple[Solution | None, int, State | None]:
+        """The best run so far, the number of the run to go on with, and its state if it began."""
+        if saved is None:
+            return None, 0, None
+        best = None
+        if "best" in saved:
+            # No iteration is left to do: the run is put back into the state it ended in.
+            best = self._run(problem, rng, 0, None, saved["best"]["state"], max_iter=0)
+            best.converged = saved["best"]["converged"]
+        restore_seed(rng, saved["seed"])
+        return best, saved["run"], saved.get("going")
+
+    def _noting(self, notes: Checkpoint | None, run: int, best: Solution | None, rng: Any) -> Any:
+        """What is called after every iteration."""
+        if notes is None:
+            return None
+
+        def note(state: Callable[[], State]) -> None:
+            if notes.due():
+                notes.save({**_progress(run, best, rng), "going": state()})
+
+        return note
 
     def _init(self) -> Any:
         if isinstance(self.init, str) and self.init == "auto":
@@ -210,18 +249,24 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
     def _n_runs(self, problem: Problem) -> int:
         return 1 if self.n_init == "auto" else int(self.n_init)
 
-    def _run(self, problem: Problem, rng: Any, run: int) -> Solution:
-        penalty = self._penalty(problem)
+    def _run(
+        self, problem: Problem, rng: Any, run: int, note: Any = None, going: State | None = None,
+        max_iter: int | None = None,
+    ) -> Solution:  # fmt: skip
+        penalty, geometry = self._penalty(problem), self._geometry(problem)
+        assigner = self._assigner(problem, penalty)
         return solve(
             problem,
-            self._geometry(problem),
+            geometry,
             penalty,
-            self._assigner(problem, penalty),
-            self._centers(problem, rng, run),
-            max_iter=self.max_iter,
+            assigner,
+            geometry.centers if going is not None else self._centers(problem, rng, run),
+            max_iter=self.max_iter if max_iter is None else max_iter,
             tol=self.tol,
             rng=rng,
             progress=teller(self, run),
+            note=note,
+            resume=going,
         )
 
     def _centers(self, problem: Problem, rng: Any, run: int) -> Floats:
@@ -363,6 +408,14 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _progress(run: int, best: Solution | None, rng: Any) -> State:
+    """How far a fit is: the run to go on with, the seed, and the best of those before."""
+    state: State = {"run": run, "seed": seed_state(rng)}
+    if best is not None:
+        state["best"] = {"state": best.state, "converged": best.converged}
+    return state
 
 
 class _Call:

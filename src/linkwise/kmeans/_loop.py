@@ -18,6 +18,7 @@ from linkwise.geometry import Geometry, Moments
 
 from . import _kernels
 from ._assign import Assigner
+from ._checkpoint import State
 from ._problem import Problem, Solution
 from ._rows import Rows
 
@@ -41,6 +42,8 @@ def solve(
     tol: float,
     rng: Any,
     progress: Progress | None = None,
+    note: Callable[[Callable[[], State]], None] | None = None,
+    resume: State | None = None,
 ) -> Solution:
     """Cluster from given centres until nothing moves.
 
@@ -61,15 +64,22 @@ def solve(
     rng : RandomState
     progress : callable, default=None
         Called as ``progress(iteration, objective)``.
+    note : callable, default=None
+        Called after an iteration that is not the last with what gives the state to go on from.
+    resume : dict, default=None
+        Such a state; centres are not looked at then.
     """
     problem.rows.scale(geometry)
     geometry.place(centers)
     run = _Run(problem, geometry, penalty, assign)
     penalty.refresh(geometry)
     still = tol * geometry.mean_variance
-    converged = False
+    converged, moved = False, 1
     iteration = 0
-    for iteration in range(1, max_iter + 1):
+    if resume is not None:
+        run.restore(resume)
+        iteration = len(run.path)
+    for iteration in range(iteration + 1, max_iter + 1):
         moved = run.assign_rows(rng)
         run.refill_empty_clusters()
         before = run.note()
@@ -88,7 +98,9 @@ def solve(
         if settled and (moved == 0 or way <= still):
             converged = True
             break
-    if moved or geometry.learns:
+        if note is not None:
+            note(run.state)
+    if max_iter and (moved or geometry.learns):
         run.assign_rows(rng)  # labels that fit the final centres and metric
     return run.solution(iteration, converged)
 
@@ -115,10 +127,45 @@ class _Run:
         # Bounds save most of the work once centres and metric change little.
         self._may_bound = self.geometry.bounded and not rows.is_sparse and k > 1
         self._bounded = False
+        self._told: State = {}  # the state of the geometry that rows were assigned by
+        self._refilled: dict[int, int] = {}  # rows moved since
         # Constrained rows lie side by side if that takes little memory.
         few = 0 < _FEW * len(chosen) <= rows.n and not self.geometry.scales_rows
         self._own = Rows.in_coordinates(rows.X[chosen], rows.shift) if few else None
         self._link_total: float | None = 0.0  # None when labels or metrics have changed
+
+    # ---------------------------------------------------------------- stopping and going on
+
+    def state(self) -> State:
+        """All that is needed to go on from here; see `_checkpoint`."""
+        moved = np.array(list(self._refilled.items()), dtype=np.int64).reshape(-1, 2)
+        return {
+            "geometry": self.geometry.state(), "told": self._told, "refilled": moved,
+            "own": self.places.own, "assign": self.assign.state(), "penalty": self.penalty.state(),
+            "path": np.array(self.path), "half_steps": np.array(self.half_steps),
+            "refills": self._refills, "share": self._share, "bounded": self._bounded,
+        }  # fmt: skip
+
+    def restore(self, state: State) -> None:
+        """Go on from a state: place rows as they were, and count them anew."""
+        rows, nothing = self.problem.rows, self.moments.like()
+        self._told = state.get("told", {})
+        if self._told:
+            self.geometry.restore(self._told)
+            rows.scale(self.geometry)
+            self.places.assign(self.geometry, nothing, self.assign.closed, False)
+        for row, cluster in state["refilled"].tolist():
+            self.places.move_one(row, cluster, nothing)
+            self._refilled[row] = cluster
+        self.places.put(state["own"], nothing)
+        self.geometry.restore(state["geometry"])
+        rows.scale(self.geometry)
+        self.moments = self.places.recount(self.moments)
+        self.assign.restore(state.get("assign", {}))
+        self.penalty.restore(state.get("penalty", {}))
+        self.path, self.half_steps = state["path"].tolist(), state["half_steps"].tolist()
+        self._refills, self._share = state["refills"], state["share"]
+        self._bounded, self._link_total = state["bounded"], None
 
     # ---------------------------------------------------------------- rows into clusters
 
@@ -127,6 +174,7 @@ class _Run:
         rows, chosen = self.problem.rows, self.assign.rows
         moved = 0
         if len(chosen) < rows.n:
+            self._told, self._refilled = self.geometry.state(), {}
             moved = self.places.assign(
                 self.geometry, self.moments, self.assign.closed, self._bounded
             )
@@ -168,6 +216,7 @@ class _Run:
                 self.geometry.set_metrics(metrics)
                 self._link_total = None
             self.places.move_one(row, int(c), self.moments)
+            self._refilled[row] = int(c)
             self.geometry.place_one(int(c), self.problem.rows.take(np.array([row]))[0])
 
     # ---------------------------------------------------------------- metric
@@ -250,10 +299,12 @@ class _Run:
     def solution(self, n_iter: int, converged: bool) -> Solution:
         """The result, with sums taken afresh so that no rounding of many moves stays in."""
         rows = self.problem.rows
+        state = self.state()
         self.moments = self.places.recount(self.moments)
         link_cost = self.link_costs()
         self._link_total = float(link_cost.sum())
         return Solution(
+            state=state,
             places=self.places,
             centers=self.geometry.centers + rows.shift,
             geometry=self.geometry,

@@ -36,6 +36,13 @@ class WeightPenalty:
     def refresh(self, geometry: Geometry) -> None:
         """Nothing changes with the geometry."""
 
+    def state(self) -> dict[str, Any]:
+        """What changes during a run: nothing."""
+        return {}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Nothing to go back to."""
+
     def costs(self, geometry: Geometry) -> Floats:
         """Cost of each link when violated."""
         return self._cost
@@ -82,6 +89,14 @@ class PairPenalty:
 
     def hold(self, pair: Ints | None) -> None:
         """Nothing to go back to."""
+
+    def state(self) -> dict[str, Any]:
+        """What changes during a run."""
+        return {} if self._bound is None else {"bound": self._bound}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from such a state."""
+        self._bound = state.get("bound")
 
     def _phi(self, geometry: Geometry, chosen: Ints) -> Floats:
         ends = self.links.rows[self.links.ends[chosen]]
@@ -162,6 +177,14 @@ class DistancePenalty:
     def hold(self, pair: Ints | None) -> None:
         """Go back to given pairs."""
         self._pair = pair
+
+    def state(self) -> dict[str, Any]:
+        """What changes during a run."""
+        return {} if self._pair is None else {"pair": self._pair}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from such a state."""
+        self._pair = state.get("pair")
 
     def _differences(self, chosen: Ints) -> Any:
         if self._kept_differences is not None:

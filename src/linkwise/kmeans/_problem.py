@@ -158,8 +158,9 @@ class Problem:
 
 @dataclass
 class Solution:
-    """What a run found."""
+    """What a run found, and the state it ended in."""
 
+    state: dict[str, Any]
     places: Any
     centers: NDArray[np.float64]
     geometry: Any

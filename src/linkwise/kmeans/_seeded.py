@@ -23,7 +23,7 @@ class SeededKMeans(BaseKMeans):
     ----------
     n_clusters : int, default=8
         Number of clusters.
-    init, n_init, max_iter, tol, verbose, callback, random_state
+    init, n_init, max_iter, tol, verbose, callback, checkpoint, random_state
         As in `PCKMeans`; "auto" starts from the labelled rows.
 
     Attributes
@@ -67,7 +67,7 @@ class ConstrainedKMeans(BaseKMeans):
     ----------
     n_clusters : int, default=8
         Number of clusters.
-    init, n_init, max_iter, tol, verbose, callback, random_state
+    init, n_init, max_iter, tol, verbose, callback, checkpoint, random_state
         As in `PCKMeans`; "auto" starts from the labelled rows.
 
     Attributes
@@ -116,7 +116,7 @@ class PreIdentifiedKMeans(BaseKMeans):
     tag : default=None
         Label in `y` of the known cluster; None if `y` has only one label besides -1. Without `y`,
         the largest group of must-linked rows is the known cluster.
-    init, n_init, max_iter, tol, verbose, callback, random_state
+    init, n_init, max_iter, tol, verbose, callback, checkpoint, random_state
         As in `PCKMeans`; "auto" is k-means++ on the other rows, with ten runs.
 
     Attributes
@@ -152,6 +152,7 @@ class PreIdentifiedKMeans(BaseKMeans):
         tol: float = 1e-4,
         verbose: int = 0,
         callback: Any = None,
+        checkpoint: Any = None,
         random_state: Any = None,
     ):
         super().__init__(
@@ -162,6 +163,7 @@ class PreIdentifiedKMeans(BaseKMeans):
             tol=tol,
             verbose=verbose,
             callback=callback,
+            checkpoint=checkpoint,
             random_state=random_state,
         )
         self.tag = tag
