@@ -115,10 +115,11 @@ class FarTask:
     @property
     def X(self) -> Any:
         """The rows: read here block by block, or by the workers of the cluster."""
+        blocks = self.blocks.numbered()  # constraints speak of row numbers by now
         if self.scheduler is None:
-            return self.blocks
+            return blocks
         connect(self.scheduler)
-        return self.blocks.to_dask()
+        return blocks.to_dask()
 
     @property
     def legend(self) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from linkwise._optional import optional
 
 from ._dask import as_part, is_dask
-from ._source import ArrayBlocks, Blocks, drop_pages
+from ._source import ArrayBlocks, Blocks, drop_pages, new_array
 
 _SHARE = 4  # results may take one part in so many of the spare memory before they go to disk
 
@@ -40,10 +39,7 @@ def map_blocks(X: Any, function: Callable[[Any], Any], dtype: Any, width: int | 
     source = X if isinstance(X, Blocks) else ArrayBlocks(X)
     shape = (source.shape[0],) if width is None else (source.shape[0], width)
     dtype = np.dtype(source.dtype if dtype is None else dtype)
-    if _SHARE * int(np.prod(shape)) * dtype.itemsize <= source.spare:
-        found = np.empty(shape, dtype=dtype)
-    else:
-        found = np.memmap(tempfile.TemporaryFile(), dtype, "w+", shape=shape)
+    found = new_array(shape, dtype, source.spare / _SHARE)
     for number, rows in source.parts():
         found[source.starts[number] : source.starts[number + 1]] = function(rows)
         drop_pages(found)

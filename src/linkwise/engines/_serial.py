@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._engine import Block, Work, check_block, check_weight
-from ._source import Blocks, drop_pages
+from ._source import Blocks, drop_pages, new_array
 
 _STATE = 4  # of the spare memory, states may take one part in so many before they go to disk
 _BYTES = 20  # of state for each row, at most
@@ -95,12 +97,7 @@ class Serial:
 
     def column(self, work: Work, states: Any, own: Sequence[Any]) -> NDArray[np.int32]:
         """One int32 for each row: an array, or a mapped one if it would take too much memory."""
-        n_rows = int(self.starts[-1])
-        found = np.empty(0, dtype=np.int32)
-        if _STATE * found.itemsize * n_rows <= self.source.spare:
-            found = np.empty(n_rows, dtype=np.int32)
-        else:  # the file has no name and goes with the array
-            found = np.memmap(tempfile.TemporaryFile(), np.int32, "w+", shape=(n_rows,))
+        found = new_array((int(self.starts[-1]),), np.int32, self.source.spare / _STATE)
         for number, extra in enumerate(own):
             first, last = self.starts[number : number + 2]
             found[first:last] = work(None, states[number], None, extra)
@@ -119,10 +116,11 @@ class _Shelf:
     """States in files of a folder that goes with this object."""
 
     def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="linkwise-")
+        self._folder = tempfile.mkdtemp(prefix="linkwise-")
+        weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
 
     def _path(self, number: int) -> Path:
-        return Path(self._folder.name, str(number))
+        return Path(self._folder, str(number))
 
     def __getitem__(self, number: int) -> Any:
         with self._path(number).open("rb") as file:

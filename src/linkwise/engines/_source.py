@@ -9,7 +9,9 @@ from __future__ import annotations
 import mmap
 import os
 import re
+import tempfile
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +116,12 @@ class Blocks:
         """Numbers of the rows with these ids; None, as there are no ids."""
         return None
 
+    def numbered(self) -> Blocks:
+        """The same rows, of which constraints speak by number even if they have ids."""
+        twin = copy(self)
+        twin.__dict__["id_column"] = None
+        return twin
+
     def standardize(self) -> Blocks:
         """Have every column centred and scaled to unit variance from now on; one pass."""
         count, mean, squares = 0, np.zeros(self.shape[1]), np.zeros(self.shape[1])
@@ -194,6 +202,17 @@ def drop_pages(X: NDArray) -> None:
     pages, mode = getattr(X, "_mmap", None), getattr(X, "mode", "c")
     if pages is not None and mode != "c" and hasattr(mmap, "MADV_DONTNEED"):
         pages.madvise(mmap.MADV_DONTNEED)
+
+
+def new_array(shape: tuple[int, ...], dtype: Any, most: float) -> NDArray:
+    """An array to be filled: in memory if it takes at most so many bytes, else mapped to a file.
+
+    The file has no name and goes with the array.
+    """
+    if int(np.prod(shape)) * np.dtype(dtype).itemsize <= most:
+        return np.empty(shape, dtype=dtype)
+    with tempfile.TemporaryFile() as file:
+        return np.memmap(file, dtype, "w+", shape=shape)
 
 
 class ParquetBlocks(Blocks):
