@@ -238,7 +238,9 @@ class Workers:
         self.d, self.dtype, self.is_sparse = chunks.d, chunks.dtype, chunks.is_sparse
         self.names, self.has_weight = chunks.names, False
         delayed = optional("dask", extra="dask", need=_NEED).delayed
-        ends = self._cut(len(chunks.pieces), getattr(X, "nbytes", 0))
+        # Partitions of dataframes do not tell their size: about 100 MB is usual.
+        n_bytes = 1e8 * len(chunks.pieces) if chunks.is_frame else X.nbytes
+        ends = self._cut(len(chunks.pieces), n_bytes)
         lists = [chunks.pieces[a:b] for a, b in pairwise(ends)]
         self._parts = client.compute([delayed(list)(pieces) for pieces in lists])
         facts = [self._gather(client.map(_facts_of, self._parts, pure=False))]
@@ -255,7 +257,7 @@ class Workers:
         """Where bundles end: a few for each thread, more if they would be very large."""
         self._check_workers()
         threads = sum(self._client.nthreads().values())
-        large = 0 if not n_bytes or np.isnan(n_bytes) else int(n_bytes // _LARGEST_BUNDLE)
+        large = 0 if np.isnan(n_bytes) else int(n_bytes // _LARGEST_BUNDLE)
         n = max(1, min(n_blocks, max(_BUNDLES * threads, large)))
         return [n_blocks * i // n for i in range(n + 1)]
 
