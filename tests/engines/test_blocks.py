@@ -228,7 +228,7 @@ def test_sizes_that_are_none():
 
 
 def test_limit_below_what_is_held_already(file):
-    with pytest.raises(ValueError, match="leaves no room: the process already holds"):
+    with pytest.raises(ValueError, match="leaves no room: the process itself takes"):
         open_blocks(file, memory_limit="1MB")
 
 

@@ -25,6 +25,7 @@ from ._engine import Places
 _UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 _SHARE = 16  # of the memory that is left, a block takes this part: work on it makes copies
 _LEAST_BLOCK, _LARGEST_BLOCK = 2**20, 2**26  # bytes
+_FOOTING = 320_000_000  # bytes a process takes that has loaded and compiled what a fit needs
 _LEAST_LEFT = 2**26  # bytes that must be left for the work itself
 _PARQUET = (".parquet", ".pq")
 
@@ -89,11 +90,12 @@ class Blocks:
         self.shape, self.names = shape, names
         self.dtype = np.dtype(np.float32 if dtype == np.float32 else np.float64)
         self.memory_limit = half_of_memory() if memory_limit is None else read_size(memory_limit)
-        self.spare = self.memory_limit - resident()
+        held = max(resident(), _FOOTING)
+        self.spare = self.memory_limit - held
         if self.spare < _LEAST_LEFT:
             raise ValueError(
                 f"a memory limit of {self.memory_limit / 1e6:,.0f} MB leaves no room: the process "
-                f"already holds {resident() / 1e6:,.0f} MB, and blocks need at least "
+                f"itself takes {held / 1e6:,.0f} MB, and blocks need at least "
                 f"{_LEAST_LEFT / 1e6:,.0f} MB more"
             )
         self.starts: Places = np.zeros(1, dtype=np.int64)
