@@ -22,6 +22,7 @@ SECTIONS = {
     "ensemble": "BoostCluster and SpectralLearning: speed",
     "active": "Active questions: from an answer to the next question",
     "hierarchy": "Hierarchies and the metric from comparisons",
+    "scale": "Past one machine: Dask, blocks on disk, growth",
     "studio": "Studio: from a key press to the next question",
 }
 RESULTS = Path(__file__).parent / "RESULTS.md"

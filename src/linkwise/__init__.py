@@ -99,8 +99,8 @@ __all__ = [
     "Tree",
     "__version__",
     "one_tree",
-    "propagate",
     "open_blocks",
+    "propagate",
 ]
 
 

@@ -48,8 +48,10 @@ def _refuse_elsewhere(estimator: Any, X: Any) -> None:
     ):
         return
     name, needs = type(estimator).__name__, getattr(estimator, "_needs", "all rows in memory")
-    n, d = X.shape if len(X.shape) == 2 else (np.nan, 0)
-    size = "" if not isinstance(n, Integral) else f" ({n:,} x {d:,}: {8e-9 * n * d:,.3g} GB)"
+    size, shape = "", X.shape
+    if len(shape) == 2 and isinstance(shape[0], Integral):
+        n, d = int(shape[0]), int(shape[1])
+        size = f" ({n:,} x {d:,}: {8e-9 * n * d:,.3g} GB)"
     raise TypeError(
         f"{name} needs {needs}{size}, but X is a {type(X).__module__.partition('.')[0]} "
         f"{type(X).__name__}. Give it rows in memory: X.compute(), or a sample of them; PCKMeans, "

@@ -104,9 +104,7 @@ def test_dataframe_by_index_and_by_number(client):
     assert far.feature_names_in_.tolist() == list("abcde")
     assert_same(far, near)
     plain = dd.from_pandas(frame.reset_index(drop=True), npartitions=4)
-    assert_same(
-        clone(model).fit(plain, constraints=KNOWN), clone(model).fit(X, constraints=KNOWN)
-    )
+    assert_same(clone(model).fit(plain, constraints=KNOWN), clone(model).fit(X, constraints=KNOWN))
     np.testing.assert_array_equal(far.predict(plain).compute(), near.predict(frame))
     # Some partitions may have no rows left.
     some = plain[plain["a"] > 4]

@@ -114,7 +114,10 @@ def test_after_a_kill_in_another_process(tmp_path):
         ({"X": X + 1}, "of other rows"),
         ({"X": X[:500]}, "of 600 x 4 float64 rows"),
         ({"known": Constraints(must_link=[(0, 1)])}, "with other constraints or labels"),
-        ({"model": PCKMeans(5, n_init=3, penalty="distance")}, r"with other parameters \(penalty\)"),
+        (
+            {"model": PCKMeans(5, n_init=3, penalty="distance")},
+            r"with other .* \(penalty\)",
+        ),
         ({"model": COPKMeans(5, n_init=3)}, "by PCKMeans"),
     ],
 )

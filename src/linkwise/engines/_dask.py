@@ -164,9 +164,7 @@ def _has_index(facts: Sequence[tuple[int, int | None]], starts: Places) -> bool:
     return not again and any(start != first for start, first in filled)
 
 
-def _places(
-    finds: Sequence[list[tuple[int, Hashable]]], starts: Places
-) -> dict[Hashable, int]:
+def _places(finds: Sequence[list[tuple[int, Hashable]]], starts: Places) -> dict[Hashable, int]:
     found: dict[Hashable, int] = {}
     for first, part in zip(starts, finds, strict=False):
         for place, name in part:

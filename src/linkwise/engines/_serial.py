@@ -29,17 +29,14 @@ class Serial:
         self.source, self.starts, self.is_sparse = source, source.starts, source.is_sparse
         self.d, self.dtype = source.shape[1], source.dtype
         self._weight: Any = None
+        self.has_weight = False
         self._prepare: Callable[[Any], Any] | None = None
         self._checked = False
-
-    @property
-    def has_weight(self) -> bool:
-        """Whether rows have weights."""
-        return self._weight is not None
 
     def weighted(self, weight: Any) -> Serial:
         """The same rows with a weight each."""
         self._weight = check_weight(weight, int(self.starts[-1]))
+        self.has_weight = True
         return self
 
     def prepared(self, prepare: Callable[[Any], Any]) -> Serial:

@@ -11,6 +11,7 @@ import os
 import re
 import tempfile
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from copy import copy
 from pathlib import Path
 from typing import Any
@@ -55,10 +56,8 @@ def half_of_memory() -> int:
         total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError):  # not every system tells
         total = 8 * 2**30
-    try:
+    with suppress(OSError, ValueError):  # no container, or one without a limit
         total = min(total, int(Path("/sys/fs/cgroup/memory.max").read_text()))
-    except (OSError, ValueError):
-        pass
     return total // 2
 
 
@@ -99,7 +98,8 @@ class Blocks:
                 f"{_LEAST_LEFT / 1e6:,.0f} MB more"
             )
         self.starts: Places = np.zeros(1, dtype=np.int64)
-        self._shift = self._scale = None
+        self._shift: Any = None
+        self._scale: Any = None
 
     def _rows_at_once(self) -> int:
         size = min(max(self.spare // _SHARE, _LEAST_BLOCK), _LARGEST_BLOCK)
@@ -183,7 +183,7 @@ class ArrayBlocks(Blocks):
     def __getstate__(self) -> dict[str, Any]:
         """The name of the file travels instead of its contents."""
         name = getattr(self._X, "filename", None)
-        if name is None or self._X.base is not None and self._X.base is not self._X._mmap:
+        if name is None or (self._X.base is not None and self._X.base is not self._X._mmap):
             raise ValueError("only a whole .npy file can be read by Dask workers; give its path")
         return {**self.__dict__, "_X": str(name)}
 
@@ -330,7 +330,7 @@ class ParquetBlocks(Blocks):
         place = 0
         while place < len(wanted):
             number = wanted[place]
-            file, groups, first = self._plan[number]
+            file, groups, _ = self._plan[number]
             run = [number]
             while (
                 place + len(run) < len(wanted)
@@ -338,7 +338,8 @@ class ParquetBlocks(Blocks):
             ):  # fmt: skip
                 run.append(wanted[place + len(run)])
             firsts = {self._plan[b][2]: b for b in run}
-            row, parts, target = 0, [], None
+            row, target = 0, None
+            parts: list[Any] = []
             for batch in self._files[file].iter_batches(
                 batch_size=int(sizes[number]), row_groups=groups, columns=list(columns)
             ):
@@ -348,11 +349,11 @@ class ParquetBlocks(Blocks):
                     if target is None:  # rows of a block that is not wanted
                         later = [f for f in firsts if f > row]
                         skip = min([batch.num_rows, *(f - row for f in later)])
-                        row, batch = row + skip, batch.slice(skip)  # noqa: PLW2901
+                        row, batch = row + skip, batch.slice(skip)
                         continue
                     held = sum(part.num_rows for part in parts)
                     piece = batch.slice(0, int(sizes[target]) - held)
-                    row, batch = row + piece.num_rows, batch.slice(piece.num_rows)  # noqa: PLW2901
+                    row, batch = row + piece.num_rows, batch.slice(piece.num_rows)
                     parts.append(piece)
                     if held + piece.num_rows == sizes[target]:
                         yield target, self._joined(parts)

@@ -221,9 +221,7 @@ def similarity_squares(block: Block, state: State, order: Order, directions: NDA
         return places.similarity_squares(directions)
 
 
-def farthest(
-    block: Block, state: State, order: Order, sizes: NDArray
-) -> tuple[int, int, float]:
+def farthest(block: Block, state: State, order: Order, sizes: NDArray) -> tuple[int, int, float]:
     """See `Places.farthest`; the row's number is that inside the block."""
     with _places(block, state, order) as places:
         return places.farthest(order.geometry, sizes)

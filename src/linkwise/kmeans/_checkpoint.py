@@ -46,7 +46,7 @@ class Checkpoint:
         self.path = Path(path)
         if not self.path.parent.is_dir():
             raise ValueError(f"checkpoint {self.path}: there is no folder {self.path.parent}")
-        self._facts = {
+        self._facts: dict[str, Any] = {
             "method": type(estimator).__name__,
             "parameters": _parameters(estimator),
             "shape": [problem.rows.n, problem.rows.d, str(problem.rows.dtype)],
@@ -110,7 +110,8 @@ class Checkpoint:
         meta, arrays = _packed(state)
         meta["facts"] = self._facts
         with whole_file(self.path) as file:
-            np.savez(file, **{_META: np.array(json.dumps(meta)), "looks": self._looks}, **arrays)
+            every: dict[str, Any] = {**arrays, _META: np.array(json.dumps(meta))}
+            np.savez(file, **every, looks=self._looks)
             file.flush()
             os.fsync(file.fileno())
         self._last, self._since = time.monotonic(), 0

@@ -71,7 +71,9 @@ class FarRows:
         numbers = np.concatenate([self._numbers, missing])
         order = np.argsort(numbers)
         self._numbers = numbers[order]
-        self._near = Rows.in_coordinates(X[order], self.shift, weight[order] if len(weight) else weight)
+        self._near = Rows.in_coordinates(
+            X[order], self.shift, weight[order] if len(weight) else weight
+        )
         if self._scaling is not None:
             self._near.scale(self._scaling)
 

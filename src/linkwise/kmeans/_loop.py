@@ -75,11 +75,10 @@ def solve(
     penalty.refresh(geometry)
     still = tol * geometry.mean_variance
     converged, moved = False, 1
-    iteration = 0
     if resume is not None:
         run.restore(resume)
-        iteration = len(run.path)
-    for iteration in range(iteration + 1, max_iter + 1):
+    iteration = done = len(run.path)
+    for iteration in range(done + 1, max_iter + 1):
         moved = run.assign_rows(rng)
         run.refill_empty_clusters()
         before = run.note()
