@@ -16,7 +16,7 @@ SECTIONS = {
     "foundation": "Foundation: constraints and their diagnosis",
     "kmeans": "k-means methods: speed",
     "quality": "k-means methods: quality",
-    "peers": "k-means methods: a peer",
+    "peers": "k-means methods: peers",
     "propagation": "Propagation and GPK-Means",
     "hmrf": "HMRF-KMeans on text: speed",
     "ensemble": "BoostCluster and SpectralLearning: speed",

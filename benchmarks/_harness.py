@@ -63,9 +63,7 @@ def peak_megabytes(work: Callable[..., Any], *args: Any, whole: bool = False) ->
     return float(peak)
 
 
-def _report_peak(
-    work: Callable[..., Any], args: tuple[Any, ...], send: Any, whole: bool
-) -> None:
+def _report_peak(work: Callable[..., Any], args: tuple[Any, ...], send: Any, whole: bool) -> None:
     before = 0.0 if whole else _memory("VmRSS")
     work(*args)
     send.send(_memory("VmHWM") - before)

@@ -338,6 +338,8 @@ def cluster(
     else:
         choice.show(model)
         _show(found, model, task, {"output": output, "report": report, **drawn})
+    if isinstance(task, FarTask):
+        task.close()
 
 
 # -------------------------------------------------------------------- what was asked for
@@ -716,9 +718,9 @@ def _table(report: Report, labels: Any, task: _Task) -> RichTable:
     table.add_column("rows", justify="right")
     table.add_column("share", justify="right")
     table.add_column("such as" if task.ids else "row numbers")
-    sizes = report.cluster_sizes.tolist()
+    sizes, first = report.cluster_sizes.tolist(), np.asarray(labels[:_SEARCHED])
     for number, size in enumerate(sizes[:_SHOWN_CLUSTERS]):
-        rows = np.flatnonzero(np.asarray(labels[:_SEARCHED]) == number)[:_SHOWN_ROWS].tolist()
+        rows = np.flatnonzero(first == number)[:_SHOWN_ROWS].tolist()
         names = [str(row) if task.ids is None else task.ids[row] for row in rows]
         shown = ", ".join(names) + (", ..." if size > len(names) else "")
         table.add_row(str(number), f"{size:,}", f"{size / len(labels):.1%}", escape(shown))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,6 +76,7 @@ class FarTask:
     y: None = None
     ids: None = None
     classes: tuple[str, ...] = ()
+    clients: list[Any] = field(default_factory=list)
 
     def standardized(self) -> FarTask:
         """The same task with columns of unit variance."""
@@ -118,8 +119,13 @@ class FarTask:
         blocks = self.blocks.numbered()  # constraints speak of row numbers by now
         if self.scheduler is None:
             return blocks
-        connect(self.scheduler)
+        self.clients.append(connect(self.scheduler))
         return blocks.to_dask()
+
+    def close(self) -> None:
+        """Leave the cluster."""
+        for client in self.clients:
+            client.close()
 
     @property
     def legend(self) -> dict[str, Any]:

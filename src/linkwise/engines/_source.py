@@ -182,8 +182,8 @@ class ArrayBlocks(Blocks):
 
     def __getstate__(self) -> dict[str, Any]:
         """The name of the file travels instead of its contents."""
-        name = getattr(self._X, "filename", None)
-        if name is None or (self._X.base is not None and self._X.base is not self._X._mmap):
+        name, base = getattr(self._X, "filename", None), self._X.base
+        if name is None or (base is not None and base is not getattr(self._X, "_mmap", None)):
             raise ValueError("only a whole .npy file can be read by Dask workers; give its path")
         return {**self.__dict__, "_X": str(name)}
 
