@@ -85,7 +85,7 @@ def test_npy_file_by_row_number(files):
     ],
 )
 def test_wrong_use_is_explained(files, more, words):
-    given = [value for value in arguments(files, *more)]
+    given = list(arguments(files, *more))
     if "boost" in more or "recon" in more:
         given = [value for value in given if value not in ("--n-init", 2)]
     code, text = call(*given)

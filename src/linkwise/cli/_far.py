@@ -140,15 +140,19 @@ class FarTask:
         write_label_parts(path, self._parts(labels), labels, self.id_column)
 
     def _parts(self, labels: Any) -> Iterator[tuple[Any, Any]]:
+        from linkwise.engines import drop_pages
+
         if self.id_column is None:
             for first in range(0, len(labels), _AT_ONCE):
                 last = min(first + _AT_ONCE, len(labels))
                 yield range(first, last), labels[first:last]
+                drop_pages(labels)
             return
         starts = self.blocks.starts.tolist()
         names = self.blocks.column_text(self.id_column)  # type: ignore[attr-defined]
         for first, last, cells in zip(starts, starts[1:], names, strict=False):
             yield cells, labels[first:last]
+            drop_pages(labels)
 
 
 def connect(address: str) -> Any:

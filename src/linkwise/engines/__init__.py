@@ -8,7 +8,15 @@ from ._apply import map_blocks
 from ._dask import DaskBlocks, Workers, current_client, feature_names, is_dask
 from ._engine import Block, Engine, Work, split
 from ._serial import Serial
-from ._source import ArrayBlocks, Blocks, ParquetBlocks, half_of_memory, open_blocks, read_size
+from ._source import (
+    ArrayBlocks,
+    Blocks,
+    ParquetBlocks,
+    drop_pages,
+    half_of_memory,
+    open_blocks,
+    read_size,
+)
 from ._threads import Threads
 
 __all__ = [
@@ -18,6 +26,7 @@ __all__ = [
     "ParquetBlocks",
     "Threads",
     "Work",
+    "drop_pages",
     "engine_of",
     "feature_names",
     "is_dask",
