@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linkwise import ConstraintError, Constraints, COPKMeans
+from linkwise.geometry import Mahalanobis
 from linkwise.kmeans import _assign
+from linkwise.kmeans._costs import Costs
 from linkwise.kmeans._problem import Problem
 from linkwise.kmeans._rows import Rows
 from tests.reference import (
@@ -124,11 +126,13 @@ def assigned_exactly(X, k, known, init) -> np.ndarray:
     assign = model._assigner(problem, None)
     centers_cost = ((X[:, None] - init) ** 2).sum(axis=2)
     labels = centers_cost.argmin(axis=1)
-    mine = centers_cost[assign.rows]
+    geometry = Mahalanobis(k, problem.rows.total(), len(X))
+    geometry.place(init - problem.rows.shift)
+    mine = Costs(problem.rows, assign.rows, geometry)
     now = np.full(len(assign.rows), -1, dtype=np.int32)
     rng = np.random.RandomState(0)
     for _ in range(3):  # exact solving waits until greedy has settled
-        now = assign(mine, now, np.zeros((0, 1)), rng)
+        now, _ = assign(mine, now, np.zeros((0, 1)), rng)
     labels[assign.rows] = now
     return labels
 

@@ -217,6 +217,21 @@ def test_empty_constraints_are_none(method):
     assert a.report_.constraints.n_constraints == 0
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_bounds_of_constrained_rows_change_nothing(seed):
+    # Dense rows have bounds, sparse ones none; links are as heavy as distances here.
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.normal(size=(150, 3)), 2) + 1
+    y = (X[:, 0] > 0.5).astype(int) + (X[:, 1] > 1)
+    known = Constraints.from_labels(y, 40, random_state=seed)
+    for method in ("pck", "mpck"):
+        dense = METHODS[method](n_clusters=3, random_state=0).fit(X, constraints=known)
+        thin = METHODS[method](n_clusters=3, random_state=0).fit(
+            sparse.csr_matrix(X), constraints=known
+        )
+        np.testing.assert_array_equal(dense.labels_, thin.labels_)
+
+
 # -------------------------------------------------------------------- weights of rows
 
 

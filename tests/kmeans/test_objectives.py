@@ -176,15 +176,22 @@ LEARNT = KINDS[1:]
 def test_contribution_of_a_row_in_the_e_step(metric, per_cluster):
     for seed in range(3):
         rows, links, geometry, penalty, labels, slow = random_state_of(metric, per_cluster, seed)
-        share = np.zeros((len(links.rows), geometry.k))
         graph = links.weighed(penalty.costs(geometry))
-        _kernels.fill_penalties(*graph, labels[links.rows], share)
-        fast = rows.distances(links.rows, geometry) + share
-        wanted = np.array(
-            [[slow.contribution(labels, i, c) for c in range(geometry.k)] for i in links.rows]
-        )
-        # Up to a constant per row: only differences decide.
-        np.testing.assert_allclose(fast - fast[:, :1], wanted - wanted[:, :1], rtol=1e-9, atol=1e-9)
+        distance = rows.distances(links.rows, geometry)
+        n = len(links.rows)
+        for t, row in enumerate(links.rows):
+            new = labels[links.rows]
+            links_say = (np.zeros(n), np.ones(n, dtype=bool))
+            moved, change = _kernels.icm(
+                np.array([t]), np.arange(n), distance, *graph, new, *links_say
+            )
+            wanted = np.array([slow.contribution(labels, row, c) for c in range(geometry.k)])
+            assert wanted[new[t]] == pytest.approx(wanted.min(), rel=1e-9, abs=1e-9)
+            assert moved == (new[t] != labels[row])
+            # What the links say changed by what is not the distances' part.
+            apart = distance[t, new[t]] - distance[t, labels[row]]
+            told = wanted[new[t]] - wanted[labels[row]] - apart
+            assert change == pytest.approx(told, rel=1e-9, abs=1e-9)
 
 
 def test_contributions_are_differences_of_the_objective():

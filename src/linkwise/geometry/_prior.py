@@ -7,6 +7,7 @@ import numpy as np
 from ._moments import Floats
 
 _LEAST = 1 / 16  # a step leaves at least this share of a weight
+_MOST = 4.0  # and makes at most so much of it: a few weights that leap would stop all others
 
 
 class Rayleigh:
@@ -47,5 +48,5 @@ def _diagonals(metrics: Floats) -> Floats:
 
 
 def step_down(weights: Floats, slope: Floats, eta: float) -> Floats:
-    """A gradient step that keeps weights positive."""
-    return np.maximum(weights - eta * slope, _LEAST * weights)
+    """A gradient step that keeps weights positive and of the same order."""
+    return np.clip(weights - eta * slope, _LEAST * weights, _MOST * weights)

@@ -1,8 +1,8 @@
 """How constrained rows get their clusters: pinned, by ICM, or under hard constraints.
 
 An assigner handles some rows (`rows`); all others go to their nearest centre. It is called with
-the distances of its rows to all clusters and their present labels (-1 at first), and returns new
-labels that cost no more.
+the costs of its rows, which it may ask for, and their present labels (-1 at first), and returns
+new labels that cost no more, and by how much that changed what violated links cost if it knows.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from scipy.sparse.csgraph import connected_components
 from linkwise.constraints import ConstraintError, adjacency
 
 from . import _kernels
+from ._costs import Costs
 from ._exact import solve_exactly
 from ._problem import Problem, neighbours
 from ._rows import Ints
@@ -24,10 +25,9 @@ Floats = NDArray[np.float64]
 Labels = NDArray[np.int32]
 
 _MAX_SWEEPS = 100
-_EPS = 1e-15
+_RUN = 64  # rows side by side that stay so when many are shuffled
 _RESTARTS = 20
 _GROUP_PAUSE = 4  # calls between two looks at whole groups
-_WIDE = 1e8  # beyond this ratio of weights, rounding would drown the light ones
 
 
 class Assigner(Protocol):
@@ -36,12 +36,10 @@ class Assigner(Protocol):
     rows: Ints
     closed: NDArray[np.bool_] | None
 
-    def __call__(self, distance: Floats, labels: Labels, cost: Floats, rng: Any) -> Labels:
-        """New labels of `rows`."""
-        ...
-
-    def violations(self, labels: Labels, error: float) -> float | None:
-        """What violated links cost under the labels it gave last, if it knows to that error."""
+    def __call__(
+        self, costs: Costs, labels: Labels, link_cost: Floats, rng: Any
+    ) -> tuple[Labels, float | None]:
+        """New labels of `rows`, and by how much the cost of violated links changed (or None)."""
         ...
 
     def state(self) -> dict[str, Any]:
@@ -53,14 +51,10 @@ class Assigner(Protocol):
         ...
 
 
-class Assigning:
-    """Base of the assigners: all clusters are open, and nothing is known about costs."""
+class Forgetful:
+    """Base of the assigners that remember nothing; all clusters are open."""
 
     closed: NDArray[np.bool_] | None = None
-
-    def violations(self, labels: Labels, error: float) -> float | None:
-        """Not known."""
-        return None
 
     def state(self) -> dict[str, Any]:
         """Nothing is remembered."""
@@ -70,33 +64,30 @@ class Assigning:
         """Nothing is remembered."""
 
 
-class Pinned(Assigning):
+class Pinned(Forgetful):
     """Rows with a known cluster stay there; `closed` clusters take no other row."""
 
     def __init__(self, rows: Ints, labels: NDArray, closed: NDArray[np.bool_] | None = None):
         self.rows, self._labels, self.closed = rows, labels.astype(np.int32), closed
 
-    def __call__(self, distance: Floats, labels: Labels, cost: Floats, rng: Any) -> Labels:
-        return self._labels
+    def __call__(
+        self, costs: Costs, labels: Labels, link_cost: Floats, rng: Any
+    ) -> tuple[Labels, float | None]:
+        return self._labels, None
 
 
-class IteratedModes(Assigning):
+class IteratedModes:
     """ICM: each constrained row in random order takes the cluster that costs least, links included.
 
     Repeated until nothing moves. Must-link components take their first cluster as a whole, and
     may move as a whole later: row by row they could not without breaking links on the way.
     """
 
-    def __init__(self, problem: Problem, *, costs_change: bool):
+    closed: NDArray[np.bool_] | None = None
+
+    def __init__(self, problem: Problem):
         self.rows, self._links = problem.links.rows, problem.links
-        self._penalty = np.zeros((len(self.rows), problem.k))
-        weight = self._links.weight
-        wide = len(weight) and weight.max() > _WIDE * weight.min()
-        self._refill = costs_change or wide
-        self._must_weight = float(weight[self._links.is_must].sum())
-        self._all_weight = float(weight.sum())
         self._n_calls = self._next_groups = 0
-        self._is_new = False  # whether labels came from elsewhere
         self._graph: tuple[NDArray, ...] = ()
         closure = problem.closure
         place = np.searchsorted(self.rows, closure.nodes)
@@ -105,70 +96,85 @@ class IteratedModes(Assigning):
         self._members = place[np.argsort(closure.component, kind="stable")]
         self._starts = np.concatenate([[0], np.cumsum(closure.sizes)])
 
-    def __call__(self, distance: Floats, labels: Labels, cost: Floats, rng: Any) -> Labels:
-        labels = labels.copy()
+    def __call__(
+        self, costs: Costs, labels: Labels, link_cost: Floats, rng: Any
+    ) -> tuple[Labels, float | None]:
         if not len(labels):
-            return labels
-        if not self._graph or self._graph[-1] is not cost:
-            self._graph = self._links.weighed(cost)
-        state = (*self._graph, labels, self._penalty)
-        if self._refill or self._is_new:
-            _kernels.fill_penalties(*state)
-        self._is_new = False
-        before = labels.copy()
+            return labels, 0.0
+        self._weigh(link_cost)
+        before, labels = labels, labels.copy()
+        change: float | None = 0.0
         self._n_calls += 1
         sizes = np.diff(self._starts)
         if labels[0] < 0:
             order = rng.permutation(len(sizes))
-            self._move_groups(order[np.argsort(-sizes[order], kind="stable")], distance, state)
+            self._move_groups(order[np.argsort(-sizes[order], kind="stable")], costs, labels)
+            change = None
         for _ in range(_MAX_SWEEPS):
-            self._move_rows(distance, state, rng)
+            paid = self._move_rows(costs, labels, rng)
+            change = None if change is None else change + paid
             # Groups rarely move: look at them again when single rows have come to rest.
             if (labels != before).any() or self._n_calls < self._next_groups:
                 break
             self._next_groups = self._n_calls + _GROUP_PAUSE
-            if not self._move_groups(rng.permutation(np.flatnonzero(sizes > 1)), distance, state):
+            if not self._move_groups(rng.permutation(np.flatnonzero(sizes > 1)), costs, labels):
                 break
-        return labels
+            change = None
+        return labels, change
 
-    def violations(self, labels: Labels, error: float) -> float | None:
-        """From the penalties at hand, while they are those of constant costs and not too heavy.
-
-        Each kept must-link is a reward at both of its ends, and so is each broken cannot-link a
-        penalty.
-        """
-        if self._refill or self._is_new or not len(labels) or not _EPS * self._all_weight <= error:
-            return None
-        return self._must_weight + 0.5 * float(_kernels.penalties_paid(self._penalty, labels))
+    def _weigh(self, link_cost: Floats) -> None:
+        """Put what links cost now beside them."""
+        if self._graph and self._graph[-1] is link_cost:
+            return
+        self._graph = self._links.weighed(link_cost)
+        n_rows, per_cluster = len(self.rows), link_cost.shape[1] > 1
+        dearest = link_cost.max(axis=1) if per_cluster else link_cost[:, 0]
+        first, second = self._links.ends.T
+        most = np.bincount(first, dearest, n_rows) + np.bincount(second, dearest, n_rows)
+        self._slack: Floats = most.astype(np.float64)
+        self._edge = np.empty(n_rows)
+        self._stale = np.ones(n_rows, dtype=bool)
 
     def state(self) -> dict[str, Any]:
         """When groups were looked at."""
         return {"n_calls": self._n_calls, "next_groups": self._next_groups}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from such a state; penalties are filled in at the next call."""
+        """Go on from such a state."""
         self._n_calls, self._next_groups = state["n_calls"], state["next_groups"]
-        self._is_new = True
 
-    def _move_rows(self, distance: Floats, state: tuple[NDArray, ...], rng: Any) -> None:
+    def _move_rows(self, costs: Costs, labels: Labels, rng: Any) -> float:
         """Let rows move that want to, in random order, until none does."""
-        *_, labels, penalty = state
-        doubtful, restless = np.ones(len(labels), dtype=bool), np.empty(len(labels), dtype=np.int64)
+        wavering, *found = costs.of_wavering_rows(labels, self._slack)
+        order = _shuffled(len(labels), rng)  # of all rows, so that bounds do not change the result
+        wavers = np.zeros(len(labels), dtype=bool)
+        wavers[wavering] = True
+        order, change = order[wavers[order]], 0.0
+        now = order
         for _ in range(_MAX_SWEEPS):
-            found = _kernels.wants_to_move(distance, penalty, labels, doubtful, restless)
-            if not found:
+            moved, more = _kernels.icm(now, *found, *self._graph, labels, self._edge, self._stale)
+            change += more
+            if not moved:
                 break
-            _kernels.icm(rng.permutation(restless[:found]), distance, *state, doubtful)
+            now = order[self._stale[order]]
+        return change
 
-    def _move_groups(self, order: Ints, distance: Floats, state: tuple[NDArray, ...]) -> int:
+    def _move_groups(self, order: Ints, costs: Costs, labels: Labels) -> int:
         groups = (self._starts, self._members, self._group)
-        moved = int(_kernels.icm_groups(order, *groups, distance, *state[:-1]))
-        if moved:
-            _kernels.fill_penalties(*state)
-        return moved
+        self._stale[:] = True
+        return int(_kernels.icm_groups(order, *groups, costs.of_all_rows(), *self._graph, labels))
 
 
-class Hard(Assigning):
+def _shuffled(number: int, rng: Any) -> Ints:
+    """Numbers in random order; many of them in runs: what lies side by side is read faster."""
+    if number <= _RUN * _RUN:
+        return np.asarray(rng.permutation(number))
+    runs = rng.permutation(-(-number // _RUN))
+    order = (runs[:, None] * _RUN + np.arange(_RUN)).ravel()
+    return order[order < number]
+
+
+class Hard(Forgetful):
     """Hard constraints: must-link components move as one, cannot-linked ones never meet.
 
     Parameters
@@ -196,15 +202,18 @@ class Hard(Assigning):
         graph = adjacency(self._edges, closure.n_components)
         self._part = connected_components(graph, directed=False)[1]
 
-    def __call__(self, distance: Floats, labels: Labels, cost: Floats, rng: Any) -> Labels:
+    def __call__(
+        self, costs: Costs, labels: Labels, link_cost: Floats, rng: Any
+    ) -> tuple[Labels, float | None]:
         if not len(self.rows):
-            return labels
-        group_cost = np.add.reduceat(distance[self._order], self._starts, axis=0)
-        before = labels[self._order[self._starts]]
-        found = group_cost.argmin(axis=1).astype(np.int32)
+            return labels, 0.0
+        cost = np.empty((len(self._starts), self._k))
+        nearest = np.empty(len(cost), dtype=np.int32)
+        _kernels.group_costs(costs.of_all_rows(), self._component, cost, nearest)
+        found = nearest
         if len(self._linked):
-            found = self._assign_linked(group_cost, before, found, rng)
-        return found[self._component]
+            found = self._assign_linked(cost, labels[self._order[self._starts]], nearest, rng)
+        return found[self._component], None
 
     def _assign_linked(self, cost: Floats, before: Labels, nearest: Labels, rng: Any) -> Labels:
         """The better of the labels before and greedy ones, improved; "exact" improves both."""
@@ -220,16 +229,19 @@ class Hard(Assigning):
                     'though there is a way; use assignment="auto" or "exact"'
                 )
             return self._exactly(cost, np.where(self._degree > 0, self._example, nearest))
-        tries.sort(key=lambda labels: self._total(cost, labels))
-        tries = [
-            self._improved(cost, one, rng) for one in tries[: 2 if self.mode == "exact" else 1]
-        ]
-        best = min(tries, key=lambda labels: self._total(cost, labels))
+        if self.mode != "exact":
+            return self._improved(cost, self._cheapest(cost, tries), rng)
+        best = self._cheapest(cost, [self._improved(cost, one, rng) for one in tries])
         settled = assigned and self._total(cost, best) >= self._total(cost, before) - 1e-12
-        return self._exactly(cost, best) if settled and self.mode == "exact" else best
+        return self._exactly(cost, best) if settled else best
+
+    def _cheapest(self, cost: Floats, tries: list[Labels]) -> Labels:
+        if len(tries) == 1:
+            return tries[0]
+        return min(tries, key=lambda labels: self._total(cost, labels))
 
     def _total(self, cost: Floats, labels: Labels) -> float:
-        return float(cost[np.arange(len(labels)), labels].sum())
+        return float(_kernels.total_cost(cost, labels))
 
     def _greedy(self, cost: Floats, rng: Any) -> Labels | None:
         """Most constrained first; a component that finds no cluster left goes first next time."""

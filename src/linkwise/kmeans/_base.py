@@ -92,7 +92,7 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         return WeightPenalty(problem.links)
 
     def _assigner(self, problem: Problem, penalty: Any) -> Assigner:
-        return IteratedModes(problem, costs_change=penalty.changes)
+        return IteratedModes(problem)
 
     def _prepare(self, problem: Problem) -> Problem:
         """A chance to refuse or change the problem before anything runs."""

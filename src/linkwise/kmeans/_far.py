@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from linkwise.engines import Engine, split
+from linkwise.engines import Engine, Threads, split
 from linkwise.geometry import Geometry, Moments
 
 from . import _at_blocks as at_blocks
@@ -50,6 +50,7 @@ class FarRows:
             self.shift = found.mean.astype(self.dtype).astype(np.float64)
         away = found.mean - self.shift
         self._totals = {False: found.squares + found.weight * away**2}
+        self.threads = Threads(self.n, self.cells)  # for work on the rows at hand
         self._scaling: Geometry | None = None
         self._seen: list[Any] | None = None
         self._outermost: Ints | None = None
@@ -208,6 +209,7 @@ class FarRows:
         """Let go of what only the fit needed."""
         if self._near is not None:
             self._near.close()
+        self.threads.close()
         self.engine.close()
 
 

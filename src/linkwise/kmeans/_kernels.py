@@ -497,121 +497,148 @@ def signed_costs(link, is_must, cost, signed):
 
 
 @kernel
-def _add_penalty(penalty, i, b, must, cost, number, sign):
-    """Tell row i that a neighbour has come to cluster b (sign 1) or gone from it (sign -1).
+def _add_penalty(penalty, b, must, cost, number):
+    """Add what a link to a row in cluster b costs in each cluster.
 
     A must-link between two clusters costs the mean of both.
     """
     if not must:
-        penalty[i, b] += sign * cost[number, b]
+        penalty[b] += cost[number, b]
         return
-    for c in range(penalty.shape[1]):
+    for c in range(penalty.shape[0]):
         if c != b:
-            penalty[i, c] += sign * 0.5 * (cost[number, c] + cost[number, b])
+            penalty[c] += 0.5 * (cost[number, c] + cost[number, b])
 
 
 # One cost for all clusters stands in `signed`: being elsewhere costs the same everywhere, so that
-# being together is rewarded instead. These walks are written out below: a call for every link
-# would cost ten times the work.
+# being together is rewarded instead.
 
 
 @kernel
-def fill_penalties(indptr, neighbour, signed, link, is_must, cost, labels, penalty):
-    """What each cluster would cost each constrained row, given where its neighbours are.
+def icm(
+    order, place, distance, indptr, neighbour, signed, link, is_must, cost, labels, edge, stale
+):
+    """Iterated conditional modes: each row in turn takes its cheapest cluster.
 
-    Up to a constant per row. `cost` (n_links, k) is what a violated link costs in a cluster;
-    where that is the same in all, `signed` holds it. Neighbours with label -1 say nothing.
+    IN      order (m,) of the rows to look at; place (n,) of each row in distance (m, k)
+    IN/OUT  labels (n,); edge (n,): by how much links make the present cluster dearer than the
+            next one, unless `stale` (n,), since neighbours have moved
+
+    Returns how many moved, and by how much that changed what violated links cost.
     """
-    n_rows, k = penalty.shape
-    for i in range(n_rows):
+    k = distance.shape[1]
+    penalty = np.zeros(k)
+    moved = 0
+    change = 0.0
+    for s in range(order.shape[0]):
+        i = order[s]
+        t, old = place[i], labels[i]
+        other = np.inf
         for c in range(k):
-            penalty[i, c] = 0.0
+            penalty[c] = 0.0
+            if c != old:
+                other = min(other, distance[t, c])
+        if not stale[i] and distance[t, old] + edge[i] < other:
+            continue
         if signed.size:
             for p in range(indptr[i], indptr[i + 1]):
                 b = labels[neighbour[p]]
                 if b >= 0:
-                    penalty[i, b] += signed[p]
+                    penalty[b] += signed[p]
         else:
             for p in range(indptr[i], indptr[i + 1]):
                 b = labels[neighbour[p]]
                 if b >= 0:
-                    _add_penalty(penalty, i, b, is_must[link[p]], cost, link[p], 1.0)
-
-
-@kernel
-def _tell_neighbours(i, old, new, indptr, neighbour, signed, link, is_must, cost, penalty):
-    """Row i has moved: let the penalties of its neighbours know."""
-    if signed.size:
-        for p in range(indptr[i], indptr[i + 1]):
-            j = neighbour[p]
-            if old >= 0:
-                penalty[j, old] -= signed[p]
-            penalty[j, new] += signed[p]
-        return
-    for p in range(indptr[i], indptr[i + 1]):
-        j, number = neighbour[p], link[p]
-        if old >= 0:
-            _add_penalty(penalty, j, old, is_must[number], cost, number, -1.0)
-        _add_penalty(penalty, j, new, is_must[number], cost, number, 1.0)
-
-
-@kernel
-def penalties_paid(penalty, labels):
-    """Sum of what each row pays for its cluster."""
-    total = 0.0
-    for i in range(labels.shape[0]):
-        total += penalty[i, labels[i]]
-    return total
-
-
-@kernel
-def wants_to_move(distance, penalty, labels, doubtful, restless):
-    """List the doubtful rows that would be cheaper in another cluster; returns how many.
-
-    IN/OUT  doubtful (n,), all cleared
-    OUT     restless (n,)
-    """
-    n_rows, k = distance.shape
-    number = 0
-    for i in range(n_rows):
-        if not doubtful[i]:
-            continue
-        doubtful[i] = False
-        now = distance[i, labels[i]] + penalty[i, labels[i]]
-        better = False
-        for c in range(k):
-            better |= distance[i, c] + penalty[i, c] < now
-        if better:
-            restless[number] = i
-            number += 1
-    return number
-
-
-@kernel
-def icm(order, distance, indptr, neighbour, signed, link, is_must, cost, labels, penalty, doubtful):
-    """Iterated conditional modes: each row in turn takes its cheapest cluster; returns how many.
-
-    IN      order (m,) of some constrained rows; distance (n, k)
-    IN/OUT  labels (n,); penalty (n, k), kept right as neighbours move; doubtful (n,), set for
-            rows whose neighbours have moved
-    """
-    k = distance.shape[1]
-    moved = 0
-    for t in range(order.shape[0]):
-        i = order[t]
-        old = labels[i]
+                    _add_penalty(penalty, b, is_must[link[p]], cost, link[p])
         best = max(old, 0)
         for c in range(k):
-            if distance[i, c] + penalty[i, c] < distance[i, best] + penalty[i, best]:
+            if distance[t, c] + penalty[c] < distance[t, best] + penalty[best]:
                 best = c
+        other = np.inf
+        for c in range(k):
+            if c != best:
+                other = min(other, penalty[c])
+        edge[i] = penalty[best] - other
+        stale[i] = False
         if best == old:
             continue
         labels[i] = best
         moved += 1
-        _tell_neighbours(i, old, best, indptr, neighbour, signed, link, is_must, cost, penalty)
+        change += penalty[best] - penalty[max(old, 0)]
         for p in range(indptr[i], indptr[i + 1]):
-            doubtful[neighbour[p]] = True
-    return moved
+            stale[neighbour[p]] = True
+    return moved, change
+
+
+@kernel
+def crossed_bounds(
+    labels,
+    known,
+    upper,
+    lower,
+    stretch,
+    shrink,
+    drift,
+    most,
+    second,
+    which,
+    slack,
+    start,
+    stop,
+    out,
+):
+    """List those of rows start..stop that might be cheaper in another cluster; returns how many.
+
+    Hamerly's bounds as in `assign_bounded`, with room for what links can add.
+
+    IN      known (n,): labels that the bounds are for; slack (n,): the most by which links can
+            make the present cluster dearer than another
+    IN/OUT  upper, lower (n,)
+    OUT     out (n,), from `start` on
+    """
+    number = 0
+    for i in range(start, stop):
+        a = labels[i]
+        if a == known[i]:
+            upper[i] = upper[i] * stretch + drift[a]
+            lower[i] = max(lower[i] * shrink - (second if a == which else most), 0.0)
+            if upper[i] * upper[i] + slack[i] < lower[i] * lower[i]:
+                continue
+        out[start + number] = i
+        number += 1
+    return number
+
+
+@kernel
+def wavering_rows(
+    rows, cost, slack, labels, log_det, beyond, margin, start, stop, known, upper, lower, out
+):
+    """List those rows that links could move, given their costs; returns how many. Notes bounds.
+
+    IN      rows (m,), of which start..stop are looked at; cost (m, k): for bounds, squared
+            distances less `log_det`, up to a rounding error of `margin` times (distance + beyond);
+            slack (n,) and labels (n,) as in `crossed_bounds`
+    OUT     known, upper, lower (n,), or (0,) where there are no bounds; out (m,), from `start` on
+    """
+    k = cost.shape[1]
+    number = 0
+    for t in range(start, stop):
+        i = rows[t]
+        a = labels[i]
+        other = np.inf
+        for c in range(k):
+            if c != a:
+                other = min(other, cost[t, c])
+        if not cost[t, a] + slack[i] < other:
+            out[start + number] = i
+            number += 1
+        if known.size:
+            own = max(cost[t, a] + log_det, 0.0)
+            error = margin * (own + beyond)
+            known[i] = a
+            upper[i] = np.sqrt(own + error)
+            lower[i] = np.sqrt(max(other + log_det - error, 0.0))
+    return number
 
 
 @kernel
@@ -622,14 +649,14 @@ def icm_groups(
 
     Single rows cannot leave a component one by one without breaking links; together they can.
     Costs are summed over neighbours afresh, so that heavy links inside a group do not drown light
-    ones outside. Penalties are left as they were: fill them anew if anything moved.
+    ones outside.
 
     IN      order of the groups; members of group g are members[starts[g]:starts[g + 1]];
             group (n,) of each row
     IN/OUT  labels (n,)
     """
     k = distance.shape[1]
-    total = np.empty((1, k))
+    total = np.empty(k)
     moved = 0
     for t in range(order.shape[0]):
         g = order[t]
@@ -642,7 +669,7 @@ def icm_groups(
             a = labels[i]
             assigned = assigned and a >= 0
             for c in range(k):
-                total[0, c] += distance[i, c]
+                total[c] += distance[i, c]
             if a >= 0:
                 now += distance[i, a]
             for p in range(indptr[i], indptr[i + 1]):
@@ -655,23 +682,23 @@ def icm_groups(
                     if inside:
                         together += 0.5 * signed[p]
                     else:
-                        total[0, b] += signed[p]
+                        total[b] += signed[p]
                     if a == b:  # the same terms for the present labels
                         now += share * signed[p]
                     continue
                 number = link[p]
                 if not inside:
-                    _add_penalty(total, 0, b, is_must[number], cost, number, 1.0)
+                    _add_penalty(total, b, is_must[number], cost, number)
                 elif not is_must[number]:  # a contradiction: broken wherever the group goes
                     for c in range(k):
-                        total[0, c] += 0.5 * cost[number, c]
+                        total[c] += 0.5 * cost[number, c]
                 if a >= 0 and (a == b) != is_must[number]:
                     now += share * 0.5 * (cost[number, a] + cost[number, b])
         best = 0
         for c in range(1, k):
-            if total[0, c] < total[0, best]:
+            if total[c] < total[best]:
                 best = c
-        after = total[0, best] + together
+        after = total[best] + together
         if assigned and not after < now - 1e-10 * (abs(now) + abs(after)):
             continue
         for q in range(starts[g], starts[g + 1]):
@@ -681,6 +708,34 @@ def icm_groups(
 
 
 # -------------------------------------------------------------------- hard constraints
+
+
+@kernel
+def group_costs(distance, group, cost, nearest):
+    """What each group of rows costs in each cluster, and where it costs least.
+
+    IN      distance (n, k); group (n,) of each row
+    OUT     cost (m, k), nearest (m,)
+    """
+    n_groups, k = cost.shape
+    cost[:] = 0.0
+    for i in range(group.shape[0]):
+        for c in range(k):
+            cost[group[i], c] += distance[i, c]
+    for g in range(n_groups):
+        nearest[g] = 0
+        for c in range(1, k):
+            if cost[g, c] < cost[g, nearest[g]]:
+                nearest[g] = c
+
+
+@kernel
+def total_cost(cost, labels):
+    """Sum of what each group costs in its cluster."""
+    total = 0.0
+    for g in range(labels.shape[0]):
+        total += cost[g, labels[g]]
+    return total
 
 
 @kernel

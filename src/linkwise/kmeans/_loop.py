@@ -19,16 +19,16 @@ from linkwise.geometry import Geometry, Moments
 from . import _kernels
 from ._assign import Assigner
 from ._checkpoint import State
+from ._costs import Costs
 from ._problem import Problem, Solution
-from ._rows import Rows
 
 Floats = NDArray[np.float64]
 Progress = Callable[[int, float], None]
 
 _HALVINGS = 12
+_EPS = 1e-15
 _EXACT = 1e-10  # share of the objective up to which rounding is allowed in the links' part
 _CALM = 0.02  # once fewer rows than this share move, bounds pay
-_FEW = 4  # at most every so manieth row is copied to lie beside the others
 
 
 def solve(
@@ -83,11 +83,12 @@ def solve(
         run.refill_empty_clusters()
         before = run.note()
         way = geometry.move_centers(run.moments)
-        run.note()
+        after = run.note()
         if geometry.learns:
             run.learn_metric()
-        geometry.cool()
-        after = run.note()
+        if geometry.learns or not geometry.is_cold:
+            geometry.cool()
+            after = run.note()
         run.path.append(after)
         if progress is not None:
             progress(iteration, after)
@@ -121,17 +122,15 @@ class _Run:
         self.places = rows.places(chosen)
         self.moments = Moments.zeros(k, rows.d, self.geometry.squares_shape)
         self._refills = 2 * k
-        self._costs: Floats | None = None
         self._share = 1.0  # of a proposed step towards better metrics to try first
         # Bounds save most of the work once centres and metric change little.
         self._may_bound = self.geometry.bounded and not rows.is_sparse and k > 1
         self._bounded = False
         self._told: State = {}  # the state of the geometry that rows were assigned by
         self._refilled: dict[int, int] = {}  # rows moved since
-        # Constrained rows lie side by side if that takes little memory.
-        few = 0 < _FEW * len(chosen) <= rows.n and not self.geometry.scales_rows
-        self._own = Rows.in_coordinates(rows.X[chosen], rows.shift) if few else None
-        self._link_total: float | None = 0.0  # None when labels or metrics have changed
+        self.costs = Costs(rows, self.assign.rows, self.geometry)
+        self._link_weight = 0.0  # of all links, violated or not
+        self._link_total: float | None = None  # None when labels or metrics have changed
 
     # ---------------------------------------------------------------- stopping and going on
 
@@ -179,22 +178,20 @@ class _Run:
             )
             self._bounded = self._bounded or (self._may_bound and moved < _CALM * rows.n)
         if len(chosen):
-            distance = self._distances(chosen)
-            if rows.weighted:
-                distance *= rows.weight_of(chosen)[:, None]
             cost = self.penalty.costs(self.geometry)
-            new = self.assign(distance, self.places.own, cost, rng)
+            new, change = self.assign(self.costs, self.places.own, cost, rng)
             moved += self.places.put(new, self.moments)
-            self._link_total = None
+            self._links_changed(change)
         return moved
 
-    def _distances(self, chosen: NDArray) -> Floats:
-        """Costs of the constrained rows, where those of the last iteration were."""
-        if self._costs is None:
-            self._costs = np.empty((len(chosen), self.geometry.k))
-        if self._own is None:
-            return self.problem.rows.distances(chosen, self.geometry, self._costs)
-        return self._own.distances(np.arange(len(chosen)), self.geometry, self._costs)
+    def _links_changed(self, change: float | None) -> None:
+        """What violated links cost has changed by so much, or by an unknown amount."""
+        if self._link_total is None or change is None:
+            self._link_total = None
+        elif _EPS * self._link_weight > _EXACT * abs(self.geometry.distortion(self.moments)):
+            self._link_total = None  # rounding of heavy links would show
+        else:
+            self._link_total += change
 
     def refill_empty_clusters(self) -> None:
         """Give an empty cluster the free row that is farthest from its own centre."""
@@ -238,7 +235,7 @@ class _Run:
             if share == 0.0 or self.objective() <= before:
                 break
         # Begin where this step ended, and a little bolder if it went through at once.
-        self._share = min(1.0, 2 * share) if halving == 0 else max(share, 0.5**_HALVINGS)
+        self._share = min(1.0, 1.25 * share) if halving == 0 else max(share, 0.5**_HALVINGS)
         if penalty.changes:
             held = penalty.pair
             penalty.refresh(geometry)
@@ -281,11 +278,8 @@ class _Run:
         """What all violated links cost."""
         if self.penalty.costless:
             return 0.0
-        labels = self._own_labels()
-        known = self.assign.violations(labels, _EXACT * abs(self.geometry.distortion(self.moments)))
-        if known is not None:
-            return known
         links, cost = self.problem.links, self.penalty.costs(self.geometry)
+        labels, self._link_weight = self._own_labels(), float(cost.sum())
         return float(
             _kernels.violations(links.ends, links.is_must, labels, cost, cost.shape[1] > 1)
         )

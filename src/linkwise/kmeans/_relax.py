@@ -45,14 +45,16 @@ def _local_search(links: LinkGraph, k: int) -> NDArray[np.int32]:
     """ICM on the links alone from random starts; the labelling with the least violated weight."""
     rng = np.random.RandomState(0)
     graph = links.weighed(links.weight[:, None].copy())
+    every = np.arange(len(links.rows))
     best, least = np.zeros(len(links.rows), dtype=np.int32), np.inf
     for _ in range(_TRIES):
         labels = np.full(len(links.rows), -1, dtype=np.int32)
-        penalty = np.zeros((len(links.rows), k))
-        noise = rng.random_sample(penalty.shape) * 1e-9 * links.weight.min()
-        order = rng.permutation(len(links.rows))
+        noise = rng.random_sample((len(every), k)) * 1e-9 * links.weight.min()
+        order = rng.permutation(every)
+        edge, stale = np.empty(len(every)), np.ones(len(every), dtype=bool)
         for _ in range(_MAX_SWEEPS):
-            if not _kernels.icm(order, noise, *graph, labels, penalty, np.empty(len(order), bool)):
+            moved, _ = _kernels.icm(order, every, noise, *graph, labels, edge, stale)
+            if not moved:
                 break
         weight = links.weight[links.violated(labels)].sum()
         if weight < least:

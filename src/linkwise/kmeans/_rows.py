@@ -225,12 +225,15 @@ class Rows:
     ) -> NDArray[np.float64]:
         """Costs of chosen rows in all clusters, in `out` if there is one at hand."""
         forms = geometry.forms()
+        out = np.empty((len(rows), geometry.k)) if out is None else out
         if forms is None or geometry.metrics.ndim == 3:  # mixed terms
             assert isinstance(geometry, Mahalanobis)
-            parts = [geometry.distances(self.take(part)) for part in self.blocks(rows)]
-            return np.concatenate(parts) if parts else np.zeros((0, geometry.k))
+            done = 0
+            for part in self.blocks(rows):
+                out[done : done + len(part)] = geometry.distances(self.take(part))
+                done += len(part)
+            return out
         own = geometry.own()
-        out = np.empty((len(rows), geometry.k)) if out is None else out
 
         def work(start: int, stop: int) -> None:
             end = (rows, *forms, own, start, stop, out)

@@ -1,0 +1,131 @@
+"""What constrained rows cost in all clusters, found when it is asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise.geometry import Geometry
+
+from . import _kernels
+from ._rows import Bounds, Ints, Rows
+
+Floats = NDArray[np.float64]
+
+_FEW = 4  # at most every so manieth row is copied to lie beside the others
+_MARGIN = 64 * float(np.finfo(np.float64).eps)  # relative rounding error of a squared distance
+
+
+class Costs:
+    """Costs of chosen rows; with bounds, of those only that might be cheaper elsewhere.
+
+    Parameters
+    ----------
+    rows : Rows
+    chosen : ndarray of shape (m,)
+        Row numbers; below, rows are positions among these.
+    geometry : Geometry
+        Its centres and metrics may change between calls.
+    """
+
+    def __init__(self, rows: Rows, chosen: Ints, geometry: Geometry):
+        self._geometry, self._rows, self._chosen = geometry, rows, chosen
+        self._weight = rows.weight_of(chosen) if rows.weighted else np.zeros(0)
+        # Constrained rows lie side by side if that takes little memory.
+        if 0 < _FEW * len(chosen) <= rows.n and not geometry.scales_rows:
+            self._rows = Rows.in_coordinates(rows.X[chosen], rows.shift)
+            self._chosen = np.arange(len(chosen))
+        self._space: Floats = np.empty((0, geometry.k))
+        self._all_at: tuple[Floats | None, Floats | None] = (None, None)
+        # Bounds are for plain distances: not for costs times the weights of rows.
+        plain = geometry.bounded and not rows.is_sparse and not rows.weighted
+        may_bound = plain and geometry.k > 1
+        self._bounds = Bounds(len(chosen), np.float64) if may_bound else None
+        # Labels the bounds are for.
+        self._known = np.full(len(chosen) if may_bound else 0, -2, dtype=np.int32)
+
+    def of_all_rows(self) -> Floats:
+        """Costs of all rows, (m, k), good until the centres move."""
+        if not self._has_all():
+            self._find(np.arange(len(self._chosen)))
+            self._all_at = self._now()
+        return self._space
+
+    def of_wavering_rows(
+        self, labels: NDArray[np.int32], slack: Floats
+    ) -> tuple[Ints, Ints, Floats]:
+        """Rows that links could make leave their clusters.
+
+        Parameters
+        ----------
+        labels : ndarray of shape (m,)
+            None of them missing.
+        slack : ndarray of shape (m,)
+            The most by which links can make the present cluster dearer than another.
+
+        Returns
+        -------
+        wavering : ndarray of shape (m_wavering,)
+        place : ndarray of shape (m,)
+            Where their costs are.
+        costs : ndarray of shape (m_found, k)
+        """
+        crossed = self._crossed(labels, slack)
+        costs = self._space if self._has_all() else self._find(crossed)
+        place = np.empty(len(labels), dtype=np.int64)
+        place[crossed] = np.arange(len(crossed))
+        log_det = float(self._geometry.log_det[0])
+        what = (crossed, costs, slack, labels, log_det, self._beyond(), _MARGIN)
+        bounds = self._bounds
+        ends = (bounds.upper, bounds.lower) if bounds else (np.zeros(0), np.zeros(0))
+        out = np.empty(len(crossed), dtype=np.int64)
+
+        def work(start: int, stop: int) -> Ints:
+            number = _kernels.wavering_rows(*what, start, stop, self._known, *ends, out)
+            return out[start : start + number]
+
+        return np.concatenate(self._rows.threads.map(work, len(crossed))), place, costs
+
+    def _crossed(self, labels: NDArray[np.int32], slack: Floats) -> Ints:
+        """Rows whose bounds do not keep them where they are; all of them without bounds."""
+        every = np.arange(len(self._chosen))
+        if self._bounds is None:
+            self.of_all_rows()
+            return every
+        loosened = self._bounds.loosen(self._geometry)
+        if self._has_all():
+            return every
+        what = (labels, self._known, self._bounds.upper, self._bounds.lower, *loosened, slack)
+
+        def work(start: int, stop: int) -> Ints:
+            number = _kernels.crossed_bounds(*what, start, stop, every)
+            return every[start : start + number]
+
+        return np.concatenate(self._rows.threads.map(work, len(every)))
+
+    def _beyond(self) -> float:
+        """What rounding errors of squared distances may be in proportion to."""
+        geometry = self._geometry
+        if self._bounds is None:
+            return 0.0
+        longest = float((geometry.centers**2 @ geometry.metrics[0]).max())
+        return 2 * longest + abs(float(geometry.log_det[0]))
+
+    def _now(self) -> tuple[Floats, Floats]:
+        return self._geometry.centers, self._geometry.metrics
+
+    def _has_all(self) -> bool:
+        """Whether costs of all rows are at hand: moved centres are other arrays."""
+        return all(a is b for a, b in zip(self._now(), self._all_at, strict=True))
+
+    def _find(self, wanted: Ints) -> Floats:
+        """Costs of some rows, where those found before were."""
+        if not len(self._space):
+            self._space = np.empty((len(self._chosen), self._geometry.k))
+        self._all_at = (None, None)
+        found = self._rows.distances(
+            self._chosen[wanted], self._geometry, self._space[: len(wanted)]
+        )
+        if self._weight.size:
+            found *= self._weight[wanted, None]
+        return found
