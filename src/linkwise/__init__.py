@@ -13,6 +13,7 @@ from ._version import __version__
 if TYPE_CHECKING:
     from .active import Session
     from .constraints import Closure, ConstraintError, Constraints, Diagnosis, Tree, one_tree
+    from .engines import open_blocks
     from .ensemble import BoostCluster
     from .geometry import RCA, ComparisonMetric
     from .hierarchy import ConstrainedCompleteLink, ReCon
@@ -63,6 +64,7 @@ _MODULES = (
     "active",
     "constraints",
     "datasets",
+    "engines",
     "ensemble",
     "evaluation",
     "geometry",

@@ -39,22 +39,28 @@ METHODS = {
 }
 
 
+def start_cluster():
+    return distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+    )
+
+
 @pytest.fixture(scope="module")
 def cluster():
-    with (
-        dask.config.set({"distributed.worker.daemon": True}),
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None,
-            silence_logs=50,
-        ) as found,
-    ):  # fmt: skip
+    with start_cluster() as found:
         yield found
 
 
 @pytest.fixture
 def client(cluster):
     with distributed.Client(cluster) as found:
-        found.wait_for_workers(2, timeout=120)
+        yield found
+
+
+@pytest.fixture
+def doomed():
+    """A client of a cluster that nobody else uses, whose workers may die."""
+    with start_cluster() as own, distributed.Client(own) as found:
         yield found
 
 
@@ -129,13 +135,13 @@ def test_without_a_cluster_chunks_are_computed_one_by_one():
 # -------------------------------------------------------------------- faults
 
 
-def fit_and_kill(client, victim, iteration):
+def fit_and_kill(victim, iteration):
     """Fit, with a worker killed during an iteration; the model, and those that died."""
     died = []
 
     def kill(run, at, objective):
         if at == iteration and not died:
-            died.append(victim())
+            died.append(victim)
             # Not at once: the next iteration is under way when it happens.
             threading.Timer(0.05, os.kill, (died[0], signal.SIGKILL)).start()
 
@@ -144,21 +150,21 @@ def fit_and_kill(client, victim, iteration):
     return model.fit(rows, constraints=KNOWN), died
 
 
-def test_a_worker_killed_in_the_middle_does_not_change_the_result(client):
+def test_a_worker_killed_in_the_middle_does_not_change_the_result(doomed):
     near = MPCKMeans(4, n_init=1, max_iter=8, tol=0, random_state=0).fit(X, constraints=KNOWN)
-    before = pids(client)
-    far, died = fit_and_kill(client, lambda: before[0], 3)
+    before = pids(doomed)
+    far, died = fit_and_kill(before[0], 3)
     assert died == [before[0]]
     assert_same(far, near)
-    assert before[0] not in pids(client)
+    assert before[0] not in pids(doomed)
 
 
-def test_labels_lost_with_their_worker_are_made_again(client):
+def test_labels_lost_with_their_worker_are_made_again(doomed):
     near = PCKMeans(4, n_init=1, random_state=0).fit(X, constraints=KNOWN)
     far = PCKMeans(4, n_init=1, random_state=0).fit(
         da.from_array(X, chunks=(100, 5)), constraints=KNOWN
     )
-    os.kill(pids(client)[0], signal.SIGKILL)
+    os.kill(pids(doomed)[0], signal.SIGKILL)
     np.testing.assert_array_equal(far.labels_.compute(), near.labels_)
 
 

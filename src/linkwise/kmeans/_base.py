@@ -113,8 +113,9 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-            The data, float32 or float64.
+        X : array-like, CSR matrix, Dask collection or Blocks of shape (n_samples, n_features)
+            The data, float32 or float64. Rows on the workers of a Dask cluster stay there, rows
+            on disk (`open_blocks`) are read block by block.
         y : array-like of shape (n_samples,), default=None
             Partial labels, -1 for unknown.
         constraints : Constraints, DataFrame or path, default=None
@@ -345,11 +346,12 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix, Dask collection or Blocks of shape (n_samples, n_features)
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
+            A Dask array, still to be computed, if X is a Dask collection.
         """
         if is_elsewhere(X):
             return self._blockwise(X, "predict", np.int32, None)
@@ -360,11 +362,12 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix, Dask collection or Blocks of shape (n_samples, n_features)
 
         Returns
         -------
         distances : ndarray of shape (n_samples, n_clusters)
+            A Dask array, still to be computed, if X is a Dask collection.
         """
         if is_elsewhere(X):
             return self._blockwise(X, "transform", None, self.n_clusters)
@@ -379,7 +382,7 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix, Dask collection or Blocks of shape (n_samples, n_features)
         y : Ignored
 
         Returns
