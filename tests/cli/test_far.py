@@ -61,6 +61,14 @@ def test_every_kind_of_output(files):
     assert sum(json.loads(text)["cluster_sizes"]) == 900
 
 
+def test_rows_are_called_by_their_ids(files):
+    far = np.flatnonzero(Y[0] != Y)[0]
+    (files / "links.csv").write_text(f"i,j,link,weight\n{IDS[0]},{IDS[far]},must,0.01\n")
+    code, text = call(*arguments(files, "--algorithm", "pck", "--memory-limit", "8GB"))
+    assert code == 0
+    assert f"{IDS[0]} and {IDS[far]} must be together" in text
+
+
 def test_npy_file_by_row_number(files):
     np.save(files / "x.npy", X)
     (files / "rows.csv").write_text("i,j,link\n3,500,must\n")

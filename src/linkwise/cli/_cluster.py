@@ -320,7 +320,7 @@ def cluster(
     if diagnosis is not None:
         _refuse(method, diagnosis, data, as_json)
     with out.plain_errors():
-        found = model.report_.named(task.ids)
+        found = model.report_.named(task.names)
         if output is not None and isinstance(task, FarTask):
             task.write(output, model.labels_)
         elif output is not None:
@@ -413,6 +413,11 @@ class _Task:
     def n_rows(self) -> int:
         """Number of rows."""
         return self.table.n_rows
+
+    @property
+    def names(self) -> list[str] | None:
+        """What rows are called in the report."""
+        return self.ids
 
     @property
     def legend(self) -> dict[str, Any]:

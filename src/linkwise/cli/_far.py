@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,6 +63,19 @@ class FarData:
         return FarTask(blocks, k, names, id_column, self.scheduler)
 
 
+class Names(Sequence[Any]):
+    """The ids of some rows, in the place of a list of all."""
+
+    def __init__(self, n_rows: int, names: dict[int, Any]):
+        self._n_rows, self._names = n_rows, names
+
+    def __len__(self) -> int:
+        return self._n_rows
+
+    def __getitem__(self, row: Any) -> Any:
+        return self._names[row]
+
+
 @dataclass(frozen=True)
 class FarTask:
     """What is to be clustered, and what is known about it."""
@@ -75,6 +88,7 @@ class FarTask:
     known: Constraints | None = None
     y: None = None
     ids: None = None
+    names: Names | None = None  # of the rows that constraints speak of
     classes: tuple[str, ...] = ()
     clients: list[Any] = field(default_factory=list)
 
@@ -96,7 +110,8 @@ class FarTask:
             return self
         known = out.read_constraints(path, "text" if self.id_column else "auto", columns)
         ids = self.blocks.locate(known.rows)
-        return replace(self, known=known.to_rows(self.blocks.shape[0], ids))
+        names = None if ids is None else Names(self.n_rows, {row: n for n, row in ids.items()})
+        return replace(self, known=known.to_rows(self.n_rows, ids), names=names)
 
     def by_row(self) -> Constraints | None:
         """The constraints by row number."""
