@@ -1,6 +1,6 @@
 """Take the screenshots of the README: ``.venv/bin/python docs/take_screenshots.py``.
 
-The studio on the iris data, fourteen answers given by keys, in the system's Chromium.
+The studio on the iris data, thirty-four answers given by keys, in the system's Chromium.
 """
 
 from __future__ import annotations
@@ -36,16 +36,21 @@ def main() -> None:
         )
         path = Path(folder) / "work.db"
         with (
-            Session(iris.data, n_clusters=3, path=path, sample_ids=ids, random_state=2) as session,
+            Session(
+                iris.data, n_clusters=3, path=path, sample_ids=ids, random_state=2, who="Ada"
+            ) as session,
             Studio(session, columns, features=names, port=0) as studio,
         ):
             _answer(browser, studio.url, iris.target)
+            session.refit()
+            for number, name in _names(session.labels_, iris).items():
+                studio.work.rename(number, name)
             for name, shot in SHOTS.items():
                 _take(browser, studio.url, FOLDER / f"{name}.png", *shot)
         browser.close()
 
 
-def _answer(browser, url: str, truth: np.ndarray, n: int = 14) -> None:
+def _answer(browser, url: str, truth: np.ndarray, n: int = 34) -> None:
     page = browser.new_page()
     page.goto(url)
     at = page.locator(".lw-asked[data-i]")
@@ -53,17 +58,28 @@ def _answer(browser, url: str, truth: np.ndarray, n: int = 14) -> None:
         at.wait_for()
         i, j = (int(at.get_attribute(name)) for name in ("data-i", "data-j"))
         page.keyboard.press("s" if truth[i] == truth[j] else "d")
-        page.wait_for_timeout(500)
+        page.wait_for_function(
+            "([i, j]) => { const { dataset } = document.querySelector('.lw-asked');"
+            " return dataset.i !== String(i) || dataset.j !== String(j); }",
+            arg=[i, j],
+        )
     page.close()
+
+
+def _names(labels: np.ndarray, iris) -> dict[int, str]:
+    """The species that most flowers of each cluster are of."""
+    found = {c: np.bincount(iris.target[labels == c]).argmax() for c in np.unique(labels).tolist()}
+    return {number: str(iris.target_names[species]) for number, species in found.items()}
 
 
 def _take(browser, url: str, path: Path, scheme: str, width: int, height: int, tab: str) -> None:
     page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
     page.goto(url)
-    page.locator(".lw-cluster").first.wait_for()
+    page.locator(".lw-cluster").nth(2).wait_for()
+    page.locator(".lw-legend").get_by_text("setosa").wait_for()
     page.get_by_role("tab", name=tab).click()
     page.mouse.move(5, 5)
-    page.wait_for_timeout(1200)
+    page.wait_for_timeout(1200)  # until what moves has come to rest
     page.screenshot(path=path)
     page.close()
 

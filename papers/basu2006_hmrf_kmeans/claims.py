@@ -1,158 +1,196 @@
-"""Claims H1-H4 of Basu et al. (2006): HMRF-KMeans against its own ablations.
+"""Claims H1 to H5 of Basu et al. (2006), judged by the results of a run.
 
-``python papers/basu2006_hmrf_kmeans/claims.py --quick`` runs 3 trials of 2-fold cross-validation
-(20 without ``--quick``), writes every score to a CSV file and prints a table of verdicts.
-
-The protocol is the chapter's (section 3.5): constraints are random pairs of the training fold, all
-rows are clustered, NMI is taken on the test fold; all methods see the same folds and constraints.
-Constraints have unit weight. Low-dimensional data is standardised and clustered with Euclidean
-distance, the newsgroups with cosine and I-divergence (eta = 100 and .08, s = 1). Each method
-starts once from its neighbourhoods.
+All tests are paired t-tests over the means of trials, corrected (Holm).
 """
 
 from __future__ import annotations
 
-import argparse
-import csv
-import time
-import warnings
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse, stats
-from sklearn.metrics import normalized_mutual_info_score
-from sklearn.model_selection import StratifiedKFold
-from sklearn.preprocessing import StandardScaler
 
-from linkwise import Constraints, HMRFKMeans
-from linkwise.datasets import load
+from linkwise.evaluation import LearningCurve, adjusted
 
-HERE = Path(__file__).parent
-LEVEL = 0.05
+from .._claims import Finding, MissingResults, judged
+from .._curves import Gain, curve_of, gains
+from .._run import read
+
 LOW = ("iris", "wine", "protein", "ionosphere", "digits389", "letters_ijl")
 NEWS = ("news_different_3", "news_related_3", "news_similar_3")
-ABLATIONS: dict[str, dict[str, Any]] = {
-    "C-D-R": {},
-    "C-D": {"prior": False},
-    "C": {"learn": False},
-    "k-means": {"learn": False},
-}
-NUMBERS = (0, 50, 100, 200)
+SCALES = ("raw", "standardised")
+DISTORTIONS = ("cosine", "divergence")
+ASKED = ("iris", "wine", "digits389", "letters_ijl")
+RANDOM = "RandomPairs"
+STRATEGIES = (RANDOM, "ExploreConsolidate", "MinMax", "NormalizedPointUncertainty")
+NEAR = 0.02  # NMI that differs by less counts as the same
+TEST = "Paired t-test over the trials' mean NMI, Holm, 95 %"
 
 
-class Score(NamedTuple):
-    """One clustering."""
-
-    data: str
-    distortion: str
-    trial: int
-    fold: int
-    n_constraints: int
-    method: str
-    nmi: float
-    rise: float  # the largest rise of the objective, as a share of it
+def experiment_name(data: str, variant: str) -> str:
+    """Of the file of a data set and its scale or distortion."""
+    return f"{data}_{variant}"
 
 
-def run(trials: int, most_rows: int | None) -> Iterator[Score]:
-    """Every score of the experiment."""
-    for data in (*LOW, *NEWS):
-        bunch = load(data)
-        X, y = bunch.data, bunch.target
-        if most_rows and X.shape[0] > most_rows:
-            kept = np.sort(np.random.RandomState(0).permutation(X.shape[0])[:most_rows])
-            X, y = X[kept], y[kept]
-        if not sparse.issparse(X):
-            X = StandardScaler().fit_transform(np.nan_to_num(X))
-        for distortion in ("euclidean",) if data in LOW else ("cosine", "divergence"):
-            for trial in range(trials):
-                yield from _trial(data, X, y, distortion, trial)
+def asked_name(data: str, strategy: str) -> str:
+    """Of the file of a data set and strategy."""
+    return f"asked_{data}_{strategy}"
 
 
-def _trial(data: str, X: Any, y: np.ndarray, distortion: str, trial: int) -> Iterator[Score]:
-    k = len(np.unique(y))
-    folds = StratifiedKFold(2, shuffle=True, random_state=trial)
-    for fold, (train, test) in enumerate(folds.split(np.zeros(len(y)), y)):
-        for n in NUMBERS:
-            inside = Constraints.from_labels(y[train], n, random_state=trial) if n else None
-            known = inside and Constraints(
-                must_link=train[inside.must_link], cannot_link=train[inside.cannot_link]
-            )
-            for method, options in ABLATIONS.items():
-                model = HMRFKMeans(
-                    k, distortion=distortion, init="neighbourhoods", n_init=1, max_iter=100,
-                    random_state=trial, **options,
-                )  # fmt: skip
-                model.fit(X, constraints=None if method == "k-means" else known)
-                nmi = normalized_mutual_info_score(y[test], model.labels_[test])
-                rise = np.diff(model.objective_path_).max(initial=0.0) / abs(model.objective_)
-                yield Score(data, distortion, trial, fold, n, method, nmi, rise)
+def asked_curve(results: Path, data: str, model: str) -> LearningCurve:
+    """The strategies side by side, for one model."""
+    found = {s: curve_of(results, asked_name(data, s)).only([model]) for s in STRATEGIES}
+    n_trials = min(curve.n_trials for curve in found.values())
+    return LearningCurve.join({s: curve.first(n_trials) for s, curve in found.items()})
 
 
-# -------------------------------------------------------------------- verdicts
+def findings(results: Path) -> list[Finding]:
+    """What came of each claim."""
+    return [_low(results), _unsupervised(results), _news(results), _falls(results), _asked(results)]
 
 
-def verdicts(scores: list[Score]) -> Iterator[tuple[str, str, str, str]]:
-    """Claim, where, figures, verdict."""
-    low = [s for s in scores if s.distortion == "euclidean"]
+def _some(curve: LearningCurve) -> list[int]:
+    """Numbers of constraints above 0."""
+    return [n for n in curve.n_constraints if n]
+
+
+def _gain(
+    curve: LearningCurve, ours: str, theirs: Sequence[str], numbers: Sequence[int]
+) -> dict[str, Gain]:
+    """One method against others."""
+    found = gains(curve.only([ours, *theirs]), ours, "nmi", numbers)
+    return {rival: Gain(-gain.mean, gain.p) for rival, gain in found.items()}
+
+
+def _said(ours: str, found: dict[str, Gain]) -> str:
+    return ", ".join(f"{ours} - {rival} {gain}" for rival, gain in found.items())
+
+
+def _low(results: Path) -> Finding:
+    figures, parts = [], []
+    standardised = []
     for data in LOW:
-        own = [s for s in low if s.data == data and s.n_constraints > 0]
-        better = [_compare(own, "C-D", rival) for rival in ("C", "k-means")]
-        words = "; ".join(text for text, _ in better)
-        near = _compare(own, "C-D-R", "C-D")[0]
-        yield "H1", data, f"{words}; {near}", _verdict([sign for _, sign in better])
+        for scale in SCALES:
+            curve = curve_of(results, experiment_name(data, scale))
+            found = _gain(curve, "C-D", ("C", "k-means"), _some(curve))
+            near = _gain(curve, "C-D-R", ("C-D",), _some(curve))["C-D"]
+            words = f"{data}: {_said('C-D', found)}, C-D-R - C-D {near}"
+            if scale == "raw":
+                figures.append(words)
+                parts += [gain.above for gain in found.values()]
+                parts.append(near.p >= 0.05 or abs(near.mean) < NEAR)
+            else:
+                standardised.append(words)
+    return Finding(
+        "H1", "C-D beats C and k-means; C-D-R is about C-D (low-dimensional data)",
+        f"With 50 constraints and more, {sum(parts)} of {len(parts)} parts hold. Data as it is. "
+        + "; ".join(figures), f"{TEST}; C-D-R is about C-D if that is not significant or less than "
+        f"{NEAR}", judged(parts),
+        "" if all(parts) else "Scaling: the chapter does not say that it standardised, and on data "
+        "as it is the claim comes out where it did not on standardised data (Wine: standardising "
+        "does beforehand what metric learning does). Standardised: " + "; ".join(standardised)
+        + ". On Iris the prior with s = 1 holds weights down that should be above ten; a width "
+        "of its own for each scale of data would mend it, but the chapter has s = 1.",
+    )  # fmt: skip
+
+
+def _unsupervised(results: Path) -> Finding:
+    figures, parts = [], []
+    standardised = []
     for data in ("wine", "protein", "digits389"):
-        own = [s for s in low if s.data == data and s.n_constraints == 0]
-        text, sign = _compare(own, "C-D", "k-means")
-        yield "H2", data, text, _verdict([sign])
+        for scale in SCALES:
+            curve = curve_of(results, experiment_name(data, scale))
+            found = _gain(curve, "C-D", ("k-means",), [0])
+            words = f"{data} {_said('C-D', found)}"
+            if scale == "raw":
+                figures.append(words)
+                parts.append(found["k-means"].above)
+            else:
+                standardised.append(words)
+    return Finding(
+        "H2", "With no constraints metric learning already helps (Wine, Protein, Digits389)",
+        f"NMI without constraints, data as it is: {'; '.join(figures)}. Standardised: "
+        f"{'; '.join(standardised)}.", TEST, judged(parts),
+        "" if all(parts) else "Data as it is and standardised; one start.",
+    )  # fmt: skip
+
+
+def _news(results: Path) -> Finding:
+    figures, parts = [], []
     for data in NEWS:
-        for distortion in ("cosine", "divergence"):
-            own = [s for s in scores if s.data == data and s.distortion == distortion]
-            own = [s for s in own if s.n_constraints > 0]
-            better = [_compare(own, "C-D-R", rival) for rival in ("C-D", "C", "k-means")]
-            words = "; ".join(text for text, _ in better)
-            yield "H3", f"{data}, {distortion}", words, _verdict([sign for _, sign in better])
-    rises = max(s.rise for s in scores)
-    found = "reproduced" if rises <= 1e-9 else "not reproduced"
-    yield "H4", f"{len(scores):,} runs", f"largest rise {rises:.1e} of the objective", found
+        for distortion in DISTORTIONS:
+            curve = curve_of(results, experiment_name(data, distortion))
+            found = _gain(curve, "C-D-R", ("C-D", "C", "k-means"), _some(curve))
+            figures.append(f"{data}, {distortion}: {_said('C-D-R', found)}")
+            parts += [gain.above for gain in found.values()]
+    return Finding(
+        "H3", "C-D-R beats C-D, C and k-means with cosine and I-divergence (newsgroups)",
+        f"With 50 constraints and more, {sum(parts)} of {len(parts)} parts hold. "
+        + "; ".join(figures), TEST, judged(parts),
+        "" if all(parts) else "The published steps (100 and .08) and the closed form for the "
+        "divergence (lower NMI); smoothing from 1 down to a thousandth; cannot-links against the "
+        "printed sum of weights (lower NMI) and against 2 log 2.",
+    )  # fmt: skip
 
 
-def _compare(scores: list[Score], ours: str, theirs: str) -> tuple[str, int]:
-    """Mean difference over pairs of the same folds and constraints; 1 better, -1 worse, 0 open."""
-    pairs: dict[tuple, dict[str, float]] = {}
-    for s in scores:
-        pairs.setdefault((s.trial, s.fold, s.n_constraints), {})[s.method] = s.nmi
-    away = np.array([pair[ours] - pair[theirs] for pair in pairs.values()])
-    p = 1.0 if not away.any() else float(stats.wilcoxon(away).pvalue)
-    sign = int(np.sign(away.mean())) if p < LEVEL else 0
-    return f"{ours} - {theirs} {away.mean():+.3f} (p {p:.2g})", sign
+def _falls(results: Path) -> Finding:
+    pairs = [(d, v) for d in LOW for v in SCALES] + [(d, v) for d in NEWS for v in DISTORTIONS]
+    rises = [curve_of(results, experiment_name(*pair)).values("rise") for pair in pairs]
+    most, n = max(np.nanmax(values) for values in rises), sum(values.size for values in rises)
+    good = most <= 1e-9
+    return Finding(
+        "H4", "J never rises",
+        f"The largest rise in {n:,} runs, all ablations, is {most:.1e} of the objective.",
+        "Every iteration of every run; rounding (1e-9) is no rise", judged([good]),
+        "" if good else "The printed formulas would rise; see the deviations in HMRFKMeans.",
+    )  # fmt: skip
 
 
-def _verdict(signs: list[int]) -> str:
-    if all(sign > 0 for sign in signs):
-        return "reproduced"
-    return "not reproduced" if not any(sign > 0 for sign in signs) else "partly"
+# -------------------------------------------------------------------- chosen questions
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="3 trials, at most 400 rows a set")
-    quick = parser.parse_args().quick
-    warnings.simplefilter("ignore")
-    started, scores = time.perf_counter(), []
-    path = HERE / ("claims_quick.csv" if quick else "claims.csv")
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(Score._fields)
-        for score in run(3 if quick else 20, 400 if quick else None):
-            scores.append(score)
-            writer.writerow([*score[:6], f"{score.nmi:.4f}", f"{score.rise:.2e}"])
-    print("| claim | where | figures | verdict |\n|---|---|---|---|")
-    for row in verdicts(scores):
-        print("| " + " | ".join(row) + " |")
-    print(f"\n{len(scores):,} clusterings in {time.perf_counter() - started:.0f} s; {path.name}")
+def _asked(results: Path) -> Finding:
+    path = results / "questions.csv"
+    if not path.exists():
+        raise MissingResults("questions.csv is missing")
+    rows = read(path)
+    over = [row for row in rows if row["most"] >= row["n_classes"]]
+    explored = [row for row in rows if row["strategy"] == "ExploreConsolidate"]
+    found = {
+        data: [row["to_find_all"] for row in explored if row["data"] == data] for data in ASKED
+    }
+    shown = ", ".join(f"{data} {np.median(n):.0f} (at most {max(n)})" for data, n in found.items())
+    few = all(min(numbers) > 0 and np.median(numbers) <= 10 for numbers in found.values())
+    held_out, everywhere = (_beaten(results, metric) for metric in ("nmi", "nmi_all"))
+    parts = [not over, few, *(gain.above for gain in everywhere.values())]
+    parts += [gain.above for gain in held_out.values()]
+    return Finding(
+        "H5", "Explore finds K neighbourhoods with few questions; Consolidate needs at most K - 1 "
+        "questions a row; both beat random pairs",
+        f"More than K - 1 questions about a row: {len(over)} of {len(rows)} runs. Questions until "
+        f"Explore had found all K, median: {shown}. Gain of Explore and Consolidate over random "
+        f"pairs in NMI on all rows: {_listed(everywhere)}; on the half nobody was asked about: "
+        f"{_listed(held_out)}.",
+        "Counts; paired t-tests over the trials' mean NMI over all numbers of questions, Holm over "
+        "data sets and models, 95 %", judged(parts),
+        "" if all(parts) else "Three models, two other strategies (figures `questions_*.png`). "
+        "Our random pairs are a stronger rival than the chapter's: nothing that closure decides is "
+        "asked, and what follows from K is told to the models.",
+    )  # fmt: skip
 
 
-if __name__ == "__main__":
-    main()
+def _beaten(results: Path, metric: str) -> dict[str, Gain]:
+    """Explore and Consolidate against random pairs, for each data set and model."""
+    found = {}
+    for data in ASKED:
+        for model in ("PCK", "MPCK", "C-D"):
+            curve = asked_curve(results, data, model).only([RANDOM, "ExploreConsolidate"])
+            found[f"{data} {model}"] = gains(curve, RANDOM, metric)["ExploreConsolidate"]
+    p = adjusted(np.array([gain.p for gain in found.values()]))
+    return {
+        name: Gain(gain.mean, float(c)) for (name, gain), c in zip(found.items(), p, strict=True)
+    }
+
+
+def _listed(found: dict[str, Gain]) -> str:
+    return ", ".join(f"{name} {gain}" for name, gain in found.items())

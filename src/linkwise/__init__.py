@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         SeededKMeans,
         propagate,
     )
+    from .report import plot_clusters
     from .selection import AutoCluster
     from .spectral import ConstrainedKernelKMeans, SpectralLearning
     from .studio import Studio
@@ -58,6 +59,7 @@ _HOME = {
     "Studio": "studio",
     "Tree": "constraints",
     "one_tree": "constraints",
+    "plot_clusters": "report",
     "propagate": "kmeans",
 }
 _MODULES = (
@@ -102,6 +104,7 @@ __all__ = [
     "__version__",
     "one_tree",
     "open_blocks",
+    "plot_clusters",
     "propagate",
 ]
 

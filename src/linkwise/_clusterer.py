@@ -1,4 +1,4 @@
-"""The clusterer inside: its seed, its labels, whether it takes a kernel, and new rows."""
+"""Anyone's clusterer in our hands: its seed, what it is told, its labels, kernels, new rows."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.cluster import HDBSCAN, OPTICS, AgglomerativeClustering
 from sklearn.neighbors import NearestNeighbors
+from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
@@ -19,14 +21,16 @@ from linkwise.constraints import Constraints
 _BIGGEST_SEED = np.iinfo(np.int32).max
 
 
-def check_base(base: Any) -> None:
-    """Refuse what is no clusterer."""
+def check_base(base: Any, name: str = "base") -> None:
+    """Refuse what is no clusterer; `name` is what the user knows it by."""
     if isinstance(base, type):
-        raise TypeError(f"base={base.__name__} is a class; give an instance, {base.__name__}(...)")
+        raise TypeError(
+            f"{name}={base.__name__} is a class; give an instance, {base.__name__}(...)"
+        )
     if not hasattr(base, "fit_predict") or not hasattr(base, "get_params"):
         raise TypeError(
-            f"base={base!r} is no clusterer: it needs fit_predict and get_params, as scikit-learn's"
-            " clusterers have them"
+            f"{name}={base!r} is no clusterer: it needs fit_predict and get_params, as "
+            "scikit-learn's clusterers have them"
         )
 
 
@@ -57,6 +61,41 @@ def n_clusters_of(base: Any) -> int | None:
 def takes_constraints(base: Any) -> bool:
     """Whether the base is one that listens by itself."""
     return has_fit_parameter(base, "constraints")
+
+
+def listens(base: Any) -> bool:
+    """Whether the base, or any step of a pipeline, is told constraints."""
+    return bool(_told(base, Constraints()))
+
+
+def fit(estimator: Any, X: Any, known: Constraints, rng: Any) -> Any:
+    """A fitted copy; every step of a pipeline that takes constraints is told them.
+
+    Parameters
+    ----------
+    estimator : clusterer or Pipeline
+    X : array or CSR matrix of shape (n_samples, n_features)
+    known : Constraints
+        By row number.
+    rng : RandomState
+        Draws the seeds.
+    """
+    model = seeded(estimator, rng)
+    with config_context(enable_metadata_routing=False):  # constraints go by name of the step
+        return model.fit(X, **_told(model, known))
+
+
+def _told(model: Any, known: Constraints) -> dict[str, Any]:
+    if isinstance(model, Pipeline):
+        listening = [name for name, step in model.steps if takes_constraints(step)]
+        return {f"{name}__constraints": known for name in listening}
+    return {"constraints": known} if takes_constraints(model) else {}
+
+
+def labels_of(model: Any, X: Any) -> NDArray[np.int64]:
+    """The clusters that a fitted clusterer gave the rows it was fitted on."""
+    labels = getattr(last_step(model), "labels_", None)
+    return np.asarray(model.predict(X) if labels is None else labels)
 
 
 def kernel_parameter(base: Any) -> str | None:

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import validate_data
 
+from linkwise._help import see
 from linkwise.constraints import Constraints, as_constraints, label_codes, row_names
 
 MAX_ENTAILED = 1_000_000  # beyond so many links, only the given ones take part
@@ -31,10 +32,13 @@ def read_data(estimator: Any, X: Any, *, reset: bool = True, accept_sparse: bool
     accept_sparse : bool, default=True
     """
     _refuse_elsewhere(estimator, X)
-    X = validate_data(
-        estimator, X, accept_sparse="csr" if accept_sparse else False, order="C", reset=reset,
-        dtype=[np.float64, np.float32], accept_large_sparse=False,
-    )  # fmt: skip
+    try:
+        X = validate_data(
+            estimator, X, accept_sparse="csr" if accept_sparse else False, order="C", reset=reset,
+            dtype=[np.float64, np.float32], accept_large_sparse=False,
+        )  # fmt: skip
+    except (TypeError, ValueError) as error:
+        raise _with_help(error) from None
     if sparse.issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
@@ -73,6 +77,13 @@ def read_features(estimator: Any, X: Any, *, reset: bool = True) -> None:
     if stand_in is None:
         stand_in = np.empty((1, int(X.shape[1]) if len(X.shape) == 2 else 0))
     validate_data(estimator, stand_in, reset=reset, skip_check_array=True)
+
+
+def _with_help(error: TypeError | ValueError) -> TypeError | ValueError:
+    """What scikit-learn says of wrong data, and where to read on."""
+    words = {"NaN": "missing", "dense data is required": "methods"}
+    topic = next((topic for word, topic in words.items() if word in str(error)), None)
+    return error if topic is None else type(error)(f"{error}{see(topic)}")
 
 
 def read_knowledge(
@@ -127,12 +138,15 @@ def read_labels(y: Any, n_samples: int, n_clusters: int | None = None) -> NDArra
     if y is None:
         return None
     if isinstance(y, Constraints):
-        raise TypeError("constraints go to `constraints`: fit(X, constraints=...); y is for labels")
+        raise TypeError(
+            "constraints go to `constraints`: fit(X, constraints=...); y is for labels"
+            + see("labels")
+        )
     values = np.asarray(y)
     if values.shape != (n_samples,):
         raise ValueError(
             f"y has shape {values.shape}; expected one label a row, shape ({n_samples},), "
-            "with -1 for unknown"
+            "with -1 for unknown" + see("labels")
         )
     numbers = values.dtype.kind in "iu" and n_clusters is not None
     if numbers and values.min() >= -1 and values.max() < n_clusters:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from ._help import see
+
 
 def optional(module: str, *, extra: str, need: str) -> Any:
     """Import `module`, or say which extra brings it and what it was needed for.
@@ -24,4 +26,5 @@ def optional(module: str, *, extra: str, need: str) -> Any:
         package = module.partition(".")[0]
         raise ImportError(
             f"{need} needs {package}, which is not installed: pip install 'linkwise[{extra}]'"
+            + see("extras")
         ) from error

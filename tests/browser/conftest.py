@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import shutil
 
+import numpy as np
 import pytest
+
+from linkwise import Session, Studio
+
+from .visitor import Visitor
 
 
 @pytest.fixture(scope="session")
@@ -25,3 +30,40 @@ def page(chromium):
     page = chromium.new_page()
     yield page
     page.close()
+
+
+@pytest.fixture
+def visit(chromium, serve):  # pages are closed before the studios are
+    visitors = []
+
+    def visiting(url, *arguments, **settings):
+        visitors.append(Visitor(chromium, url, *arguments, **settings))
+        return visitors[-1]
+
+    yield visiting
+    for visitor in visitors:
+        visitor.close()
+
+
+@pytest.fixture
+def serve():
+    """Studios of sessions in this process."""
+    opened = []
+
+    def serving(session, *arguments, **settings):
+        studio = Studio(session, *arguments, port=0, **settings)
+        opened.append((studio, session))
+        return studio
+
+    yield serving
+    for studio, session in opened:
+        studio.close()
+        session.close()
+
+
+@pytest.fixture
+def small(serve):
+    """Twelve rows in two groups that one sees at once."""
+    X = np.r_[np.arange(6), 20 + np.arange(6)].reshape(-1, 1).astype(float)
+    session = Session(X, n_clusters=2, sample_ids=[f"r{row}" for row in range(12)])
+    return serve(session, {"size": X[:, 0]}, features=["size"])

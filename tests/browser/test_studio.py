@@ -6,121 +6,20 @@ import csv
 import io
 import json
 import struct
+import time
 import zlib
-from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from linkwise import Constraints, Session, Studio
+from linkwise import Constraints, Session
 from linkwise.studio import Records
 from tests.studio.cases import EVIL, Served, blobs, get, iris, write_iris
 
+from .visitor import ASKED, ask_own, wait_for_other
+
 pytestmark = pytest.mark.browser
-
-ASKED = ".lw-asked[data-i]"
-
-
-class Visitor:
-    """A person at a page that can reach no host but its own."""
-
-    def __init__(self, browser, url, width=1280, height=720, **settings):
-        self.context = browser.new_context(viewport={"width": width, "height": height}, **settings)
-        self.host, self.elsewhere, self.complaints = urlsplit(url).netloc, [], []
-        self.context.route("**/*", self._only_own)
-        self.page = self.tab(url)
-
-    def _only_own(self, route):
-        asked = urlsplit(route.request.url)
-        if asked.netloc == self.host or asked.scheme == "data":
-            route.continue_()
-        else:
-            self.elsewhere.append(route.request.url)
-            route.abort()
-
-    def tab(self, url):
-        page = self.context.new_page()
-        page.set_default_timeout(20_000)
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("console", self._listen)
-        page.on("websocket", lambda line: self._line(line.url))
-        page.goto(url)
-        return page
-
-    def _line(self, url):
-        if urlsplit(url).netloc != self.host:
-            self.elsewhere.append(url)
-
-    def _listen(self, message):
-        if message.type == "error":
-            self.complaints.append(message.text)
-
-    def asked(self, page=None):
-        at = (page or self.page).locator(ASKED)
-        return int(at.get_attribute("data-i")), int(at.get_attribute("data-j"))
-
-    def press(self, key, page=None):
-        """Press a key and wait for another question."""
-        page = page or self.page
-        i, j = self.asked(page)
-        page.keyboard.press(key)
-        wait_for_other(page, i, j)
-
-    def answer(self, truth, n):
-        for _ in range(n):
-            i, j = self.asked()
-            self.press("s" if truth[i] == truth[j] else "d")
-
-    def close(self):
-        self.context.close()
-        assert self.elsewhere == []
-        assert self.complaints == []
-
-
-def wait_for_other(page, i, j):
-    page.wait_for_function(
-        "([i, j]) => { const at = document.querySelector('.lw-asked');"
-        " return at && (at.dataset.i !== String(i) || at.dataset.j !== String(j)); }",
-        arg=[i, j],
-    )
-
-
-@pytest.fixture
-def visit(chromium, serve):  # pages are closed before the studios are
-    visitors = []
-
-    def visiting(url, *arguments, **settings):
-        visitors.append(Visitor(chromium, url, *arguments, **settings))
-        return visitors[-1]
-
-    yield visiting
-    for visitor in visitors:
-        visitor.close()
-
-
-@pytest.fixture
-def serve():
-    """Studios of sessions in this process."""
-    opened = []
-
-    def serving(session, *arguments, **settings):
-        studio = Studio(session, *arguments, port=0, **settings)
-        opened.append((studio, session))
-        return studio
-
-    yield serving
-    for studio, session in opened:
-        studio.close()
-        session.close()
-
-
-@pytest.fixture
-def small(serve):
-    """Twelve rows in two groups that one sees at once."""
-    X = np.r_[np.arange(6), 20 + np.arange(6)].reshape(-1, 1).astype(float)
-    session = Session(X, n_clusters=2, sample_ids=[f"r{row}" for row in range(12)])
-    return serve(session, {"size": X[:, 0]}, features=["size"])
 
 
 def labels_of(url):
@@ -190,14 +89,6 @@ def test_two_tabs_show_the_same_session(visit, small):
     me.page.get_by_text("2 answers").wait_for()
 
 
-def ask_own(page, one, two):
-    page.get_by_label("record A").fill(one)
-    page.get_by_label("record B").fill(two)
-    page.keyboard.press("Enter")
-    page.get_by_text("a question of your own").wait_for()
-    page.evaluate("document.activeElement.blur()")
-
-
 def test_contradiction_opens_with_its_chain(visit, small):
     session = small.work.session
     session.tell("same", (0, 1))
@@ -251,25 +142,107 @@ def test_blind_until_asked(visit, small):
     me.page.locator(".lw-guess").get_by_text("The model").wait_for()
 
 
-def test_merge_and_split(visit, small):
-    session = small.work.session
+def test_merge_and_split(visit, serve):
+    X, y = blobs(60)
+    session = Session(X, n_clusters=2, who="ana")
+    me = visit(serve(session).url)
+    me.page.locator(".lw-cluster").first.wait_for()
+    mixed = int(np.bincount(session.fit_.labels).argmax())
+    me.page.locator(f"[data-cluster='{mixed}']").get_by_text("Split").click()
+    dialog = me.page.locator(".lw-dialog")
+    dialog.get_by_text("There will be 3 clusters").wait_for()
+    assert dialog.get_by_text("are different").count() == 3
+    dialog.get_by_text("Yes, say so").click()
+    me.page.locator(".lw-cluster").nth(2).wait_for()
+    me.page.get_by_text("3 answers").wait_for()
+    assert adjusted_rand_score(y, session.fit_.labels) == 1
+    me.page.get_by_label("merge cluster 1 with").select_option(label="cluster 2")
+    me.page.get_by_text("Merge", exact=True).click()
+    dialog.get_by_text("belong together").first.wait_for()
+    dialog.get_by_text("No", exact=True).click()
+    dialog.wait_for(state="hidden")
+    assert session.n_clusters == 3
+    me.page.keyboard.press("z")
+    me.page.locator(".lw-note").get_by_text("Taken back: 3 clusters").wait_for()
+    me.page.locator(".lw-cluster").nth(2).wait_for(state="hidden")
+    assert (session.n_clusters, session.progress.n_answers) == (2, 0)
+    me.page.get_by_label("number of clusters").fill("4")
+    me.page.keyboard.press("Enter")
+    me.page.locator(".lw-cluster").nth(3).wait_for()
+    assert session.cluster_counts[-1].n_clusters == 4
+
+
+def test_clusters_show_whole_records(visit, small):
     me = visit(small.url)
-    row = me.page.locator(".lw-cluster").first
-    row.get_by_text("Split").click()
-    said = me.page.locator(".lw-dialog").get_by_text("are different")
-    said.first.wait_for()
-    n = said.count()
-    me.page.get_by_text("Yes, say so").click()
-    me.page.get_by_text(f"{n} answers").wait_for()
-    assert [a.said for a in session.answers] == ["different"] * n
-    session.undo(n)
-    me.page.get_by_text("0 answers").wait_for()
-    me.page.locator(".lw-cluster").first.get_by_text("Merge").click()
-    me.page.get_by_text("with cluster 2").click()
-    me.page.locator(".lw-dialog").get_by_text("belong together").first.wait_for()
-    me.page.locator(".lw-dialog").get_by_text("No", exact=True).click()
-    me.page.locator(".lw-dialog").first.wait_for(state="hidden")
-    assert session.progress.n_answers == 0
+    cluster = me.page.locator(".lw-cluster").first
+    cluster.get_by_text("Typical:").click()
+    told = cluster.locator("table").inner_text().split()
+    typical = small.work.clusters()[0].typical
+    assert told == [
+        *(f"r{row}" for row in typical),
+        "size",
+        *(f"{small.work.session.X[row, 0]:.1f}" for row in typical),
+    ]
+    small.work.session.refit()  # what is open stays open
+    assert cluster.locator("table").is_visible()
+
+
+def test_choose_for_me(visit, serve):
+    X, y = blobs(60)
+    session = Session(X)
+    for row in range(1, 40, 2):
+        session.tell(bool(y[row] == y[row - 1]), (row, row - 1))
+    me = visit(serve(session).url)
+    me.page.locator(ASKED).wait_for()
+    assert me.page.get_by_label("number of clusters").input_value() == ""
+    me.page.get_by_text("Choose for me").click()
+    me.page.locator(".lw-count progress").wait_for()
+    me.answer(y, 1)  # nobody has to wait
+    me.page.get_by_text("Use 3 clusters").click()
+    me.page.get_by_text("Use 3 clusters").wait_for(state="hidden")
+    assert session.n_clusters == 3
+    me.page.wait_for_function("() => document.querySelector('.lw-count input').value === '3'")
+
+
+def test_several_people(visit, serve):
+    X, y = blobs(40)
+    session = Session(X, n_clusters=3, who="the host")
+    studio = serve(session, host="127.0.0.1")
+    people = {name: visit(studio.url) for name in ("Ana", "Bo <b>")}
+    for name, person in people.items():
+        person.page.locator(".q-dialog").get_by_label("your name").fill(name)
+        person.page.keyboard.press("Enter")
+        person.page.locator(".q-dialog").wait_for(state="hidden")
+        person.page.locator(ASKED).wait_for()
+    ana, bo = people.values()
+    ana.page.wait_for_function("() => document.querySelector('.lw-you input').value === 'Ana'")
+    bo.page.wait_for_function("() => document.querySelector('.lw-you input').value === 'Bo <b>'")
+    assert session.in_hand.keys() == {"Ana", "Bo <b>"}
+    assert set(ana.asked()) != set(bo.asked())
+    ana.answer(y, 2)
+    bo.answer(y, 1)
+    assert sorted(answer.who for answer in session.answers) == ["Ana", "Ana", "Bo <b>"]
+    bo.press("z")  # one's own last answer
+    assert [answer.who for answer in session.answers if answer.stands] == ["Ana", "Ana"]
+    bo.page.get_by_role("tab", name="History").click()
+    history = bo.page.locator(".lw-history li")
+    assert history.count() == 3
+    assert "taken back by Bo <b>" in bo.page.locator(".lw-history li.undone").inner_text()
+    history.filter(has_text="Ana").first.get_by_text("Take back").click()
+    ana.page.get_by_text("1 answer ").wait_for()
+    ana.page.reload()  # the browser remembers who it is
+    ana.page.locator(ASKED).wait_for()
+    assert ana.page.get_by_label("your name").input_value() == "Ana"
+    n_views = len(studio._views)
+    bo.page.close()
+    wait_until(lambda: len(studio._views) < n_views and "Bo <b>" not in session.in_hand)
+
+
+def wait_until(done, patience=60):
+    end = time.monotonic() + patience
+    while not done():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def download(page, text):
@@ -335,6 +308,8 @@ def test_wrong_token(visit, serve):
     assert "needs the token" in stranger.page.inner_text("body")
     stranger.complaints.clear()  # the browser notes the 401
     me = visit(studio.url)
+    me.page.get_by_text("Begin").click()
+    me.page.locator(".q-dialog").wait_for(state="hidden")
     me.page.locator(ASKED).wait_for()
     assert me.page.url == bare  # the token is not left in the history
     me.press("d")
@@ -404,69 +379,3 @@ def test_twenty_thousand_points(visit, serve):
         me.page.mouse.wheel(0, -120)
         me.page.wait_for_timeout(50)
     assert float(canvas.get_attribute("data-ms")) > 0
-
-
-CONTRAST = """() => {
-  const parse = (text) => text.match(/[\\d.]+/g).map(Number);
-  const light = ([r, g, b]) => [r, g, b].map((v) => v / 255)
-    .map((v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
-    .reduce((sum, v, k) => sum + v * [0.2126, 0.7152, 0.0722][k], 0);
-  const ground = (at) => {
-    for (; at; at = at.parentElement) {
-      const colour = parse(getComputedStyle(at).backgroundColor);
-      if (colour.length < 4 || colour[3] > 0.9) return colour;
-    }
-    return [255, 255, 255];
-  };
-  const poor = [];
-  for (const at of document.querySelectorAll(".lw-page *")) {
-    const own = [...at.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
-    if (!own || !at.checkVisibility() || at.closest("svg, :disabled, .q-tooltip")) continue;
-    const [a, b] = [light(parse(getComputedStyle(at).color)), light(ground(at))];
-    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-    if (ratio < 4.5) poor.push([at.className, at.textContent.slice(0, 30), ratio.toFixed(2)]);
-  }
-  return poor;
-}"""
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize(("width", "height"), [(1280, 720), (768, 1024)])
-def test_contrast_and_sizes(visit, small, scheme, width, height):
-    me = visit(small.url, width, height, color_scheme=scheme)
-    me.page.locator(".lw-cluster").first.wait_for()
-    assert me.page.evaluate("document.body.classList.contains('body--dark')") == (scheme == "dark")
-    for tab in ("Progress", "Take away", "Clusters"):
-        me.page.get_by_role("tab", name=tab).click()
-        assert me.page.evaluate(CONTRAST) == []
-    assert me.page.evaluate("document.documentElement.scrollWidth") <= width
-    assert me.page.locator(".lw-same").bounding_box()["y"] < height - 40
-    if width == 1280:
-        assert me.page.evaluate("document.documentElement.scrollHeight") <= height
-
-
-def test_keyboard_alone(visit, small):
-    me = visit(small.url)
-    me.page.locator(ASKED).wait_for()
-    seen = []
-    for _ in range(30):
-        me.page.keyboard.press("Tab")
-        seen.append(
-            me.page.evaluate(
-                "() => { const at = document.activeElement;"
-                " const [own, box] = [at, at.closest('.q-field') || at].map((e) =>"
-                " getComputedStyle(e));"
-                " return [at.ariaLabel || at.innerText, own.outlineWidth, box.boxShadow]; }"
-            )
-        )
-        if seen[-1][0] == "Split":
-            break
-    told = " ".join(text for text, *_ in seen)
-    for word in ("Same", "Different", "Unsure", "Undo", "Zoom in", "record A", "Clusters"):
-        assert word in told
-    for text, outline, shadow in seen:
-        assert outline == "3px" or "0px 0px 0px 3px" in shadow, text
-    me.page.get_by_role("tab", name="Clusters").focus()
-    me.page.keyboard.press("ArrowRight")
-    me.page.keyboard.press("Enter")
-    me.page.get_by_text("Update the clusters now").wait_for()

@@ -16,7 +16,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from linkwise import Constraints
-from linkwise.cli import _output, app, main
+from linkwise.cli import _output, _reading, app, main
 from linkwise.evaluation import score
 
 runner = CliRunner()
@@ -149,7 +149,7 @@ PYTHON_WORDS = ("sample_ids", "DataFrame", "columns=", "columns:", "ids=", "n_cl
         ("i,j,link\n0,1,must\n", ["--column", "k=i"], "--column: unknown role 'k'; roles are i,"),
         ("i,j,link\n0,1,must\n", ["--ids", "names"], "--ids 'names': expected 'auto'"),
         ("i,j,link\n0,1,must\nana,2,must\n", [], "read them with --ids text"),
-        ("i,j,link\n" + "1,1,must\n" * 30, [], "... and 10 more"),
+        ("i,j,link\n" + "1,1,must\n" * 30, [], "... and 27 more"),
         ("i,j,link\n0,1,must\n", ["--data", "-k", "9"], "-k 9 is larger than"),
     ],
 )  # fmt: skip
@@ -383,9 +383,9 @@ def test_large_files_show_progress(tmp_path):
 def seen_in_a_terminal(monkeypatch, path) -> str:
     """What people see while the file is read as a large one."""
     screen = StringIO()
-    monkeypatch.setattr(_output, "_LARGE_FILE", 0)
+    monkeypatch.setattr(_reading, "_LARGE_FILE", 0)
     monkeypatch.setattr(_output, "errors", Console(file=screen, force_terminal=True))
-    assert _output.read_constraints(path, "auto", []).n_must_link == 1
+    assert _reading.read_constraints(path, "auto", []).n_must_link == 1
     return screen.getvalue()
 
 

@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -420,7 +421,8 @@ def test_without_output_a_table_is_shown(points, links):
     result = run(points, "-k", 3, "--constraints", links, "--id-column", "name", "--features", "x")
     assert "Clusters" in result.output
     assert "33.3%" in result.output
-    assert "p00, p01, p02, p03" in flat(result)
+    assert "x low: " in flat(result)
+    assert re.search(r"p\d\d, p\d\d, p\d\d", flat(result))
     assert "MPCKMeans: 3 clusters of" in flat(result)
 
 
@@ -700,3 +702,43 @@ def test_hierarchies_of_texts(tmp_path):
     )
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["cluster_sizes"] == [5, 5]
+
+
+@pytest.mark.parametrize("algorithm", ["mpck", "seeded"])
+def test_clusters_are_called_by_the_labels(points, tmp_path, algorithm):
+    rows = list(csv.reader(points.read_text().splitlines()))
+    for number, row in enumerate(rows):
+        row.append("kind" if number == 0 else ["low", "mid", "high"][(number - 1) // 20 % 3])
+        if number % 2 == 0 and number:
+            row[-1] = ""
+    data, target = tmp_path / "labelled.csv", tmp_path / "labels.csv"
+    with data.open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    done = run(
+        data, "-k", 3, "--id-column", "name", "--features", "x", "--label-column", "kind",
+        "--algorithm", algorithm, "-o", target,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    found = list(csv.DictReader(target.read_text().splitlines()))
+    assert list(found[0]) == ["name", "cluster", "cluster_name"]
+    assert len({(row["cluster"], row["cluster_name"]) for row in found}) == 3
+
+
+def test_errors_are_json_where_json_is_wanted(tmp_path, points):
+    done = run(tmp_path / "nowhere.csv", "-k", 3, "--json")
+    assert done.exit_code == 2
+    assert "no such file" in json.loads(done.stdout)["error"]
+    assert done.stderr == ""
+    assert run(tmp_path / "nowhere.csv", "-k", 3).stdout == ""
+
+
+def test_the_report_says_what_clusters_are_like(points, links, tmp_path):
+    page = tmp_path / "report.html"
+    done = run(
+        points, "-k", 3, "--constraints", links, "--id-column", "name", "--features", "x",
+        "--standardize", "--report", page,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    text = page.read_text()
+    assert "such as p" in text
+    assert "x low: " in text

@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 from linkwise import Constraints
 from linkwise.active import LabelOracle, Session
 from linkwise.cli import app
+from linkwise.cli._interview import Options, read_task
 from linkwise.datasets import read_table
 
 runner = CliRunner()
@@ -246,9 +247,40 @@ def test_answers_from_a_pipe(tmp_path, beans):
     assert "by ana" in shown
     assert "18 rows, 4 features" in shown
     assert "ExploreConsolidate" in shown
+    assert re.search(r"2 bean\d+ and bean\d+: different", shown)
     found = json.loads(run("sessions", work, "--json", "--last", 1).stdout)[0]
     assert found["n_clusters"] == 3
     assert found["last_answers"][0]["said"] == "same"
+
+
+def test_without_a_name_the_session_is_beside_the_data(tmp_path, beans):
+    result = run("label", beans, "-k", 3, *OPTIONS, input="d\n")
+    assert result.exit_code == 0, result.output
+    assert "1 in all" in flat(result.output)
+    result = run("label", beans, input="d\n")  # and goes on there
+    assert "2 in all" in flat(result.output)
+    assert (tmp_path / "beans.session.db").is_file()
+
+
+@pytest.mark.parametrize("text_column", ["notes", None])
+def test_the_recipe_reads_the_data_in_the_same_way(beans, text_column):
+    given = Options("bean", None, "bean,notes", None, None, text_column)
+    task, names = read_task(beans, given), {}
+    exec(task.recipe, names)
+    assert names["ids"] == task.ids
+    assert (names["X"] != task.X).sum() == 0
+    assert task.X.shape[1] == len(task.features)
+
+
+def test_texts_by_their_words(tmp_path, beans):
+    work = tmp_path / "work.db"
+    options = ["--session", work, "--id-column", "bean", "--text-column", "notes"]
+    result = run("label", beans, "-k", 2, *options, input="d\ns\n")
+    assert result.exit_code == 0, result.output
+    assert "2 in all" in flat(result.output)
+    result = run("label", beans, *options, "--standardize")
+    assert result.exit_code == 2
+    assert "--text-column takes the words of one column" in flat(result.output)
 
 
 def test_an_unknown_number_of_clusters_and_a_limit(tmp_path, beans):
@@ -290,7 +322,7 @@ def test_what_is_known_beforehand(tmp_path, beans):
     assert "by known beforehand" in flat(run("sessions", work).output)
     out = tmp_path / "out.jsonl"
     assert run("sessions", work, "--constraints-out", out).exit_code == 0
-    assert Constraints.read(out) == Constraints([(0, 3)], [(0, 1)])
+    assert Constraints.read(out) == Constraints([("bean0", "bean3")], [("bean0", "bean1")])
 
 
 def test_wrong_usage_is_told_plainly(tmp_path, beans):

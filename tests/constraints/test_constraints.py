@@ -139,6 +139,24 @@ def test_flip():
         known.flip(1.5)
 
 
+def test_take_by_position_or_mask():
+    known = Constraints(
+        must_link=[("a", "b", 0.5), ("c", "d")],
+        cannot_link=[("a", "c")],
+        relative=[("a", "b", "e")],
+    )
+    some = known.take([0, 3])
+    assert (some.n_must_link, some.n_cannot_link, some.n_relative) == (1, 0, 1)
+    assert some.must_link_weight.tolist() == [0.5]
+    assert some == known.take([True, False, False, True])
+    assert known.take(np.ones(4, dtype=bool)) == known
+    assert not known.take([])
+    with pytest.raises(IndexError):
+        known.take([4])
+    with pytest.raises(IndexError):
+        known.take([True])
+
+
 def test_sample_refuses_too_many():
     with pytest.raises(ValueError, match="n=3 must be between 0 and the number of constraints, 1"):
         Constraints(must_link=[(0, 1)]).sample(3)
@@ -307,3 +325,10 @@ def test_too_many_classes():
         Constraints(labels=np.arange(20_000))
     with pytest.raises(TypeError, match="groups must be sets of rows, not int"):
         Constraints(groups=5)
+
+
+@pytest.mark.parametrize("labels", [["x", "", "y", ""], np.array(["x", "", "y", ""])])
+def test_empty_labels_are_unknown(labels):
+    known = Constraints(labels=labels)
+    assert known.rows == [0, 2]
+    assert known.cannot_link.tolist() == [[0, 2]]

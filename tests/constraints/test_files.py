@@ -106,7 +106,7 @@ def test_all_wrong_lines_at_once(tmp_path):
     ]
     text = str(error.value)
     assert "7 problems" in text
-    assert "link 'maybe': expected must/cannot, same/different or 1/-1" in text
+    assert "link 'maybe': expected must/cannot, same/different, yes/no or 1/-1" in text
     assert "2 values where the header has 4" in text
     assert "weight 'lots' is not a number" in text
     assert "a row number or id is missing" in text
@@ -271,3 +271,21 @@ def test_what_cannot_be_written(tmp_path):
         Constraints(must_link=[((1, 2), (3, 4))]).write(tmp_path / "a.jsonl")
     with pytest.raises(FileNotFoundError, match="no such folder"):
         EXPECTED.write(tmp_path / "nowhere" / "a.csv")
+
+
+def test_yes_and_no(tmp_path):
+    path = tmp_path / "pairs.csv"
+    path.write_text("first,second,answer\nana,bo,yes\nana,cy,No\nbo,di,TRUE\n")
+    known = Constraints.read(path)
+    assert (known.n_must_link, known.n_cannot_link) == (2, 1)
+
+
+def test_what_many_lines_share_is_told_three_times(tmp_path):
+    path = tmp_path / "pairs.csv"
+    path.write_text("i,j,link\n" + "a,b,maybe\n" * 30 + "a,a,must\n")
+    with pytest.raises(ConstraintError) as caught:
+        Constraints.read(path)
+    assert len(caught.value.problems) == 31
+    assert str(caught.value).count("maybe") == 3
+    assert "links a row with itself" in str(caught.value)
+    assert "... and 27 more" in str(caught.value)

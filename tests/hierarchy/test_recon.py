@@ -230,6 +230,27 @@ def test_an_outlier_that_is_known_to_be_apart_breaks_nothing():
     assert known.satisfied(model.labels_)
     assert np.bincount(model.labels_).tolist() == [60, 1]
     assert known.satisfied(model.cut(3))
+    near = ReCon(2, min_branch=5, outliers="nearest").fit(X, constraints=known)
+    assert np.bincount(near.labels_).tolist() == [30, 31]  # the paper's cut gives it to one
+    assert near.report_.satisfaction  # the hierarchy keeps it all the same
+    many = ReCon(2, min_branch=1, outliers="nearest").fit_predict(X, constraints=known)
+    assert np.bincount(many).tolist() == [60, 1]  # too large to be an outlier
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_outliers_that_go_to_the_nearest_break_no_pairs(seed):
+    bunch = load("iris")
+    X, y = bunch.data, bunch.target
+    known = Constraints.from_labels(y, 40, "triplets", random_state=seed)
+    known += Constraints.from_labels(y, 20, random_state=seed)
+    options = {"min_branch": 0.3, "on_conflict": "drop"}
+    near = ReCon(3, outliers="nearest", **options).fit(X, constraints=known)
+    strict = ReCon(3, **options).fit(X, constraints=known)
+    kept = known.satisfied(near.labels_)
+    assert kept.must_link.all()
+    assert kept.cannot_link.all()
+    assert kept.n_kept <= known.satisfied(strict.labels_).n_kept
+    np.testing.assert_array_equal(near.children_, strict.children_)
 
 
 # -------------------------------------------------------------------- results in other forms
@@ -274,6 +295,26 @@ def test_the_dendrogram_is_drawn():
     pyplot.close("all")
 
 
+def test_branches_do_not_fold_and_the_legend_is_out_of_the_way():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    X = normal(40)
+    known = Constraints.from_labels(np.arange(40) % 4, 60, "triplets", random_state=0)
+    model = ReCon(4).fit(X, constraints=known)
+    assert (np.diff(model.distances_) < 0).any()  # there would be something to fold
+    ax = model.plot()
+    brackets = [path for lines in ax.collections for path in lines.get_paths()]
+    brackets = [path.vertices for path in brackets if len(path.vertices) == 4]
+    assert len(brackets) == 39
+    assert all((b[1:3, 1] >= b[[0, 3], 1]).all() for b in brackets)
+    ax.figure.canvas.draw()
+    assert ax.get_legend().get_window_extent().y0 >= ax.get_window_extent().y1
+    assert "raised" in ax.get_ylabel()
+    pyplot.close("all")
+
+
 def test_the_report_speaks_of_merges():
     model = ReCon(2).fit(normal(9), constraints=Constraints(relative=[(0, 1, 2)]))
     assert "8 merges" in str(model.report_)
@@ -290,6 +331,7 @@ def test_the_report_speaks_of_merges():
         ({"linkage": "median"}, "linkage='median': expected one of"),
         ({"linkage": "ward", "metric": "cityblock"}, "needs Euclidean distances"),
         ({"on_conflict": "ignore"}, "on_conflict='ignore'"),
+        ({"outliers": "drop"}, "outliers='drop'"),
         ({"min_branch": 1.5}, "min_branch=1.5 is a share"),
         ({"min_branch": -1}, "min_branch=-1 must be at least 0"),
         ({"n_clusters": 0}, "n_clusters=0 must be at least 1"),

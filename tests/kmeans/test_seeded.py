@@ -113,6 +113,29 @@ def test_no_other_row_joins_the_known_cluster(k, make):
     assert set(model.labels_.tolist()) == set(range(k))
 
 
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
+def test_the_known_cluster_is_closed_for_new_rows_too(make):
+    y = np.where(np.random.default_rng(0).random(150) < 0.2, "mine", "-1").astype(object)
+    y[y == "-1"] = -1
+    model = PreIdentifiedKMeans(3, random_state=0).fit(make(IRIS), y)
+    assert model.tag_ == "mine"
+    nearest = 1 + ((IRIS[:, None] - model.cluster_centers_[1:]) ** 2).sum(axis=2).argmin(axis=1)
+    np.testing.assert_array_equal(model.predict(make(IRIS)), nearest)
+    labelled = model.predict(make(IRIS), y)
+    np.testing.assert_array_equal(labelled, np.where(y == "mine", 0, nearest))
+    np.testing.assert_array_equal(labelled, model.labels_)
+    assert model.score(make(IRIS), y) == pytest.approx(-model.objective_)
+    assert np.isfinite(model.transform(make(IRIS))).all()
+    with pytest.raises(ValueError, match="one label a row"):
+        model.predict(make(IRIS), y[:5])
+
+
+def test_nothing_is_closed_if_nothing_was_known():
+    model = PreIdentifiedKMeans(3, random_state=0).fit(IRIS)
+    np.testing.assert_array_equal(model.predict(IRIS), model.labels_)
+    assert model.tag_ is None
+
+
 def test_the_tag_names_the_cluster():
     words = np.array(["setosa", "versicolor", "virginica"])[SPECIES]
     model = PreIdentifiedKMeans(3, tag="virginica", random_state=0).fit(IRIS, words)

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from linkwise import Constraints, MPCKMeans, PCKMeans
+from linkwise import Constraints, MPCKMeans, PCKMeans, SeededKMeans
 from linkwise._whole import whole_file
 from linkwise.report import Report
 
@@ -178,3 +178,36 @@ def test_whole_files(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "target"]
     with whole_file("/dev/null") as file:
         file.write(b"three")
+
+
+def test_what_clusters_are_like():
+    X = np.array([[0.0, 5.0], [0.2, 5.0], [9.0, 5.0], [9.4, 5.0]])
+    model = PCKMeans(2, random_state=0).fit(X)
+    report = model.report_.describe(X, model.labels_, ["age", "same"])
+    first = report.profiles[model.labels_[0]]
+    assert first.told == ["age low: 0.1 (all: 4.65)"]
+    assert set(first.typical) == {0, 1}
+    page = report.named(["ana", "bo", "<b>", "di"]).to_html()
+    assert "age low: 0.1" in page
+    assert "such as &lt;b&gt;, di" in page
+    assert model.report_.describe(X, model.labels_).profiles[0].told[0].startswith("x0 ")
+    with pytest.raises(ValueError, match="X has 3 rows, the report is on 4"):
+        model.report_.describe(X[:3], model.labels_)
+
+
+def test_texts_are_described_by_their_words():
+    texts = ["red wine", "red rose", "blue sky", "blue sea"]
+    X = np.eye(4)
+    labels = np.array([0, 0, 1, 1])
+    report = PCKMeans(2, init=[X[:2].mean(0), X[2:].mean(0)]).fit(X).report_
+    found = report.describe(X, labels, ["word"], texts=texts).profiles
+    assert found[0].told == ["says “red”: 100% (all: 50%)"]
+
+
+def test_what_has_no_price_is_not_called_dear():
+    known = Constraints(must_link=[(0, 2)])
+    report = SeededKMeans(2, random_state=0).fit([[0.0], [1.0], [9.0]], constraints=known).report_
+    assert report.satisfaction.n_violated == 1
+    assert "cost" not in str(report)
+    assert "dearest" not in str(report)
+    assert "dearest" not in report.to_html()

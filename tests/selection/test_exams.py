@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linkwise import Constraints
-from linkwise.selection._exams import held_out, resampled
+from linkwise.selection._exams import Probes, decided_share, held_out, resampled
 
 
 def answers(exam) -> list:
@@ -89,12 +89,29 @@ def test_contradictory_links_never_face_each_other():
         assert set(answers(exam)) == {None}
 
 
-def test_resamples_ask_about_the_same_rows():
+def test_resamples_hold_the_probes():
     known = Constraints(must_link=[(3, 77), (5, 60)])
-    exams = resampled(known, 80, 4, np.random.RandomState(0))
-    asked = [exam.rows[exam.pairs] for exam in exams]
-    assert all(np.array_equal(asked[0], other) for other in asked)
+    rng = np.random.RandomState(0)
+    probes = Probes.drawn(80, 0.5, rng)
+    assert len(probes.rows) == 40
+    exams = resampled(known, 80, 4, probes, rng)
     assert len({len(exam.rows) for exam in exams}) > 1
     for exam in exams:
+        np.testing.assert_array_equal(exam.rows[probes.within(exam)], probes.rows)
         for i, j in exam.known.must_link:
             assert tuple(sorted((exam.rows[i], exam.rows[j]))) in {(3, 77), (5, 60)}
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 3, 1000])
+def test_probes_of_any_size(n_rows):
+    probes = Probes.drawn(n_rows, 1.0, np.random.RandomState(0))
+    assert len(probes.rows) == min(n_rows, 400)
+    assert probes.pairs.max() < len(probes.rows)
+
+
+def test_what_constraints_decide():
+    known = Constraints(must_link=[(0, 1), (1, 2)], cannot_link=[(0, 3)])
+    assert decided_share(known, 5) == pytest.approx(6 / 10)  # 3 together, 3 apart
+    assert decided_share(Constraints(), 1) == 0
+    clash = Constraints(must_link=[(0, 1)], cannot_link=[(0, 1)])
+    assert decided_share(clash, 4) == 0

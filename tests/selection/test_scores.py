@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.metrics import f1_score
+from sklearn.metrics import cohen_kappa_score, f1_score
 
 from linkwise import Constraints
 from linkwise.selection import _scores
 from linkwise.selection._exams import Exam
+
+
+def exam_of(must, weight=None) -> Exam:
+    n = len(must)
+    weight = np.ones(n) if weight is None else weight
+    return Exam(Constraints(), np.zeros((n, 2), dtype=np.int64), must, weight, np.arange(n))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -16,8 +22,7 @@ def test_mean_f_is_the_macro_f_of_scikit_learn(seed):
     rng = np.random.default_rng(seed)
     must, together = rng.random((2, 30)) < 0.5
     weight = rng.random(30)
-    exam = Exam(Constraints(), np.zeros((30, 2), dtype=np.int64), must, weight)
-    found = _scores.mean_f(_scores.link_counts(exam, together))
+    found = _scores.mean_f(_scores.link_counts(exam_of(must, weight), together))
     wanted = f1_score(must, together, average="macro", sample_weight=weight)
     assert found == pytest.approx(wanted)
 
@@ -33,10 +38,46 @@ def test_ties_are_judged_fold_by_fold():
     values = np.array([base, base - 0.01, base - [0.0, 0.1, 0.0, 0.0], base - np.nan])
     scores = values.mean(axis=1)
     left_out = np.array([_scores.leave_one_out_means(own) for own in values])
-    assert _scores.tied(scores, left_out).tolist() == [True, False, True, False]
+    assert _scores.tied(scores, left_out, 1.0).tolist() == [True, False, True, False]
+    assert _scores.tied(scores, left_out, 0.0).tolist() == [True, False, False, False]
 
 
-def test_stability():
+def test_clearly_worse_is_a_paired_test_with_kinds_of_equal_weight():
+    must = np.arange(40) < 10
+    few_wrong = must.copy()
+    few_wrong[:2] = False
+    answers = [[must], [few_wrong], [np.ones(40, bool)]]
+    right, weight = _scores.right_answers([exam_of(must)], answers)
+    assert weight[must].sum() == pytest.approx(0.5)
+    assert weight[~must].sum() == pytest.approx(0.5)
+    scores = right @ weight
+    assert scores.tolist() == pytest.approx([1.0, 0.9, 0.5])
+    assert _scores.clearly_worse(scores, right, weight, 1.0).tolist() == [False, False, True]
+    assert not _scores.clearly_worse(scores - [0, 0, -0.5], right, weight, 1.0).any()
+
+
+def test_the_more_links_are_held_back_the_more_they_count():
+    counts = np.array([[1.0, 1.0, 1.0, 1.0]] * 2)  # half right
+    by_itself = np.array([0.9, 0.9])
+    found = [_scores.Figures(counts, by_itself, by_itself, by_itself, n) for n in (0, 50, 950)]
+    assert [figures.score for figures in found] == pytest.approx([0.9, 0.7, 0.52])
+    assert np.isnan(found[0].held_out)
+    assert found[1].held_out == pytest.approx(0.5)
+    np.testing.assert_allclose(found[1].left_out, 0.7)
+
+
+def test_decided_pairs_count_by_what_is_kept():
+    counts = np.array([[1.0, 1.0, 1.0, 1.0]] * 2)
+    ones, halves = np.ones(2), np.full(2, 0.5)
+    found = _scores.Figures(counts, ones, ones, halves, 0, decided=0.5)
+    assert found.score == pytest.approx(0.5 * (2.5 / 3) + 0.5 * 0.5)
+
+
+def test_stability_is_kappa():
+    answers = np.random.default_rng(0).random((3, 50)) < 0.4
+    pairs = [[cohen_kappa_score(a, b) for b in answers] for a in answers]
+    wanted = (np.sum(pairs, axis=1) - 1) / 2
+    np.testing.assert_allclose(_scores.stability(list(answers)), wanted)
     same = [np.array([True, False, True, False])] * 3
     assert _scores.stability(same).tolist() == [1, 1, 1]
     assert _scores.stability([np.ones(4, bool)] * 2).tolist() == [1, 1]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.metrics import adjusted_rand_score
 
 from linkwise import Constraints, Session
 from linkwise.studio import Records
 from linkwise.studio import _take_away as take_away
+from linkwise.studio._choosing import Choosing
 from linkwise.studio._clusters import (
     Columns,
     describe,
@@ -81,9 +83,12 @@ def test_images_only_from_below_the_folder(tmp_path):
     (folder / "link.png").symlink_to(tmp_path / "secret.png")
     cells = ["ok.png", "deep/ok.JPG", "evil.svg", "../secret.png", "link.png", "", "a\0b.png"]
     cells += [str(tmp_path / "secret.png"), str(folder / "ok.png"), "none.png"]
+    (folder / "way").symlink_to(tmp_path, target_is_directory=True)
+    cells += ["way/secret.png", "deep/../../secret.png", "%2e%2e/secret.png", "..%2fsecret.png"]
+    cells += ["..\\secret.png", "file:///etc/passwd", "x" * 5000 + ".png", "deep", "deep/../ok.png"]
     records = Records({"file": cells}, (), "file", folder)
     shown = [records.image(row) is not None for row in range(len(cells))]
-    assert shown == [True, True, *[False] * 6, True, False]
+    assert shown == [True, True, *[False] * 6, True, *[False] * 9, True]
     assert records.shown == []
     with pytest.raises(ValueError, match="no such folder"):
         Records({"file": []}, (), "file", tmp_path / "nowhere")
@@ -101,10 +106,35 @@ def test_what_sets_clusters_apart(as_sparse):
     np.testing.assert_allclose(columns.differences(np.flatnonzero(y == 1)), expected, rtol=1e-9)
     found = describe(y.astype(np.int32), columns)
     assert [cluster.size for cluster in found] == np.bincount(y).tolist()
-    assert [cluster.traits[0].split(":")[0] for cluster in found] == ["a high", "b high", "c high"]
+    traits = [cluster.traits[0] for cluster in found]
+    assert [(trait.arrow, trait.words[:2]) for trait in traits] == [
+        ("▲", "a:"),
+        ("▲", "b:"),
+        ("▲", "c:"),
+    ]
     scaled = X[y == 1] / X.std(0)
     far = ((scaled - scaled.mean(0)) ** 2).sum(1)
     assert found[1].typical == np.flatnonzero(y == 1)[np.argsort(far)[:3]].tolist()
+
+
+def test_categories_are_told_in_percent():
+    y = np.repeat([0, 1], 10)
+    columns = Columns(np.column_stack([y, np.arange(20.0)]), ["kind=cat", "kg"])
+    found = describe(y.astype(np.int32), columns)
+    assert "kind=cat high: 100% (all: 50%)" in found[1].told
+    assert "kg low: 4.5 (all: 9.5)" in found[0].told
+
+
+def test_a_new_group_is_looked_for_at_once():
+    X, y = blobs(60)
+    with Session(X, background=False) as session:  # how many clusters is not known
+        work = Work(session, Records.of(None, X))
+        session.fit_  # noqa: B018
+        a, b, c = (int(np.flatnonzero(y == group)[0]) for group in range(3))
+        for pair in ((a, b), (a, c), (b, c)):
+            work.tell("different", pair)
+        assert adjusted_rand_score(y, session.latest.labels) == 1
+        assert work.n_violated() == 0
 
 
 def test_words_set_clusters_apart():
@@ -113,8 +143,8 @@ def test_words_set_clusters_apart():
     words = word_columns(texts)
     constant = Columns(np.ones((20, 1)), ["x"])
     found = describe(np.repeat([0, 1], 10).astype(np.int32), constant, words)
-    assert found[0].traits[0] == "says “goal”: 100% (all: 50%)"
-    assert found[1].traits[0] == "says “vote”: 100% (all: 50%)"
+    assert found[0].told[0] == "says “goal”: 100% (all: 50%)"
+    assert found[1].told[0] == "says “vote”: 100% (all: 50%)"
     assert word_columns(["one", "two"]) is None
 
 
@@ -122,16 +152,110 @@ def test_merge_and_split_become_answers(work):
     X, y = work.session.X, work.truth
     columns = Columns(X, list("abcd"))
     found = describe(y.astype(np.int32), columns)
-    assert all((y[i], y[j]) == (0, 1) for i, j in pairs_to_merge(found[0], found[1]))
+    pairs = pairs_to_merge(found[0], found[1])
+    assert {i for i, _ in pairs} == {found[0].typical[0]}  # all of them are one group then
+    assert {j for _, j in pairs} == {*found[0].typical[1:], *found[1].typical}
     joined = np.where(y == 2, 1, y).astype(np.int32)
     pairs = pairs_to_split(joined, 1, columns, 0)
     assert len(pairs) == 3
     assert all({y[i], y[j]} == {1, 2} for i, j in pairs)
     assert pairs_to_split(np.zeros(5, np.int32), 0, Columns(np.ones((5, 2)), "ab"), 0) == []
-    work.say(work.proposal(0, None), "different")
-    assert work.session.constraints.n_cannot_link == 3
     with pytest.raises(ValueError, match="no cluster 7"):
         work.proposal(7, None)
+
+
+def test_a_split_raises_the_number_of_clusters(tmp_path):
+    X, y = blobs(60)
+    with Session(X, n_clusters=2, path=tmp_path / "work.db", refit_every=5) as session:
+        work = Work(session, Records.of(None, X))
+        two = session.fit_.labels.copy()
+        mixed = int(np.bincount(two).argmax())  # two of the three groups are one cluster
+        work.rename(1 - mixed, "the good one")
+        work.say(work.proposal(mixed, None), "ana")
+        assert session.n_clusters == 3
+        assert session.constraints.n_cannot_link == 3
+        three = session.fit_.labels
+        assert adjusted_rand_score(y, three) == 1
+        assert (three == two)[two != mixed].all()  # the other keeps its number, name and colour
+        work.say(work.proposal(0, None), "ana")
+        four = session.fit_.labels
+        assert len(set(four[three == 0].tolist())) == 2
+        assert (four == three)[three != 0].all()
+        lines, expected = take_away.python_lines(work), session.refit().labels.tolist()
+    with Session.open(tmp_path / "work.db", X) as session:  # kept, and undone step by step
+        names = {"X": X, "ids": None}
+        exec(lines, names)
+        assert names["labels"].tolist() == expected
+        for k, labels in ((4, four), (3, three), (2, two)):
+            assert (session.n_clusters, session.fit_.labels.tolist()) == (k, labels.tolist())
+            assert bool(session.undo(who="ana")) == (k > 2)
+        assert Work(session, work.records).cluster_name(1 - mixed) == "the good one"
+
+
+def test_a_merge_lowers_the_number_of_clusters():
+    X, y = blobs(60)
+    with Session(X, n_clusters=4) as session:
+        work = Work(session, Records.of(None, X))
+        four = session.fit_.labels.copy()
+        halves = next(
+            c for c in (set(four[y == group].tolist()) for group in range(3)) if len(c) == 2
+        )
+        work.say(work.proposal(*halves), "ana")
+        assert session.n_clusters == 3
+        three = session.fit_.labels
+        assert adjusted_rand_score(y, three) == 1
+        others = ~np.isin(four, list(halves))
+        assert (three == four)[others].all()
+        numbers = [cluster.number for cluster in work.clusters()]
+        assert len(numbers) == 3
+        assert [mark["number"] for mark in work.picture("PCA")["clusters"]] == numbers
+        history = work.history()
+        assert [one["text"] for one in history if one["count"]] == ["3 clusters"]
+        assert {one["who"] for one in history} == {"ana"}
+        work.take_back(history[0]["id"], True, "bo")
+        assert session.n_clusters == 4
+        assert session.fit_.labels.tolist() == four.tolist()
+        assert all(one["undone_by"] == "bo" for one in work.history())
+
+
+def test_the_only_two_clusters_are_not_merged():
+    X, _ = blobs(30, 2)
+    with Session(X, n_clusters=2) as session:
+        session.fit_  # noqa: B018
+        with pytest.raises(ValueError, match="only two clusters"):
+            Work(session, Records.of(None, X)).proposal(0, 1)
+
+
+def test_choose_for_me():
+    X, y = blobs(90)
+    with Session(X, sample_ids=[f"r{row}" for row in range(90)]) as session:
+        for row in range(1, 60, 2):
+            session.tell(bool(y[row] == y[row - 1]), (row, row - 1))
+        choosing, seen = Choosing(session), []
+        choosing.changed = lambda: seen.append(choosing.now)
+        choosing.start()
+        session.tell("unsure", (20, 21))  # answers go on meanwhile
+        choosing._thread.join()
+        assert choosing.now.state == "done"
+        assert choosing.now.n_clusters == 3
+        assert "k = 3" in choosing.now.reasons[0]
+        assert 0 < max(choice.n_done for choice in seen) <= max(choice.n_total for choice in seen)
+        choosing.stop()
+        assert choosing.now.state == "idle"
+        choosing.changed = choosing._stop.set  # somebody does not want to wait
+        choosing.start()
+        choosing._thread.join()
+        assert choosing.now.state == "idle"
+
+
+def test_a_choice_that_fails_is_told(monkeypatch):
+    with Session([[0.0], [1.0]]) as session:
+        choosing = Choosing(session)
+        monkeypatch.setattr(choosing, "_choose", lambda: 1 / 0)
+        choosing.start()
+        choosing._thread.join()
+        assert choosing.now.state == "failed"
+        assert choosing.now.reasons == ("division by zero",)
 
 
 def test_projection_and_sample():
@@ -224,6 +348,9 @@ def test_names_of_clusters_stay(tmp_path):
         ("@sum", "'@sum"),
         ("\t=1", "'\t=1"),
         (" =1", "' =1"),
+        ("\n=1", "'\n=1"),
+        ("\uff1d1", "'\uff1d1"),
+        ("-1+cmd()", "'-1+cmd()"),
         ("plain", "plain"),
         (-3, -3),
     ],
@@ -259,8 +386,6 @@ def test_python_lines_give_the_same_clusters(in_file, tmp_path, monkeypatch):
     if in_file:
         assert names["labels"].tolist() == expected.tolist()
     else:
-        from sklearn.metrics import adjusted_rand_score
-
         assert adjusted_rand_score(names["labels"], expected) == 1
 
 

@@ -55,6 +55,11 @@ def test_interview_in_json(studio, session):
     assert json.loads(get(url(studio, "/api/answers"))[1])["disputes"] == []
     undone = json.loads(post(url(studio, "/api/undo"), {"who": "llm"})[1])["undone"]
     assert undone[0]["said"] == "different"
+    reply = post(url(studio, "/api/clusters"), {"n_clusters": 4, "who": "llm"})
+    assert json.loads(reply[1]) == {"n_clusters": 4}
+    assert post(url(studio, "/api/clusters"), {"n_clusters": 0})[0] == 422
+    undone = json.loads(post(url(studio, "/api/undo"), {"who": "llm"})[1])["undone"]
+    assert [one["n_clusters"] for one in undone] == [4]
     progress = json.loads(get(url(studio, "/api/progress"))[1])
     assert progress["n_answers"] == 0
     assert progress["n_undone"] == 2
@@ -117,7 +122,9 @@ def test_other_sites_are_refused(studio, session):
     assert get(url(studio, "/"), Host="evil.example")[0] == 403
     assert get(url(studio, "/"), Host=f"localhost:{studio.port}")[0] == 200
     given = {"i": 0, "j": 1, "said": "same"}
-    for origin in ("http://evil.example", "null", "http://127.0.0.1:1"):
+    for host in ("[", "127.0.0.1.evil.example", "evil.example:80", "", "127.0.0.1@evil.example"):
+        assert get(url(studio, "/api/progress"), Host=host)[0] in (400, 403)
+    for origin in ("http://evil.example", "null", "http://127.0.0.1:1", "http://["):
         assert post(url(studio, "/api/answer"), given, Origin=origin)[0] == 403
     assert session.answers == []
     status, _ = post(url(studio, "/api/answer"), given, Origin=url(studio, ""))
@@ -142,6 +149,7 @@ def websocket(studio, *headers):
 
 def test_token_is_needed_for_everything(guarded, session):
     paths = ["/", "/api/question", "/api/openapi.json", "/view/points", "/no-such", "/?token=wrong"]
+    paths += ["/view/image/0", "/api/export/labels.csv", "/_nicegui/none.js", "//", "/%2e%2e/"]
     assert {get(url(guarded, path))[0] for path in paths} == {401}
     assert post(url(guarded, "/api/answer"), {"i": 0, "j": 1, "said": "same"})[0] == 401
     assert get(url(guarded, "/api/question"), token="wrong")[0] == 401
@@ -156,7 +164,10 @@ def test_token_is_needed_for_everything(guarded, session):
 def test_websocket_needs_token_and_origin(guarded, studio):
     assert " 403 " in websocket(guarded)
     assert " 403 " in websocket(guarded, f"Cookie: linkwise_{guarded.port}=wrong")
-    assert " 101 " in websocket(guarded, f"Cookie: linkwise_{guarded.port}={guarded.token}")
+    right = f"linkwise_{guarded.port}={guarded.token}"
+    assert " 101 " in websocket(guarded, f"Cookie: {right}")
+    assert " 101 " in websocket(guarded, f'Cookie: other={{"a": [1]}}; odd name; {right}')
+    assert " 403 " in websocket(guarded, f"Cookie: {right}", "Origin: http://evil.example")
     assert " 403 " in websocket(studio, "Origin: http://evil.example")
     assert " 101 " in websocket(studio, f"Origin: http://127.0.0.1:{studio.port}")
 

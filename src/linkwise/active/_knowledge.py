@@ -7,12 +7,14 @@ proportional to the smaller of the two components it joins.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from linkwise.constraints import Constraints
 
 from ._questions import Answer, Dispute, Said
+
+Names = Sequence[Any] | Mapping[int, Any]  # what rows are called
 
 
 class Knowledge:
@@ -106,7 +108,7 @@ def fold(answers: Iterable[Answer]) -> tuple[Knowledge, list[Answer], list[Answe
     return known, counted, disputed
 
 
-def links(answers: Iterable[Answer], names: Sequence[Any] | None = None) -> Constraints:
+def links(answers: Iterable[Answer], names: Names | None = None) -> Constraints:
     """The answers as constraints, by row number or by the names of the rows."""
     rows: dict[str, list[tuple[Any, Any, float]]] = {"same": [], "different": []}
     for answer in answers:
@@ -116,9 +118,7 @@ def links(answers: Iterable[Answer], names: Sequence[Any] | None = None) -> Cons
     return Constraints(must_link=rows["same"], cannot_link=rows["different"])
 
 
-def explain(
-    disputed: Answer, counted: Sequence[Answer], names: Sequence[Any] | None = None
-) -> Dispute:
+def explain(disputed: Answer, counted: Sequence[Answer], names: Names | None = None) -> Dispute:
     """The shortest chain of answers that together say the opposite of a disputed one."""
     given: dict[str, list[Answer]] = {"must": [], "cannot": []}
     for answer in (*counted, disputed):

@@ -121,7 +121,7 @@ def _farthest(task: Task, found: Neighbourhoods) -> Floats:
 
 @dataclass(frozen=True)
 class ExploreConsolidate(_Placing):
-    """Find all clusters quickly, then learn their extent: Explore and Consolidate [1]_.
+    """Find all clusters quickly, then learn their extent: Explore and Consolidate.
 
     Explore takes the row farthest from all neighbourhoods and compares it with each; one that is
     different from all starts a new neighbourhood. With all `n_clusters` found, Consolidate places
@@ -162,7 +162,7 @@ class ExploreConsolidate(_Placing):
 
 @dataclass(frozen=True)
 class MinMax(_Placing):
-    """Always the row least like anything that is placed already [1]_.
+    """Always the row least like anything that is placed already.
 
     Explore as in `ExploreConsolidate`; afterwards, in place of random rows, the row whose largest
     similarity to any placed row is the smallest. It is compared with the neighbourhood of the most
@@ -197,7 +197,7 @@ class MinMax(_Placing):
 
 @dataclass(frozen=True)
 class NormalizedPointUncertainty(_Placing):
-    """The row whose neighbourhood is the least certain for the questions it will cost [1]_.
+    """The row whose neighbourhood is the least certain for the questions it will cost.
 
     A random forest learns the current clusters. Two rows are similar if many trees put them into
     the same leaf; the chance that a row belongs to a neighbourhood is its mean similarity to the

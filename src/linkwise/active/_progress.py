@@ -26,6 +26,15 @@ class Progress:
         Rows that are known to be in one of them.
     changed : tuple of float
         Share of labels that changed in the last refits, the newest last.
+
+    Examples
+    --------
+    >>> from linkwise import Session
+    >>> with Session([[0.0], [0.1], [5.0]], n_clusters=2) as session:
+    ...     _ = session.tell("different", (0, 2))
+    ...     progress = session.progress
+    >>> progress.n_answers, progress.n_groups, progress.n_placed
+    (1, 2, 2)
     """
 
     n_rows: int

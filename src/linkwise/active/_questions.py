@@ -22,6 +22,13 @@ class Question(NamedTuple):
         The row the question is about.
     j : int
         The row it is compared with.
+
+    Examples
+    --------
+    >>> from linkwise.active import Question
+    >>> question = Question(7, 2)
+    >>> question.pair
+    (2, 7)
     """
 
     i: int
@@ -53,6 +60,15 @@ class Answer:
     undone_at : datetime or None
         When it was taken back; None while it stands.
     undone_by : str or None
+
+    Examples
+    --------
+    >>> from linkwise import Session
+    >>> with Session([[0.0], [0.1], [5.0]], n_clusters=2, who="ana") as session:
+    ...     _ = session.tell("same", (0, 1), weight=0.8)
+    ...     answer = session.answers[0]
+    >>> answer.said, answer.weight, answer.who, answer.stands
+    ('same', 0.8, 'ana', True)
     """
 
     id: int
@@ -70,10 +86,65 @@ class Answer:
         """What was asked."""
         return Question(self.i, self.j)
 
+    def is_kept(self, labels: Any) -> bool:
+        """Whether a clustering keeps it; -1 is no cluster."""
+        together = bool(labels[self.i] == labels[self.j] and labels[self.i] >= 0)
+        return self.said == "unsure" or together == (self.said == "same")
+
     @property
     def stands(self) -> bool:
         """Whether it was not taken back."""
         return self.undone_at is None
+
+
+@dataclass(frozen=True)
+class ClusterCount:
+    """How many clusters there are, as somebody said it in the course of a session.
+
+    Attributes
+    ----------
+    id : int
+        Its number; the last one that stands counts.
+    n_clusters : int or None
+        None: not known.
+    after : int
+        The `id` of the last answer that was there already; 0 if there was none.
+    answers : tuple of int
+        The `id` of each answer that was given with it, and is undone with it.
+    who : str
+    at : datetime
+        When it was said (UTC).
+    undone_at : datetime or None
+        When it was taken back; None while it stands.
+    undone_by : str or None
+
+    Examples
+    --------
+    >>> from linkwise import Session
+    >>> with Session([[0.0], [0.1], [5.0]], n_clusters=3) as session:
+    ...     _ = session.tell_clusters(2)
+    ...     session.cluster_counts[0].n_clusters
+    2
+    """
+
+    id: int
+    n_clusters: int | None
+    after: int
+    answers: tuple[int, ...]
+    who: str
+    at: datetime
+    undone_at: datetime | None = None
+    undone_by: str | None = None
+
+    @property
+    def stands(self) -> bool:
+        """Whether it was not taken back."""
+        return self.undone_at is None
+
+    def __str__(self) -> str:
+        if self.n_clusters is None:
+            return "number of clusters not known"
+        return f"{self.n_clusters} cluster{'' if self.n_clusters == 1 else 's'}"
 
 
 @dataclass(frozen=True)
@@ -89,6 +160,15 @@ class Dispute:
         any one of them, or `answer`, resolves it (unless other answers say the same).
     rows : tuple
         The rows (or ids) along the chain, from one row of `answer` to the other.
+
+    Examples
+    --------
+    >>> from linkwise import Session
+    >>> with Session([[0.0], [0.1], [5.0]], n_clusters=2, who="ana") as session:
+    ...     _ = session.tell("same", (0, 1)), session.tell("same", (1, 2))
+    ...     dispute = session.tell("different", (0, 2))
+    >>> print(dispute)
+    0 and 2 are different, says ana; but earlier answers say the opposite: 0 = 1, 1 = 2
     """
 
     answer: Answer

@@ -12,11 +12,11 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +25,46 @@ from sklearn.base import clone
 
 from linkwise.constraints import Constraints
 
+from ._carry_over import carry_over
 from ._questions import Answer
 from ._settings import describe_model
 from ._store import Store, StoredFit
 
 Labels = NDArray[np.int32]
 _FITS_KEPT = 4
+_MOST_ROUNDS = 200  # that are looked back at
+
+
+class Phase(NamedTuple):
+    """A part of a session with one number of clusters.
+
+    Attributes
+    ----------
+    base : int
+        How many answers were there when it began; the first of its fits is made of these.
+    n_clusters : int or None
+    """
+
+    base: int
+    n_clusters: int | None
+
+
+class Round(NamedTuple):
+    """One refit, looked back at.
+
+    Attributes
+    ----------
+    n_answers : int
+        Number of answers that it knew.
+    changed : float or None
+        Share of the rows whose cluster was another one before; None for the first.
+    n_violated : int or None
+        Answers that it did not keep; None if that was not noted.
+    """
+
+    n_answers: int
+    changed: float | None
+    n_violated: int | None
 
 
 @dataclass(frozen=True)
@@ -41,28 +75,39 @@ class Checkpoint:
     ----------
     answers : tuple of Answer
         In the order in which they count.
-    base : int
-        How many of them were there before the first question.
+    phases : tuple of Phase
+        Numbers of clusters so far; the first begins with what was known beforehand.
     every : int or None
         A fit is due whenever so many more came in.
     """
 
     answers: tuple[Answer, ...]
-    base: int
+    phases: tuple[Phase, ...]
     every: int | None
 
     @cached_property
     def key(self) -> str:
-        """Equal for equal answers."""
+        """Equal for equal answers and numbers of clusters."""
         told = [(a.i, a.j, a.said, a.weight) for a in self.answers]
-        return hashlib.sha256(repr((told, self.base, self.every)).encode()).hexdigest()
+        phases = [tuple(phase) for phase in self.phases]
+        return hashlib.sha256(repr((told, phases, self.every)).encode()).hexdigest()
+
+    @property
+    def base(self) -> int:
+        """How many answers the first fit of this phase is made of."""
+        return self.phases[-1].base
+
+    @property
+    def n_clusters(self) -> int | None:
+        """Number of clusters, if it is known."""
+        return self.phases[-1].n_clusters
 
     @property
     def before(self) -> Checkpoint | None:
         """The checkpoint whose fit this one starts from."""
         more = len(self.answers) - self.base
         if more <= 0:
-            return None
+            return None if len(self.phases) == 1 else replace(self, phases=self.phases[:-1]).due
         rounds = 0 if self.every is None else (more - 1) // self.every
         return self._first(self.base + rounds * (self.every or 0))
 
@@ -83,7 +128,7 @@ class Checkpoint:
         return self.due.before
 
     def _first(self, n_answers: int) -> Checkpoint:
-        return Checkpoint(self.answers[:n_answers], self.base, self.every)
+        return replace(self, answers=self.answers[:n_answers])
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,12 +141,15 @@ class Fit:
         Its own `labels_` number the clusters as it likes.
     labels : ndarray of shape (n_rows,)
         The clusters, numbered so that as many rows as possible keep the number of the fit before.
+        When there are fewer clusters than before, numbers are missing.
     centers : ndarray or None
         Centres in the order of `labels`, if the model has any.
     n_answers : int
         Number of answers it knows.
     changed : float or None
         Share of the rows whose cluster is another one than before; None for the first fit.
+    violated : int
+        Answers that it does not keep.
     view : object
         What the strategy made of it.
     seconds : float
@@ -112,8 +160,14 @@ class Fit:
     centers: NDArray[np.float64] | None
     n_answers: int
     changed: float | None
+    violated: int
     view: Any
     seconds: float
+
+    @property
+    def stored(self) -> StoredFit:
+        """What is kept of it."""
+        return StoredFit(self.changed, self.centers, self.labels, self.violated)
 
 
 class Refits:
@@ -124,7 +178,7 @@ class Refits:
     X : ndarray or CSR matrix of shape (n_rows, n_features)
     model : estimator
     knowledge : callable
-        Constraints and number of clusters for the model, out of answers.
+        Constraints and number of clusters for the model, out of a checkpoint.
     prepare : callable or None
         What the strategy makes of the labels.
     store : Store
@@ -139,7 +193,7 @@ class Refits:
         self,
         X: Any,
         model: Any,
-        knowledge: Callable[[Sequence[Answer]], tuple[Constraints, int]],
+        knowledge: Callable[[Checkpoint], tuple[Constraints, int]],
         prepare: Callable[[Any, Labels, int], Any] | None,
         store: Store,
         seed: int,
@@ -153,14 +207,24 @@ class Refits:
         self._lock = threading.Lock()
         self._futures: dict[str, Future[Fit]] = {}
         self._fits: dict[str, Fit] = {}
+        self._told: tuple[str, list[Round]] = ("", [])
         self._pool = ThreadPoolExecutor(1, "linkwise-refit") if background else None
         self.latest: Fit | None = None
+        self._latest_at: Checkpoint | None = None
+        self._shown: Checkpoint | None = None
 
-    def request(self, checkpoint: Checkpoint) -> Future[Fit]:
-        """The fit at a checkpoint, now or later; asking again costs nothing."""
+    def request(self, checkpoint: Checkpoint, show: bool = False) -> Future[Fit]:
+        """The fit at a checkpoint, now or later; asking again costs nothing.
+
+        `show`: it is what `latest` should be, or come to, from now on.
+        """
         with self._lock:
+            if show:
+                self._shown = checkpoint
             future = self._futures.get(self._key(checkpoint))
             if future is not None:
+                if show and future.done() and not future.cancelled() and not future.exception():
+                    self.latest, self._latest_at = future.result(), checkpoint
                 return future
             future = Future()
             self._futures[self._key(checkpoint)] = future
@@ -172,17 +236,27 @@ class Refits:
             self._pool.submit(self._work, checkpoint, future)
         return future
 
-    def rounds(self, checkpoint: Checkpoint, n: int) -> list[float]:
-        """Shares of labels changed in the last n fits up to a checkpoint, the oldest first."""
-        found: list[float] = []
+    @property
+    def busy(self) -> bool:
+        """Whether fits are being made or waiting."""
+        with self._lock:
+            return any(not future.done() for future in self._futures.values())
+
+    def rounds(self, checkpoint: Checkpoint) -> list[Round]:
+        """The last fits up to a checkpoint, the oldest first."""
+        if self._told[0] == self._key(checkpoint):
+            return self._told[1]
+        found: list[Round] = []
         at: Checkpoint | None = checkpoint
-        while at is not None and len(found) < n:
+        while at is not None and len(found) < _MOST_ROUNDS:
             fit = self._fits.get(self._key(at)) or self._store.fit(self._key(at))
             if fit is None and found:
                 break
-            if fit is not None and fit.changed is not None:
-                found.append(fit.changed)
+            if fit is not None:
+                found.append(Round(len(at.answers), fit.changed, fit.violated))
             at = at.before
+        if found and found[0].n_answers == len(checkpoint.answers):  # all there is to tell
+            self._told = (self._key(checkpoint), found[::-1])
         return found[::-1]
 
     def close(self) -> None:
@@ -202,11 +276,25 @@ class Refits:
             return
         try:
             fit = self._fits.get(self._key(checkpoint)) or self._follow(checkpoint)
-            self.latest = fit
-            future.set_result(fit)
+            with self._lock:
+                if self._is_news(checkpoint):
+                    self.latest, self._latest_at = fit, checkpoint
+                future.set_result(fit)
         except BaseException as error:  # handed to whoever asks for the fit
             future.set_exception(error)
         self._done()
+
+    def _is_news(self, at: Checkpoint) -> bool:
+        """Whether a fit is nearer to the one that is to be shown than what is shown now."""
+        shown, latest = self._shown, self._latest_at
+        if shown is None or latest is None or at == shown:
+            return True
+        on_the_way = (at.answers, at.phases) == (
+            shown.answers[: len(at.answers)],
+            shown.phases[: len(at.phases)],
+        )
+        further = (len(at.phases), len(at.answers)) > (len(latest.phases), len(latest.answers))
+        return on_the_way and further
 
     def _follow(self, checkpoint: Checkpoint) -> Fit:
         """Go back to the last fit that is known, and forth from there."""
@@ -221,14 +309,14 @@ class Refits:
             self._keep(step, fit)
             if not to_do:
                 return fit
-            known = StoredFit(fit.changed, fit.centers, fit.labels)
+            known = fit.stored
 
     def _past(self, checkpoint: Checkpoint | None) -> StoredFit | None:
         if checkpoint is None:
             return None
         fit = self._fits.get(self._key(checkpoint))
         if fit is not None:
-            return StoredFit(fit.changed, fit.centers, fit.labels)
+            return fit.stored
         stored = self._store.fit(self._key(checkpoint))
         return None if stored is None or stored.labels is None else stored
 
@@ -236,17 +324,17 @@ class Refits:
         self._fits[self._key(checkpoint)] = fit
         while len(self._fits) > _FITS_KEPT:
             del self._fits[next(iter(self._fits))]
-        kept = StoredFit(fit.changed, fit.centers, fit.labels)
-        self._store.add_fit(self._key(checkpoint), fit.n_answers, kept)
+        self._store.add_fit(self._key(checkpoint), fit.n_answers, fit.stored)
 
     def _fit(self, checkpoint: Checkpoint, before: StoredFit | None) -> Fit:
         started = time.perf_counter()
-        known, k = self._knowledge(checkpoint.answers)
-        model = self._best([self._start(k, start) for start in _starts(before, k)], known)
+        known, k = self._knowledge(checkpoint)
+        starts = self._starts(before, checkpoint, k)
+        model = self._best([self._start(k, start) for start in starts], known)
         labels, changed = np.asarray(model.labels_, dtype=np.int32), None
         centers = getattr(model, "cluster_centers_", None)
-        if before is not None and before.labels is not None and before.labels.max() < k:
-            number = _keep_numbers(labels, before.labels, k)
+        if before is not None and before.labels is not None:
+            number = _keep_numbers(labels, before.labels, max(k, int(labels.max()) + 1))
             labels = np.where(labels < 0, labels, number[labels]).astype(np.int32)
             changed = float(np.mean(labels != before.labels))
             centers = None if centers is None else centers[np.argsort(number)]
@@ -254,7 +342,25 @@ class Refits:
             centers = np.asarray(centers, dtype=np.float64)
         view = None if self._prepare is None else self._prepare(self._X, labels, self._seed)
         seconds = time.perf_counter() - started
-        return Fit(model, labels, centers, len(checkpoint.answers), changed, view, seconds)
+        answers = checkpoint.answers
+        violated = sum(not answer.is_kept(labels) for answer in answers)
+        return Fit(model, labels, centers, len(answers), changed, violated, view, seconds)
+
+    def _starts(
+        self, before: StoredFit | None, at: Checkpoint, k: int
+    ) -> list[NDArray[np.float64] | str | None]:
+        """Where a fit starts: at the centres before and once afresh, or as the user set the model.
+
+        A warm start alone would keep for ever what the first fit, which knew nothing, got wrong.
+        Only when somebody has just joined or parted clusters, that is where it starts.
+        """
+        if before is None or before.centers is None:
+            return [None]
+        if len(before.centers) == k:
+            return [before.centers, "afresh"]
+        if before.labels is None or len(at.answers) > at.base:
+            return [None]
+        return [carry_over(self._X, before.labels, at.answers, k)]
 
     def _start(self, k: int, centers: NDArray[np.float64] | str | None) -> Any:
         """An unfitted model that starts at given centres, afresh, or (None) as the user set it."""
@@ -278,19 +384,18 @@ class Refits:
         return min(models, key=lambda model: getattr(model, "objective_", 0.0))
 
 
-def _starts(before: StoredFit | None, k: int) -> list[NDArray[np.float64] | str | None]:
-    """Where a fit starts: at the centres before and once afresh, or as the user set the model.
-
-    A warm start alone would keep for ever what the first fit, which knew nothing, got wrong.
-    """
-    if before is None or before.centers is None or len(before.centers) != k:
-        return [None]
-    return [before.centers, "afresh"]
-
-
 def _keep_numbers(labels: Labels, before: Labels, k: int) -> NDArray[np.int64]:
-    """Which number each cluster gets, so that most rows keep theirs; -1 is no cluster."""
+    """Which number each cluster gets, so that most rows keep theirs; -1 is no cluster.
+
+    Clusters that had none take the least numbers that are free.
+    """
     both = (labels >= 0) & (before >= 0)
-    shared = np.zeros((k, k), dtype=np.int64)
-    np.add.at(shared, (labels[both], before[both]), 1)
-    return linear_sum_assignment(shared, maximize=True)[1]
+    there, old = np.unique(before[both], return_inverse=True)
+    shared = np.zeros((k, len(there)), dtype=np.int64)
+    np.add.at(shared, (labels[both], old.reshape(-1)), 1)
+    mine, theirs = linear_sum_assignment(shared, maximize=True)
+    numbers = np.full(k, -1)
+    numbers[mine] = there[theirs]
+    free = np.setdiff1d(np.arange(k + len(there)), there)
+    numbers[numbers < 0] = free[: np.count_nonzero(numbers < 0)]
+    return numbers

@@ -20,15 +20,15 @@ from linkwise.constraints import Constraints, row_names
 
 from . import _settings
 from ._fingerprint import check_same_data, fingerprint
-from ._knowledge import explain, fold, links
+from ._knowledge import fold, links
+from ._ledger import BEFOREHAND, Ledger, Said
 from ._neighbourhoods import find_neighbourhoods, inferred_links
 from ._progress import ROUNDS, Progress
-from ._questions import Answer, Dispute, Question, as_question, as_said
-from ._refit import Checkpoint, Fit, Refits
+from ._questions import Answer, ClusterCount, Dispute, Question, as_question, as_said
+from ._refit import Checkpoint, Fit, Refits, Round
 from ._store import Store
 from ._task import Questions, Strategy, Task
 
-BEFOREHAND = "known beforehand"  # who gave the constraints that a session began with
 _IN_HAND = 15 * 60.0  # seconds after which an unanswered question may go to somebody else
 
 
@@ -44,7 +44,7 @@ class Session:
     model : estimator, default=None
         What is fitted to the answers; `MPCKMeans` if not given.
     n_clusters : int or None, default=None
-        Number of clusters; None if it is not known.
+        Number of clusters; None if it is not known. `tell_clusters` changes it later.
     path : str or path, default=None
         The file that keeps the session. If it is there already, the session goes on, provided
         data and settings are the same; see also `Session.open`. None: in memory.
@@ -114,11 +114,12 @@ class Session:
             strategy = _settings.make_strategy(strategy)
         self.strategy: Strategy = strategy
         self.model = _settings.default_model() if model is None else clone(model)
-        self.n_clusters, self.refit_every, self.random_state = n_clusters, refit_every, random_state
+        self.refit_every, self.random_state = refit_every, random_state
+        self._begun_with = n_clusters
         self.who = _settings.user_name() if who is None else who
         self._lock = threading.RLock()
-        self._listeners: list[Callable[[], None]] = []
-        self._store = Store(path)
+        self._listeners: list[list[Callable[[], None]]] = []
+        self._store = Store(path, self._ids)
         try:
             self.settings = self._begin(X, constraints, about)
         except BaseException:
@@ -138,7 +139,8 @@ class Session:
         self._questions: Questions | None = None
         self._wanted: Checkpoint | None = None
         self._task = Task(X, n_clusters, random_state, view=lambda: self._view)
-        self._replay(self._store.answers())
+        self._said = Ledger(self._store, n_clusters, self._ids)
+        self._begin_anew()
 
     @classmethod
     def open(
@@ -189,7 +191,7 @@ class Session:
         given = {
             "strategy": {"name": self.strategy.name, "params": self.strategy.params},
             "model": _settings.describe_model(self.model),
-            "n_clusters": self.n_clusters,
+            "n_clusters": self._begun_with,
             "refit_every": self.refit_every,
             "random_state": self.random_state,
         }
@@ -309,10 +311,68 @@ class Session:
             asked = self._in_hand_of(who) if question is None else as_question(question, self._n)
             kept = self._store.add(asked, said, float(weight), who)
             self._sync(kept)
-            disputed = any(answer.id == kept.id for answer in self._disputed)
-            clash = explain(kept, self._counted, self._ids) if disputed else None
+            clashes = self._said.disputes({kept.id})
         self._notify()
-        return clash
+        return clashes[0] if clashes else None
+
+    def tell_clusters(
+        self,
+        n_clusters: int | None,
+        answers: Sequence[tuple[Any, Any]] = (),
+        *,
+        who: str | None = None,
+    ) -> list[Dispute]:
+        """Say how many clusters there are from now on; the model is refitted at once.
+
+        Two clusters that are one, or one that is two, are told by a new number together with the
+        answers that it rests on. `undo` takes both back in one step.
+
+        Parameters
+        ----------
+        n_clusters : int or None
+            None: not known; as many as the answers tell apart.
+        answers : sequence of (answer, question), default=()
+            As in `tell`.
+        who : str, default=None
+            Who says so; the session's own `who` if not given.
+
+        Returns
+        -------
+        disputes : list of Dispute
+            What the answers contradict.
+
+        Examples
+        --------
+        >>> from linkwise import Session
+        >>> with Session([[0.0], [1.0], [5.0], [9.0]], n_clusters=3) as session:
+        ...     clash = session.tell_clusters(2, [("same", (0, 2)), ("different", (0, 3))])
+        ...     print(session.n_clusters, len(set(session.fit_.labels.tolist())))
+        ...     undone = session.undo()
+        ...     print(session.n_clusters, len(session.constraints.must_link))
+        2 2
+        3 0
+        """
+        _settings.check_settings(self._n, n_clusters, self.refit_every, self.random_state)
+        given = [(*as_question(pair, self._n), as_said(said), 1.0) for said, pair in answers]
+        who = self.who if who is None else who
+        with self._lock, self._store.writing():
+            new = {answer.id for answer in self._store.add_all(given, who)}
+            self._store.add_count(n_clusters, sorted(new), who)
+            self._replay()
+            clashes = self._said.disputes(new)
+        self._notify()
+        return clashes
+
+    def put_back(self, *, who: str | None = None) -> None:
+        """Put the questions that a person has in hand back, for others to answer.
+
+        Parameters
+        ----------
+        who : str, default=None
+            The session's own `who` if not given.
+        """
+        with self._lock:
+            self._store.hand_out(self.who if who is None else who, [], _IN_HAND)
 
     def _in_hand_of(self, who: str) -> Question:
         asked = self._store.in_hand().get(who, [])
@@ -323,8 +383,10 @@ class Session:
             )
         return asked[0]
 
-    def undo(self, n: int = 1, *, who: str | None = None) -> list[Answer]:
+    def undo(self, n: int = 1, *, who: str | None = None) -> list[Said]:
         """Take back the last n answers of a person; the file keeps them, marked.
+
+        What was said by one `tell_clusters` goes in one step.
 
         Parameters
         ----------
@@ -334,37 +396,35 @@ class Session:
 
         Returns
         -------
-        undone : list of Answer
-            The answers taken back, the last one first; fewer than n if there were no more.
+        undone : list of Answer and ClusterCount
+            What was taken back, the last first; fewer than n if there were no more.
         """
         check_number("n", n, Integral, 1)
         who = self.who if who is None else who
         with self._lock, self._store.writing():
             self._sync()
-            mine = [answer for answer in self._standing if answer.who == who]
-            undone = mine[::-1][:n]
-            self._store.take_back([answer.id for answer in undone], who)
-            self._replay(self._store.answers())
+            undone: list[Said] = []
+            for step in self._said.steps(who)[::-1][:n]:
+                self._said.take_back(step[0], who)
+                undone += step
+            self._replay()
         self._notify()
         return undone
 
-    def take_back(self, answer: Answer | int, *, who: str | None = None) -> None:
+    def take_back(self, answer: Said | int, *, who: str | None = None) -> None:
         """Take back one answer, whoever gave it and however long ago.
 
         Parameters
         ----------
-        answer : Answer or int
-            The answer or its `id`.
+        answer : Answer, int or ClusterCount
+            The answer or its `id`; or a number of clusters, with the answers given with it.
         who : str, default=None
             Who takes it back; the session's own `who` if not given.
         """
-        number = answer.id if isinstance(answer, Answer) else answer
         with self._lock, self._store.writing():
             self._sync()
-            if all(standing.id != number for standing in self._standing):
-                raise ValueError(f"there is no answer {number} that stands")
-            self._store.take_back([number], self.who if who is None else who)
-            self._replay(self._store.answers())
+            self._said.take_back(self._said.find(answer), self.who if who is None else who)
+            self._replay()
         self._notify()
 
     def run(
@@ -402,7 +462,7 @@ class Session:
                     return count
                 if reply == "undo":
                     undone = self.undo(who=who)
-                    count -= len(undone)
+                    count -= sum(isinstance(said, Answer) for said in undone)
                     getattr(oracle, "undone", lambda _: None)(undone)
                     break
                 said, weight = reply if isinstance(reply, tuple) else (reply, 1.0)
@@ -435,21 +495,38 @@ class Session:
         """Every answer ever given, in order; those taken back are marked."""
         with self._lock:
             self._sync()
-            return list(self._all)
+            return list(self._said.answers)
+
+    @property
+    def n_clusters(self) -> int | None:
+        """Number of clusters; None if it is not known."""
+        return self._task.n_clusters
+
+    @property
+    def cluster_counts(self) -> list[ClusterCount]:
+        """Every number of clusters that was said by `tell_clusters`, in order."""
+        with self._lock:
+            self._sync()
+            return list(self._said.counts)
+
+    @property
+    def in_hand(self) -> dict[str, list[Question]]:
+        """The questions that people have before them just now, by person."""
+        return self._store.in_hand()
 
     @property
     def disputes(self) -> list[Dispute]:
         """Answers that contradict earlier ones, each with the chain that says the opposite."""
         with self._lock:
             self._sync()
-            return [explain(answer, self._counted, self._ids) for answer in self._disputed]
+            return self._said.disputes()
 
     @property
     def constraints(self) -> Constraints:
         """The answers that count as constraints, by row number, or by id if rows have ids."""
         with self._lock:
             self._sync()
-            return links(self._counted, self._ids)
+            return links(self._said.counted, self._ids)
 
     @property
     def inferred(self) -> Constraints:
@@ -457,7 +534,7 @@ class Session:
         with self._lock:
             self._sync()
             return inferred_links(
-                self._counted, self._task.known, self._task.neighbourhoods(), self._ids
+                self._said.counted, self._task.known, self._task.neighbourhoods(), self._ids
             )
 
     @property
@@ -515,7 +592,7 @@ class Session:
         """The last fit that is due, and how it differs from the one before; waits for it."""
         with self._lock:
             self._sync()
-            future = self._refits.request(self._wanted or self._checkpoint)
+            future = self._refits.request(self._wanted or self._checkpoint, show=True)
         return future.result()
 
     @property
@@ -530,6 +607,14 @@ class Session:
             self._wanted = self._checkpoint
         return self.fit_
 
+    def refit_soon(self) -> None:
+        """Have the model fitted to all answers given so far, unless it is being fitted now."""
+        with self._lock:
+            self._sync()
+            if not self._refits.busy:
+                self._wanted = self._checkpoint
+                self._refits.request(self._checkpoint, show=True)
+
     def changes(self, most: int = 100) -> list[float]:
         """Share of labels that changed in each of the last refits, the newest last.
 
@@ -538,62 +623,65 @@ class Session:
         most : int, default=100
             Number of refits to look back.
         """
+        found = [one.changed for one in self.rounds() if one.changed is not None]
+        return found[max(0, len(found) - most) :]
+
+    def rounds(self) -> list[Round]:
+        """The last refits, at most 200, the newest last: what they knew, changed, did not keep."""
         with self._lock:
             self._sync()
-            return self._refits.rounds(self._checkpoint.due, most)
+            return self._refits.rounds(self._checkpoint.due)
 
     @property
     def progress(self) -> Progress:
         """How far the session is; does not wait for a refit."""
         with self._lock:
             self._sync()
-            said = [answer.said for answer in self._counted]
+            said = [answer.said for answer in self._said.counted]
             found = self._task.neighbourhoods()
             return Progress(
                 n_rows=self._n,
                 n_clusters=self.n_clusters,
-                n_answers=len(self._standing),
+                n_answers=len(self._said.standing),
                 n_same=said.count("same"),
                 n_different=said.count("different"),
                 n_unsure=said.count("unsure"),
-                n_disputed=len(self._disputed),
-                n_undone=len(self._all) - len(self._standing),
+                n_disputed=len(self._said.disputed),
+                n_undone=len(self._said.answers) - len(self._said.standing),
                 n_groups=len(found.roots),
                 n_placed=len(found.rows),
-                changed=tuple(self._refits.rounds(self._checkpoint.due, ROUNDS)),
+                changed=tuple(self.changes(ROUNDS)),
             )
 
     # ---------------------------------------------------------------- inside
 
     def _sync(self, own: Answer | None = None) -> None:
         """Take in what others wrote, or `own`, an answer just written here."""
-        if self._store.changed():
-            answers = self._store.answers()
-            if answers != self._all:
-                self._replay(answers)
+        if self._said.sync(own):
+            self._begin_anew()
         elif own is not None:
-            self._all.append(own)
-            self._standing.append(own)
-            added = self._task.known.add(own.i, own.j, own.said)
-            (self._counted if added else self._disputed).append(own)
             self._next_checkpoint()
 
-    def _replay(self, answers: list[Answer]) -> None:
-        """Begin anew with all answers that stand."""
-        self._all = answers
-        self._standing = [answer for answer in answers if answer.stands]
-        self._task.known, self._counted, self._disputed = fold(self._standing)
+    def _replay(self) -> None:
+        self._said.read()
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Nothing that was worked out so far need hold any longer."""
+        self._task.known = self._said.known
+        self._task.n_clusters = self._said.phases[-1].n_clusters
         self._questions, self._wanted = None, None
         self._next_checkpoint()
 
     def _next_checkpoint(self) -> None:
-        beforehand = sum(answer.who == BEFOREHAND for answer in self._counted)
-        self._checkpoint = Checkpoint(tuple(self._counted), beforehand, self.refit_every)
+        self._checkpoint = Checkpoint(
+            tuple(self._said.counted), self._said.phases, self.refit_every
+        )
         due = self._checkpoint.due
         if self._wanted is None or len(due.answers) > len(self._wanted.answers):
             self._wanted = due
             if self.refit_every is not None:
-                self._refits.request(due)
+                self._refits.request(due, show=True)
 
     def _await_view(self) -> tuple[Checkpoint | None, Any]:
         """Wait, holding up nobody, for the fit that the next question depends on."""
@@ -605,25 +693,38 @@ class Session:
             future = None if seen is None else self._refits.request(seen)
         return seen, None if future is None else future.result().view
 
-    def _for_model(self, answers: Sequence[Answer]) -> tuple[Constraints, int]:
+    def _for_model(self, at: Checkpoint) -> tuple[Constraints, int]:
         """What a model is told: answers and what is inferred, and how many clusters to look for."""
-        known = fold(answers)[0]
-        found = find_neighbourhoods(known, self.n_clusters)
-        k = self.n_clusters or min(max(2, len(found.roots)), self._n)
+        answers, known = at.answers, fold(at.answers)[0]
+        found = find_neighbourhoods(known, at.n_clusters)
+        k = at.n_clusters or min(max(2, len(found.roots)), self._n)
         return links(answers) + inferred_links(answers, known, found), k
 
-    def listen(self, listener: Callable[[], None]) -> None:
+    def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Have a function called after every answer, undo, refit and `keep`, in their thread.
 
         Parameters
         ----------
         listener : callable
             Called without arguments. It should only take a note: answering waits for it.
+
+        Returns
+        -------
+        stop : callable
+            Call it to listen no longer; a second call does nothing.
         """
-        self._listeners.append(listener)
+        entry = [listener]  # one of its own, so that the same function may listen twice
+        with self._lock:
+            self._listeners = [*self._listeners, entry]
+
+        def stop() -> None:
+            with self._lock:
+                self._listeners = [other for other in self._listeners if other is not entry]
+
+        return stop
 
     def _notify(self) -> None:
-        for listener in self._listeners:
+        for (listener,) in self._listeners:
             listener()
 
     def close(self) -> None:

@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._questions import Answer, Question
+from ._questions import Answer, ClusterCount, Question
 
 _APPLICATION = 0x6C6E6B77  # "lnkw": tells a session from any other SQLite file
-_VERSION = 1
+_VERSION = 2
 _PATIENCE = 30.0  # seconds to wait for another process to finish writing
 _LABELS_KEPT = 20  # labels of so many fits are kept, centres of all
 
@@ -54,6 +54,23 @@ CREATE TABLE fit (
     at TEXT NOT NULL
 );
 """
+# What later formats added, in the order in which they came.
+_LATER = {
+    2: """
+ALTER TABLE fit ADD COLUMN violated INTEGER;
+CREATE TABLE cluster_count (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    n_clusters INTEGER,
+    after INTEGER NOT NULL,
+    answers TEXT NOT NULL,
+    who TEXT NOT NULL,
+    at TEXT NOT NULL,
+    undone_at TEXT,
+    undone_by TEXT
+);
+CREATE TABLE row_name (row INTEGER PRIMARY KEY, name TEXT NOT NULL);
+""",
+}
 
 
 @dataclass(frozen=True)
@@ -67,11 +84,14 @@ class StoredFit:
     centers : ndarray or None
     labels : ndarray or None
         None when they were let go of.
+    violated : int or None
+        Answers that it does not keep; None in files of earlier versions.
     """
 
     changed: float | None
     centers: NDArray[np.float64] | None
     labels: NDArray[np.int32] | None
+    violated: int | None = None
 
 
 class Store:
@@ -81,10 +101,13 @@ class Store:
     ----------
     path : str, path or None
         The file; it is made if it is not there. None keeps everything in memory.
+    ids : sequence, default=None
+        What rows are called. The names of rows with answers are kept, for those who look into the
+        file without the data.
     """
 
-    def __init__(self, path: Any = None):
-        self.path = None if path is None else Path(path)
+    def __init__(self, path: Any = None, ids: Sequence[Any] | None = None):
+        self.path, self._ids = None if path is None else Path(path), ids
         self._lock = threading.RLock()
         self._depth = 0
         if self.path is not None and not self.path.absolute().parent.is_dir():
@@ -130,9 +153,13 @@ class Store:
         db.execute("PRAGMA synchronous = FULL")
         db.execute("BEGIN IMMEDIATE")
         if self._is_empty(db):
-            for statement in _SCHEMA.split(";"):
-                db.execute(statement)
+            _run(db, _SCHEMA)
             db.execute(f"PRAGMA application_id = {_APPLICATION}")
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        for number, script in _LATER.items():
+            if number > version:
+                _run(db, script)
+        if version < _VERSION:
             db.execute(f"PRAGMA user_version = {_VERSION}")
         db.execute("COMMIT")
 
@@ -219,18 +246,57 @@ class Store:
                     (who, *Question(i, j).pair),
                 )
                 kept.append(Answer(cursor.lastrowid or 0, i, j, said, weight, who, now))  # type: ignore[arg-type]
+                self._keep_names(i, j)
         return kept
+
+    def _keep_names(self, *rows: int) -> None:
+        if self._ids is not None:
+            for row in rows:
+                values = (row, str(self._ids[row]))
+                self._execute("INSERT OR IGNORE INTO row_name VALUES (?, ?)", values)
+
+    def names(self) -> dict[int, str]:
+        """What rows with answers are called, if rows have ids."""
+        with self._lock:
+            return dict(self._execute("SELECT row, name FROM row_name").fetchall())
 
     def take_back(self, ids: Sequence[int], who: str) -> None:
         """Mark answers as undone; they stay in the file."""
+        self._mark("answer", ids, who)
+
+    def _mark(self, table: str, ids: Sequence[int], who: str) -> None:
         now = datetime.now(UTC).isoformat()
         with self.writing():
             for number in ids:
                 self._execute(
-                    "UPDATE answer SET undone_at = ?, undone_by = ? "
+                    f"UPDATE {table} SET undone_at = ?, undone_by = ? "
                     "WHERE id = ? AND undone_at IS NULL",
                     (now, who, number),
                 )
+
+    # ---------------------------------------------------------------- how many clusters
+
+    def counts(self) -> list[ClusterCount]:
+        """Every number of clusters that was ever said, in order."""
+        with self._lock:
+            rows = self._execute("SELECT * FROM cluster_count ORDER BY id").fetchall()
+        return [_count(row) for row in rows]
+
+    def add_count(self, n_clusters: int | None, answers: Sequence[int], who: str) -> None:
+        """Keep how many clusters somebody says there are, with the answers given with it."""
+        with self.writing():
+            after = self._execute("SELECT coalesce(max(id), 0) FROM answer").fetchone()[0]
+            self._execute(
+                "INSERT INTO cluster_count (n_clusters, after, answers, who, at) "
+                "VALUES (?, ?, ?, ?, ?)",
+                (n_clusters, after, json.dumps(list(answers)), who, datetime.now(UTC).isoformat()),
+            )
+
+    def take_back_count(self, count: ClusterCount, who: str) -> None:
+        """Mark a number of clusters as undone, and the answers that were given with it."""
+        with self.writing():
+            self.take_back(count.answers, who)
+            self._mark("cluster_count", [count.id], who)
 
     # ---------------------------------------------------------------- questions being asked
 
@@ -259,12 +325,12 @@ class Store:
         """What is kept of a fit."""
         with self._lock:
             row = self._execute(
-                "SELECT changed, centers, labels FROM fit WHERE key = ?", (key,)
+                "SELECT changed, centers, labels, violated FROM fit WHERE key = ?", (key,)
             ).fetchone()
         if row is None:
             return None
         labels = None if row[2] is None else np.frombuffer(zlib.decompress(row[2]), np.int32)
-        return StoredFit(row[0], _read_array(row[1]), labels)
+        return StoredFit(row[0], _read_array(row[1]), labels, row[3])
 
     def add_fit(self, key: str, n_answers: int, fit: StoredFit) -> None:
         """Keep a fit; labels only of the last few."""
@@ -274,8 +340,8 @@ class Store:
         now = datetime.now(UTC).isoformat()
         with self.writing():
             self._execute(
-                "INSERT OR REPLACE INTO fit VALUES (?, ?, ?, ?, ?, ?)",
-                (key, n_answers, fit.changed, _write_array(fit.centers), labels, now),
+                "INSERT OR REPLACE INTO fit VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (key, n_answers, fit.changed, _write_array(fit.centers), labels, now, fit.violated),
             )
             self._execute(
                 "UPDATE fit SET labels = NULL WHERE labels IS NOT NULL AND rowid NOT IN "
@@ -297,10 +363,27 @@ def _write_ahead(db: sqlite3.Connection) -> None:
             time.sleep(0.01)
 
 
+def _run(db: sqlite3.Connection, script: str) -> None:
+    """Run statements within the transaction that is open (`executescript` would end it)."""
+    for statement in script.split(";"):
+        db.execute(statement)
+
+
 def _answer(row: Sequence[Any]) -> Answer:
     number, i, j, said, weight, who, at, undone_at, undone_by = row
-    undone = None if undone_at is None else datetime.fromisoformat(undone_at)
-    return Answer(number, i, j, said, weight, who, datetime.fromisoformat(at), undone, undone_by)
+    given = datetime.fromisoformat(at)
+    return Answer(number, i, j, said, weight, who, given, _time(undone_at), undone_by)
+
+
+def _count(row: Sequence[Any]) -> ClusterCount:
+    number, n_clusters, after, answers, who, at, undone_at, undone_by = row
+    given = tuple(json.loads(answers))
+    said = datetime.fromisoformat(at)
+    return ClusterCount(number, n_clusters, after, given, who, said, _time(undone_at), undone_by)
+
+
+def _time(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
 
 
 def _write_array(array: NDArray[Any] | None) -> bytes | None:

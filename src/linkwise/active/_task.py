@@ -35,6 +35,15 @@ class Task:
     ----------
     in_hand : collection of Question
         Questions that others have before them and that should not be asked twice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linkwise.active import RandomPairs, Task
+    >>> task = Task(np.array([[0.0], [0.1], [5.0]]), n_clusters=2)
+    >>> question = next(RandomPairs().questions(task))
+    >>> task.is_free(*question)
+    True
     """
 
     def __init__(
@@ -100,6 +109,22 @@ class Strategy:
     what this very generator yielded before. What a generator remembers may only save work. A new
     generator on the same task then yields the same question, and a session is its seed plus its
     answers.
+
+    Examples
+    --------
+    Rows in the order in which they stand:
+
+    >>> from dataclasses import dataclass
+    >>> from linkwise.active import Question, Session, Strategy
+    >>> @dataclass(frozen=True)
+    ... class InOrder(Strategy):
+    ...     def questions(self, task):
+    ...         for row in range(1, task.n_rows):
+    ...             while task.is_free(row, row - 1):
+    ...                 yield Question(row, row - 1)
+    >>> with Session([[0.0], [0.1], [5.0]], InOrder(), n_clusters=2) as session:
+    ...     print(session.ask())
+    Question(i=1, j=0)
     """
 
     def questions(self, task: Task) -> Questions:

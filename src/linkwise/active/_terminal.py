@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ._progress import Progress
-from ._questions import Answer, Dispute
+from ._questions import Answer, ClusterCount, Dispute
 
 _KEYS = {"s": "same", "d": "different", "u": "unsure", "z": "undo", "q": "stop"}
 _HELP = "s same   d different   u unsure   z undo   q quit"
@@ -143,9 +143,14 @@ class TerminalOracle:
             pass
         return _KEYS[key]
 
-    def undone(self, answers: Sequence[Answer]) -> None:
+    def undone(self, said: Sequence[Answer | ClusterCount]) -> None:
         """Say, with the next question, what was taken back."""
-        told = [f"{self._called(a.i)} and {self._called(a.j)}: {a.said}" for a in answers]
+        told = [
+            str(one)
+            if isinstance(one, ClusterCount)
+            else f"{self._called(one.i)} and {self._called(one.j)}: {one.said}"
+            for one in said
+        ]
         self._note = f"taken back: {'; '.join(told)}" if told else "nothing of yours to take back"
 
     def resolve(self, dispute: Dispute) -> Answer | None:

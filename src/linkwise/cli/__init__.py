@@ -12,7 +12,9 @@ from . import _output as out
 from ._algorithms import algorithms
 from ._check import check
 from ._cluster import cluster
+from ._compare import compare
 from ._demo import demo
+from ._help import show_help
 from ._label import label
 from ._score import score
 from ._sessions import sessions
@@ -28,11 +30,13 @@ app = typer.Typer(
 app.command()(cluster)
 app.command()(check)
 app.command()(score)
+app.command()(compare)
 app.command()(label)
 app.command()(studio)
 app.command()(sessions)
 app.command()(demo)
 app.command()(algorithms)
+app.command("help")(show_help)
 
 
 def _version(wanted: bool) -> None:
@@ -47,7 +51,7 @@ def _root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    pass
+    out.print_as_json(False)
 
 
 def main() -> None:

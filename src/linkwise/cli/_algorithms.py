@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Annotated
 
-import typer
 from rich.table import Table as RichTable
 
 from . import _output as out
@@ -166,11 +164,17 @@ def find_algorithm(name: str) -> Algorithm:
 
 
 def algorithms(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    as_json: out.Json = False,
 ) -> None:
     """List the algorithms: what knowledge each takes, and how it treats it.
 
     The short name is what `linkwise cluster --algorithm` takes.
+
+    Examples:
+
+        linkwise algorithms
+
+        linkwise algorithms --json
     """
     if as_json:
         out.print_json([{**asdict(method), "ready": method.ready} for method in ALGORITHMS])

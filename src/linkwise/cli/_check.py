@@ -11,6 +11,7 @@ from rich.panel import Panel
 from rich.table import Table as RichTable
 
 from . import _output as out
+from ._reading import read_constraints, read_ids
 
 if TYPE_CHECKING:
     from linkwise.constraints import Constraints, Diagnosis
@@ -41,12 +42,12 @@ def check(
     time_limit: Annotated[
         float, typer.Option(help="Seconds to search whether -k clusters suffice.", min=0.0)
     ] = 10.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    as_json: out.Json = False,
 ) -> None:
     """Tell whether constraints are consistent, what follows from them and what they are worth.
 
-    LINKS has columns i, j, link[, weight] with link one of must/cannot, same/different or 1/-1,
-    or a, b, c[, weight] for "a and b are closer to each other than to c".
+    LINKS has columns i, j, link[, weight] with link one of must/cannot, same/different,
+    yes/no or 1/-1, or a, b, c[, weight] for "a and b are closer to each other than to c".
 
     Exit code: 0 consistent, 1 contradiction, 2 wrong usage, 70 a fault in linkwise.
 
@@ -61,7 +62,7 @@ def check(
             raise ValueError("--id-column names a column of --data; give --data too")
         if id_column is not None and ids == "auto":
             ids = "text"  # the data has ids, so these are ids whatever they look like
-        known = out.read_constraints(links, ids, column or [])
+        known = read_constraints(links, ids, column or [])
         worth: dict[str, Any] = {}
         n_rows = None
         if data is None:
@@ -88,7 +89,7 @@ def _against_data(
     from linkwise.datasets import read_table
 
     table = read_table(data)
-    names = out.read_ids(table, id_column)
+    names = read_ids(table, id_column)
     by_row = known.to_rows(table.n_rows, names)
     if clusters is not None and clusters > table.n_rows:
         known.diagnose(clusters, n_rows=table.n_rows)  # says what is wrong
@@ -137,12 +138,12 @@ def _worth_lines(worth: dict[str, Any]) -> list[str]:
     lines = []
     if "informativeness" in worth:
         lines.append(
-            f"informativeness {worth['informativeness']:.0%}: so many of them plain k-means gets "
-            "wrong, and can learn from"
+            f"informativeness {worth['informativeness']:.0%}: so many of them plain k-means, which "
+            "does not know them, gets wrong; the higher, the more they tell"
         )
     if "coherence" in worth:
         lines.append(
             f"coherence {worth['coherence']:.0%}: so many combinations of a must-link and a "
-            "cannot-link do not pull against each other"
+            "cannot-link do not point the same way; the higher, the easier to keep both"
         )
     return lines

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,17 +15,23 @@ from rich.table import Table as RichTable
 
 from . import _output as out
 from ._algorithms import ALGORITHMS, Algorithm
-from ._choose import Choice
+from ._choose import AUTO, Choice
 from ._far import FarData, FarTask
 from ._make import BASES, make_estimator
-from ._write import CLUSTER, check_kind, check_target, write_labels
+from ._reading import (
+    Data,
+    FeatureNames,
+    IdColumn,
+    Impute,
+    Standardize,
+    TextColumn,
+    check_text_options,
+)
+from ._task import Task, note_uneven, read_task, read_text_task
+from ._write import CLUSTER, NAME, check_kind, check_target, write_labels
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from linkwise.constraints import Constraints, Diagnosis
-    from linkwise.datasets import Table
+    from linkwise.constraints import Diagnosis
     from linkwise.report import Report
 
 _CHOICES = {
@@ -40,18 +44,13 @@ _CHOICES = {
     "linkage": ("centroid", "average", "complete", "single", "ward"),
     "on_conflict": ("raise", "drop"),
 }
-_LABELS = ("labels", "one tagged group")  # knowledge that names clusters
 _MAX_ITER = 300  # of all methods, unless asked otherwise
 _PATIENCE = 1.0  # seconds before a bar appears
-_ID_NAMES = ("id", "row", "index", "rowid", "row_id")
-_SHOWN_CLUSTERS, _SHOWN_ROWS, _SHOWN_WEIGHTS = 30, 4, 12
-_SEARCHED = 1_000_000  # rows among which examples of clusters are looked for
-_MOST_DENSE = 100_000_000  # cells
-_UNEVEN = 10.0  # one column varies so many times as much as another
+_SHOWN_CLUSTERS, _SHOWN_WEIGHTS = 30, 12
 
 
 def cluster(
-    data: Annotated[Path, typer.Argument(help="The data: CSV, TSV (also .gz), Parquet or NPY.")],
+    data: Data,
     clusters: Annotated[
         int | None,
         typer.Option(
@@ -72,30 +71,15 @@ def cluster(
             "without -k."
         ),
     ] = None,
-    id_column: Annotated[
-        str | None, typer.Option(help="Column with the ids; row numbers from 0 if absent.")
-    ] = None,
+    id_column: IdColumn = None,
     label_column: Annotated[
         str | None,
         typer.Option(help="Column with the labels of some rows; empty or -1 is unknown."),
     ] = None,
-    features: Annotated[
-        str | None, typer.Option(help="Columns to measure with, such as a,b,c; all if not given.")
-    ] = None,
-    text_column: Annotated[
-        str | None,
-        typer.Option(help="Column of texts; their words are the features (TF-IDF)."),
-    ] = None,
-    standardize: Annotated[
-        bool, typer.Option("--standardize", help="Scale every column to unit variance.")
-    ] = False,
-    impute: Annotated[
-        str | None,
-        typer.Option(
-            help="median: fill gaps with the median, or the most frequent category.",
-            metavar="median",
-        ),
-    ] = None,
+    features: FeatureNames = None,
+    text_column: TextColumn = None,
+    standardize: Standardize = False,
+    impute: Impute = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Where the labels go: .csv, .tsv, .parquet, .npy."),
@@ -223,7 +207,7 @@ def cluster(
         str | None,
         typer.Option(help="Work on this Dask cluster, such as tcp://host:8786.", metavar="URL"),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    as_json: out.Json = False,
 ) -> None:
     """Cluster the rows of a file with what is known about them.
 
@@ -289,24 +273,22 @@ def cluster(
         check_target(newick, "--newick", [data, constraints, output, report])
         check_target(dendrogram, "--dendrogram", [data, constraints, output, report, newick])
         check_kind(output)
-        if id_column == CLUSTER and output is not None:
+        if id_column in (CLUSTER, NAME) and output is not None:
             raise ValueError(
-                f"--id-column {CLUSTER}: the column of the result has this name too; rename yours"
+                f"--id-column {id_column}: a column of the result has this name too; rename yours"
             )
         if memory_limit is not None or scheduler is not None:
             unknown = {"--text-column": text_column, "--impute": impute}
             far = FarData(memory_limit, scheduler, method, choice.open, label_column, unknown)
-            task = far.read(data, k, id_column, None if features is None else _names(features))
+            task = far.read(data, k, id_column, features)
             task = task.standardized() if standardize else task
         elif text_column is None:
-            task = _read(data, k, id_column, label_column, features, impute, standardize)
-        elif features is not None or standardize or impute is not None:
-            raise ValueError(
-                "--text-column takes the words of one column; leave out --features, --standardize "
-                "and --impute"
-            )
+            task = read_task(data, k, id_column, label_column, features, impute, standardize)
+            if not standardize and method.short != AUTO:  # which tries columns scaled as well
+                note_uneven(task.X, task.features)
         else:
-            task = _read_text(data, k, id_column, label_column, text_column, method)
+            check_text_options(features, standardize, impute)
+            task = read_text_task(data, k, id_column, label_column, text_column, method)
         task = task.with_knowledge(constraints, column or [], method, own.pop("tag", None))
         drawn = {name: own.pop(name, None) for name in ("newick", "dendrogram")}
         runs = {"n_init": n_init, "max_iter": max_iter}
@@ -320,11 +302,12 @@ def cluster(
     if diagnosis is not None:
         _refuse(method, diagnosis, data, as_json)
     with out.plain_errors():
-        found = model.report_.named(task.names)
+        found = task.described(model.report_.named(task.ids), model.labels_)
         if output is not None and isinstance(task, FarTask):
             task.write(output, model.labels_)
         elif output is not None:
-            write_labels(output, model.labels_, task.ids, id_column)
+            called = task.names(model.labels_)
+            write_labels(output, model.labels_, task.ids, id_column, called)
         if report is not None:
             found.to_html(report)
         _write_hierarchy(model, task, **drawn)
@@ -362,216 +345,11 @@ def _option(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-@dataclass(frozen=True)
-class _Task:
-    """What is to be clustered, and what is known about it."""
-
-    table: Table
-    X: Any
-    features: list[str]
-    k: int | None
-    ids: list[str] | None
-    label_column: str | None
-    known: Constraints | None = None  # in the words of the person: by id where rows have ids
-    y: NDArray[np.int64] | None = None
-    classes: tuple[str, ...] = ()
-
-    def with_knowledge(
-        self, path: Path | None, columns: list[str], method: Algorithm, tag: str | None
-    ) -> _Task:
-        """The same task with constraints and labels."""
-        if path is None and columns:
-            raise ValueError("--column names columns of --constraints; give --constraints too")
-        known, y = None, None
-        classes: tuple[str, ...] = ()
-        if path is not None:
-            known = out.read_constraints(path, "text" if self.ids else "auto", columns)
-            known.to_rows(self.table.n_rows, self.ids)  # says which rows the data lacks
-        if self.label_column is not None:
-            y, names = _partial_labels(self.table, self.label_column, self.k, method, tag)
-            classes = names if method.knows in _LABELS else ()
-        elif tag is not None:
-            raise ValueError("--tag names a label of --label-column; give --label-column too")
-        _note_unused(method, known, y)
-        return replace(self, known=known, y=y, classes=classes)
-
-    def by_row(self) -> Constraints | None:
-        """The constraints by row number."""
-        return self.known and self.known.to_rows(self.table.n_rows, self.ids)
-
-    def all_known(self) -> Constraints:
-        """Constraints and labels together, as the hard methods take them."""
-        from linkwise.constraints import Constraints
-
-        known = self.known or Constraints()
-        if self.y is None:
-            return known
-        names: Sequence[Any] = self.ids or range(len(self.y))
-        return known + Constraints(labels=dict(zip(names, self.y.tolist(), strict=True)))
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.table.n_rows
-
-    @property
-    def names(self) -> list[str] | None:
-        """What rows are called in the report."""
-        return self.ids
-
-    @property
-    def legend(self) -> dict[str, Any]:
-        """The label that each cluster was seeded with, for methods that work so."""
-        return {"labels": list(self.classes)} if self.classes else {}
-
-
-def _read(
-    data: Path,
-    k: int | None,
-    id_column: str | None,
-    label_column: str | None,
-    features: str | None,
-    impute: str | None,
-    standardize: bool,
-) -> _Task:
-    from linkwise.datasets import prepare_features
-
-    if impute not in (None, "median"):
-        raise ValueError(f"--impute {impute}: expected median")
-    table, ids = _read_table(data, k, id_column, label_column)
-    leave_out = [name for name in (id_column, label_column) if name is not None]
-    chosen = None if features is None else _names(features)
-    made = prepare_features(
-        table, chosen, leave_out=leave_out, impute=impute, standardize=standardize
-    )
-    suspect = [name for name in made.names if chosen is None and name.lower() in _ID_NAMES]
-    if suspect:
-        out.print_note(
-            f"the column {suspect[0]!r} is used as a feature; if it holds ids, give "
-            f"--id-column {suspect[0]}"
-        )
-    if not standardize:
-        _note_uneven(made.X, made.names)
-    return _Task(table, made.X, made.names, k, ids, label_column)
-
-
-def _note_uneven(X: NDArray[np.float64], names: list[str]) -> None:
-    """Say so if one column decides all distances by its unit."""
-    spread = X.std(axis=0)
-    varying = spread > 0
-    if varying.sum() < 2:
-        return
-    least = int(spread.argmin() if varying.all() else (spread + (~varying) * spread.max()).argmin())
-    most = int(spread.argmax())
-    if spread[most] > _UNEVEN * spread[least]:
-        out.print_note(
-            f"{names[most]!r} varies {spread[most] / spread[least]:,.0f} times as much as "
-            f"{names[least]!r} and decides most distances; --standardize makes columns count alike"
-        )
-
-
-def _read_table(
-    data: Path, k: int | None, id_column: str | None, label_column: str | None
-) -> tuple[Table, list[str] | None]:
-    from linkwise.datasets import read_table
-
-    if id_column is not None and id_column == label_column:
-        raise ValueError(f"--id-column and --label-column are both {id_column!r}")
-    with out.busy(f"reading {data.name}", data):
-        table = read_table(data)
-    ids = out.read_ids(table, id_column)
-    if k is not None and k > table.n_rows:
-        raise ValueError(f"-k {k} is larger than the number of rows, {table.n_rows:,}")
-    return table, ids
-
-
-def _read_text(
-    data: Path,
-    k: int | None,
-    id_column: str | None,
-    label_column: str | None,
-    text_column: str,
-    method: Algorithm,
-) -> _Task:
-    from linkwise.datasets import prepare_text
-
-    table, ids = _read_table(data, k, id_column, label_column)
-    made = prepare_text(table, text_column)
-    X = made.X
-    if method.merges:
-        if X.shape[0] * X.shape[1] > _MOST_DENSE:
-            raise ValueError(
-                f"{method.short} needs dense data; {X.shape[0]:,} texts of {X.shape[1]:,} words "
-                "are too large for that: use hmrf, pck or mpck"
-            )
-        X = X.toarray()
-    features = [f"{text_column} ({len(made.names):,} words)"]
-    return _Task(table, X, features, k, ids, label_column)
-
-
-def _names(text: str, option: str = "--features") -> list[str]:
-    """Names between commas; one with a comma in it stands in quotes."""
-    names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
-    if not names or "" in names:
-        raise ValueError(f"{option} {text!r}: expected names of columns, such as a,b,c")
-    return names
-
-
-def _partial_labels(
-    table: Table, column: str, k: int | None, method: Algorithm, tag: str | None
-) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Labels as 0, 1, 2, ..., -1 where unknown, and what they are called.
-
-    Numbers 0 to k - 1 stay what they are, so that label 2 is cluster 2; others are numbered in
-    their order.
-    """
-    import numpy as np
-
-    cells = [cell.strip() for cell in table.text(column)]
-    values = table.column(column)
-    if values.dtype == object:
-        known = np.array([cell is not None for cell in values]) & ~np.isin(cells, ("", "-1"))
-        values = np.array(cells)
-    else:
-        known = np.isfinite(values) & (values != -1)
-    y = np.full(len(values), -1, dtype=np.int64)
-    if not known.any():
-        out.print_note(f"no row has a label in {column!r}")
-        return y, ()
-    levels, first, codes = np.unique(values[known], return_index=True, return_inverse=True)
-    names = [cells[row] for row in np.flatnonzero(known)[first]]
-    if "tag" in method.options and tag is None and len(names) == 1:
-        tag = names[0]
-    if tag is not None:
-        if tag not in names:
-            raise ValueError(
-                f"--tag {tag}: no row has this label in {column!r}; there are "
-                f"{', '.join(names[:20])}"
-            )
-        y[known] = np.where(codes.reshape(-1) == names.index(tag), 0, -1)
-        return y, (tag,)
-    if k is not None and values.dtype.kind == "f" and np.isin(levels, np.arange(k)).all():
-        y[known] = values[known].astype(np.int64)
-        return y, tuple(str(label) for label in range(k))
-    y[known] = codes.reshape(-1)
-    return y, tuple(names)
-
-
-def _note_unused(method: Algorithm, known: Constraints | None, y: Any) -> None:
-    if known is None and y is None:
-        out.print_note("nothing is known: neither --constraints nor --label-column is given")
-    if known is not None and known.n_relative and method.short != "recon":
-        out.print_note(
-            f"{method.short} does not use relative constraints; the report only tells which of "
-            f"the {known.n_relative:,} hold"
-        )
-
-
 # -------------------------------------------------------------------- the work
 
 
 def _fit(
-    method: Algorithm, task: _Task, options: dict[str, Any], runs: dict[str, Any]
+    method: Algorithm, task: Task, options: dict[str, Any], runs: dict[str, Any]
 ) -> tuple[Any, Diagnosis | None]:
     """The fitted estimator; with a diagnosis if the constraints cannot all be kept."""
     from linkwise.constraints import ConstraintError
@@ -599,7 +377,7 @@ def _fit(
     return estimator, None
 
 
-def _weights(model: Any, task: _Task) -> dict[str, float]:
+def _weights(model: Any, task: Task) -> dict[str, float]:
     """Learnt weights of the features, if there is one for each column."""
     import numpy as np
 
@@ -671,7 +449,7 @@ def _progress(n_init: int | None, max_iter: int) -> Iterator[Any]:
 # -------------------------------------------------------------------- the answer
 
 
-def _write_hierarchy(model: Any, task: _Task, newick: Path | None, dendrogram: Path | None) -> None:
+def _write_hierarchy(model: Any, task: Task, newick: Path | None, dendrogram: Path | None) -> None:
     if newick is not None:
         from linkwise._whole import whole_file
 
@@ -692,7 +470,7 @@ _WRITTEN = {
 }
 
 
-def _show(report: Report, model: Any, task: _Task, written: dict[str, Path | None]) -> None:
+def _show(report: Report, model: Any, task: Task, written: dict[str, Path | None]) -> None:
     output = written["output"]
     if output is None:
         out.console.print(_table(report, model.labels_, task))
@@ -704,8 +482,9 @@ def _show(report: Report, model: Any, task: _Task, written: dict[str, Path | Non
         out.console.print(f"learnt weights: {escape(shown)}{more}", soft_wrap=True, highlight=False)
     for word, number in _propagated(model).items():
         out.console.print(f"{word} in the last round: {number:,} links", highlight=False)
-    if task.classes:
-        pairs = ", ".join(f"{number} = {name}" for number, name in enumerate(task.classes))
+    called = task.names(model.labels_) or task.classes
+    if called:
+        pairs = ", ".join(f"{number} = {name}" for number, name in enumerate(called) if name)
         out.console.print(f"clusters and labels: {escape(pairs)}", soft_wrap=True, highlight=False)
     for name, path in written.items():
         if path is not None:
@@ -715,20 +494,26 @@ def _show(report: Report, model: Any, task: _Task, written: dict[str, Path | Non
         out.print_note("to keep the cluster of each row, give -o labels.csv")
 
 
-def _table(report: Report, labels: Any, task: _Task) -> RichTable:
-    import numpy as np
-
+def _table(report: Report, labels: Any, task: Task) -> RichTable:
     table = RichTable(title="Clusters")
     table.add_column("cluster", justify="right")
     table.add_column("rows", justify="right")
     table.add_column("share", justify="right")
-    table.add_column("such as" if task.ids else "row numbers")
-    sizes, first = report.cluster_sizes.tolist(), np.asarray(labels[:_SEARCHED])
-    for number, size in enumerate(sizes[:_SHOWN_CLUSTERS]):
-        rows = np.flatnonzero(first == number)[:_SHOWN_ROWS].tolist()
-        names = [str(row) if task.ids is None else task.ids[row] for row in rows]
-        shown = ", ".join(names) + (", ..." if size > len(names) else "")
-        table.add_row(str(number), f"{size:,}", f"{size / len(labels):.1%}", escape(shown))
-    if len(sizes) > _SHOWN_CLUSTERS:
-        table.add_row("...", "", "", f"{len(sizes) - _SHOWN_CLUSTERS:,} more clusters")
+    table.add_column("what sets it apart")
+    table.add_column("typical" if task.ids else "typical rows")
+    for profile in report.profiles[:_SHOWN_CLUSTERS]:
+        names = [str(row) if task.ids is None else task.ids[row] for row in profile.typical]
+        table.add_row(
+            str(profile.number),
+            f"{profile.size:,}",
+            f"{profile.size / len(labels):.1%}",
+            escape("\n".join(profile.told)),
+            escape(", ".join(names)),
+        )
+    if not report.profiles:  # rows that are elsewhere are not looked at again
+        for number, size in enumerate(report.cluster_sizes[:_SHOWN_CLUSTERS].tolist()):
+            table.add_row(str(number), f"{size:,}", f"{size / report.n_rows:.1%}", "", "")
+    if len(report.profiles) > _SHOWN_CLUSTERS:
+        more = f"{len(report.profiles) - _SHOWN_CLUSTERS:,} more clusters"
+        table.add_row("...", "", "", more, "")
     return table

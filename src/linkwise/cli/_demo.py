@@ -24,24 +24,23 @@ if TYPE_CHECKING:
 _SAMPLE = ("beans.csv", "tastings.csv")
 _FEATURES = ("acidity", "roast")
 
-# The picture: colour is the cluster (distinguishable for the colour-blind), shape the origin.
-_COLOURS = ("#0072b2", "#e69f00", "#009e73")
-_MARKERS = ("o", "^", "s")
-_SAME, _DIFFERENT = "solid", (0, (1.5, 1.5))
-_KEPT: dict[str, Any] = {"colors": "0.7", "linewidths": 1.1, "zorder": 1}
-_BROKEN: dict[str, Any] = {"colors": "#cc3311", "linewidths": 1.6, "zorder": 2}
-
 
 def demo(
     folder: Annotated[
         Path, typer.Option("--folder", help="Where the sample and the picture go.")
     ] = Path("linkwise-demo"),
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    as_json: out.Json = False,
 ) -> None:
     """Show what linkwise does, on a small sample.
 
     Coffee beans with their acidity and roast; tasters said of 40 pairs whether the two come from
     the same place.
+
+    Examples:
+
+        linkwise demo
+
+        linkwise demo --folder .
     """
     with out.plain_errors():
         found = _run(folder)
@@ -110,23 +109,13 @@ def _run(folder: Path) -> _Findings:
         ari = score(origin.tolist(), labels).ari
         return _Result(labels, ari, by_row.satisfied(labels).n_kept)
 
-    without, using = judged(plain), judged(_renumbered(model.labels_, plain))
+    without, using = judged(plain), judged(model.labels_)
     picture = folder / "demo.png"
     panels = {"without": without, "with": using}
     _draw(table.matrix(_FEATURES), origin, panels, by_row, picture)
     diagnosis = known.diagnose(3, n_rows=table.n_rows)
     acidity, roast = model.metrics_.tolist()
     return _Findings(table.n_rows, known, diagnosis, without, using, (acidity, roast), picture)
-
-
-def _renumbered(labels: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The labels with numbers, and so colours, that agree with the other's as far as possible."""
-    import numpy as np
-    from scipy.optimize import linear_sum_assignment
-
-    common = np.zeros((3, 3), dtype=np.int64)
-    np.add.at(common, (labels, other), 1)
-    return linear_sum_assignment(common, maximize=True)[1][labels].astype(np.int32)
 
 
 def _show(found: _Findings, folder: Path) -> None:
@@ -196,6 +185,7 @@ def _draw(
 ) -> None:
     """Both clusterings side by side, with the links and those of them that each breaks."""
     from linkwise._optional import optional
+    from linkwise.report import plot_clusters
 
     optional("matplotlib", extra="plot", need="The picture")
     from matplotlib.figure import Figure
@@ -203,56 +193,20 @@ def _draw(
     figure = Figure(figsize=(11, 5.6), layout="constrained")
     left, right = figure.subplots(1, 2, sharex=True, sharey=True)
     titles = {"without": "Plain k-means", "with": "MPCK-Means, told what the tasters said"}
+    places = [f"from {place}" for place in origin]
+    entries: dict[str, Any] = {}
     for axes, (name, result) in zip((left, right), panels.items(), strict=True):
-        _draw_panel(axes, X, origin, result.labels, known)
+        look: dict[str, Any] = {"classes": places, "like": panels["without"].labels}
+        plot_clusters(X, result.labels, known, legend=False, ax=axes, **look)
+        handles, words = axes.get_legend_handles_labels()
+        entries |= dict(zip(words, handles, strict=True))
         kept = f"{result.n_kept} of {known.n_constraints} links kept"
         axes.set_title(titles[name], loc="left", weight="bold", size=13, pad=24)
         axes.text(0, 1.025, f"ARI {result.ari:z.2f},  {kept}", transform=axes.transAxes, c="0.35")
         axes.set_xlabel("acidity")
     left.set_ylabel("roast")
-    _draw_legend(figure, sorted(set(origin)))
-    figure.savefig(path, dpi=120)
-
-
-def _draw_panel(
-    axes: Any,
-    X: NDArray[np.float64],
-    origin: NDArray[np.object_],
-    labels: NDArray[np.int32],
-    known: Constraints,
-) -> None:
-    from matplotlib.collections import LineCollection
-
-    kept = known.satisfied(labels)
-    for links, good, style in (
-        (known.must_link, kept.must_link, _SAME),
-        (known.cannot_link, kept.cannot_link, _DIFFERENT),
-    ):
-        for chosen, look in ((good, _KEPT), (~good, _BROKEN)):
-            axes.add_collection(LineCollection(X[links[chosen]], linestyles=style, **look))
-    for place, marker in zip(sorted(set(origin)), _MARKERS, strict=True):
-        rows = origin == place
-        colours = [_COLOURS[label] for label in labels[rows]]
-        axes.scatter(
-            *X[rows].T, s=34, c=colours, marker=marker, edgecolors="white", linewidths=0.6, zorder=3
-        )
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(colors="0.35", length=3)
-
-
-def _draw_legend(figure: Any, places: list[str]) -> None:
-    from matplotlib.lines import Line2D
-
-    marks = [
-        Line2D([], [], ls="", marker=marker, color="0.4", label=f"from {place}")
-        for place, marker in zip(places, _MARKERS, strict=True)
-    ]
-    lines = [
-        Line2D([], [], ls=style, color=look["colors"], lw=1.6, label=f"{what}, {word}")
-        for what, style in (("same origin", _SAME), ("different", _DIFFERENT))
-        for look, word in ((_KEPT, "kept"), (_BROKEN, "broken"))
-    ]
     figure.legend(
-        handles=[*marks, *lines], loc="outside lower center", ncols=7, frameon=False,
+        entries.values(), entries, loc="outside lower center", ncols=7, frameon=False,
         handletextpad=0.5, columnspacing=1.6, fontsize=9.5,
     )  # fmt: skip
+    figure.savefig(path, dpi=120)

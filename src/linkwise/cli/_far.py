@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _output as out
 from ._algorithms import Algorithm
+from ._reading import column_names, read_constraints
 from ._write import write_label_parts
 
 if TYPE_CHECKING:
@@ -47,13 +48,14 @@ class FarData:
             )
 
     def read(
-        self, data: Path, k: int | None, id_column: str | None, features: list[str] | None
+        self, data: Path, k: int | None, id_column: str | None, features: str | None
     ) -> FarTask:
         """The task of clustering a file."""
         from linkwise.engines import open_blocks
 
+        chosen = None if features is None else column_names(features)
         blocks = open_blocks(
-            data, columns=features, id_column=id_column, memory_limit=self.memory_limit
+            data, columns=chosen, id_column=id_column, memory_limit=self.memory_limit
         )
         if id_column is not None and not hasattr(blocks, "id_column"):
             raise ValueError("--id-column: an NPY file has no columns of ids; use Parquet")
@@ -88,7 +90,7 @@ class FarTask:
     known: Constraints | None = None
     y: None = None
     ids: None = None
-    names: Names | None = None  # of the rows that constraints speak of
+    called: Names | None = None  # ids of the rows that constraints speak of
     classes: tuple[str, ...] = ()
     clients: list[Any] = field(default_factory=list)
 
@@ -108,10 +110,17 @@ class FarTask:
                 raise ValueError("--column names columns of --constraints; give --constraints too")
             out.print_note("nothing is known: --constraints is not given")
             return self
-        known = out.read_constraints(path, "text" if self.id_column else "auto", columns)
+        known = read_constraints(path, "text" if self.id_column else "auto", columns)
         ids = self.blocks.locate(known.rows)
         names = None if ids is None else Names(self.n_rows, {row: n for n, row in ids.items()})
-        return replace(self, known=known.to_rows(self.n_rows, ids), names=names)
+        return replace(self, known=known.to_rows(self.n_rows, ids), called=names)
+
+    def names(self, found: Any) -> None:
+        """Clusters have no names."""
+
+    def described(self, report: Any, labels: Any) -> Any:
+        """The report, with rows called by their ids."""
+        return report.named(self.called)
 
     def by_row(self) -> Constraints | None:
         """The constraints by row number."""

@@ -1,4 +1,4 @@
-"""What all commands share: how they print, fail, and read a person's files."""
+"""What all commands share: how they print and fail."""
 
 from __future__ import annotations
 
@@ -7,24 +7,15 @@ import re
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
 from linkwise._version import __version__
 
-if TYPE_CHECKING:
-    from linkwise.constraints import Constraints
-    from linkwise.datasets import Table
-
 CONSISTENT, CONTRADICTION, WRONG_USAGE = 0, 1, 2
 FAULT, INTERRUPTED, BROKEN_PIPE = 70, 130, 141  # as sysexits.h and the shells have them
-_LARGE_FILE = 20_000_000  # bytes; above this, reading shows that it goes on
-_PARQUET = (".parquet", ".pq")
 
 # What the library says to those who call it from Python, and what that is on the command line.
 _IN_COMMAND_WORDS = (
@@ -38,6 +29,7 @@ _IN_COMMAND_WORDS = (
     (r'ids="text" \(on the command line: --ids text\)', "--ids text"),
     (r"^ids=", "--ids "),
     (r"\bn_clusters=(\d+)", r"-k \1"),
+    (r"^n_constraints=(-?\d+)", r"--constraints \1"),
     (r"^y has several labels; say with `tag`", "--label-column: several labels; say with --tag"),
     (r"^y has", "--label-column has"),
     (r"raise max_iter or tol", "raise --max-iter"),
@@ -46,8 +38,9 @@ _IN_COMMAND_WORDS = (
     (r"^features: ", "--features: "),
     (r"name the other columns as features", "name the other columns with --features"),
     (
-        r"name the features to use, or name it as the column of ids",
-        "name the features to use with --features, or name it with --id-column",
+        r"name the features to use, or name it as the column of ids or of texts",
+        "name the features to use with --features, or name this one with --id-column if it holds "
+        "ids, with --text-column if it holds texts",
     ),
     (r"impute=\"median\"", "--impute median"),
     (r"standardize=True", "--standardize"),
@@ -56,6 +49,18 @@ _IN_COMMAND_WORDS = (
 
 console = Console()
 errors = Console(stderr=True)
+_format = {"json": False}  # of the command that runs
+
+
+def print_as_json(wanted: bool) -> bool:
+    """Take note of --json, so that errors are JSON too."""
+    _format["json"] = wanted
+    return wanted
+
+
+Json = Annotated[
+    bool, typer.Option("--json", help="Print JSON for machines.", callback=print_as_json)
+]
 
 
 def print_json(value: Any) -> None:
@@ -97,62 +102,14 @@ def in_command_words(text: str) -> str:
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """Turn wrong input into a message and exit code 2."""
+    """Turn wrong input into a message, in JSON where that is wanted, and exit code 2."""
     try:
         yield
     # EOFError: a file that ends too early. typer would take it for the end of a prompt and exit
     # with 1, which means a contradiction here.
     except (ValueError, OSError, ImportError, TypeError, EOFError) as error:
-        print_error(str(error))
+        if _format["json"]:
+            print_json({"error": in_command_words(str(error)), "exit_code": WRONG_USAGE})
+        else:
+            print_error(str(error))
         raise typer.Exit(WRONG_USAGE) from None
-
-
-@contextmanager
-def busy(doing: str, path: Path) -> Iterator[None]:
-    """Show that work on a large file goes on."""
-    if not path.is_file() or path.stat().st_size < _LARGE_FILE:
-        yield
-        return
-    with errors.status(escape(doing)):
-        yield
-
-
-def read_constraints(path: Path, ids: str, columns: list[str]) -> Constraints:
-    """Read constraints; for large files, show that it goes on."""
-    from linkwise.constraints import Constraints
-
-    roles = dict(_role(text) for text in columns) or None
-    read = partial(Constraints.read, path, ids=ids, columns=roles)  # type: ignore[arg-type]
-    if not path.is_file() or path.stat().st_size < _LARGE_FILE:
-        return read()
-    doing = f"reading {escape(path.name)}"
-    if path.suffix.lower() in _PARQUET:  # the reader does not tell how far it is
-        with errors.status(doing):
-            return read()
-    from rich.progress import Progress
-
-    with Progress(console=errors, transient=True) as bar:
-        task = bar.add_task(doing, total=path.stat().st_size)
-
-        def show(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
-
-        return read(progress=show)
-
-
-def _role(text: str) -> tuple[str, str]:
-    role, equals, name = text.partition("=")
-    if not equals or not name:
-        raise ValueError(f"--column {text!r}: expected ROLE=NAME, such as i=person_1")
-    return role.strip(), name.strip()
-
-
-def read_ids(table: Table, id_column: str | None) -> list[str] | None:
-    """The ids of the rows as text; None when rows go by their number."""
-    if id_column is None:
-        return None
-    names = table.text(id_column).tolist()
-    for row, name in enumerate(names):
-        if not name.strip():
-            raise ValueError(f"{table.path}: row {row + 1} has no {id_column!r}; ids must be given")
-    return [name.strip() for name in names]

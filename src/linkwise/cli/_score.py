@@ -9,6 +9,7 @@ import typer
 from rich.table import Table as RichTable
 
 from . import _output as out
+from ._reading import read_constraints, read_ids
 
 if TYPE_CHECKING:
     from linkwise.datasets import Table
@@ -45,7 +46,7 @@ def score(
         list[str] | None,
         typer.Option(help="Own column names in --constraints: i=person_1 (repeat for j, ...)."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    as_json: out.Json = False,
 ) -> None:
     """Compare a clustering with the true classes.
 
@@ -66,7 +67,7 @@ def score(
         found, true = read_table(labels), read_table(truth)
         clusters = _labels(found, label_column, id_column, "--label-column")
         classes = _labels(true, truth_column, id_column, "--truth-column")
-        names = out.read_ids(found, id_column)
+        names = read_ids(found, id_column)
         n_without = 0
         if names is None:
             if len(clusters) != len(classes):
@@ -75,12 +76,12 @@ def score(
                     "the same rows, or match them with --id-column"
                 )
         else:
-            others = out.read_ids(true, id_column) or []
+            others = read_ids(true, id_column) or []
             classes = _matched(names, others, classes, labels, truth)
             n_without = _note_unlabelled(names, others, labels, truth)
         known = None
         if constraints is not None:
-            known = out.read_constraints(constraints, "text" if names else "rows", column or [])
+            known = read_constraints(constraints, "text" if names else "rows", column or [])
         scores = compare(classes, _numbered(clusters), constraints=known, sample_ids=names)
         result = {**scores.to_dict(), "rows_without_label": n_without}
     if as_json:

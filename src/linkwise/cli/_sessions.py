@@ -21,10 +21,10 @@ def sessions(
     constraints_out: Annotated[
         Path | None,
         typer.Option(
-            help="Write the answers as constraints by row number: .csv, .jsonl, .parquet."
+            help="Write the answers as constraints, by id if rows have ids: .csv, .jsonl, .parquet."
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    as_json: out.Json = False,
 ) -> None:
     """Tell what is in sessions: settings, answers by person, contradictions.
 
@@ -55,29 +55,33 @@ def _read(path: Path, last: int, constraints_out: Path | None) -> dict[str, Any]
     settings = stored_settings(path)
     store = Store(path)
     try:
-        answers = store.answers()
+        answers, counts, names = store.answers(), store.counts(), store.names()
     finally:
         store.close()
+    rows = {row for answer in answers for row in (answer.i, answer.j)}
+    called = names if rows <= names.keys() else None  # rows have no ids, or an old file lacks some
     standing = [answer for answer in answers if answer.stands]
     known, counted, disputed = fold(standing)
     if constraints_out is not None:
-        links(counted).write(constraints_out)
+        links(counted, called).write(constraints_out)
+    said = [count.n_clusters for count in counts if count.stands]
+    n_clusters = said[-1] if said else settings["n_clusters"]
     people = {who: _counts(a for a in standing if a.who == who) for who in _people(standing)}
     return {
         "file": str(path),
         "begun": settings["begun"],
         "data": settings["data"],
-        "n_clusters": settings["n_clusters"],
+        "n_clusters": n_clusters,
         "strategy": settings["strategy"],
         "model": settings["model"]["name"],
         "random_state": settings["random_state"],
         "answers": {**_counts(standing), "undone": len(answers) - len(standing)},
         "people": people,
-        "groups": len(find_neighbourhoods(known, settings["n_clusters"]).roots),
+        "groups": len(find_neighbourhoods(known, n_clusters).roots),
         "first": answers[0].at.isoformat() if answers else None,
         "last": answers[-1].at.isoformat() if answers else None,
-        "contradictions": [str(explain(answer, counted)) for answer in disputed],
-        "last_answers": [_told(answer) for answer in answers[len(answers) - last :]]
+        "contradictions": [str(explain(answer, counted, called)) for answer in disputed],
+        "last_answers": [_told(answer, called) for answer in answers[max(0, len(answers) - last) :]]
         if last
         else [],
     }
@@ -92,10 +96,11 @@ def _counts(answers: Any) -> dict[str, int]:
     return {said: counts[said] for said in ("same", "different", "unsure")}
 
 
-def _told(answer: Any) -> dict[str, Any]:
+def _told(answer: Any, called: dict[int, str] | None) -> dict[str, Any]:
     return {
         "id": answer.id,
         "rows": [answer.i, answer.j],
+        "names": [str(row) if called is None else called[row] for row in (answer.i, answer.j)],
         "said": answer.said,
         "weight": answer.weight,
         "who": answer.who,
@@ -125,7 +130,7 @@ def _show(session: dict[str, Any]) -> None:
     out.console.print(table)
     for told in session["last_answers"]:
         back = " (taken back)" if told["undone"] else ""
-        i, j = told["rows"]
+        i, j = told["names"]
         out.console.print(
             escape(f"{told['id']:>5}  {i} and {j}: {told['said']}{back}  {told['who']}  ")
             + _time(told["at"]),

@@ -12,30 +12,26 @@ import typer
 from rich.markup import escape
 
 from . import _output as out
-from ._label import (
-    Data,
-    FeatureNames,
-    IdColumn,
-    Impute,
+from ._interview import (
     Known,
     NClusters,
+    Options,
     Seed,
     SessionFile,
     Shown,
-    Standardize,
     StrategyName,
     Who,
-    _kept,
-    _open,
-    _Options,
-    _read,
-    _strategy,
+    kept_settings,
+    open_session,
+    read_task,
+    session_file,
 )
+from ._reading import Data, FeatureNames, IdColumn, Impute, Standardize, TextColumn
 
 
 def studio(
     data: Data,
-    session: SessionFile,
+    session: SessionFile = None,
     clusters: NClusters = None,
     show: Shown = None,
     strategy: StrategyName = None,
@@ -43,6 +39,7 @@ def studio(
     features: FeatureNames = None,
     standardize: Standardize = False,
     impute: Impute = None,
+    text_column: TextColumn = None,
     constraints: Known = None,
     image_column: Annotated[
         str | None, typer.Option(help="Column with file names of images, below --images.")
@@ -81,26 +78,24 @@ def studio(
     with out.plain_errors():
         from linkwise.studio import Records, Studio
 
-        kept = _kept(session)
-        given = _Options(
+        session = session_file(data, session)
+        kept = kept_settings(session)
+        given = Options(
             id_column,
             features,
             show,
             standardize or None,
             impute,
+            text_column,
             image_column,
             None if images is None else str(images.resolve()),
         ).filled(kept)
         if (given.image_column is None) != (given.images is None):
             raise ValueError("--image-column and --images belong together; give both")
-        with out.busy(f"reading {data.name}", data):
-            task = _read(data, given)
+        task = read_task(data, given)
         records = Records(task.cells, task.features, given.image_column, given.images, task.recipe)
-        known = None
-        if constraints is not None:
-            known = out.read_constraints(constraints, "text" if task.ids else "auto", [])
-        begun = {"n_clusters": clusters, "strategy": _strategy(strategy), "random_state": seed}
-        work = _open(session, kept, task, begun, known, who, given)
+        begun = {"n_clusters": clusters, "strategy": strategy, "random_state": seed}
+        work = open_session(session, kept, task, begun, constraints, who, given)
     warnings.simplefilter("ignore")  # of refits in the background
     with work, out.plain_errors(), Studio(work, records, host=host, port=port) as running:
         _tell(running.url, session, browser)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-CLUSTER = "cluster"
+CLUSTER, NAME = "cluster", "cluster_name"
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _PARQUET = (".parquet", ".pq")
 
@@ -52,11 +52,33 @@ def check_kind(path: Path | None) -> None:
 
 
 def write_labels(
-    path: Path, labels: NDArray[np.integer[Any]], ids: Sequence[str] | None, id_column: str | None
+    path: Path,
+    labels: NDArray[np.integer[Any]],
+    ids: Sequence[str] | None,
+    id_column: str | None,
+    called: Sequence[str] | None = None,
 ) -> None:
-    """Write one line a row: its id, or its number, and its cluster."""
-    names: Sequence[Any] = range(len(labels)) if ids is None else ids
-    write_label_parts(path, [(names, labels)], labels, id_column)
+    """Write one line a row: its id, or its number, its cluster, and what that is called."""
+    from linkwise._whole import whole_file
+
+    rows = range(len(labels)) if ids is None else ids
+    columns: dict[str, Sequence[Any]] = {id_column or "row": list(rows), CLUSTER: labels.tolist()}
+    if called is not None:
+        columns[NAME] = ["" if label < 0 else called[label] for label in labels.tolist()]
+    kind = _kind(path)
+    with whole_file(path) as file:
+        if kind == ".npy":
+            import numpy as np
+
+            np.save(file, labels, allow_pickle=False)
+        elif kind in _PARQUET:
+            import pyarrow
+            from pyarrow import parquet
+
+            parquet.write_table(pyarrow.table({**columns, CLUSTER: labels}), file)
+        else:
+            lines = zip(*columns.values(), strict=True)
+            _write_text(file, path, _DELIMITERS[kind], list(columns), lines)
 
 
 def write_label_parts(

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from ._constraints import Constraints
 
 _ABSENT = "constraints on rows that the data does not have"
+_PERHAPS_IDS = (
+    " (if these numbers are ids, give sample_ids (one id a row) or a DataFrame with an index)"
+)
 
 
 def to_rows(given: Constraints, n_rows: int | None, sample_ids: Any, missing: str) -> Constraints:
@@ -36,7 +39,7 @@ def to_rows(given: Constraints, n_rows: int | None, sample_ids: Any, missing: st
         known = np.flatnonzero((ends >= 0).all(axis=1))
         problems.extend(_unknown(given, kind, ends) if missing == "raise" else ())
         links[kind] = given._links(kind).take(known).with_ends(ends[known])
-    complain(_ABSENT, problems)
+    complain(_ABSENT, problems, "ids")
     return type(given)._of(Parts(links, None, given._sources, given._n_repeated))
 
 
@@ -45,7 +48,8 @@ def check_rows(given: Constraints, n_rows: int | None) -> None:
     if given.has_ids:
         raise ConstraintError(
             f"the constraints speak of ids ({given.rows[0]!r}, ...) but the rows have none; "
-            "give sample_ids (one id a row) or a DataFrame with an index"
+            "give sample_ids (one id a row) or a DataFrame with an index",
+            topic="ids",
         )
     problems = []
     limit = np.inf if n_rows is None else n_rows
@@ -57,7 +61,8 @@ def check_rows(given: Constraints, n_rows: int | None) -> None:
         for position, link in zip(wrong, given._given(kind, wrong), strict=True):
             row = ends[position][bad[position]][0]
             problems.append(f"{link.where}: row {row} is out of range; {span}")
-    complain(_ABSENT, problems)
+    meant_ids = len(problems) == given.n_constraints and n_rows is not None
+    complain(_ABSENT + (_PERHAPS_IDS if meant_ids else ""), problems, "ids")
 
 
 def _rows_of(given: Constraints, nodes: Rows, row_of: dict[Hashable, int]) -> Rows:
@@ -83,12 +88,15 @@ def _known_ids(sample_ids: Any, n_rows: int | None) -> dict[Hashable, int]:
         return dict(sample_ids)
     names = sample_ids.tolist() if hasattr(sample_ids, "tolist") else list(sample_ids)
     if n_rows is not None and len(names) != n_rows:
-        raise ConstraintError(f"{len(names)} sample_ids for {n_rows} rows; give one id a row")
+        raise ConstraintError(
+            f"{len(names)} sample_ids for {n_rows} rows; give one id a row", topic="ids"
+        )
     rows: dict[Hashable, int] = {}
     for row, name in enumerate(names):
         if rows.setdefault(name, row) != row:
             raise ConstraintError(
                 f"sample_ids: rows {rows[name]} and {row} have the same id {name!r}; "
-                "ids must differ"
+                "ids must differ",
+                topic="ids",
             )
     return rows

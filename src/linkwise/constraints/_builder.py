@@ -215,7 +215,9 @@ class Builder:
         if self._numbers.count and self._names.count:
             self._mixed()
         found = sorted(self._problems, key=lambda problem: problem[:2])
-        complain(self.what, [f"{self.sources[s].at(line)}: {text}" for s, line, text in found])
+        problems = [f"{self.sources[s].at(line)}: {text}" for s, line, text in found]
+        in_files = any(self.sources[s].is_file for s, _, _ in found)
+        complain(self.what, problems, "files" if in_files else "knowledge")
         links: dict[Kind, Links] = {}
         n_merged = 0
         for kind in KINDS:
@@ -447,7 +449,7 @@ def known_labels(
     Parameters
     ----------
     labels : array-like, mapping or Series
-        One label per row with -1, None or NaN for unknown, or a mapping from id to label.
+        One label per row with -1, None, NaN or '' for unknown, or a mapping from id to label.
     ids : sequence of hashable, default=None
         Ids of the rows.
 
@@ -502,9 +504,9 @@ def _is_known(values: NDArray[Any]) -> NDArray[np.bool_]:
     if values.dtype.kind in "iuf":
         return (values != -1) & (values == values)  # NaN differs from itself
     if values.dtype.kind == "O":
-        return np.array([not is_missing(v) and v not in (-1, "-1") for v in values], dtype=bool)
+        return np.array([not is_missing(v) and v not in (-1, "-1", "") for v in values], dtype=bool)
     if values.dtype.kind == "U":
-        return values != "-1"
+        return (values != "-1") & (values != "")  # an empty cell of a file
     return np.ones(len(values), dtype=bool)
 
 

@@ -46,6 +46,13 @@ class Closure:
         Position of a given cannot-link that says so.
     clashes : ndarray of int
         Positions of the given cannot-links that lie inside one component: contradictions.
+
+    Examples
+    --------
+    >>> from linkwise import Constraints
+    >>> closure = Constraints(must_link=[(0, 4), (4, 7)], cannot_link=[(0, 9)]).closure()
+    >>> closure.components, closure.relation(7, 9)
+    ([[0, 4, 7], [9]], 'cannot')
     """
 
     nodes: Rows

@@ -138,7 +138,7 @@ def _forest(graph: csr_array) -> Rows:
         shape=(n_vertices + 1, n_vertices + 1),
     )
     whole = graph.tocoo()
-    i, j = np.concatenate([whole.coords, extra.coords], axis=1)
+    i, j = np.hstack([(whole.row, whole.col), (extra.row, extra.col)])
     tree = coo_array((np.ones(len(i)), (i, j)), shape=extra.shape).tocsr()
     above = breadth_first_order(tree, n_vertices, directed=True)[1][:n_vertices].astype(np.int64)
     return np.where(above == n_vertices, -1, above)

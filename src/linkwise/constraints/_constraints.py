@@ -9,6 +9,8 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwise._help import see
+
 from . import _binding, _diagnosis, _display, _files, _measure, _sample, _satisfaction, _write
 from ._builder import (
     KINDS,
@@ -43,8 +45,8 @@ class Constraints:
     groups : iterable of iterables, default=None
         Sets of rows that belong together. Each becomes must-links from its first member.
     labels : array-like of shape (n_rows,), or mapping from id to label, default=None
-        Partial labels; -1, None and NaN mean unknown. Rows of a class must be together, rows of
-        two classes apart.
+        Partial labels; -1, None, NaN and '' mean unknown. Rows of a class must be together, rows
+        of two classes apart.
 
     See Also
     --------
@@ -144,7 +146,7 @@ class Constraints:
         Parameters
         ----------
         y : array-like of shape (n_rows,), or mapping from id to label
-            Labels; -1, None and NaN mean unknown.
+            Labels; -1, None, NaN and '' mean unknown.
         n : int, default=None
             Number of constraints to draw. None: all that the labels imply, as few links as
             possible (``kind="pairs"``), or all informative triplets (``kind="informative"``).
@@ -547,6 +549,21 @@ class Constraints:
         inside = (np.isin(self._links(kind).ends, chosen) for kind in KINDS)
         return self._where(*(np.flatnonzero(mask.all(axis=1)) for mask in inside))
 
+    def take(self, chosen: ArrayLike) -> Constraints:
+        """The constraints at some positions, counted as in `at`, or where a mask is True.
+
+        Examples
+        --------
+        >>> from linkwise import Constraints
+        >>> known = Constraints(must_link=[(0, 1), (2, 3)], cannot_link=[(0, 2)])
+        >>> known.take([True, False, True])
+        Constraints(must_link=1, cannot_link=1)
+        """
+        mask = np.zeros(self.n_constraints, dtype=bool)
+        chosen = np.asarray(chosen)
+        mask[chosen if chosen.size else []] = True
+        return self._where(*_sample.by_kind(self, mask))
+
     def sample(self, n: int, *, random_state: Any = None) -> Constraints:
         """A random subset of `n` constraints."""
         return _sample.subset(self, n, random_state)
@@ -746,5 +763,5 @@ def as_constraints(given: Any) -> Constraints:
         return Constraints.from_frame(given)
     raise TypeError(
         f"constraints must be a Constraints, a DataFrame or a path, not {type(given).__name__}; "
-        "try Constraints(must_link=..., cannot_link=...)"
+        "try Constraints(must_link=..., cannot_link=...)" + see("knowledge")
     )

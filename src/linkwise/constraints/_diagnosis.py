@@ -46,6 +46,13 @@ class Given:
     weight : float
     source : Source
     line : int
+
+    Examples
+    --------
+    >>> from linkwise import Constraints
+    >>> link = Constraints(must_link=[("ana", "bo")]).at(0)
+    >>> print(link, "-", link.where)
+    ana and bo must be together - must_link[0]
     """
 
     kind: Kind
@@ -81,6 +88,14 @@ class Contradiction:
     minimal : bool
         Whether dropping any one of them makes the rest consistent; False only when there was no
         time to find out.
+
+    Examples
+    --------
+    >>> from linkwise import Constraints
+    >>> known = Constraints(must_link=[(0, 4), (4, 7)], cannot_link=[(0, 7), (1, 2)])
+    >>> found = known.diagnose().contradictions[0]
+    >>> found.rows, found.proof
+    ((0, 4, 7), Constraints(must_link=2, cannot_link=1))
     """
 
     kind: Literal["pairs", "relative", "mixed"]
@@ -137,6 +152,14 @@ class ClusterCount:
     proof : tuple of tuple
         The groups of rows that prove "too small" or "infeasible"; for `least`, the groups that
         must all be apart.
+
+    Examples
+    --------
+    >>> from linkwise import Constraints
+    >>> apart = Constraints(cannot_link=[(0, 1), (1, 2), (2, 0)])
+    >>> count = apart.diagnose(n_clusters=2).clusters
+    >>> count.status, count.least, count.proof
+    ('too small', 3, ((0,), (1,), (2,)))
     """
 
     n_clusters: int | None
@@ -191,6 +214,13 @@ class Diagnosis:
         Sizes of the groups that must be together, largest first, groups of one left out.
     n_entailed_must_link, n_entailed_cannot_link : int
         Numbers of pairs that are decided, given or entailed.
+
+    Examples
+    --------
+    >>> from linkwise import Constraints
+    >>> diagnosis = Constraints(must_link=[(0, 4), (4, 7)], cannot_link=[(0, 9)]).diagnose(2)
+    >>> diagnosis.consistent, diagnosis.component_sizes, diagnosis.clusters.least
+    (True, (3,), 2)
     """
 
     n_must_link: int
@@ -220,11 +250,15 @@ class Diagnosis:
             more = self.n_contradictions - len(found)
             tail = f"\n  ... and {more:,} more contradictions" if more else ""
             if len(found) == 1 and not more:
-                raise ConstraintError(found[0], found)
+                raise ConstraintError(found[0], found, topic="consistency")
             listed = "\n".join(f"  {line}" for line in found)
-            raise ConstraintError(f"the constraints contradict each other:\n{listed}{tail}", found)
+            raise ConstraintError(
+                f"the constraints contradict each other:\n{listed}{tail}",
+                found,
+                topic="consistency",
+            )
         if not self.clusters.possible:
-            raise ConstraintError(explain_count(self.clusters))
+            raise ConstraintError(explain_count(self.clusters), topic="clusters")
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values, ready for JSON."""
@@ -558,7 +592,8 @@ def _redundant(given: Constraints, closure: Closure) -> Constraints:
     must, n_nodes = given._must, len(closure.nodes)
     needed = np.zeros(len(must), dtype=bool)
     if len(must):
-        ends = np.searchsorted(closure.nodes, must.ends)
+        # Older SciPy (1.15, for one) refuses 64-bit indices here.
+        ends = np.searchsorted(closure.nodes, must.ends).astype(np.int32)
         number = np.arange(1.0, len(must) + 1)  # earlier links are preferred
         graph = coo_array((number, tuple(ends.T)), shape=(n_nodes, n_nodes)).tocsr()
         needed[minimum_spanning_tree(graph).data.astype(np.int64) - 1] = True

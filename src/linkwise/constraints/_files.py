@@ -48,12 +48,12 @@ _NAMES: dict[str, tuple[str, ...]] = {
 }
 _WORDS: dict[str, Kind] = {
     **dict.fromkeys(("must", "must-link", "must_link", "ml", "same", "together"), "must"),
-    **dict.fromkeys(("1", "+1", "1.0"), "must"),
+    **dict.fromkeys(("1", "+1", "1.0", "yes", "true"), "must"),
     **dict.fromkeys(("cannot", "cannot-link", "cannot_link", "cl", "different"), "cannot"),
-    **dict.fromkeys(("apart", "-1", "-1.0"), "cannot"),
+    **dict.fromkeys(("apart", "-1", "-1.0", "no", "false"), "cannot"),
     **dict.fromkeys(("relative", "closer"), "relative"),
 }
-_EXPECTED_LINK = "expected must/cannot, same/different or 1/-1"
+_EXPECTED_LINK = "expected must/cannot, same/different, yes/no or 1/-1"
 _EXPECTED_COLUMNS = "expected i, j, link[, weight] or a, b, c[, weight]"
 
 

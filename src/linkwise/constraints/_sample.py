@@ -243,12 +243,11 @@ def subset(given: Constraints, n: int, random_state: Any) -> Constraints:
     total = given.n_constraints
     if not 0 <= n <= total:
         raise ValueError(f"n={n} must be between 0 and the number of constraints, {total}")
-    chosen = np.zeros(total, dtype=bool)
-    chosen[check_random_state(random_state).choice(total, n, replace=False)] = True
-    return given._where(*_by_kind(given, chosen))
+    return given.take(check_random_state(random_state).choice(total, n, replace=False))
 
 
-def _by_kind(given: Constraints, mask: Any) -> list[Any]:
+def by_kind(given: Constraints, mask: Any) -> list[Any]:
+    """A mask over all constraints, cut into one for each kind."""
     return np.split(mask, np.cumsum([given.n_must_link, given.n_cannot_link]))
 
 
@@ -260,7 +259,7 @@ def flip(given: Constraints, share: float, random_state: Any) -> Constraints:
     total = given.n_constraints
     wrong = np.zeros(total, dtype=bool)
     wrong[rng.choice(total, round(share * total), replace=False)] = True
-    must, cannot, relative = _by_kind(given, wrong)
+    must, cannot, relative = by_kind(given, wrong)
     parts = {
         "must": [given._must.take(~must), given._cannot.take(cannot)],
         "cannot": [given._cannot.take(~cannot), given._must.take(must)],

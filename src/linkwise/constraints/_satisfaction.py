@@ -28,6 +28,13 @@ class Satisfaction:
         The constraints that were judged.
     must_link, cannot_link, relative : ndarray of bool
         Whether each constraint is kept, in the order of the constraints' own arrays.
+
+    Examples
+    --------
+    >>> from linkwise import Constraints
+    >>> found = Constraints(must_link=[(0, 1), (1, 2)]).satisfied([0, 0, 1])
+    >>> found.must_link.tolist(), found.n_kept, found.violated.must_link.tolist()
+    ([True, False], 1, [[1, 2]])
     """
 
     constraints: Constraints

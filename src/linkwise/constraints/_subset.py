@@ -45,6 +45,18 @@ def consistent_subset(triplets: Rows, weight: Floats, time_limit: float = 5.0) -
     weight : ndarray of shape (m,)
     time_limit : float, default=5.0
         Seconds for trying to take back what was given up.
+
+    Returns
+    -------
+    kept : ndarray of bool of shape (m,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linkwise.constraints import consistent_subset
+    >>> triplets = np.array([(0, 1, 2), (1, 2, 0), (0, 1, 3)])
+    >>> consistent_subset(triplets, np.array([1.0, 0.4, 1.0])).tolist()
+    [True, False, True]
     """
     kept = np.ones(len(triplets), dtype=bool)
     if not len(triplets):

@@ -34,6 +34,12 @@ class Features:
         Finite numbers.
     names : list of str
         The column each feature comes from: ``column``, or ``column=value`` for a category.
+
+    Examples
+    --------
+    >>> from linkwise.datasets import Features
+    >>> Features([[1.0, 0.0]], ["weight", "kind=cat"]).names
+    ['weight', 'kind=cat']
     """
 
     X: Any
@@ -264,7 +270,7 @@ def _too_many(table: Table, name: str, cells: NDArray[np.object_], n_values: int
     return (
         f"column {name!r} holds text with {n_values:,} different values in {len(cells):,} rows, "
         "too many for a category; name the features to use, or name it as the column of ids or "
-        "of texts"
+        f"of texts. Columns of numbers: {_listed(table.numeric_names)}"
     )
 
 

@@ -165,6 +165,12 @@ class Cars60:
         Its columns.
     DESCR : str
         What the data is, and its source.
+
+    Examples
+    --------
+    >>> from linkwise.datasets import load_cars60
+    >>> load_cars60().labels[:2].tolist()  # doctest: +SKIP
+    ['offroad_suv', 'ordinary']
     """
 
     central: NDArray[np.int64]
@@ -228,6 +234,12 @@ class ProvenOptimum:
         Pairs of rows, counted from 0.
     objective : float
         The least within-cluster sum of squares, in the raw features.
+
+    Examples
+    --------
+    >>> from linkwise.datasets import load_proven_optima
+    >>> load_proven_optima("iris")[0].instance  # doctest: +SKIP
+    'ml_0_cl_100_0'
     """
 
     instance: str

@@ -84,7 +84,9 @@ def load(
         target_names : ndarray of shape (k,)
             What the codes stand for, as in the file.
         feature_names : list of str
+            What the columns are called.
         name : str
+            The name it is listed under.
         DESCR : str
             What the data is, its size and its source.
         ids : ndarray of shape (n,)

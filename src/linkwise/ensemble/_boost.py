@@ -32,7 +32,7 @@ _MOST_ALPHA = 100.0
 
 
 class BoostCluster(ClusterMixin, BaseEstimator):
-    """Lets any clusterer listen to pairwise constraints [1]_.
+    """Lets any clusterer listen to pairwise constraints.
 
     Each round projects the data onto directions in which the must-links that are kept worst so far
     are short and the cannot-links long, lets the base cluster the projected rows, and adds the

@@ -60,6 +60,16 @@ class Round(NamedTuple):
         Directions with positive eigenvalues that the round used.
     n_clusters : int
         Clusters that the base found.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import KMeans
+    >>> from linkwise import BoostCluster, Constraints
+    >>> X = [[0.0, 0.0], [0.0, 9.0], [1.0, 0.0], [1.0, 9.0]]
+    >>> known = Constraints(must_link=[(0, 1)], cannot_link=[(0, 2)])
+    >>> model = BoostCluster(KMeans(2, n_init=3), random_state=0).fit(X, constraints=known)
+    >>> model.history_[0].must_broken, model.history_[0].n_clusters
+    (0.0, 2)
     """
 
     alpha: float

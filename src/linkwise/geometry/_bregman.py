@@ -202,7 +202,20 @@ class Bregman(Geometry):
 
 
 class Divergence(Bregman):
-    """I-divergence between distributions: rows are made to sum to one (Basu et al., 3.19)."""
+    """I-divergence between distributions: rows are made to sum to one (Basu et al., 3.19).
+
+    Parameters
+    ----------
+    smoothing
+        As in `Bregman`.
+
+    Examples
+    --------
+    >>> from linkwise import HMRFKMeans
+    >>> counts = [[8.0, 1.0, 1.0], [80.0, 9.0, 11.0], [1.0, 1.0, 9.0], [2.0, 1.0, 17.0]]
+    >>> HMRFKMeans(2, distortion="divergence", random_state=0).fit_predict(counts).tolist()
+    [1, 1, 0, 0]
+    """
 
     def admit(self, X: Any) -> Any:
         """Rows that sum to one; negative entries and rows of zeros are refused."""

@@ -23,7 +23,7 @@ Ints = NDArray[np.int64]
 
 
 class ComparisonMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Learn how much each feature counts from comparisons of distances [1]_.
+    """Learn how much each feature counts from comparisons of distances.
 
     Weights w >= 0 minimise ``1/2 |w|^2 + C sum(xi)`` with one slack per comparison: "a is closer
     to b than to c" asks for ``w . [(a - c)^2 - (a - b)^2] >= 1 - xi``. A relative constraint ab|c
@@ -68,6 +68,8 @@ class ComparisonMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ----------
     .. [1] M. Schultz, T. Joachims. Learning a distance metric from relative comparisons. NIPS
        2003; with A = I.
+    .. [2] E. Y. Liu, Z. Zhang, W. Wang. Clustering with relative constraints. KDD 2011, section 5,
+       where it is compared with.
 
     Examples
     --------

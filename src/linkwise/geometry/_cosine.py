@@ -30,7 +30,20 @@ _TINY = 1e-300
 
 
 class Cosine(Geometry):
-    """Directions: what counts is the angle between rows; see `Geometry` for the parameters."""
+    """Directions: what counts is the angle between rows (Basu et al., 3.17).
+
+    Parameters
+    ----------
+    n_clusters, n_features, mean_variance, learns, prior, eta
+        As in `Geometry`.
+
+    Examples
+    --------
+    >>> from linkwise import PCKMeans
+    >>> X = [[1.0, 0.0], [9.0, 1.0], [0.0, 1.0], [1.0, 8.0]]
+    >>> PCKMeans(2, distortion="cosine", random_state=0).fit_predict(X).tolist()
+    [1, 1, 0, 0]
+    """
 
     scales_rows = True
     signed = False  # whether any row has negative entries, so that angles may be obtuse

@@ -39,6 +39,18 @@ class Geometry:
     metrics : ndarray of shape (groups, d) or (groups, d, d)
     log_det : ndarray of shape (groups,)
         What is taken off a row's cost under each metric.
+
+    Examples
+    --------
+    Distortions are classes, given to a method by name or as such:
+
+    >>> from linkwise import HMRFKMeans
+    >>> from linkwise.geometry import Cosine, Geometry
+    >>> issubclass(Cosine, Geometry)
+    True
+    >>> X = [[1.0, 0.0], [9.0, 1.0], [0.0, 1.0], [1.0, 8.0]]
+    >>> HMRFKMeans(2, distortion=Cosine, random_state=0).fit_predict(X).tolist()
+    [1, 1, 0, 0]
     """
 
     per_cluster = False

@@ -62,6 +62,15 @@ class Mahalanobis(Geometry):
         Prior of the metric's diagonal.
     eta : float or "exact", default=None
         Step of the gradient; otherwise the minimum in closed form, where there is one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linkwise.geometry import Mahalanobis
+    >>> squares = np.array([10.0, 40.0])  # of ten rows, relative to their mean
+    >>> geometry = Mahalanobis(2, squares, total_weight=10.0, metric="diagonal")
+    >>> geometry.metrics.shape, geometry.per_cluster
+    ((1, 2), False)
     """
 
     squared = True

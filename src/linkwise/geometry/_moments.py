@@ -20,6 +20,15 @@ class Moments:
     sums : ndarray of shape (k, d)
     squares : ndarray of shape (k, 1, d), (k, d, d) or (0, 0, 0)
         Squares of the features, products of them, or nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linkwise.geometry import Moments
+    >>> moments = Moments.zeros(k=2, n_features=3)
+    >>> moments.add(Moments(np.ones(2), np.ones((2, 3)), np.zeros((0, 0, 0))))
+    >>> moments.counts.tolist()
+    [1.0, 1.0]
     """
 
     counts: Floats

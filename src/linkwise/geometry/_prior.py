@@ -17,6 +17,14 @@ class Rayleigh:
     ----------
     width : float
         s, the likeliest weight.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linkwise.geometry import Rayleigh
+    >>> prior = Rayleigh(width=2.0)
+    >>> prior.slope(np.array([[1.0, 2.0, 4.0]])).tolist()
+    [[-0.75, 0.0, 0.75]]
     """
 
     def __init__(self, width: float):

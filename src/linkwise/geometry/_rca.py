@@ -21,7 +21,7 @@ _TIE = 1e-6
 
 
 class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Relevant component analysis: make what varies inside known groups count less [1]_.
+    """Relevant component analysis: make what varies inside known groups count less.
 
     Rows that must be together form *chunklets*. The covariance C of the rows about the means of
     their chunklets is what varies without meaning anything; the data is transformed by C^(-1/2),
@@ -69,7 +69,7 @@ class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     ----------
     .. [1] A. Bar-Hillel, T. Hertz, N. Shental, D. Weinshall. Learning a Mahalanobis metric from
        equivalence constraints. JMLR 6, 2005.
-    .. [2] E. Eaton. Clustering with propagated constraints. MSc thesis, UMBC 2005, section 2.7.
+    .. [2] E. Eaton. Clustering with propagated constraints. MSc thesis, UMBC 2005, (2.10).
 
     Examples
     --------

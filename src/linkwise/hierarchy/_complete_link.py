@@ -18,7 +18,7 @@ from ._merge import check_memory, condensed
 
 
 class ConstrainedCompleteLink(BaseHierarchy):
-    """Complete-link clustering of distances that the constraints have changed [1]_.
+    """Complete-link clustering of distances that the constraints have changed.
 
     Must-linked rows are at distance 0, and every distance becomes that of the shortest path through
     must-linked rows, so that their neighbours come closer too. Cannot-linked rows are put farther

@@ -9,6 +9,10 @@ branches that join the part above it go to the nearer side. That breaks nothing:
   anywhere;
 - where a small branch is known to be apart, it goes to a side only if that leaves c with both of
   a, b or with neither (Definition 4.2 of the paper).
+
+A branch that no side may take makes the cut go through the top of its part instead, which spends
+a cluster on it; or, if it is smaller than `Parts.outlier`, it goes to the nearer side all the same
+(section 4.2.1).
 """
 
 from __future__ import annotations
@@ -43,6 +47,8 @@ class Parts:
         Nodes that must not be cut, since their rows must be together.
     triplets, weight, starts : ndarrays
         The triplets sorted by the merge that joins their sides.
+    outlier : int
+        Branches with fewer rows may go to the nearer side whatever is known about them.
     roots : list of int
         The parts.
     """
@@ -57,6 +63,7 @@ class Parts:
     weight: NDArray[np.float64]
     starts: Ints
     nearer: Nearer | None
+    outlier: int = 0
     roots: list[int] = field(default_factory=list)
 
     @property
@@ -121,7 +128,7 @@ class Parts:
             below = over
             own = self.rows(branch)
             allowed = [side for side in (0, 1) if self._may_join(over, own, side_of, side)]
-            if not allowed:
+            if not allowed and len(own) >= self.outlier:
                 return None
             side = allowed[0] if len(allowed) == 1 else nearer(own)
             plan.append((over, branch, side))
@@ -222,7 +229,13 @@ def _without_cannot_links(parts: Parts, tree: Tree, known: Constraints) -> list[
 
 
 def cut(
-    children: Ints, known: Constraints, nearer: Nearer | None, k: int | None, min_branch: int
+    children: Ints,
+    known: Constraints,
+    nearer: Nearer | None,
+    k: int | None,
+    min_branch: int,
+    *,
+    strict: bool = True,
 ) -> NDArray[np.int32]:
     """Labels of k parts of a hierarchy that keep every constraint the hierarchy keeps.
 
@@ -238,12 +251,16 @@ def cut(
         Number of parts; None: as few as the cannot-links allow.
     min_branch : int
         Branches with fewer rows are outliers: merges with them are undone last.
+    strict : bool, default=True
+        False: outliers that no side of a cut may take go to the nearer one, and relative
+        constraints about them may be broken.
     """
     parts = make_parts(children, known, nearer)
+    parts.outlier = 0 if strict else min_branch
     least, most = len(parts.roots), _most(parts)
     k = least if k is None else k
     if not least <= k <= most:
-        raise ConstraintError(_why_not(k, least, most))
+        raise ConstraintError(_why_not(k, least, most), topic="clusters")
     asserted = [True, False, True, False]  # what is known first, within each size of branches
     least_size = [min_branch, min_branch, 1, 1]
     for known_apart, size in zip(asserted, least_size, strict=True):

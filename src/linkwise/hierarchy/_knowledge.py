@@ -81,7 +81,7 @@ def settle(known: Constraints, n_rows: int, n_clusters: int | None, on_conflict:
         kept.diagnose(n_clusters, n_rows=n_rows).raise_if_inconsistent()
     while not consistent(between := _between(kept, group := _groups(kept, n_rows))[0]):
         if on_conflict == "raise":
-            raise ConstraintError(_explain(kept, group))
+            raise ConstraintError(_explain(kept, group), topic="triplets")
         positions = _between(kept, group)[1]
         weight = kept.relative_weight[positions]
         place = np.flatnonzero(mask)

@@ -6,15 +6,13 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.cluster.hierarchy import dendrogram
 
 from linkwise._optional import optional
 from linkwise.constraints import Constraints
+from linkwise.report._colours import BROKEN, KEPT, cluster_colour
 
-# Okabe and Ito's colours, which people with any kind of colour vision tell apart.
-_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442")
-_ABOVE = "#667085"  # merges of several clusters
-_KEPT, _BROKEN = "#344054", "#cc3311"
 _MOST_NAMES = 80
 
 
@@ -26,7 +24,9 @@ def draw(model: Any, ax: Any, names: Sequence[Hashable] | None, most: int) -> An
         _, ax = pyplot.subplots(figsize=(min(24, max(7, n * 0.16)), 5.5), layout="constrained")
     if n == 1:
         return ax
-    merges = model.linkage_matrix_
+    heights = _heights(model)
+    merges = model.linkage_matrix_.copy()
+    merges[:, 2] = heights
     labels = np.append(model.labels_, np.full(n - 1, -1))
     for node, (i, j) in enumerate(model.children_.tolist(), start=n):
         labels[node] = labels[i] if labels[i] == labels[j] else -1
@@ -34,25 +34,38 @@ def draw(model: Any, ax: Any, names: Sequence[Hashable] | None, most: int) -> An
         merges,
         ax=ax,
         labels=None if names is None else [str(name) for name in names],
-        link_color_func=lambda node: _colour(int(labels[node])),
+        link_color_func=lambda node: cluster_colour(int(labels[node])),
         no_labels=n > _MOST_NAMES,
         leaf_rotation=90,
     )
+    for lines in ax.collections:
+        lines.set_linewidth(1.5 if n <= _MOST_NAMES else 0.8)
     place = np.empty(n)
     place[drawn["leaves"]] = 5.0 + 10.0 * np.arange(n)
-    _mark_asserted(ax, model, place)
-    _draw_constraints(ax, model, place, most)
-    ax.set_ylabel("distance")
+    _mark_asserted(ax, model, place, heights)
+    _draw_constraints(ax, model, place, most, heights.max() or 1.0)
+    raised = bool((heights > model.distances_).any())
+    ax.set_ylabel("distance" + ", raised above the parts" * raised)
     ax.spines[["top", "right"]].set_visible(False)
     ax.set_title(f"{type(model).__name__}: {len(np.unique(model.labels_))} clusters", loc="left")
     return ax
 
 
-def _colour(cluster: int) -> str:
-    return _ABOVE if cluster < 0 else _COLOURS[cluster % len(_COLOURS)]
+def _heights(model: Any) -> NDArray[np.float64]:
+    """Distances of the merges, raised a little above the parts they join where these are higher.
+
+    Knowledge makes near clusters wait, and the centroid linkage has inversions by itself: drawn as
+    they are, branches would fold down over others.
+    """
+    n, step = model.n_leaves_, 0.015 * model.distances_.max()
+    heights = np.concatenate([np.zeros(n), model.distances_])
+    for node, (i, j) in enumerate(model.children_.tolist(), start=n):
+        parts = max(heights[i], heights[j])
+        heights[node] = heights[node] if heights[node] >= parts else parts + step
+    return heights[n:]
 
 
-def _mark_asserted(ax: Any, model: Any, place: Any) -> None:
+def _mark_asserted(ax: Any, model: Any, place: Any, heights: NDArray[np.float64]) -> None:
     """A dot on every merge that joins the two sides of a relative constraint which is kept."""
     kept = model.report_.kept
     if not kept.n_relative:
@@ -63,23 +76,23 @@ def _mark_asserted(ax: Any, model: Any, place: Any) -> None:
         where[node] = (where[i] + where[j]) / 2
     joins = np.unique(model.to_tree().lca(kept.relative[:, 0], kept.relative[:, 2]))
     ax.scatter(
-        where[joins], model.distances_[joins - n], s=14, color=_KEPT, zorder=3,
+        where[joins], heights[joins - n], s=14 if n <= _MOST_NAMES else 8, color=KEPT, zorder=3,
         label="known to be apart",
     )  # fmt: skip
-    ax.legend(frameon=False, loc="upper right")
+    # Above the axes, beside the title: the tree may fill all of what is below.
+    ax.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2)
 
 
-def _draw_constraints(ax: Any, model: Any, place: Any, most: int) -> None:
+def _draw_constraints(ax: Any, model: Any, place: Any, most: int, top: float) -> None:
     """A line per constraint below the axis: filled ends are together, a hollow one is apart."""
     found = model.report_.satisfaction
     lines = _lines(model.report_.constraints, found)
     heavy = sorted(lines, key=lambda line: -line[0])[:most]
     if not heavy:
         return
-    top = model.distances_.max() or 1.0
     step = top * min(0.03, 0.4 / len(heavy))
     for level, (_, near, far, kept) in enumerate(heavy, start=1):
-        y, colour = -level * step, _KEPT if kept else _BROKEN
+        y, colour = -level * step, KEPT if kept else BROKEN
         ends = place[[*near, *far]]
         ax.plot([ends.min(), ends.max()], [y, y], color=colour, lw=0.6, alpha=0.5)
         ax.plot(place[list(near)], [y] * len(near), "o-", color=colour, ms=3, lw=1.6)

@@ -22,7 +22,7 @@ _EUCLIDEAN_ONLY = ("centroid", "ward")
 
 
 class ReCon(BaseHierarchy):
-    """Hierarchical clustering in which every relative constraint is kept [1]_.
+    """Hierarchical clustering in which every relative constraint is kept.
 
     In each round the closest pair of clusters is merged that leaves all constraints possible, so
     that the hierarchy is always complete and keeps every ab|c: a and b meet before c joins them.
@@ -43,6 +43,13 @@ class ReCon(BaseHierarchy):
         Smaller branches of the hierarchy are outliers, which `cut` does not spend a cluster on as
         long as there are other merges to undo (section 4.2.1). A number of rows, or (a float
         below 1) a share of the rows of an average cluster.
+    outliers : {"strict", "nearest"}, default="strict"
+        What `cut` does with outliers that no side of a cut may take without breaking a relative
+        constraint in the sense of Definition 4.2 (once c is with a or b, all three are together).
+        "strict": they become clusters of their own, and `labels_` keeps every constraint.
+        "nearest", as in the paper: they go to the nearer side. With constraints drawn at random
+        that gives far better clusters (see ``papers/liu2011_recon``); take a larger `min_branch`
+        with it, say 0.2. Pairs are kept either way.
     on_conflict : {"raise", "drop"}, default="raise"
         What to do when the relative constraints contradict each other: raise a `ConstraintError`
         that names a set which cannot hold, or keep a large consistent subset of great weight.
@@ -76,7 +83,8 @@ class ReCon(BaseHierarchy):
 
     References
     ----------
-    .. [1] E. Y. Liu, Z. Zhang, W. Wang. Clustering with relative constraints. KDD 2011.
+    .. [1] E. Y. Liu, Z. Zhang, W. Wang. Clustering with relative constraints. KDD 2011: what is
+       kept, definitions 4.1 and 4.2; merging and TestCompatibility, section 4.2; outliers, 4.2.1.
 
     Examples
     --------
@@ -97,12 +105,14 @@ class ReCon(BaseHierarchy):
         linkage: Literal["centroid", "average", "complete", "single", "ward"] = "centroid",
         metric: Any = "euclidean",
         min_branch: float = 0.05,
+        outliers: Literal["strict", "nearest"] = "strict",
         on_conflict: Literal["raise", "drop"] = "raise",
     ):
         self.n_clusters = n_clusters
         self.linkage = linkage
         self.metric = metric
         self.min_branch = min_branch
+        self.outliers = outliers
         self.on_conflict = on_conflict
 
     def _build(self, X: Any, known: Constraints) -> None:
@@ -128,9 +138,8 @@ class ReCon(BaseHierarchy):
         return cdist(self._X, member.T @ self._X, self.metric)
 
     def _cut(self, n_clusters: int | None) -> NDArray[np.int32]:
-        return cut(
-            self.children_, self._kept, self._nearer(), n_clusters, self._least_rows(n_clusters)
-        )
+        least, strict = self._least_rows(n_clusters), self.outliers == "strict"
+        return cut(self.children_, self._kept, self._nearer(), n_clusters, least, strict=strict)
 
     def _least_rows(self, n_clusters: int | None) -> int:
         """`min_branch` as a number of rows."""
@@ -146,6 +155,7 @@ class ReCon(BaseHierarchy):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice("linkage", self.linkage, LINKAGES)
+        check_choice("outliers", self.outliers, ("strict", "nearest"))
         check_choice("on_conflict", self.on_conflict, ("raise", "drop"))
         check_number("min_branch", self.min_branch, Real, 0)
         if not isinstance(self.min_branch, Integral) and self.min_branch >= 1:

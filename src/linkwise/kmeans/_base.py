@@ -355,7 +355,7 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         """
         if is_elsewhere(X):
             return self._blockwise(X, "predict", np.int32, None)
-        return self._costs(self._check_new(X)).argmin(axis=1).astype(np.int32)
+        return self._open_costs(self._check_new(X)).argmin(axis=1).astype(np.int32)
 
     def transform(self, X: Any) -> NDArray:
         """Distance of each row to each centre, under the metric that was learnt.
@@ -391,10 +391,14 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         """
         if is_elsewhere(X):
             return float(np.sum(self._blockwise(X, "_row_scores", np.float64, None)))
-        return float(self._row_scores(X).sum())
+        return float(self._row_scores(X, y).sum())
 
-    def _row_scores(self, X: Any) -> Floats:
-        return -self._costs(self._check_new(X)).min(axis=1)
+    def _row_scores(self, X: Any, y: Any = None) -> Floats:
+        return -self._open_costs(self._check_new(X), y).min(axis=1)
+
+    def _open_costs(self, X: Any, y: Any = None) -> Floats:
+        """Costs of each row in each cluster; infinite where it may not go."""
+        return self._costs(X)
 
     def _costs(self, X: Any) -> Floats:
         geometry = self._geometry_

@@ -17,7 +17,7 @@ from ._relax import fewest_violations
 
 
 class COPKMeans(BaseKMeans):
-    """k-means in which every must-link and cannot-link is kept [1]_.
+    """k-means in which every must-link and cannot-link is kept.
 
     Must-linked rows move as one weighted point. Cannot-linked groups choose their clusters
     greedily, the most constrained first, or exactly by integer programming [2]_, so that a

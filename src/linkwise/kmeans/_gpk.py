@@ -61,7 +61,7 @@ class Round:
 
 
 class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
-    """Constrained clustering with few constraints, which are spread to their surroundings [1]_.
+    """Constrained clustering with few constraints, which are spread to their surroundings.
 
     The base clusters with the given constraints. These are then propagated to pairs of rows near
     theirs, weaker with the distance, and the base clusters again with all of them from the centres
@@ -149,7 +149,8 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
 
     References
     ----------
-    .. [1] E. Eaton. Clustering with propagated constraints. MSc thesis, UMBC 2005, figure 3.1.
+    .. [1] E. Eaton. Clustering with propagated constraints. MSc thesis, UMBC 2005: the rounds,
+       figure 3.1; propagation, (3.1) to (3.7) and figure 3.2.
 
     Examples
     --------

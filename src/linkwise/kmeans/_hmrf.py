@@ -13,7 +13,7 @@ from ._problem import Problem
 
 
 class HMRFKMeans(DistortionKMeans):
-    """k-means on a hidden Markov random field: constraints and a distortion that is learnt [1]_.
+    """k-means on a hidden Markov random field: constraints and a distortion that is learnt.
 
     Minimises (3.14) of [1]_: distortions of the rows from their centres, what violated links cost,
     and minus the logarithm of the prior of the learnt weights. A violated must-link costs its
@@ -62,7 +62,7 @@ class HMRFKMeans(DistortionKMeans):
         Weights of the features, or the matrix.
     objective_ : float
         The objective of the result; it may be negative.
-    objective_path_ : ndarray of shape (n_iter_,)
+    objective_path_ : ndarray of shape (n_iterations,)
         The objective after every iteration; it never rises.
     n_iter_ : int
         Iterations of the best run.
@@ -82,7 +82,9 @@ class HMRFKMeans(DistortionKMeans):
     References
     ----------
     .. [1] S. Basu, M. Bilenko, A. Banerjee, R. J. Mooney. Probabilistic semi-supervised
-       clustering with constraints. In Semi-Supervised Learning, MIT Press 2006.
+       clustering with constraints. In Semi-Supervised Learning, MIT Press 2006: prior (3.10),
+       (3.26); Euclidean (3.15), (3.16), (3.27); cosine (3.17), (3.18), (3.24), (3.29); I-divergence
+       (3.19) to (3.21), (3.23).
 
     Examples
     --------

@@ -14,7 +14,7 @@ from ._soft import FULL_NEEDS_DENSE, SoftKMeans
 
 
 class MPCKMeans(SoftKMeans):
-    """k-means with pairwise constraints and metrics learnt from clusters and constraints [1]_.
+    """k-means with pairwise constraints and metrics learnt from clusters and constraints.
 
     Minimises equation (2.4) of [2]_: squared Mahalanobis distances to the centres, minus the log
     determinants of the metrics, plus the cost of violated links. A violated must-link costs its
@@ -47,7 +47,7 @@ class MPCKMeans(SoftKMeans):
         (n_clusters, n_features, n_features).
     objective_ : float
         The objective of the result; it may be negative.
-    objective_path_ : ndarray of shape (n_iter_,)
+    objective_path_ : ndarray of shape (n_iterations,)
         The objective after every iteration; it never rises.
     n_iter_ : int
         Iterations of the best run.
@@ -66,7 +66,8 @@ class MPCKMeans(SoftKMeans):
     ----------
     .. [1] M. Bilenko, S. Basu, R. J. Mooney. Integrating constraints and metric learning in
        semi-supervised clustering. ICML 2004.
-    .. [2] E. Eaton. Clustering with propagated constraints. MSc thesis, UMBC 2005.
+    .. [2] E. Eaton. Clustering with propagated constraints. MSc thesis, UMBC 2005: objective (2.4),
+       costs of links (2.5) and (2.6), metrics (2.7) to (2.9).
 
     Examples
     --------

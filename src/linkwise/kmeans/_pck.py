@@ -11,7 +11,7 @@ from ._problem import Problem
 
 
 class PCKMeans(DistortionKMeans):
-    """k-means with pairwise constraints that may be broken at the price of their weight [1]_.
+    """k-means with pairwise constraints that may be broken at the price of their weight.
 
     Minimises the sum of squared distances to the centres plus the weights of violated links.
 
@@ -27,8 +27,9 @@ class PCKMeans(DistortionKMeans):
     init : {"auto", "neighbourhoods", "k-means++"}, callable or array of shape \
             (n_clusters, n_features), default="auto"
         Where centres start: at groups of must-linked rows far from each other, at k-means++, or
-        as given. "auto" is "neighbourhoods" in the first run and "k-means++" in the others;
-        missing centres are drawn as in k-means++.
+        as given; missing centres are drawn as in k-means++. "auto" clusters the means of such
+        groups by k-means if there are enough of them, differently in each run; otherwise it is
+        "neighbourhoods" in the first run and "k-means++" in the others.
     n_init : "auto" or int, default="auto"
         Number of runs; the one with the lowest objective is kept. "auto" is 1 from given centres
         or without constraints, else 5.
@@ -57,7 +58,7 @@ class PCKMeans(DistortionKMeans):
         All ones: distances are Euclidean.
     objective_ : float
         The objective of the result.
-    objective_path_ : ndarray of shape (n_iter_,)
+    objective_path_ : ndarray of shape (n_iterations,)
         The objective after every iteration; it never rises.
     n_iter_ : int
         Iterations of the best run.
@@ -70,6 +71,8 @@ class PCKMeans(DistortionKMeans):
     ----------
     .. [1] S. Basu, A. Banerjee, R. J. Mooney. Active semi-supervision for pairwise constrained
        clustering. SDM 2004.
+    .. [2] E. Eaton. Clustering with propagated constraints. MSc thesis, UMBC 2005: equation (2.4)
+       without a metric; ``penalty="distance"`` has its costs (2.5) and (2.6).
 
     Examples
     --------

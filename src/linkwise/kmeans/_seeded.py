@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from linkwise._estimator import read_labels
+
 from ._assign import Assigner, Pinned
 from ._base import BaseKMeans
 from ._penalty import NoPenalty
@@ -14,7 +16,7 @@ from ._start import chosen_neighbourhoods, component_means, from_kmeans_plusplus
 
 
 class SeededKMeans(BaseKMeans):
-    """k-means that starts from the means of labelled rows [1]_.
+    """k-means that starts from the means of labelled rows.
 
     After the start the labels no longer bind. Clusters without a labelled row start far from the
     others, as in k-means++. Without labels, groups of must-linked rows are the seeds.
@@ -58,7 +60,7 @@ class SeededKMeans(BaseKMeans):
 
 
 class ConstrainedKMeans(BaseKMeans):
-    """k-means in which labelled rows keep their cluster [1]_.
+    """k-means in which labelled rows keep their cluster.
 
     As `SeededKMeans`, but the seeds never leave. Without labels, groups of must-linked rows are
     the seeds, each bound to a cluster of its own.
@@ -104,7 +106,7 @@ class ConstrainedKMeans(BaseKMeans):
 
 
 class PreIdentifiedKMeans(BaseKMeans):
-    """k-means beside one cluster that is known already [1]_.
+    """k-means beside one cluster that is known already.
 
     Rows with the wanted tag form a cluster by themselves, which no other row may join; all other
     rows are clustered into the remaining ``n_clusters - 1``.
@@ -125,8 +127,16 @@ class PreIdentifiedKMeans(BaseKMeans):
         Cluster of each row; the known cluster is 0.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Centres; the known cluster's first.
+    tag_ : object
+        Label of the known cluster; None if must-links tell it, or nothing does.
     objective_, objective_path_, n_iter_, metrics_, report_
         As in `PCKMeans`; links cost nothing.
+
+    Notes
+    -----
+    The known cluster stays closed for new rows too: `predict` puts rows without the tag into the
+    nearest of the others, however near they are to the known one. Rows with the tag, given as
+    ``predict(X, y)``, are in cluster 0. If nothing was known in `fit`, no cluster is closed.
 
     References
     ----------
@@ -137,8 +147,11 @@ class PreIdentifiedKMeans(BaseKMeans):
     >>> from linkwise import PreIdentifiedKMeans
     >>> X = [[0.0], [1.0], [5.0], [6.0], [20.0]]
     >>> known = ["mine", -1, "mine", -1, -1]
-    >>> PreIdentifiedKMeans(n_clusters=3, random_state=0).fit_predict(X, known)[[0, 2]].tolist()
+    >>> model = PreIdentifiedKMeans(n_clusters=3, random_state=0).fit(X, known)
+    >>> model.labels_[[0, 2]].tolist()
     [0, 0]
+    >>> model.predict([[0.0], [0.0]], ["mine", -1]).tolist() == [0, model.labels_[1]]
+    True
     """
 
     def __init__(
@@ -169,6 +182,7 @@ class PreIdentifiedKMeans(BaseKMeans):
         self.tag = tag
 
     def _seeds(self, y: Any, n_samples: int) -> Any:
+        self.tag_ = None
         if y is None:
             return None
         values = np.asarray(y, dtype=object)
@@ -182,6 +196,7 @@ class PreIdentifiedKMeans(BaseKMeans):
             chosen = codes >= 0
             if len(np.unique(codes[chosen])) > 1:
                 raise ValueError("y has several labels; say with `tag` which one is the cluster")
+        self.tag_ = values[chosen][0] if chosen.any() else None
         return np.where(chosen, 0, -1) if chosen.any() else None
 
     def _prepare(self, problem: Problem) -> Problem:
@@ -197,7 +212,35 @@ class PreIdentifiedKMeans(BaseKMeans):
                     f"only {others} rows are outside the known cluster; n_clusters={problem.k} "
                     f"needs at least {problem.k - 1} of them"
                 )
+        self._is_closed_ = problem.seeds is not None and problem.k > 1
         return problem
+
+    def predict(self, X: Any, y: Any = None) -> Any:
+        """The cluster of each row: 0 for rows with the tag, otherwise the nearest of the others.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), default=None
+            Labels as in `fit`, -1 for unknown; only the tag counts.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        return self._open_costs(self._check_new(X), y).argmin(axis=1).astype(np.int32)
+
+    def _open_costs(self, X: Any, y: Any = None) -> Any:
+        costs = self._costs(X)
+        if not self._is_closed_:
+            return costs
+        tagged = np.zeros(len(costs), dtype=bool)
+        if y is not None and self.tag_ is not None:
+            read_labels(y, len(costs))  # says what is wrong with them
+            tagged = np.asarray(y, dtype=object) == self.tag_
+        costs[~tagged, 0] = np.inf
+        costs[tagged, 1:] = np.inf
+        return costs
 
     def _penalty(self, problem: Problem) -> Any:
         return NoPenalty(problem.links)

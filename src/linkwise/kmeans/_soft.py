@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from linkwise._estimator import MAX_ENTAILED
+from linkwise._help import see
 from linkwise.constraints import Constraints
 
 from ._base import BaseKMeans
 from ._problem import Problem
-from ._start import from_kmeans_plusplus
+from ._start import from_clustered_neighbourhoods, from_kmeans_plusplus
 
 FULL_NEEDS_DENSE = (
     'metric="full" needs dense data: a full matrix over sparse features would not fit; use '
     'metric="diagonal", or reduce the dimensions first (TruncatedSVD)'
-)
+) + see("methods")
 _AUTO_RUNS = 5
 
 
@@ -27,9 +28,14 @@ class SoftKMeans(BaseKMeans):
         return _AUTO_RUNS if isinstance(self._init(), str) and problem.known else 1
 
     def _centers(self, problem: Problem, rng: Any, run: int) -> Any:
-        """With init="auto", later runs start from k-means++: neighbourhoods may mislead."""
-        if run > 0 and isinstance(self.init, str) and self.init == "auto":
-            return from_kmeans_plusplus(problem.rows, problem.k, rng)
+        """With init="auto", from clusters of neighbourhoods, or from several kinds of starts."""
+        if isinstance(self.init, str) and self.init == "auto":
+            has_seeds = problem.seeds is not None and (problem.seeds >= 0).any()
+            found = None if has_seeds else from_clustered_neighbourhoods(problem, rng)
+            if found is not None:
+                return found
+            if run > 0:  # too few neighbourhoods may mislead
+                return from_kmeans_plusplus(problem.rows, problem.k, rng)
         return super()._centers(problem, rng, run)
 
     def _prepare(self, problem: Problem) -> Problem:

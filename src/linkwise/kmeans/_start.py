@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.cluster import kmeans_plusplus
+from sklearn.cluster import KMeans, kmeans_plusplus
 
 from linkwise.constraints import adjacency
 
@@ -18,6 +18,7 @@ from ._rows import Rows
 
 Floats = NDArray[np.float64]
 _MEANS = 20_000_000  # cells of means of components at hand
+_ROUGH = 30  # iterations are enough for a start
 
 
 def from_neighbourhoods(problem: Problem, rng: Any) -> Floats:
@@ -34,16 +35,9 @@ def chosen_neighbourhoods(problem: Problem) -> tuple[list[int], Floats]:
     """Components to start from, at most k, and their means: see `from_neighbourhoods`."""
     closure = problem.closure
     sizes = closure.sizes
-    large = np.flatnonzero(sizes > 1)
-    # Means of wide sparse rows are dense: with many components, the largest must do.
-    most = max(_MEANS // problem.rows.d, 4 * problem.k)
-    if len(large) > most:
-        large = np.sort(large[np.argsort(-sizes[large], kind="stable")[:most]])
+    large, means = neighbourhoods(problem)
     if not len(large):
-        return [], np.zeros((0, problem.rows.d))
-    place = np.searchsorted(large, closure.component).clip(max=len(large) - 1)
-    inside = large[place] == closure.component
-    means, _ = component_means(problem.rows, closure.nodes[inside], place[inside])
+        return [], means
     graph = adjacency(closure.cannot_link, closure.n_components)
     chosen = [int(large[sizes[large].argmax()])]
     nearest = _squared(means, means[np.searchsorted(large, chosen[0])])
@@ -56,6 +50,38 @@ def chosen_neighbourhoods(problem: Problem) -> tuple[list[int], Floats]:
         chosen.append(int(large[score.argmax()]))
         nearest = np.minimum(nearest, _squared(means, means[np.searchsorted(large, chosen[-1])]))
     return chosen, means[np.searchsorted(large, chosen)]
+
+
+def neighbourhoods(problem: Problem, cells: int = _MEANS) -> tuple[NDArray, Floats]:
+    """Must-link components of more than one row, and their means: the largest, if many."""
+    closure = problem.closure
+    sizes = closure.sizes
+    large = np.flatnonzero(sizes > 1)
+    # Means of wide sparse rows are dense: with many components, the largest must do.
+    most = max(cells // problem.rows.d, 4 * problem.k)
+    if len(large) > most:
+        large = np.sort(large[np.argsort(-sizes[large], kind="stable")[:most]])
+    if not len(large):
+        return large, np.zeros((0, problem.rows.d))
+    place = np.searchsorted(large, closure.component).clip(max=len(large) - 1)
+    inside = large[place] == closure.component
+    means, _ = component_means(problem.rows, closure.nodes[inside], place[inside])
+    return large, means
+
+
+def from_clustered_neighbourhoods(problem: Problem, rng: Any) -> Floats | None:
+    """Centres of k-means on the means of neighbourhoods, by size; None if they are fewer than k.
+
+    Rows that are known to be together average out what sets single rows apart, so that clusters
+    of such means are nearer to classes than clusters of rows. Other draws give other starts.
+    """
+    large, means = neighbourhoods(problem, _MEANS // 10)
+    if len(large) < problem.k or len(np.unique(means, axis=0)) < problem.k:
+        return None
+    weight = problem.closure.sizes[large].astype(np.float64)
+    found = KMeans(problem.k, n_init=1, max_iter=_ROUGH, random_state=rng)
+    found.fit(means, sample_weight=weight)
+    return np.asarray(found.cluster_centers_)
 
 
 def component_means(rows: Rows, nodes: NDArray, component: NDArray) -> tuple[Floats, NDArray]:

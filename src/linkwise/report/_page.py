@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from typing import NamedTuple
 
@@ -32,6 +32,7 @@ th { color: var(--soft); font-weight: 500; font-size: .85rem; white-space: nowra
 .bar { background: var(--bar); border-radius: .25rem; height: 100%; }
 .bar.good { background: var(--good); } .track.bad { background: var(--bad); }
 .scroll { overflow-x: auto; }
+.profile ul { margin: .4rem 0 0; padding-left: 1.1rem; } .profile p { margin: .1rem 0 .4rem; }
 """
 
 
@@ -60,6 +61,10 @@ class Page:
         The dearest ones first.
     n_violated : int
         How many there are in all.
+    profiles : dict of int to (list of str, list of str)
+        What sets each cluster apart, and its typical rows; empty if that is not known.
+    priced : bool
+        Whether violations have a cost.
     """
 
     algorithm: str
@@ -68,11 +73,16 @@ class Page:
     kept: dict[str, tuple[int, int]]
     violations: Sequence[Violation]
     n_violated: int
+    profiles: dict[int, tuple[list[str], list[str]]] = field(default_factory=dict)
+    priced: bool = True
 
 
 def page_html(page: Page) -> str:
     """The whole page."""
     title = escape(f"{page.algorithm}: {len(page.sizes):,} clusters")
+    about = "What became of the constraints."
+    if page.profiles:
+        about = "What the clusters are like, and what became of the constraints."
     body = "\n".join((_totals(page), _sizes(page), _kept(page), _violations(page)))
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -85,7 +95,7 @@ def page_html(page: Page) -> str:
 </head>
 <body>
 <h1>{title}</h1>
-<p class="soft">What became of the constraints. Made by linkwise {escape(__version__)}.</p>
+<p class="soft">{about} Made by linkwise {escape(__version__)}.</p>
 {body}
 </body>
 </html>
@@ -105,16 +115,28 @@ def _sizes(page: Page) -> str:
     rows = [
         f'<tr><td>{cluster}</td><td class="number">{size:,}</td>'
         f'<td class="number">{_share(size, total):.1f} %</td>'
-        f'<td class="wide">{_bar(_share(size, largest))}</td></tr>'
+        f"<td>{_bar(_share(size, largest))}{_profile(page, cluster)}</td></tr>"
         for cluster, size in enumerate(page.sizes[:_MOST_BARS])
     ]
     rest = page.sizes[_MOST_BARS:]
     more = f"<p>... and {len(rest):,} more with {sum(rest):,} rows</p>" if rest else ""
+    what = "what sets it apart, and typical rows" if page.profiles else ""
     return (
         '<section id="clusters"><h2>Clusters</h2><table><thead><tr><th>cluster</th>'
-        '<th class="number">rows</th><th class="number">share</th><th></th></tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table>{more}</section>"
+        '<th class="number">rows</th><th class="number">share</th>'
+        f'<th class="wide">{what}</th></tr></thead><tbody>{"".join(rows)}</tbody></table>{more}'
+        "</section>"
     )
+
+
+def _profile(page: Page, cluster: int) -> str:
+    if cluster not in page.profiles:
+        return ""
+    traits, typical = page.profiles[cluster]
+    items = "".join(f"<li>{escape(trait)}</li>" for trait in traits)
+    listed = f"<ul>{items}</ul>" if items else ""
+    rows = f'<p class="soft">such as {escape(", ".join(typical))}</p>' if typical else ""
+    return f'<div class="profile">{listed}{rows}</div>'
 
 
 def _kept(page: Page) -> str:
@@ -145,8 +167,9 @@ def _violations(page: Page) -> str:
     ]
     rest = page.n_violated - len(page.violations)
     more = f"<p>... and {rest:,} more</p>" if rest else ""
+    order = ", dearest first" if page.priced else ""
     return (
-        '<section id="violated"><h2>Not kept, dearest first</h2><div class="scroll"><table>'
+        f'<section id="violated"><h2>Not kept{order}</h2><div class="scroll"><table>'
         '<thead><tr><th>constraint</th><th class="number">weight</th><th class="number">cost</th>'
         f"<th>where given</th></tr></thead><tbody>{''.join(rows)}</tbody></table></div>{more}"
         "</section>"

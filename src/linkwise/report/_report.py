@@ -16,6 +16,7 @@ from linkwise._whole import whole_file
 from linkwise.constraints import Constraints, Given, Satisfaction, table_html
 
 from ._page import Page, Violation, page_html
+from ._profiles import Columns, Profile, describe, word_columns
 
 _SHOWN = 20
 _SHOWN_ON_PAGE = 200
@@ -50,6 +51,8 @@ class Report:
         What the rows are called where constraints are shown; see `named`.
     n_noise : int
         Rows in no cluster.
+    profiles : tuple of Profile
+        What each cluster is like; empty unless `describe` has looked.
 
     Examples
     --------
@@ -73,6 +76,7 @@ class Report:
     n_dropped: int = 0
     ids: Sequence[Hashable] | None = None
     n_noise: int = 0
+    profiles: tuple[Profile, ...] = ()
 
     @classmethod
     def of(cls, known: Constraints, labels: NDArray, **facts: Any) -> Report:
@@ -121,6 +125,41 @@ class Report:
         if ids is not None and len(ids) != self.n_rows:
             raise ValueError(f"{len(ids):,} ids for {self.n_rows:,} rows; give one id a row")
         return replace(self, ids=ids)
+
+    def describe(
+        self,
+        X: Any,
+        labels: NDArray,
+        features: Sequence[str] | None = None,
+        *,
+        texts: Sequence[str] | None = None,
+    ) -> Report:
+        """The same report, with what each cluster is like: typical rows, what sets it apart.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            The data, in units that people know: before it was standardised.
+        labels : ndarray of shape (n_samples,)
+            Clusters of the rows, -1 for none.
+        features : sequence of str, default=None
+            What the columns are called; those of a DataFrame, or x0, x1, ... if not given.
+        texts : sequence of str, default=None
+            The texts of the rows, if columns are words: then words are named, not columns.
+
+        Returns
+        -------
+        report : Report
+        """
+        names = [] if texts is not None else features
+        names = getattr(X, "columns", None) if names is None else names
+        X = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X, dtype=np.float64)
+        if X.shape[0] != self.n_rows:
+            raise ValueError(f"X has {X.shape[0]:,} rows, the report is on {self.n_rows:,}")
+        if names is None:
+            names = [f"x{column}" for column in range(X.shape[1])]
+        found = describe(np.asarray(labels), Columns(X, names), word_columns(texts))
+        return replace(self, profiles=tuple(found))
 
     # ---------------------------------------------------------------- as values
 
@@ -181,7 +220,7 @@ class Report:
         lines = self._lines()
         dearest = self._dearest(_SHOWN)
         if dearest:
-            lines.append("not kept:" if self.objective is None else "not kept (dearest first):")
+            lines.append("not kept (dearest first):" if self._has_costs else "not kept:")
             lines.extend(f"  {link} [{self._price(cost)}{link.where}]" for link, cost in dearest)
         if more := self.satisfaction.n_violated - len(dearest):
             lines.append(f"  ... and {more:,} more")
@@ -196,9 +235,13 @@ class Report:
         dearest = self._dearest(_SHOWN)
         table = tail = ""
         if dearest:
-            rows = [(str(link), f"{cost:.4g}", link.where) for link, cost in dearest]
+            rows = [
+                (str(link), f"{cost:.4g}" if self._has_costs else "", link.where)
+                for link, cost in dearest
+            ]
             head = ("constraint", "cost", "where")
-            table = "<p>Not kept, dearest first:</p>" + table_html(head, rows)
+            order = ", dearest first" if self._has_costs else ""
+            table = f"<p>Not kept{order}:</p>" + table_html(head, rows)
         if more := self.satisfaction.n_violated - len(dearest):
             tail = f"<p>... and {more:,} more</p>"
         return f"<div><ul>{facts}</ul>{table}{tail}</div>"
@@ -219,7 +262,7 @@ class Report:
             share = f"{found.n_kept:,} of {total:,} constraints kept"
             if found.n_violated:
                 share += f" ({found.weight_share:.0%} of their weight)"
-                if self.objective is not None:
+                if self._has_costs:
                     share += f"; the others cost {self.costs.sum():.6g}"
             lines.append(share)
         if self.n_dropped:
@@ -236,7 +279,12 @@ class Report:
         return f"objective {self.objective:.6g} after {self.n_iter} iterations"
 
     def _price(self, cost: float) -> str:
-        return "" if self.objective is None else f"cost {cost:.4g}; "
+        return f"cost {cost:.4g}; " if self._has_costs else ""
+
+    @property
+    def _has_costs(self) -> bool:
+        """Whether the method has a price for what it breaks."""
+        return self.objective is not None and bool(self.costs.any())
 
     @property
     def _by_id(self) -> bool:
@@ -271,11 +319,24 @@ class Report:
             sizes=self.cluster_sizes.tolist(),
             kept={kind: (int(mask.sum()), len(mask)) for kind, mask in kinds.items() if len(mask)},
             violations=[
-                Violation(str(link), f"{link.weight:g}", f"{cost:.4g}", link.where)
+                Violation(
+                    str(link),
+                    f"{link.weight:g}",
+                    f"{cost:.4g}" if self._has_costs else "",
+                    link.where,
+                )
                 for link, cost in self._dearest(_SHOWN_ON_PAGE)
             ],
             n_violated=found.n_violated,
+            profiles={
+                profile.number: (profile.told, [self._called(row) for row in profile.typical])
+                for profile in self.profiles
+            },
+            priced=self._has_costs,
         )
+
+    def _called(self, row: int) -> str:
+        return str(row if self.ids is None else self.ids[row])
 
     def _totals(self) -> dict[str, str]:
         found, known = self.satisfaction, self.constraints
@@ -290,8 +351,11 @@ class Report:
             "iterations": f"{self.n_iter:,}" + ("" if self.converged else " (not converged)"),
             "time": f"{self.seconds:.2f} s",
         }
+        if not self._has_costs and found.n_violated:
+            del totals["cost of the others"]
         if self.objective is None:
-            del totals["objective"], totals["cost of the others"]
+            totals.pop("cost of the others", None)
+            del totals["objective"]
             totals["merges"] = totals.pop("iterations")
         if self.n_noise:
             totals["rows in no cluster"] = f"{self.n_noise:,}"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Iterable
+from dataclasses import fields, replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -12,27 +12,28 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.metrics.pairwise import cosine_distances, euclidean_distances
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from linkwise._clusterer import last_step
+from linkwise._clusterer import fit, labels_of, last_step
 from linkwise._estimator import check_number, read_data, read_knowledge, read_labels, read_links
 from linkwise.constraints import Constraints, Given
 from linkwise.report import Report
 
 from . import _words
-from ._candidates import Candidate, default_candidates, fit, given_candidates, labels_of
+from ._candidates import Candidate, default_candidates, given_candidates
 from ._doubt import Doubting, Doubts
-from ._exams import Exam, held_out, resampled
+from ._exams import Probes, decided_share, held_out, resampled
 from ._ranking import Ranking
 from ._report import ChoiceReport
 from ._trials import Checkpoint, Examination, fingerprint
 
 _MOST_CLUSTERS = 10  # tried by default, or twice the least number if that is more
 _JUDGES = 5  # kinds of candidates whose answers tell of wrong constraints
-_DOUBTED = 3  # soft candidates that are tried with doubts
+_DOUBTED = 2  # soft candidates that are tried with doubts
 
 
 def _can_predict(estimator: Any) -> bool:
@@ -41,13 +42,13 @@ def _can_predict(estimator: Any) -> bool:
 
 
 class AutoCluster(ClusterMixin, BaseEstimator):
-    """Chooses k, algorithm, metric and preprocessing by the constraints themselves [1]_.
+    """Chooses k, algorithm, metric and preprocessing by the constraints themselves.
 
     Some constraints are held back, each candidate clusters with the rest, and is scored by how it
-    answers those held back: together or apart? The score is the mean of the F of must-links and
-    that of cannot-links. Among candidates within one standard error of the best, the simplest is
-    taken and fitted with all constraints. Plain k-means is always a candidate, and nothing is
-    taken that scores below it.
+    answers those held back: together or apart? The fewer constraints there are, the more counts
+    what speaks for a clustering by itself: that it is stable, its silhouette, and that it keeps
+    what it is told. Among candidates too close to tell apart the simplest is taken, and fitted with
+    all constraints. Plain k-means is always a candidate, and nothing is taken that scores below it.
 
     Parameters
     ----------
@@ -59,10 +60,16 @@ class AutoCluster(ClusterMixin, BaseEstimator):
         2, up to 10, or twice the least number if that is more.
     n_folds : int, default=5
         Number of folds.
+    tolerance : float, default=0.5
+        Candidates within so many standard errors of the best count as equal to it, and the
+        simplest of them is taken. 1 is the usual rule; see the notes.
+    race : bool, default=True
+        Whether candidates that are clearly worse than the best after some folds leave the race,
+        which saves most of the time. False tries all on all folds.
     time_budget : float, default=None
         Seconds. Folds then go round by round, and after each the worse half of the candidates is
         dropped as often as it takes to end in time (which then decides, besides the seed, what is
-        tried). None tries all on all folds.
+        tried). None is no limit.
     checkpoint : path, default=None
         File in which every trial is noted as it ends. After an interruption, the same call goes on
         from there; needs an integer `random_state`.
@@ -85,10 +92,11 @@ class AutoCluster(ClusterMixin, BaseEstimator):
         Number of clusters found.
     results_ : list of dict
         One row for each candidate, best first: score, its standard error, whether it is tied with
-        the best, share of the constraints kept in training, seconds. ``pandas.DataFrame(results_)``
-        is a table.
+        the best, what the score is made of (held_out, stability, silhouette, kept), seconds.
+        Those that left the race come last, with the score of the folds they sat.
+        ``pandas.DataFrame(results_)`` is a table.
     best_score_ : float
-        Held-out score of the choice.
+        Score of the choice.
     criterion_ : {"held-out constraints", "stability"}
         What the scores are.
     noise_ : float
@@ -103,23 +111,28 @@ class AutoCluster(ClusterMixin, BaseEstimator):
 
     Notes
     -----
-    All must-links of a component, and all cannot-links between two components, go to the same
-    fold, so that what is held back does not follow from the rest. Where components are large or
-    few, as with labels, or two clusters would make held-out links follow after all, rows are dealt
-    out instead: a fold holds back every link, given or entailed, that touches one of its rows.
+    **What is held back.** All must-links of a component, and all cannot-links between two
+    components, go to the same fold, so that what is held back does not follow from the rest. Where
+    components are large or few, as with labels, or two clusters would make held-out links follow
+    after all, rows are dealt out instead: a fold holds back every link, given or entailed, that
+    touches one of its rows.
 
-    With fewer than three independent must-links, or cannot-links, held-out links cannot tell. Then
-    the score is the mean of three: stability (chance-corrected agreement of clusterings of
-    resampled rows and constraints), the silhouette, and the share of constraints kept.
+    **The score** is ``(n F + 50 P) / (n + 50)`` for n constraints. F is the mean of the F of
+    must-links and that of cannot-links, pooled over the folds. P is the mean of stability
+    (chance-corrected agreement of the clusterings of different folds), silhouette, and share of
+    constraints kept in training. With fewer than three independent must-links, or cannot-links,
+    nothing can be held back; then the score is P, and the stability is that of clusterings of
+    resampled rows and constraints. Pairs of rows that the constraints already decide count by the
+    share of constraints kept instead: the last fit knows them.
 
-    The standard error is a jackknife over folds of the difference to the best. Scores of tied
-    candidates are the same for all that can be told; the simplest one that listens to constraints
-    comes first then.
+    **Equals.** The standard error is a jackknife over folds of the difference to the best. The
+    usual rule takes the simplest candidate within one standard error; on the data sets on which
+    `tolerance` was settled, half of one and none at all gave better clusterings. Of equals, the
+    simplest one that listens to constraints comes first.
 
-    When constraints contradict, or the share of wrong ones is clearly above zero, the best soft
-    candidates are also tried with links weighted by how far clusterings without them agree. Then,
-    and when the candidates are too weak to tell, plain k-means is taken unless something is better
-    by two standard errors.
+    **Wrong constraints.** When constraints contradict, or the share of wrong ones is clearly above
+    zero, the best soft candidates are also tried with links weighted by how far clusterings without
+    them agree, and the links that every good candidate speaks against are listed.
 
     References
     ----------
@@ -148,6 +161,8 @@ class AutoCluster(ClusterMixin, BaseEstimator):
         n_clusters: Any = None,
         *,
         n_folds: int = 5,
+        tolerance: float = 0.5,
+        race: bool = True,
         time_budget: float | None = None,
         checkpoint: Any = None,
         n_jobs: int | None = None,
@@ -158,6 +173,8 @@ class AutoCluster(ClusterMixin, BaseEstimator):
         self.candidates = candidates
         self.n_clusters = n_clusters
         self.n_folds = n_folds
+        self.tolerance = tolerance
+        self.race = race
         self.time_budget = time_budget
         self.checkpoint = checkpoint
         self.n_jobs = n_jobs
@@ -195,22 +212,17 @@ class AutoCluster(ClusterMixin, BaseEstimator):
         known, n_dropped = read_knowledge(constraints, X.shape[0], sample_ids, given_X)
         known, _ = read_links(known, read_labels(y, X.shape[0]), entailed=False)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        exams = held_out(known, self.n_folds, np.random.RandomState(seed))
-        self.criterion_ = "stability" if exams is None else "held-out constraints"
-        if exams is None:
-            rng = np.random.RandomState(seed)
-            exams = resampled(known, X.shape[0], self.n_folds, rng)
-        work = self._examination(X, known, exams, seed)
+        work = self._examination(X, known, seed)
         work.run(self._candidates(X, known))
         doubts = self._doubts(known, work)
-        ranking = self._ranking(work)
-        doubtful = doubts is not None and doubts.doubtful
-        self._refit(X, known, ranking.choices(doubtful), seed)
+        ranking = Ranking.of(work, self.tolerance)
+        self._refit(X, known, ranking.choices(), seed)
         self._store(known, ranking, doubts, n_dropped, time.perf_counter() - started)
         return self
 
     def _check_parameters(self) -> None:
         check_number("n_folds", self.n_folds, Integral, 2)
+        check_number("tolerance", self.tolerance, Real, 0)
         if self.time_budget is not None:
             check_number("time_budget", self.time_budget, Real, 0)
         if self.checkpoint is not None and not isinstance(self.random_state, Integral):
@@ -221,18 +233,22 @@ class AutoCluster(ClusterMixin, BaseEstimator):
         if isinstance(self.candidates, str) and self.candidates != "default":
             raise ValueError(f'candidates={self.candidates!r}: expected "default" or a list')
 
-    def _examination(
-        self, X: Any, known: Constraints, exams: Sequence[Exam], seed: int
-    ) -> Examination:
-        index_space = None
-        if self.criterion_ == "stability":
-            index_space = StandardScaler(with_mean=not sparse.issparse(X)).fit_transform(X)
+    def _examination(self, X: Any, known: Constraints, seed: int) -> Examination:
+        rng = np.random.RandomState(seed)
+        exams = held_out(known, self.n_folds, rng)
+        self.criterion_ = "stability" if exams is None else "held-out constraints"
+        probes = Probes.drawn(X.shape[0], 0.5 if exams is None else 1.0, rng)
+        if exams is None:
+            exams = resampled(known, X.shape[0], self.n_folds, probes, rng)
+        n_links = known.n_must_link + known.n_cannot_link
         name = fingerprint(X, known, seed, self.n_folds)
         deadline = None if self.time_budget is None else time.monotonic() + self.time_budget
         return Examination(
-            X=X, exams=exams, seed=seed, checkpoint=Checkpoint(self.checkpoint, name),
-            n_jobs=self.n_jobs, deadline=deadline, tell=self._tell, index_space=index_space,
-            score=lambda trials: Ranking.of_one(exams, trials),
+            X=X, exams=exams, probes=probes, distances=_distances(X, probes.rows),
+            n_links=0 if self.criterion_ == "stability" else n_links,
+            decided=decided_share(known, X.shape[0]), seed=seed,
+            checkpoint=Checkpoint(self.checkpoint, name), n_jobs=self.n_jobs, deadline=deadline,
+            tell=self._tell, race=self.race,
         )  # fmt: skip
 
     def _tell(self, n_done: int, n_total: int, candidate: str) -> None:
@@ -274,17 +290,15 @@ class AutoCluster(ClusterMixin, BaseEstimator):
 
     # ---------------------------------------------------------------- what came out
 
-    def _ranking(self, work: Examination) -> Ranking:
-        return Ranking.of(work.exams, work.trials, work.finalists, work.n_complete)
-
     def _doubts(self, known: Constraints, work: Examination) -> Doubts | None:
         """Whether constraints look wrong; if they clearly do, soft candidates doubt them."""
         if self.criterion_ == "stability":
             return None
-        ranking = self._ranking(work)
+        ranking = Ranking.of(work, self.tolerance)
         judges = ranking.best_of_each_kind()[:_JUDGES]
         own = [work.trials[judge][: work.n_complete] for judge in judges]
-        doubts = Doubts.of(known, work.exams, own, ranking.best_score)
+        best = max(ranking.figures[judge].held_out for judge in judges)
+        doubts = Doubts.of(known, work.exams, own, best)
         out_of_time = work.deadline is not None and time.monotonic() >= work.deadline
         if doubts.clear and not out_of_time:
             soft = [candidate for candidate in ranking.order if candidate.is_soft][:_DOUBTED]
@@ -296,7 +310,7 @@ class AutoCluster(ClusterMixin, BaseEstimator):
         errors = []
         for candidate in choices:
             try:
-                model = fit(candidate.estimator, X, known, np.random.RandomState(seed))
+                model = fit(candidate.final, X, known, np.random.RandomState(seed))
             except ValueError as error:
                 errors.append(f"{candidate}: {error}")
                 continue
@@ -332,7 +346,7 @@ class AutoCluster(ClusterMixin, BaseEstimator):
             self.labels_,
             algorithm=f"AutoCluster: {self._chosen}",
             costs=costs,
-            objective=float(getattr(model, "inertia_", np.nan) if own is None else own.objective),
+            objective=getattr(model, "inertia_", None) if own is None else own.objective,
             n_iter=int(getattr(model, "n_iter_", 1)),
             converged=own is None or own.converged,
             seconds=seconds,
@@ -384,8 +398,20 @@ class AutoCluster(ClusterMixin, BaseEstimator):
         return tags
 
 
+def _distances(X: Any, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Between some rows, for the silhouette: Euclidean on standardised features, or of words."""
+    if sparse.issparse(X):
+        return np.asarray(cosine_distances(X[rows]))
+    own = StandardScaler().fit(X).transform(X[rows])
+    return np.asarray(euclidean_distances(own))
+
+
 def _doubting(candidate: Candidate) -> Candidate:
-    return Candidate(
-        f"{candidate.algorithm} with doubts", candidate.preprocessing, candidate.n_clusters,
-        Doubting(candidate.estimator), candidate.rank,
-    )  # fmt: skip
+    return replace(
+        candidate,
+        algorithm=f"{candidate.algorithm} with doubts",
+        estimator=Doubting(candidate.estimator),
+        n_runs=None
+        if candidate.n_runs is None
+        else (f"base__{candidate.n_runs[0]}", candidate.n_runs[1]),
+    )

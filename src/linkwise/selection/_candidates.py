@@ -1,7 +1,6 @@
 """What is tried: algorithms, preprocessings and numbers of clusters.
 
-Entry points: `default_candidates` and `given_candidates` make a list of `Candidate`; `fit` fits a
-clusterer or a pipeline, and tells the constraints to every step that listens.
+Entry points: `default_candidates` and `given_candidates` make a list of `Candidate`.
 """
 
 from __future__ import annotations
@@ -11,9 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
-from sklearn import config_context
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
@@ -21,17 +18,19 @@ from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from linkwise._clusterer import check_base, last_step, seeded, takes_constraints
+from linkwise._clusterer import check_base, last_step, listens
 from linkwise.constraints import Constraints
 from linkwise.ensemble import BoostCluster
 from linkwise.geometry import RCA
+from linkwise.hierarchy import ReCon
 from linkwise.kmeans import COPKMeans, GPKMeans, HMRFKMeans, MPCKMeans, PCKMeans
 from linkwise.spectral import ConstrainedKernelKMeans, SpectralLearning
 
 KMEANS = "k-means"
 _MOST_ROWS = 3000  # beyond, methods over all pairs of rows are left out
 _MOST_FEATURES = 30  # beyond, full metrics are left out
-_FEW_LINKS = 100  # up to so many are worth spreading
+_FEW_LINKS, _FEW_ROWS = 30, 500  # up to so many links are worth spreading, in so many rows
+_RUNS = 2  # of each fit in an exam
 _SAME_SCALE = 1.2
 
 
@@ -49,6 +48,9 @@ class Candidate:
         Not fitted.
     rank : int
         0 for the simplest; decides between equals.
+    n_runs : pair of str and value, or None
+        The parameter that holds the number of runs, and its value in the last fit: exams are many,
+        and do with fewer runs.
     """
 
     algorithm: str
@@ -56,6 +58,14 @@ class Candidate:
     n_clusters: int | None
     estimator: Any
     rank: int
+    n_runs: tuple[str, Any] | None = None
+
+    @property
+    def final(self) -> Any:
+        """The estimator of the fit with everything."""
+        if self.n_runs is None:
+            return self.estimator
+        return clone(self.estimator).set_params(**dict([self.n_runs]))
 
     @property
     def kind(self) -> str:
@@ -70,9 +80,15 @@ class Candidate:
         return isinstance(last_step(self.estimator), KMeans)
 
     @property
+    def listens(self) -> bool:
+        """Whether any step of it is told the constraints."""
+        return listens(self.estimator)
+
+    @property
     def is_soft(self) -> bool:
         """Whether the weights of constraints count in it, from the first step to the last."""
-        soft = isinstance(last_step(self.estimator), PCKMeans | MPCKMeans | ConstrainedKernelKMeans)
+        methods = PCKMeans | MPCKMeans | HMRFKMeans | ConstrainedKernelKMeans
+        soft = isinstance(last_step(self.estimator), methods)
         steps = [step for _, step in getattr(self.estimator, "steps", ())]
         return soft and not any(isinstance(step, RCA) for step in steps)
 
@@ -107,40 +123,50 @@ def _for_words() -> list[Candidate]:
         "HMRF-KMeans, cosine": HMRFKMeans(distortion="cosine"),
     }
     return [
-        Candidate(name, "as is", None, method, rank)
+        _kind(name, "as is", method, [], rank)
         for rank, (name, method) in enumerate(methods.items())
     ]
 
 
 def _for_numbers(X: Any, known: Constraints) -> list[Candidate]:
     spaces = _spaces(X, known)
-    every = tuple(spaces)
-    flat = tuple(name for name in every if name in ("standardised", "PCA"))
-    curved = tuple(name for name in every if name in ("standardised", "RCA"))
-    small, n_links = X.shape[0] <= _MOST_ROWS, known.n_must_link + known.n_cannot_link
-    # The simplest that listens comes first: where all do alike, it keeps what was said.
+    n_rows, n_links = X.shape[0], known.n_must_link + known.n_cannot_link
+    small, consistent = n_rows <= _MOST_ROWS, known.closure().consistent
+    every, learnt, plain = tuple(spaces), ("standardised", "RCA"), ("standardised",)
+    # The simplest that listens comes first: where all do alike, it keeps what was said. Without
+    # links, what would be k-means again is left out.
     methods: list[tuple[str, Any, tuple[str, ...], bool]] = [
-        ("PCK-Means", PCKMeans(penalty="distance"), every, True),
+        ("PCK-Means", PCKMeans(penalty="distance"), every, n_links > 0),
         (KMEANS, KMeans(n_init=10), every, True),
-        ("COP-KMeans", COPKMeans(n_init=5), every, known.closure().consistent),
-        ("MPCK-Means", MPCKMeans(), flat, True),
-        (
-            "MPCK-Means, full metric",
-            MPCKMeans(metric="full"),
-            ("standardised",),
-            X.shape[1] <= _MOST_FEATURES,
-        ),
-        ("kernel k-means", ConstrainedKernelKMeans(), curved, small),
-        ("spectral learning", SpectralLearning(), curved, small),
-        ("GPK-Means", GPKMeans(), ("standardised",), small and 0 < n_links <= _FEW_LINKS),
-        ("BoostCluster", BoostCluster(KMeans(n_init=3)), ("standardised",), small and n_links > 0),
+        ("COP-KMeans", COPKMeans(n_init=5), learnt, consistent and n_links > 0),
+        ("MPCK-Means", MPCKMeans(), plain, True),
+        ("MPCK-Means, full metric", MPCKMeans(metric="full"), plain, X.shape[1] <= _MOST_FEATURES),
+        ("HMRF-KMeans", HMRFKMeans(), plain, True),
+        ("kernel k-means", ConstrainedKernelKMeans(), learnt, small),
+        ("spectral learning", SpectralLearning(), plain, small),
+        ("ReCon", ReCon(2, linkage="ward"), learnt, small and consistent),
+        ("GPK-Means", GPKMeans(), plain, n_rows <= _FEW_ROWS and 0 < n_links <= _FEW_LINKS),
+        ("BoostCluster", BoostCluster(KMeans(n_init=3)), plain, small and n_links > 0),
     ]
     fitting = [method[:3] for method in methods if method[3]]
     return [
-        Candidate(name, space, None, in_space(spaces[space], method), rank * len(every) + place)
+        _kind(name, space, method, spaces[space], rank * len(every) + place)
         for rank, (name, method, suited) in enumerate(fitting)
         for place, space in enumerate(suited)
+        if space in spaces
     ]
+
+
+def _kind(name: str, space: str, method: Any, steps: Iterable[Any], rank: int) -> Candidate:
+    """A default candidate, with few runs in exams; plain k-means sits them all with one fit."""
+    n_runs = method.get_params().get("n_init")
+    estimator = in_space(steps, method)
+    if n_runs is None or isinstance(method, KMeans):
+        return Candidate(name, space, None, estimator, rank)
+    key = _prefix(estimator) + "n_init"
+    return Candidate(
+        name, space, None, estimator.set_params(**{key: _RUNS}), rank, n_runs=(key, n_runs)
+    )
 
 
 def _spaces(X: Any, known: Constraints) -> dict[str, list[Any]]:
@@ -161,7 +187,7 @@ def _spaces(X: Any, known: Constraints) -> dict[str, list[Any]]:
 def in_space(steps: Iterable[Any], method: Any) -> Any:
     """A clusterer behind preprocessing steps."""
     steps = [clone(step) for step in steps]
-    return make_pipeline(*steps, method) if steps else method
+    return make_pipeline(*steps, clone(method)) if steps else clone(method)
 
 
 # ------------------------------------------------------------------------ those of the user
@@ -177,7 +203,7 @@ def given_candidates(given: Any, ks: Sequence[int]) -> list[Candidate]:
     kinds = []
     for rank, item in enumerate(given):
         name, method = item if isinstance(item, tuple) else (_name(item), item)
-        check_base(method)
+        check_base(method, "candidate")
         kinds.append(Candidate(str(name), "", None, method, rank))
     if not any(kind.is_kmeans for kind in kinds):
         kinds.append(Candidate(KMEANS, "", None, KMeans(n_init=10), len(kinds)))
@@ -198,9 +224,14 @@ def _name(method: Any) -> str:
     return " of ".join(type(step).__name__ for step in reversed(steps))
 
 
+def _prefix(method: Any) -> str:
+    """What stands before the parameters of the last step."""
+    return f"{method.steps[-1][0]}__" if isinstance(method, Pipeline) else ""
+
+
 def _cluster_parameter(method: Any) -> str | None:
     """The parameter that holds the number of clusters; None if there is none."""
-    prefix = f"{method.steps[-1][0]}__" if isinstance(method, Pipeline) else ""
+    prefix = _prefix(method)
     names = method.get_params(deep=True)
     wanted = ["n_clusters", "base__n_clusters", "base__n_components"]
     if isinstance(last_step(method), GaussianMixture | BayesianGaussianMixture):
@@ -213,36 +244,3 @@ def with_clusters(kind: Candidate, k: int) -> Candidate:
     name = _cluster_parameter(kind.estimator)
     assert name is not None
     return replace(kind, n_clusters=int(k), estimator=clone(kind.estimator).set_params(**{name: k}))
-
-
-# ------------------------------------------------------------------------ fitting
-
-
-def fit(estimator: Any, X: Any, known: Constraints, rng: Any) -> Any:
-    """A fitted copy; every step of a pipeline that takes constraints is told them.
-
-    Parameters
-    ----------
-    estimator : clusterer or Pipeline
-    X : array or CSR matrix of shape (n_samples, n_features)
-    known : Constraints
-        By row number.
-    rng : RandomState
-        Draws the seeds.
-    """
-    model = seeded(estimator, rng)
-    with config_context(enable_metadata_routing=False):  # constraints go by name of the step
-        return model.fit(X, **_told(model, known))
-
-
-def _told(model: Any, known: Constraints) -> dict[str, Any]:
-    if isinstance(model, Pipeline):
-        listening = [name for name, step in model.steps if takes_constraints(step)]
-        return {f"{name}__constraints": known for name in listening}
-    return {"constraints": known} if takes_constraints(model) else {}
-
-
-def labels_of(model: Any, X: Any) -> NDArray[np.int64]:
-    """The clusters that a fitted clusterer gave the rows it was fitted on."""
-    labels = getattr(last_step(model), "labels_", None)
-    return np.asarray(model.predict(X) if labels is None else labels)

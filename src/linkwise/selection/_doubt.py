@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import check_random_state
 
+from linkwise._clusterer import fit, labels_of
 from linkwise.constraints import Constraints
 
-from ._candidates import fit, labels_of
 from ._exams import Exam, Pairs, held_out
 from ._trials import Trial
 
@@ -34,8 +34,6 @@ class Votes:
 
     def add(self, exam: Exam, together: NDArray[np.bool_]) -> None:
         """Count the answers of one exam."""
-        assert exam.must is not None
-        assert exam.place is not None
         given = exam.place >= 0
         np.add.at(self.right, exam.place[given], (together == exam.must)[given])
         np.add.at(self.asked, exam.place[given], 1)
@@ -55,8 +53,9 @@ class Doubts:
         Share of the answers that agree with each given pair; NaN where nobody was asked.
     share : float
         Estimated share of wrong ones: among the pairs on which all answers are the same, those
-        that are answered the other way. The candidates' own mistakes are in it too, so it rather
-        says too much. NaN if nobody was asked or the candidates are too weak to tell.
+        that are answered the other way; no more than `most_wrong`. The candidates' own mistakes are
+        in it too, so it rather says too much. NaN if nobody was asked or the candidates are too
+        weak to tell.
     error : float
         Its standard error.
     contradictory : bool
@@ -83,7 +82,7 @@ class Doubts:
         clash = not known.closure().consistent
         if not n or (score < _LEAST_SCORE and not clash):
             return cls(trust, float("nan"), float("nan"), clash)
-        share = against / n
+        share = min(against / n, most_wrong(known))
         return cls(trust, share, float(np.sqrt(share * (1 - share) / n)), clash)
 
     @property
@@ -91,14 +90,23 @@ class Doubts:
         """Whether some constraints are clearly wrong."""
         return self.contradictory or bool(self.share - 2 * self.error > _CLEARLY)
 
-    @property
-    def doubtful(self) -> bool:
-        """Whether some constraints are clearly wrong, or nobody can tell."""
-        return self.clear or bool(np.isnan(self.share))
-
     def suspects(self) -> NDArray[np.int64]:
         """Positions of the constraints that every answer speaks against; see `Constraints.at`."""
         return np.flatnonzero(self.trust == 0)
+
+
+def most_wrong(known: Constraints) -> float:
+    """The largest share of wrong constraints that is plausible (5 %), 1 if nothing can be told.
+
+    A constraint that follows from others would contradict them if one of them were wrong. If n such
+    constraints contradict nothing, more than a share of 3 / n are hardly wrong.
+    """
+    closure = known.closure()
+    n_needed = int((closure.sizes - 1).sum()) + len(closure.cannot_link)
+    n_confirmed = known.n_must_link + known.n_cannot_link - n_needed
+    if not closure.consistent or n_confirmed <= 0:
+        return 1.0
+    return min(1.0, 3.0 / n_confirmed)
 
 
 class Doubting(ClusterMixin, BaseEstimator):

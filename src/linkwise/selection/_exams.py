@@ -37,11 +37,11 @@ class Exam:
     known : Constraints
         What the clusterer is told, by position in `rows`.
     pairs : ndarray of shape (n_pairs, 2)
-        Positions in `rows`.
-    must : ndarray of shape (n_pairs,) or None
-        The right answers, where they are known.
+        Links held back, as positions in `rows`; none in a resample.
+    must : ndarray of shape (n_pairs,)
+        The right answers.
     weight : ndarray of shape (n_pairs,)
-    place : ndarray of shape (n_pairs,) or None
+    place : ndarray of shape (n_pairs,)
         Which of the given constraints (see `Constraints.at`) each pair is; -1 for entailed ones.
     rows : ndarray of int or None
         Rows that take part; None is all.
@@ -49,10 +49,38 @@ class Exam:
 
     known: Constraints
     pairs: Rows
-    must: NDArray[np.bool_] | None
+    must: NDArray[np.bool_]
     weight: NDArray[np.float64]
-    place: Rows | None = None
+    place: Rows
     rows: Rows | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Probes:
+    """Rows that take part in every exam, and pairs of them whose answers are compared.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+    pairs : ndarray of shape (n_pairs, 2)
+        Positions in `rows`.
+    """
+
+    rows: Rows
+    pairs: Rows
+
+    @classmethod
+    def drawn(cls, n_rows: int, share: float, rng: Any) -> Probes:
+        """Random rows, a share of all at most, and pairs of them."""
+        n_probes = min(_PROBES, max(2, int(np.ceil(share * n_rows))), n_rows)
+        rows = np.sort(rng.choice(n_rows, n_probes, replace=False))
+        pairs = rng.randint(n_probes, size=(4 * _PROBES, 2))
+        apart = pairs[pairs[:, 0] != pairs[:, 1]]
+        return cls(rows, apart if len(apart) else pairs)
+
+    def within(self, exam: Exam) -> Rows:
+        """Where the rows are among those of an exam."""
+        return self.rows if exam.rows is None else np.searchsorted(exam.rows, self.rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,9 +106,7 @@ class Pairs:
 
     def without(self, held: NDArray[np.bool_]) -> Constraints:
         """The constraints that are not held back; relative ones stay."""
-        keep, n_must = ~held, self.known.n_must_link
-        every = np.ones(self.known.n_relative, dtype=bool)
-        return self.known._where(keep[:n_must], keep[n_must:], every)
+        return self.known.take(np.append(~held, np.ones(self.known.n_relative, dtype=bool)))
 
     def exam(self, train: Constraints, held: NDArray[np.bool_], place: Rows, rng: Any) -> Exam:
         """An exam on the pairs held back, or on as many of them as are asked at most."""
@@ -118,6 +144,18 @@ def held_out(known: Constraints, n_folds: int, rng: Any) -> list[Exam] | None:
         if not _parity_tells(known, exams):
             return exams
     return _by_rows(known, n_folds, rng)
+
+
+def decided_share(known: Constraints, n_rows: int) -> float:
+    """Share of all pairs of rows that constraints, and what follows from them, say something of.
+
+    Contradictory constraints decide nothing.
+    """
+    closure = known.closure()
+    n_pairs = n_rows * (n_rows - 1) / 2
+    if not closure.consistent or not n_pairs:
+        return 0.0
+    return float((closure.n_must_link + closure.n_cannot_link) / n_pairs)
 
 
 def units_of(known: Constraints) -> Rows:
@@ -215,29 +253,33 @@ def _places(every: Pairs, given: Pairs) -> Rows:
     return np.array([table.get(tuple(key), -1) for key in keys[0].tolist()], dtype=np.int64)
 
 
-def resampled(known: Constraints, n_rows: int, n_rounds: int, rng: Any) -> list[Exam]:
-    """Random parts of the rows and constraints, asked about the same pairs each time.
+def resampled(
+    known: Constraints, n_rows: int, n_rounds: int, probes: Probes, rng: Any
+) -> list[Exam]:
+    """Random parts of the rows and constraints; the probes are in all of them.
 
     Parameters
     ----------
     known : Constraints
         By row number.
     n_rows, n_rounds : int
+    probes : Probes
     rng : RandomState
     """
-    probes = np.sort(rng.choice(n_rows, min(_PROBES, -(-n_rows // 2)), replace=False))
-    pairs = rng.choice(probes, (4 * _PROBES, 2))
-    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     exams = []
     for _ in range(n_rounds):
         some = known
         if known.n_constraints > 1:
             some = known.sample(-(-known.n_constraints * 8 // 10), random_state=rng)
         chosen = rng.random_sample(n_rows) < _SHARE
-        chosen[probes] = True
+        chosen[probes.rows] = True
         chosen[np.array(some.rows, dtype=np.int64)] = True
         rows = np.flatnonzero(chosen)
-        bound = some.to_rows(len(rows), rows.tolist())
-        asked = np.searchsorted(rows, pairs)
-        exams.append(Exam(bound, asked, None, np.ones(len(pairs)), rows=rows))
+        none = np.zeros(0, dtype=np.int64)
+        exams.append(
+            Exam(
+                some.to_rows(len(rows), rows.tolist()), np.zeros((0, 2), dtype=np.int64),
+                none.astype(bool), none.astype(float), none, rows=rows,
+            )
+        )  # fmt: skip
     return exams

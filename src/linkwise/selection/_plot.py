@@ -38,7 +38,7 @@ def draw(results: Sequence[dict[str, Any]], criterion: str, ax: Any) -> Any:
                 zorder=5, label=label,
             )  # fmt: skip
     ax.set_xlabel("number of clusters")
-    ax.set_ylabel("held-out score" if criterion != "stability" else "stability and index")
+    ax.set_ylabel("score, by " + criterion)
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.legend(fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
     return ax

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from . import _scores
 from ._candidates import Candidate
-from ._exams import Exam
-from ._trials import Trial
+from ._scores import Figures
+from ._trials import Examination, Trial
 
 Floats = NDArray[np.float64]
 
@@ -28,46 +28,41 @@ class Ranking:
     scores, errors : ndarrays of shape (len(order),)
         Scores, and their standard errors.
     tied : ndarray of shape (len(order),)
-        Whether each is within one standard error of the best.
-    left_out : ndarray of shape (len(order), n_exams)
-        Scores with one exam left out at a time.
-    trials : mapping from Candidate to list of Trial
-        Of all candidates, also of those that failed or were dropped.
-    n_exams : int
-        Exams that all finalists have sat.
+        Whether each is as good as the best for all that can be told.
+    figures : mapping from Candidate to Figures
+        Of all that did not fail, also of those that left the race.
+    work : Examination
+        Where all this comes from.
     """
 
     order: list[Candidate]
     scores: Floats
     errors: Floats
     tied: NDArray[np.bool_]
-    left_out: Floats
-    trials: Mapping[Candidate, Sequence[Trial]]
-    n_exams: int
+    figures: Mapping[Candidate, Figures]
+    work: Examination
 
     @classmethod
-    def of(
-        cls, exams: Sequence[Exam], trials: Mapping[Candidate, Sequence[Trial]],
-        finalists: Sequence[Candidate], n_exams: int,
-    ) -> Ranking:  # fmt: skip
-        """Rank; raise a ValueError with the reasons if all candidates failed."""
-        fit = [c for c in finalists if not any(trial.error for trial in trials[c][:n_exams])]
-        if not fit:
-            raise ValueError(_all_failed(trials))
-        left_out = np.array([_left_out(exams, trials[c][:n_exams])[1] for c in fit])
-        scores = np.array([_left_out(exams, trials[c][:n_exams])[0] for c in fit])
-        order = sorted(
-            range(len(fit)), key=lambda i: (-scores[i], fit[i].rank, fit[i].n_clusters or 0)
-        )
-        errors = np.array([_scores.standard_error(own) for own in left_out])
-        tied = _scores.tied(scores[order], left_out[order])
-        ranked = [fit[i] for i in order]
-        return cls(ranked, scores[order], errors[order], tied, left_out[order], trials, n_exams)
+    def of(cls, work: Examination, tolerance: float) -> Ranking:
+        """Rank; raise a ValueError with the reasons if all candidates failed.
 
-    @staticmethod
-    def of_one(exams: Sequence[Exam], trials: Sequence[Trial]) -> float:
-        """The score of one candidate so far."""
-        return _left_out(exams, trials)[0]
+        Parameters
+        ----------
+        work : Examination
+            After it has run.
+        tolerance : float
+            Standard errors within which candidates are tied.
+        """
+        sound = [c for c, own in work.trials.items() if own and not any(t.error for t in own)]
+        figures = {c: work.figures(c, work.n_complete) for c in sound}
+        fit = [candidate for candidate in work.finalists if candidate in figures]
+        if not fit:
+            raise ValueError(_all_failed(work.trials))
+        order = sorted(fit, key=lambda c: (-figures[c].score, c.rank, c.n_clusters or 0))
+        scores = np.array([figures[candidate].score for candidate in order])
+        left_out = np.array([figures[candidate].left_out for candidate in order])
+        errors = np.array([_scores.standard_error(own) for own in left_out])
+        return cls(order, scores, errors, _scores.tied(scores, left_out, tolerance), figures, work)
 
     @property
     def best_score(self) -> float:
@@ -91,26 +86,12 @@ class Ranking:
             first.setdefault(candidate.kind, candidate)
         return list(first.values())
 
-    def plain_will_do(self) -> Candidate | None:
-        """The best k-means, unless the best candidate is better by two standard errors."""
-        place = next((i for i, c in enumerate(self.order) if c.is_kmeans), None)
-        if place is None:
-            return None
-        error = _scores.standard_error(self.left_out[0] - self.left_out[place])
-        clearly = self.scores[0] - self.scores[place] > 2 * (0.0 if np.isnan(error) else error)
-        return None if clearly else self.order[place]
-
-    def choices(self, doubtful: bool) -> Iterator[Candidate]:
+    def choices(self) -> Iterator[Candidate]:
         """What to take, and what if that cannot be fitted with everything.
 
         First those tied with the best, the simplest first and each with its best k; but none that
-        scores below k-means. Then all others by score. If the constraints are doubtful, k-means
-        goes before them all where it will do: who listens to wrong constraints gets worse, which
-        constraints held back do not show fully, since some of them are wrong as well.
+        scores below k-means. Then all others by score.
         """
-        plain = self.plain_will_do() if doubtful else None
-        if plain is not None:
-            yield plain
         floor = -np.inf if np.isnan(self.kmeans_score) else self.kmeans_score
         good = [i for i in np.flatnonzero(self.tied) if self.scores[i] >= floor]
         equals = sorted(good, key=lambda i: (self.order[i].rank, i))  # i: by score, then k
@@ -118,41 +99,35 @@ class Ranking:
         yield from (self.order[i] for i in range(len(self.order)) if i not in good)
 
     def table(self, chosen: Candidate) -> list[dict[str, Any]]:
-        """One row for each candidate, as plain values."""
-        rows = [self._row(c, place, chosen) for place, c in enumerate(self.order)]
-        others = [candidate for candidate in self.trials if candidate not in set(self.order)]
-        return rows + [self._row(candidate, None, chosen) for candidate in others]
+        """One row for each candidate, as plain values; those that left the race come last."""
+        finalists = set(self.order)
+        others = [candidate for candidate in self.work.trials if candidate not in finalists]
+        others.sort(key=lambda c: -self.figures[c].score if c in self.figures else np.inf)
+        rows = [self._row(candidate, chosen) for candidate in [*self.order, *others]]
+        for row, error, tied in zip(rows, self.errors, self.tied, strict=False):
+            row.update(standard_error=float(error), tied=bool(tied))
+        return rows
 
-    def _row(self, candidate: Candidate, place: int | None, chosen: Candidate) -> dict[str, Any]:
-        trials = self.trials[candidate]
+    def _row(self, candidate: Candidate, chosen: Candidate) -> dict[str, Any]:
+        trials, own = self.work.trials[candidate], self.figures.get(candidate)
         failed = next((trial.error for trial in trials if trial.error), "")
-        state = failed or ("" if place is not None else "dropped: time")
         nan = float("nan")
         return {
             "algorithm": candidate.algorithm,
             "preprocessing": candidate.preprocessing,
             "n_clusters": candidate.n_clusters,
-            "score": nan if place is None else float(self.scores[place]),
-            "standard_error": nan if place is None else float(self.errors[place]),
-            "tied": place is not None and bool(self.tied[place]),
+            "score": own.score if own else nan,
+            "standard_error": nan,
+            "tied": False,
             "chosen": candidate is chosen,
-            "kept": float(np.mean([t.kept for t in trials])) if trials and not failed else nan,
+            "held_out": own.held_out if own else nan,
+            "stability": float(own.steady.mean()) if own else nan,
+            "silhouette": float(own.index.mean()) if own else nan,
+            "kept": float(own.kept.mean()) if own else nan,
             "seconds": float(np.mean([trial.seconds for trial in trials])) if trials else nan,
             "n_exams": len(trials),
-            "note": state,
+            "note": failed or self.work.out.get(candidate, ""),
         }
-
-
-def _left_out(exams: Sequence[Exam], trials: Sequence[Trial]) -> tuple[float, Floats]:
-    """The score of a candidate, and its scores with one exam left out at a time."""
-    if exams[0].must is not None:
-        pairs = zip(exams, trials, strict=False)
-        counts = np.array([_scores.link_counts(exam, trial.together) for exam, trial in pairs])
-        return float(_scores.mean_f(counts.sum(axis=0))), _scores.without_each(counts)
-    steady = _scores.stability([trial.together for trial in trials])
-    index = np.array([max(trial.index, 0.0) for trial in trials])
-    values = (steady + index + np.array([trial.kept for trial in trials])) / 3
-    return float(values.mean()), _scores.leave_one_out_means(values)
 
 
 def _all_failed(trials: Mapping[Candidate, Sequence[Trial]]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +21,22 @@ class ChoiceReport(Report):
         Sentences.
     suspects : tuple of Given
         Constraints that look wrong, for review; empty unless some clearly are.
+    algorithm, constraints, satisfaction, costs, cluster_sizes, n_components, objective, n_iter
+        As in `Report`.
+    converged, seconds, n_dropped, ids, n_noise, profiles
+        As in `Report`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linkwise import AutoCluster, Constraints, PCKMeans
+    >>> y = np.repeat([0, 1], 20)
+    >>> X = np.random.default_rng(0).normal(size=(40, 1)) + 9 * y[:, None]
+    >>> known = Constraints.from_labels(y, 20, random_state=0)
+    >>> model = AutoCluster([PCKMeans()], n_clusters=2, n_folds=2, random_state=0)
+    >>> report = model.fit(X, constraints=known).report_
+    >>> print(report.reasons[0])
+    Chosen: PCKMeans, k = 2.
     """
 
     reasons: tuple[str, ...] = ()
@@ -33,12 +48,7 @@ class ChoiceReport(Report):
             {"link": link.kind, "rows": [self._name(row) for row in link.rows], "at": link.where}
             for link in self.suspects
         ]
-        totals = super().to_dict()
-        if self.objective is not None and math.isnan(
-            self.objective
-        ):  # a clusterer without one; JSON has no NaN
-            totals["objective"] = None
-        return {**totals, "reasons": list(self.reasons), "suspects": suspects}
+        return {**super().to_dict(), "reasons": list(self.reasons), "suspects": suspects}
 
     def _lines(self) -> list[str]:
         lines = [*self.reasons, *super()._lines()]

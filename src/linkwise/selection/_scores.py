@@ -1,4 +1,4 @@
-"""How candidates did: held-out links, stability, standard errors, and who is tied with the best.
+"""How well candidates did: held-out links, what speaks for a clustering by itself, errors, ties.
 
 All scores are functions of per-exam figures, so that leaving out one exam at a time (the jackknife)
 gives the standard error of a score and of the difference of two scores.
@@ -7,19 +7,80 @@ gives the standard error of a score and of the difference of two scores.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import cohen_kappa_score
 
 from ._exams import Exam
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+PRIOR = 50  # constraints that stability, silhouette and links kept are worth together
+_CLEARLY, _SLIGHTLY = 2.0, 0.03  # standard errors, and a difference that is none by itself
 
 
-def link_counts(exam: Exam, together: NDArray[np.bool_]) -> Floats:
+@dataclass(frozen=True, eq=False)
+class Figures:
+    """What is known of a candidate, exam by exam.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (n_exams, 4)
+        Held-out links, as in `link_counts`.
+    steady, index, kept : ndarrays of shape (n_exams,)
+        Agreement with the clusterings of the other exams, silhouette (or 0 if that is negative),
+        and share of the constraints kept of those that were told.
+    n_links : int
+        Number of constraints that are held back in some exam.
+    decided : float
+        Share of all pairs of rows that the constraints decide, with what follows from them.
+    """
+
+    counts: Floats
+    steady: Floats
+    index: Floats
+    kept: Floats
+    n_links: int
+    decided: float = 0.0
+
+    @property
+    def share(self) -> float:
+        """How much the held-out links count: all the more, the more there are."""
+        return self.n_links / (self.n_links + PRIOR)
+
+    @property
+    def held_out(self) -> float:
+        """Mean F over the held-out links of all exams; NaN if there are none."""
+        return float(mean_f(self.counts.sum(axis=0))) if self.n_links else float("nan")
+
+    @property
+    def score(self) -> float:
+        """Held-out links and what speaks for the clustering by itself; decided pairs by kept."""
+        held_out = mean_f(self.counts.sum(axis=0))
+        return float(self._mixed(held_out, self._by_itself.mean(), self.kept.mean()))
+
+    @property
+    def left_out(self) -> Floats:
+        """Scores of shape (n_exams,) with one exam left out at a time."""
+        by_itself, kept = leave_one_out_means(self._by_itself), leave_one_out_means(self.kept)
+        return self._mixed(without_each(self.counts), by_itself, kept)
+
+    def _mixed(self, held_out: Any, by_itself: Any, kept: Any) -> Any:
+        # Held-out links tell about pairs that nothing is known of. The last fit knows the decided
+        # ones, and has them right as far as it keeps what it is told.
+        open_pairs = self.share * held_out + (1 - self.share) * by_itself
+        return (1 - self.decided) * open_pairs + self.decided * kept
+
+    @property
+    def _by_itself(self) -> Floats:
+        return (self.steady + self.index + self.kept) / 3
+
+
+def link_counts(exam: Exam, together: Bools) -> Floats:
     """Weights of must-links together and apart, and of cannot-links together and apart."""
-    assert exam.must is not None
     cell = 2 * ~exam.must + ~together
     return np.asarray(np.bincount(cell, exam.weight, minlength=4), dtype=np.float64)
 
@@ -49,6 +110,13 @@ def without_each(counts: Floats) -> Floats:
     return mean_f(counts.sum(axis=0) - counts)
 
 
+def leave_one_out_means(values: Floats) -> Floats:
+    """Means of shape (n,) with one value left out at a time."""
+    if len(values) < 2:
+        return values
+    return (values.sum() - values) / (len(values) - 1)
+
+
 def standard_error(left_out: Floats) -> float:
     """Jackknife standard error out of scores with one exam left out at a time."""
     n = len(left_out)
@@ -57,31 +125,20 @@ def standard_error(left_out: Floats) -> float:
     return float(np.sqrt((n - 1) / n * ((left_out - left_out.mean()) ** 2).sum()))
 
 
-def stability(answers: Sequence[NDArray[np.bool_]]) -> Floats:
-    """Mean chance-corrected agreement (kappa) of each round's answers with the other rounds'."""
-    n = len(answers)
-    agree = np.ones((n, n))
-    for a in range(n):
-        for b in range(a):
-            agree[a, b] = agree[b, a] = _kappa(answers[a], answers[b])
-    return (agree.sum(axis=1) - 1) / max(n - 1, 1)
+def stability(answers: Sequence[Bools]) -> Floats:
+    """Mean chance-corrected agreement (kappa) of each exam's answers with the other exams'."""
+    together = np.array(answers, dtype=np.float64)
+    n, share = len(together), together.mean(axis=1)
+    agree = (together @ together.T + (1 - together) @ (1 - together).T) / together.shape[1]
+    chance = np.outer(share, share) + np.outer(1 - share, 1 - share)
+    # Without a choice kappa is 0 / 0: the same answers then are as steady as can be.
+    certain = chance > 1 - 1e-12
+    kappa = np.where(certain, 1.0, (agree - chance) / np.where(certain, 1.0, 1 - chance))
+    return np.asarray((kappa.sum(axis=1) - np.diag(kappa)) / max(n - 1, 1))
 
 
-def _kappa(a: NDArray[np.bool_], b: NDArray[np.bool_]) -> float:
-    if (a.all() and b.all()) or not (a.any() or b.any()):
-        return 1.0  # the same, but without a choice kappa is 0 / 0
-    return float(cohen_kappa_score(a, b))
-
-
-def leave_one_out_means(values: Floats) -> Floats:
-    """Means of shape (n,) with one value left out at a time."""
-    if len(values) < 2:
-        return values
-    return (values.sum() - values) / (len(values) - 1)
-
-
-def tied(scores: Floats, left_out: Floats) -> NDArray[np.bool_]:
-    """Which candidates are within one standard error of the best.
+def tied(scores: Floats, left_out: Floats, tolerance: float) -> Bools:
+    """Which candidates are within some standard errors of the best.
 
     The standard error is that of the difference, exam by exam: an easy fold is easy for all.
 
@@ -90,8 +147,53 @@ def tied(scores: Floats, left_out: Floats) -> NDArray[np.bool_]:
     scores : ndarray of shape (n_candidates,)
         NaN for those that failed.
     left_out : ndarray of shape (n_candidates, n_exams)
+    tolerance : float
+        Number of standard errors.
     """
     best = int(np.nanargmax(scores))
     gap = scores[best] - scores
     error = np.array([standard_error(left_out[best] - other) for other in left_out])
-    return np.where(np.isnan(gap), False, gap <= np.where(np.isnan(error), 0.0, error))
+    error = tolerance * np.where(np.isnan(error), 0.0, error)
+    return np.where(np.isnan(gap), False, gap <= error)
+
+
+# ------------------------------------------------------------------------ leaving the race
+
+
+def right_answers(
+    exams: Sequence[Exam], answers: Sequence[Sequence[Bools]]
+) -> tuple[Bools, Floats]:
+    """Which of the pairs asked so far each candidate has right, and what each pair weighs.
+
+    Must-links together weigh as much as cannot-links together.
+
+    Returns
+    -------
+    right : ndarray of shape (n_candidates, n_pairs)
+    weight : ndarray of shape (n_pairs,)
+    """
+    exams = exams[: len(answers[0])]
+    must = np.concatenate([exam.must for exam in exams])
+    weight = np.concatenate([exam.weight for exam in exams])
+    for kind in (must, ~must):
+        weight[kind] /= 2 * weight[kind].sum() or 1.0
+    return np.array([np.concatenate(own) == must for own in answers]), weight
+
+
+def clearly_worse(scores: Floats, right: Bools, weight: Floats, share: float) -> Bools:
+    """Who lags behind the first by more than chance explains.
+
+    The standard error comes from the answers to the same links, pair by pair.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_candidates,)
+        The best candidate first.
+    right : ndarray of shape (n_candidates, n_pairs)
+    weight : ndarray of shape (n_pairs,)
+    share : float
+        How much held-out links count in the score.
+    """
+    lag = (right[0].astype(float) - right) * weight
+    error = share * np.sqrt((lag**2).sum(axis=1))
+    return np.asarray(scores[0] - scores > _CLEARLY * error + _SLIGHTLY)

@@ -12,7 +12,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +22,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics import silhouette_score
 
+from linkwise._clusterer import fit, labels_of
 from linkwise.constraints import Constraints
 
-from ._candidates import Candidate, fit, labels_of
-from ._exams import Exam
+from ._candidates import Candidate
+from ._exams import Exam, Probes
+from ._scores import Figures, clearly_worse, link_counts, right_answers, stability
 
-_MOST_FOR_INDEX = 1000  # rows that the silhouette is computed on
 _FOR_THE_END = 0.9  # of the budget; the rest is for the refit
 _FEWEST = 4  # candidates that halving leaves
+CLEARLY_WORSE, OUT_OF_TIME = "dropped: clearly worse", "dropped: time"
 
 Tell = Callable[[int, int, str], None]
 
@@ -42,16 +44,19 @@ class Trial:
     ----------
     together : ndarray of shape (n_pairs,)
         Whether it put each pair that was asked about together.
+    probed : ndarray of shape (n_probe_pairs,)
+        The same for the pairs that all exams ask about.
     kept : float
         Share of what it had been told that it kept.
     index : float
-        Silhouette of its clusters, where that is asked for.
+        Silhouette of its clusters.
     seconds : float
     error : str
         Why it has no answers; empty if it has.
     """
 
     together: NDArray[np.bool_]
+    probed: NDArray[np.bool_]
     kept: float = float("nan")
     index: float = float("nan")
     seconds: float = 0.0
@@ -75,11 +80,11 @@ class Checkpoint:
             return
         for line in self.path.read_text(encoding="utf-8").splitlines():
             try:
-                key, bits, kept, index, seconds, error = json.loads(line)
-                together = np.array([bit == "1" for bit in bits], dtype=bool)
+                key, together, probed, kept, index, seconds, error = json.loads(line)
+                bits = _from_text(together), _from_text(probed)
             except (ValueError, TypeError):
                 continue  # a line cut off by a crash; its trial is done again
-            yield key, Trial(together, float(kept), float(index), float(seconds), str(error))
+            yield key, Trial(*bits, float(kept), float(index), float(seconds), str(error))
 
     def key(self, candidate: Candidate, exam: int) -> str:
         """What names a trial: data, knowledge and seed, the candidate's parameters, the exam."""
@@ -91,12 +96,22 @@ class Checkpoint:
         self.found[key] = trial
         if self.path is None:
             return
-        bits = "".join("1" if bit else "0" for bit in trial.together)
-        line = json.dumps([key, bits, trial.kept, trial.index, trial.seconds, trial.error])
+        bits = [_as_text(trial.together), _as_text(trial.probed)]
+        line = json.dumps([key, *bits, trial.kept, trial.index, trial.seconds, trial.error])
         with self.path.open("a", encoding="utf-8") as file:
             if file.tell() and not _ends_with_newline(self.path):
                 file.write("\n")
             file.write(line + "\n")
+
+
+def _as_text(bits: NDArray[np.bool_]) -> str:
+    return f"{len(bits)}:{np.packbits(bits).tobytes().hex()}"
+
+
+def _from_text(text: str) -> NDArray[np.bool_]:
+    count, _, packed = text.partition(":")
+    found = np.unpackbits(np.frombuffer(bytes.fromhex(packed), np.uint8), count=int(count))
+    return found.astype(bool)
 
 
 def candidate_parameters(candidate: Candidate) -> Iterable[tuple[str, Any]]:
@@ -141,8 +156,6 @@ class Examination:
     ----------
     X : array or CSR matrix of shape (n_samples, n_features)
     exams : sequence of Exam
-    score : callable
-        From the trials of a candidate to its score so far (for halving).
     seed : int
     checkpoint : Checkpoint
     n_jobs : int or None
@@ -150,63 +163,81 @@ class Examination:
         By the monotonic clock.
     tell : callable
         Told how many trials are done, of how many, and what the last one was.
-    index_space : array or None
-        Where the silhouette is computed, if it is asked for.
+    probes : Probes
+    distances : ndarray of shape (n_probes, n_probes)
+        Of the probe rows, for the silhouette.
+    n_links : int
+        Constraints that are held back in some exam.
+    decided : float
+        Share of all pairs of rows that the constraints decide.
+    race : bool
+        Whether candidates that are clearly worse than the best sit no further exams.
     """
 
     X: Any
     exams: Sequence[Exam]
-    score: Callable[[list[Trial]], float]
+    probes: Probes
+    distances: NDArray[np.float64]
+    n_links: int
+    decided: float
     seed: int
     checkpoint: Checkpoint
     n_jobs: int | None
     deadline: float | None
     tell: Tell
-    index_space: Any = None
+    race: bool = True
     n_done: int = 0
     n_total: int = 0
     trials: dict[Candidate, list[Trial]] = field(default_factory=dict)
     finalists: list[Candidate] = field(default_factory=list)
+    out: dict[Candidate, str] = field(default_factory=dict)
+    _unheard: dict[Candidate, NDArray[np.int64]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.n_complete = len(self.exams)
+        self.race = self.race and self.n_links > 0
 
     def run(self, candidates: Sequence[Candidate]) -> None:
-        """Examine; without a deadline all in all, with one round by round and halving.
+        """Examine, exam by exam; in between the clearly worse leave, and half if time is short.
 
-        Afterwards `finalists` have all sat the first `n_complete` exams.
+        Afterwards `finalists` have all sat the first `n_complete` exams, and `out` says why the
+        others have not.
         """
         self.n_total += len(candidates) * len(self.exams)
         self.trials.update({candidate: [] for candidate in candidates})
-        if self.deadline is None:
-            self._sit(candidates, range(len(self.exams)))
-            self.finalists += candidates
-            return
         left, n_complete = list(candidates), 0
         for number in range(len(self.exams)):
-            self._sit(left, [number])
+            self._sit(left, number)
             done = [candidate for candidate in left if len(self.trials[candidate]) > number]
             if number and len(done) < len(left):
                 break  # a round that not all have sat does not count
-            left, n_complete = done, number + 1
-            if time.monotonic() >= self.deadline:
+            left, n_complete = self._keep(done, left, OUT_OF_TIME), number + 1
+            n_rounds = len(self.exams) - n_complete
+            if not n_rounds or time.monotonic() >= self._stop():
                 break
-            left = self._halved(left, len(self.exams) - n_complete)
+            left = self._keep(self._racing(left), left, CLEARLY_WORSE)
+            left = self._keep(self._halved(left, n_rounds), left, OUT_OF_TIME)
         self.finalists += left
         self.n_complete = min(self.n_complete, n_complete)
+
+    def _keep(
+        self, staying: list[Candidate], left: list[Candidate], reason: str
+    ) -> list[Candidate]:
+        """Note why the others leave; their exams are no longer to be waited for."""
+        chosen = set(staying)
+        leaving = [candidate for candidate in left if candidate not in chosen]
+        self.out.update(dict.fromkeys(leaving, reason))
+        self.n_total -= sum(len(self.exams) - len(self.trials[c]) for c in leaving)
+        return staying
 
     def _stop(self) -> float:
         return float("inf") if self.deadline is None else self.deadline
 
-    def _sit(self, candidates: Sequence[Candidate], exams: Iterable[int]) -> None:
-        """Trials that are not in the checkpoint, each written down when it is done."""
-        asked = [(c, number) for number in exams for c in candidates]
-        missing = [
-            (candidate, number, self.checkpoint.key(candidate, number))
-            for candidate, number in asked
-            if self.checkpoint.key(candidate, number) not in self.checkpoint.found
-        ]
-        self.n_done += len(asked) - len(missing)
+    def _sit(self, candidates: Sequence[Candidate], number: int) -> None:
+        """One exam. Trials that are not in the checkpoint are written down when they are done."""
+        keys = {c: self.checkpoint.key(c, number) for c in candidates}
+        missing = [(c, number, key) for c, key in keys.items() if key not in self.checkpoint.found]
+        self.n_done += len(keys) - len(missing)
         work = Parallel(self.n_jobs, require="sharedmem", return_as="generator_unordered")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of candidates that will not be taken
@@ -216,8 +247,8 @@ class Examination:
                     self.checkpoint.write(key, trial)
                 self.n_done += 1
                 self.tell(self.n_done, self.n_total, str(candidate))
-        for candidate, number in asked:
-            trial = self.checkpoint.found.get(self.checkpoint.key(candidate, number))
+        for candidate, key in keys.items():
+            trial = self.checkpoint.found.get(key)
             if trial is not None:
                 self.trials[candidate].append(trial)
 
@@ -232,28 +263,69 @@ class Examination:
         try:
             trial = self._answers(candidate, exam, number)
         except Exception as error:
-            trial = Trial(np.zeros(0, dtype=bool), error=f"{type(error).__name__}: {error}")
-        seconds = time.perf_counter() - started
-        return candidate, key, Trial(trial.together, trial.kept, trial.index, seconds, trial.error)
+            none = np.zeros(0, dtype=bool)
+            trial = Trial(none, none, error=f"{type(error).__name__}: {error}")
+        return candidate, key, replace(trial, seconds=time.perf_counter() - started)
 
     def _answers(self, candidate: Candidate, exam: Exam, number: int) -> Trial:
         X = self.X if exam.rows is None else self.X[exam.rows]
         rng = np.random.RandomState((self.seed + number) % 2**32)
-        labels = labels_of(fit(candidate.estimator, X, exam.known, rng), X)
-        a, b = labels[exam.pairs].T
+        labels = self._labels(candidate, exam, X, rng)
         kept = exam.known.satisfied(labels).weight_share
-        return Trial((a == b) & (a >= 0), kept, self._index(exam, labels, rng))
+        probed = labels[self.probes.within(exam)]
+        return Trial(
+            _together(labels, exam.pairs), _together(probed, self.probes.pairs), kept,
+            self._index(probed),
+        )  # fmt: skip
 
-    def _index(self, exam: Exam, labels: NDArray, rng: Any) -> float:
-        if self.index_space is None:
-            return float("nan")
-        rows = np.arange(len(labels)) if exam.rows is None else exam.rows
+    def _labels(
+        self, candidate: Candidate, exam: Exam, X: Any, rng: np.random.RandomState
+    ) -> NDArray[np.int64]:
+        """The clustering of one exam; who does not listen has the same in all, of all rows."""
+        if candidate.listens or exam.rows is not None:
+            return labels_of(fit(candidate.estimator, X, exam.known, rng), X)
+        if candidate not in self._unheard:
+            rng = np.random.RandomState(self.seed)
+            self._unheard[candidate] = labels_of(fit(candidate.estimator, X, exam.known, rng), X)
+        return self._unheard[candidate]
+
+    def _index(self, labels: NDArray) -> float:
         chosen = np.flatnonzero(labels >= 0)
-        if len(chosen) > _MOST_FOR_INDEX:
-            chosen = rng.choice(chosen, _MOST_FOR_INDEX, replace=False)
         if not 1 < len(np.unique(labels[chosen])) < len(chosen):
             return 0.0  # one cluster, or one for each row, explains nothing
-        return float(silhouette_score(self.index_space[rows[chosen]], labels[chosen]))
+        own = self.distances[np.ix_(chosen, chosen)]
+        return float(silhouette_score(own, labels[chosen], metric="precomputed"))
+
+    def figures(self, candidate: Candidate, n_exams: int | None = None) -> Figures:
+        """What is known of a candidate from its first exams."""
+        trials = self.trials[candidate][:n_exams]
+        pairs = zip(self.exams, trials, strict=False)
+        return Figures(
+            counts=np.array([link_counts(exam, trial.together) for exam, trial in pairs]),
+            steady=stability([trial.probed for trial in trials]),
+            index=np.array([max(trial.index, 0.0) for trial in trials]),
+            kept=np.array([trial.kept for trial in trials]),
+            n_links=self.n_links,
+            decided=self.decided,
+        )
+
+    def _racing(self, left: list[Candidate]) -> list[Candidate]:
+        """Those that are not clearly worse than the best; the best k-means always stays."""
+        if not self.race or len(left) <= _FEWEST:
+            return left
+        sound = [c for c in left if not any(trial.error for trial in self.trials[c])]
+        if not sound:
+            return left
+        found = {candidate: self.figures(candidate) for candidate in sound}
+        order = sorted(sound, key=lambda candidate: -found[candidate].score)
+        baseline = next((candidate for candidate in order if candidate.is_kmeans), None)
+        right, weight = right_answers(
+            self.exams, [[trial.together for trial in self.trials[c]] for c in order]
+        )
+        scores = np.array([found[candidate].score for candidate in order])
+        worse = clearly_worse(scores, right, weight, found[order[0]].share)
+        staying = {c for c, out in zip(order, worse, strict=True) if not out or c is baseline}
+        return [candidate for candidate in left if candidate in staying]
 
     def _halved(self, left: list[Candidate], n_rounds: int) -> list[Candidate]:
         """The better half, again and again, until the rounds that follow fit into the time.
@@ -264,7 +336,6 @@ class Examination:
         baseline = next((candidate for candidate in order if candidate.is_kmeans), None)
         time_left = _FOR_THE_END * (self._stop() - time.monotonic())
         while len(order) > _FEWEST and n_rounds * sum(map(self._seconds, order)) > time_left:
-            self.n_total -= len(order) // 2 * n_rounds
             order = order[: -(-len(order) // 2)]
         if baseline is not None and baseline not in order:
             order.append(baseline)
@@ -272,8 +343,13 @@ class Examination:
 
     def _so_far(self, candidate: Candidate) -> float:
         trials = self.trials[candidate]
-        return -1.0 if any(trial.error for trial in trials) else self.score(trials)
+        return -1.0 if any(trial.error for trial in trials) else self.figures(candidate).score
 
     def _seconds(self, candidate: Candidate) -> float:
         trials = self.trials[candidate]
         return float(np.mean([trial.seconds for trial in trials])) / effective_n_jobs(self.n_jobs)
+
+
+def _together(labels: NDArray, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
+    a, b = labels[pairs].T
+    return np.asarray((a == b) & (a >= 0))

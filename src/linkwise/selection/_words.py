@@ -12,6 +12,7 @@ from ._candidates import Candidate
 from ._doubt import Doubts
 from ._exams import LEAST_UNITS
 from ._ranking import Ranking
+from ._trials import CLEARLY_WORSE, OUT_OF_TIME
 
 
 def reasons(
@@ -25,18 +26,21 @@ def reasons(
     return (
         f"Chosen: {chosen}.",
         _how(criterion, known, ranking),
-        *_against(chosen, ranking, doubts is not None and doubts.doubtful),
+        *_against(chosen, ranking),
         *_wrong(doubts),
         *_left_over(ranking),
     )
 
 
 def _how(criterion: str, known: Constraints, ranking: Ranking) -> str:
-    many = f"{len(ranking.trials):,} candidate{'s' * (len(ranking.trials) > 1)}"
+    work = ranking.work
+    many = _counted(len(work.trials), "candidate")
     if criterion != "stability":
+        share = ranking.figures[ranking.order[0]].share
         return (
-            f"Scored {many} by {ranking.n_exams} folds of constraints held back: the mean F of "
-            "must-links and cannot-links."
+            f"Scored {many} by {_counted(work.n_complete, 'fold')} of constraints held back "
+            f"({share:.0%} of the score: mean F of must-links and cannot-links) and by stability, "
+            f"silhouette and constraints kept ({1 - share:.0%})."
         )
     given = f"{known.n_must_link:,} must-links and {known.n_cannot_link:,} cannot-links"
     return (
@@ -46,21 +50,16 @@ def _how(criterion: str, known: Constraints, ranking: Ranking) -> str:
     )
 
 
-def _against(chosen: Candidate, ranking: Ranking, doubtful: bool) -> Iterator[str]:
+def _against(chosen: Candidate, ranking: Ranking) -> Iterator[str]:
     own, best = ranking.score_of(chosen), ranking.order[0]
     error = ranking.errors[ranking.order.index(chosen)]
     bar = "" if np.isnan(error) else f" (standard error {error:.3f})"
     if chosen is best:
         yield f"It has the best score, {own:.3f}{bar}."
-    elif doubtful and chosen is ranking.plain_will_do():
-        yield (
-            f"Its score is {own:.3f}{bar}; the best, {best}, has {ranking.best_score:.3f}: less "
-            "than two standard errors more, not enough where constraints may be wrong."
-        )
     elif ranking.tied[ranking.order.index(chosen)]:
         yield (
-            f"Its score is {own:.3f}{bar}; the best, {best}, has {ranking.best_score:.3f}, which is"
-            " within one standard error, and this one is simpler."
+            f"Its score is {own:.3f}{bar}; the best, {best}, has {ranking.best_score:.3f}, too "
+            "little more to tell, and this one is simpler."
         )
     else:
         yield f"Its score is {own:.3f}; better ones could not be fitted with all constraints."
@@ -83,10 +82,18 @@ def _wrong(doubts: Doubts | None) -> Iterator[str]:
 
 
 def _left_over(ranking: Ranking) -> Iterator[str]:
-    every = ranking.trials.items()
-    failed = sum(any(trial.error for trial in own) for _, own in every)
-    dropped = len(ranking.trials) - len(ranking.order) - failed
+    every = ranking.work.trials.items()
+    failed = {c for c, own in every if any(trial.error for trial in own)}
     if failed:
-        yield f"{failed:,} candidates failed; results_ says why."
-    if dropped:
-        yield f"{dropped:,} candidates were dropped to keep to the time."
+        yield f"{_counted(len(failed), 'candidate')} failed; results_ says why."
+    reasons = [why for candidate, why in ranking.work.out.items() if candidate not in failed]
+    if worse := reasons.count(CLEARLY_WORSE):
+        yield f"{_counted(worse, 'candidate')} left the race early, clearly worse than the best."
+    if ranking.work.n_complete < (n_exams := len(ranking.work.exams)):
+        yield f"The time was enough for {ranking.work.n_complete} of {n_exams} rounds."
+    if late := reasons.count(OUT_OF_TIME):
+        yield f"{_counted(late, 'candidate')} dropped to keep to the time."
+
+
+def _counted(n: int, word: str) -> str:
+    return f"{n:,} {word}{'s' * (n != 1)}"

@@ -43,7 +43,7 @@ _AUTO_RUNS = 5
 class ConstrainedKernelKMeans(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
 ):
-    """Kernel k-means that earns a reward for kept must-links and pays for broken cannot-links [1]_.
+    """Kernel k-means that earns a reward for kept must-links and pays for broken cannot-links.
 
     Minimises, with row weights a and s_c the weight of cluster c, the sum of a times squared
     distances to the centres in the kernel's space, minus ``2 w / s_c`` for each must-link and plus
@@ -93,7 +93,7 @@ class ConstrainedKernelKMeans(
         Cluster of each row.
     objective_ : float
         The objective of the result.
-    objective_path_ : ndarray of shape (n_iter_,)
+    objective_path_ : ndarray of shape (n_iterations,)
         The objective after every iteration; it never rises.
     link_weight_ : float
         The factor that was used.

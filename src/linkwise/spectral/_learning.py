@@ -38,7 +38,7 @@ from ._eigen import smallest
 class SpectralLearning(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
 ):
-    """Spectral clustering whose affinities obey the constraints [1]_.
+    """Spectral clustering whose affinities obey the constraints.
 
     Must-linked rows get affinity 1, cannot-linked rows affinity 0; rows are then represented by
     the leading eigenvectors of the additively normalised affinities and clustered there. Also a

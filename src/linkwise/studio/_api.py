@@ -38,6 +38,13 @@ class GivenAnswer(BaseModel):
     who: str | None = Field(None, max_length=_LONGEST, description="Who answers.")
 
 
+class GivenCount(BaseModel):
+    """How many clusters there are; null if that is not known."""
+
+    n_clusters: int | None
+    who: str | None = Field(None, max_length=_LONGEST)
+
+
 class Undo(BaseModel):
     """How many answers of a person to take back."""
 
@@ -105,6 +112,12 @@ def _add_interview(app: FastAPI, work: Work) -> None:
         """Take back the last answers of a person."""
         return {"undone": [work.answer(one) for one in session.undo(given.n, who=given.who)]}
 
+    @app.post("/api/clusters")
+    def clusters(given: GivenCount) -> dict[str, Any]:
+        """Say how many clusters there are; the model is refitted. Undo takes it back."""
+        session.tell_clusters(given.n_clusters, who=given.who)
+        return {"n_clusters": session.n_clusters}
+
     @app.post("/api/take-back")
     def take_back(given: TakeBack) -> dict[str, Any]:
         """Take back one answer, whoever gave it."""
@@ -131,7 +144,7 @@ def _add_results(app: FastAPI, work: Work) -> None:
         """The cluster of every row in the newest fit, or (refit) with all answers so far."""
         fit = session.refit() if refit else session.latest or session.fit_
         ids = [work.name(row) for row in range(len(fit.labels))]
-        names = {c: work.cluster_name(c) for c in range(int(fit.labels.max()) + 1)}
+        names = {c: work.cluster_name(c) for c in sorted(set(fit.labels.tolist())) if c >= 0}
         return {
             "ids": ids,
             "labels": fit.labels.tolist(),

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
 LARGEST_BODY = 64 * 1024  # bytes of a request
 LARGEST_MESSAGE = 256 * 1024  # bytes of a message on the websocket
@@ -68,9 +67,9 @@ class Guard:
 
     def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
         host = headers.get("host", "")
-        if self._token is None and urlsplit(f"//{host}").hostname not in _THIS_MACHINE:
+        if self._token is None and _split(f"//{host}").hostname not in _THIS_MACHINE:
             return 403, "The studio answers only under a name of this machine."
-        if "origin" in headers and urlsplit(headers["origin"]).netloc != host:
+        if "origin" in headers and _split(headers["origin"]).netloc != host:
             return 403, "Requests from pages of other sites are refused."
         if self._token is not None and not self._has_token(scope, headers):
             return 401, "The studio needs the token: open the whole link that it printed."
@@ -87,11 +86,9 @@ class Guard:
         return any(secrets.compare_digest(one.encode(), token) for one in shown)
 
     def _cookie_of(self, headers: dict[str, str]) -> str:
-        try:
-            found = SimpleCookie(headers.get("cookie", "")).get(self._cookie)
-        except CookieError:
-            return ""
-        return "" if found is None else found.value
+        # Not by SimpleCookie, which gives up at the first odd cookie of somebody else.
+        pairs = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
+        return next((value for name, _, value in pairs if name == self._cookie), "")
 
     def _is_link(self, scope: Scope) -> bool:
         """Whether somebody opens the link with the token."""
@@ -105,6 +102,14 @@ class Guard:
         await _reply(
             send, 303, "", {"location": f"/?{rest}" if rest else "/", "set-cookie": cookie}
         )
+
+
+def _split(address: str) -> SplitResult:
+    """The parts of an address; one that nobody can have has none."""
+    try:
+        return urlsplit(address)
+    except ValueError:
+        return urlsplit("")
 
 
 def _query(scope: Scope) -> list[tuple[str, str]]:

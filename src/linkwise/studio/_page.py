@@ -7,15 +7,17 @@ when something changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
 
 from fastapi import Request
 from nicegui import Client, events, ui
 
-from ._panels import Clusters, Contradictions, ProgressPanel, TakeAway, button
+from ._panels import Clusters, Contradictions, History, ProgressPanel, TakeAway, button, put
 from ._state import State, look
 
 if TYPE_CHECKING:
@@ -23,6 +25,11 @@ if TYPE_CHECKING:
 
 _STYLE = (Path(__file__).parent / "style.css").read_text("utf-8")
 _POLL = 2.0  # seconds between looks for answers that other processes wrote
+_THEMES = {"system": None, "light": False, "dark": True}
+# What a browser remembers, also when the studio is started again: who sits there, and the theme.
+_NAME, _THEME = "linkwise_name", "linkwise_theme"
+_YEAR = 365 * 24 * 60 * 60  # seconds
+LONGEST_PERSON = 60
 
 
 class Card(ui.element, component="card.js"):
@@ -39,17 +46,19 @@ def register() -> None:
 
     @ui.page("/")
     async def page(request: Request, client: Client) -> None:
-        view = View(request.scope["linkwise.studio"], client)
+        view = View(request.scope["linkwise.studio"], client, request.cookies)
         view.build()
         await view.refresh()
 
 
-def put(element: ui.element, **props: Any) -> None:
-    """Change properties of an element, and send them only if they differ."""
-    changed = {name: value for name, value in props.items() if element.props.get(name) != value}
-    if changed:
-        element.props.update(changed)
-        element.update()
+def _remember(name: str, value: str) -> None:
+    """Have the browser keep something."""
+    cookie = f"{name}={quote(value)}; path=/; max-age={_YEAR}; samesite=lax"
+    ui.run_javascript(f"document.cookie = {json.dumps(cookie)}")
+
+
+def _tidy(name: str) -> str:
+    return " ".join(name.split())[:LONGEST_PERSON]
 
 
 class View:
@@ -59,10 +68,23 @@ class View:
     ----------
     studio : Studio
     client : nicegui.Client
+    cookies : mapping of str to str
+        What the browser remembers.
+
+    Attributes
+    ----------
+    who : str
+        Who answers here.
     """
 
-    def __init__(self, studio: Studio, client: Client):
+    def __init__(self, studio: Studio, client: Client, cookies: Mapping[str, str]):
         self._studio, self._client, self.work = studio, client, studio.work
+        name = _tidy(unquote(cookies.get(_NAME, "")))
+        # Those who come by a link from elsewhere are not whoever started the studio.
+        self._is_stranger = not name and studio.token is not None
+        self.who = name or ("guest" if self._is_stranger else studio.work.session.who)
+        theme = cookies.get(_THEME, "")
+        self._theme = theme if theme in _THEMES else "system"
         self._turn = 0
         self._picked: list[int] = []
         self._own: tuple[int, int] | None = None
@@ -74,11 +96,11 @@ class View:
     def build(self) -> None:
         """Lay the page out."""
         ui.add_head_html(f"<style>{_STYLE}</style>")
-        self._dark = ui.dark_mode(None)
+        self._dark = ui.dark_mode(_THEMES[self._theme])
         with ui.element("main").classes("lw-page"):
             self._header()
             self._card = Card().props(":turn=0")
-            put(self._card, thinking=True, own=False, guess="", note="", question=None)
+            put(self._card, thinking=True, own=False, guess="", note="", question=None, others=[])
             self._card.on("answer", self._on_answer)
             self._card.on("undo", self._on_undo)
             self._card.on("back", self._on_back)
@@ -89,10 +111,27 @@ class View:
                     self._map.on("pick", self._on_pick)
                     self._picking()
                 self._tabs()
-        self._contradictions = Contradictions(self.work, self.call)
+        self._contradictions = Contradictions(self.work, self)
         self._studio.add_view(self)
         self._client.on_delete(lambda: self._studio.remove_view(self))
         ui.timer(_POLL, self.refresh, immediate=False)
+        if self._is_stranger:
+            self._welcome()
+
+    def _welcome(self) -> None:
+        """Ask somebody who was not here before for a name."""
+        with ui.dialog().props("persistent") as dialog, ui.card().classes("lw-dialog"):
+            ui.label("What is your name?").classes("lw-title")
+            ui.label("It is kept with your answers, and others see it in the history.")
+            name = ui.input().props(f'autofocus maxlength={LONGEST_PERSON} aria-label="your name"')
+
+            async def enter() -> None:
+                dialog.close()
+                await self._rename(name.value)
+
+            name.on("keydown.enter", enter)
+            button("Begin", enter, "lw-main")
+        dialog.open()
 
     def _header(self) -> None:
         with ui.element("header").classes("lw-header"):
@@ -104,11 +143,30 @@ class View:
             self._clash.set_visibility(False)
             self._hinted = ui.switch("Show the model's guess", on_change=self._show_question)
             self._hinted.tooltip("Off, so that the model does not sway your answer")
-            button("Light / dark", self._change_theme)
+            with ui.element("label").classes("lw-you"):
+                ui.label("You")
+                self._you = ui.input(value=self.who).props(
+                    f'dense outlined maxlength={LONGEST_PERSON} aria-label="your name"'
+                )
+            for happening in ("blur", "keydown.enter"):
+                self._you.on(happening, lambda: self._rename(self._you.value))
+            self._theme_button = button(f"Theme: {self._theme}", self._change_theme)
 
-    async def _change_theme(self) -> None:
-        is_dark = await ui.run_javascript("document.body.classList.contains('body--dark')")
-        self._dark.set_value(not is_dark)
+    def _change_theme(self) -> None:
+        order = list(_THEMES)
+        self._theme = order[(order.index(self._theme) + 1) % len(order)]
+        self._dark.set_value(_THEMES[self._theme])
+        self._theme_button.set_text(f"Theme: {self._theme}")
+        _remember(_THEME, self._theme)
+
+    async def _rename(self, name: str | None) -> None:
+        """Somebody says who they are; questions in hand go back, and come again if still free."""
+        before, self.who = self.who, _tidy(name or "") or self.who
+        self._you.set_value(self.who)
+        if self.who != before:
+            _remember(_NAME, self.who)
+            await self._studio.leave(before)
+            await self._on_back()
 
     def _picking(self) -> None:
         """Two records by name, for those who do not use a pointer."""
@@ -127,14 +185,16 @@ class View:
     def _tabs(self) -> None:
         with ui.element("div").classes("lw-panel"):
             with ui.tabs().props("dense align=left no-caps inline-label") as tabs:
-                names = [ui.tab(name) for name in ("Clusters", "Progress", "Take away")]
+                names = [ui.tab(name) for name in ("Clusters", "Progress", "History", "Take away")]
             with ui.tab_panels(tabs, value=names[0], animated=False, keep_alive=True):
                 with ui.tab_panel(names[0]):
-                    self._clusters = Clusters(self.work, self.call)
+                    self._clusters = Clusters(self.work, self)
                 with ui.tab_panel(names[1]):
-                    self._progress = ProgressPanel(self.work, self.call)
+                    self._progress = ProgressPanel(self.work, self)
                 with ui.tab_panel(names[2]):
-                    TakeAway(self.work, self.call)
+                    self._history = History(self.work, self)
+                with ui.tab_panel(names[3]):
+                    TakeAway(self.work, self)
 
     # ---------------------------------------------------------------- what happens
 
@@ -153,22 +213,19 @@ class View:
         if self._own == pair:
             self._own, self._picked = None, []
         put(self._card, note="")
-        await self.call(self._tell, given["said"], pair)
+        await self.call(self.work.tell, given["said"], pair, self.who)
         await self._next()
 
-    def _tell(self, said: str, pair: tuple[int, int]) -> None:
-        self.work.session.tell(said, pair)
-
     async def _on_undo(self) -> None:
-        undone = await self.call(self.work.session.undo)
-        told = [f"{self.work.name(a.i)} and {self.work.name(a.j)}: {a.said}" for a in undone or ()]
-        put(self._card, note=f"Taken back: {told[0]}" if told else "Nothing of yours to take back.")
+        undone = await self.call(lambda: self.work.session.undo(who=self.who)) or []
+        told = "; ".join(self.work.told(said) for said in undone)
+        put(self._card, note=f"Taken back: {told}" if told else "Nothing of yours to take back.")
         await self._next()
 
     async def _next(self) -> None:
         """The next question at once; everything else follows with the next refresh."""
         if self._own is None:
-            self._question = await self.call(self.work.question)
+            self._question = await self.call(self.work.question, self.who)
         self._turn += 1
         self._show_question()
 
@@ -220,7 +277,7 @@ class View:
             return
         self._refreshing = True
         try:
-            state = await self._studio.run(look, self.work, self._own is None)
+            state = await self._studio.run(look, self.work, self.who, self._own is None)
             if not self._client.is_deleted:
                 with self._client:
                     self._show(state)
@@ -233,6 +290,7 @@ class View:
     def _show(self, state: State) -> None:
         if self._own is None and state.asked:
             self._question = state.question
+            put(self._card, others=state.others)
         self._show_question()
         put(self._map, version=state.version)
         self._facts.set_text(state.facts)
@@ -241,3 +299,4 @@ class View:
         self._contradictions.update(state)
         self._clusters.update(state)
         self._progress.update(state)
+        self._history.update(state)

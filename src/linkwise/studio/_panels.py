@@ -1,20 +1,27 @@
-"""The panels of the page: clusters, progress, contradictions, take away."""
+"""The panels of the page: clusters, history, progress, contradictions, take away."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, Protocol
 
 from nicegui import events, ui
 
 from . import _take_away as take_away
-from ._clusters import Cluster
+from ._choosing import Choice
 from ._state import State
-from ._work import LONGEST_NAME, Work, colour
+from ._work import LONGEST_NAME, Work
 
-Call = Callable[..., Awaitable[Any]]
-_MOST_SHOWN = 60  # clusters
 _STOP_BELOW = 0.01  # share of labels that changes, below which one may stop
+
+
+def put(element: ui.element, **props: Any) -> None:
+    """Change properties of an element, and send them only if they differ."""
+    changed = {name: value for name, value in props.items() if element.props.get(name) != value}
+    if changed:
+        element.props.update(changed)
+        element.update()
 
 
 def button(
@@ -25,127 +32,148 @@ def button(
 
 
 class Trend(ui.element, component="trend.js"):
-    """A small chart of the labels changed."""
+    """Small charts over the refits."""
+
+
+class ClusterList(ui.element, component="clusters.js"):
+    """The clusters."""
+
+
+class HistoryList(ui.element, component="history.js"):
+    """What was said."""
+
+
+class Person(Protocol):
+    """Whoever sits before a tab."""
+
+    who: str
+
+    async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Run something that may take time in a thread; None if it went wrong, which is told."""
 
 
 class Clusters:
-    """Sizes, typical records, what sets clusters apart; rename, merge, split.
+    """How many clusters, sizes, typical records, what sets them apart; rename, merge, split.
 
     Parameters
     ----------
     work : Work
-    call : callable
-        Runs a function in a thread.
+    person : Person
     """
 
-    def __init__(self, work: Work, call: Call):
-        self._work, self._call = work, call
-        self._shown: Any = ()
-        self._editing = False
-        self._box = ui.element("div")
-        with self._box:
-            ui.label("The first clusters are being looked for…").classes("lw-soft")
+    def __init__(self, work: Work, person: Person):
+        self._work, self._person = work, person
+        self._list = ClusterList()
+        put(self._list, clusters=[], more=0, count=None, groups=0, choice=asdict(Choice()))
+        put(self._list, most=work.session.X.shape[0], longest=LONGEST_NAME)
+        for name in ("rename", "merge", "split", "count", "choose", "stop", "use"):
+            self._list.on(name, getattr(self, f"_on_{name}"))
 
     def update(self, state: State) -> None:
-        """Show the clusters, unless somebody is writing a name just now."""
-        key = (state.clusters, state.names)
-        if not state.clusters or key == self._shown or self._editing:
-            return
-        self._shown = key
-        self._box.clear()
-        total = sum(cluster.size for cluster in state.clusters)
-        with self._box:
-            for cluster in state.clusters[:_MOST_SHOWN]:
-                self._row(cluster, total, state)
-            if len(state.clusters) > _MOST_SHOWN:
-                ui.label(f"… and {len(state.clusters) - _MOST_SHOWN} more").classes("lw-soft")
+        """Show the clusters."""
+        put(
+            self._list,
+            clusters=state.clusters,
+            more=state.n_more,
+            count=state.progress.n_clusters,
+            groups=state.progress.n_groups,
+            choice=asdict(state.choice),
+        )
 
-    def _row(self, cluster: Cluster, total: int, state: State) -> None:
-        number = cluster.number
-        with ui.element("div").classes("lw-cluster").mark(f"cluster-{number}"):
-            ui.element("div").classes("lw-swatch").style(f"background: {colour(number)}")
-            name = ui.input(value=self._work_name(number, state)).props(
-                f'dense maxlength={LONGEST_NAME} aria-label="name of cluster {number + 1}"'
-            )
-            name.on("focus", lambda: self._edit(True))
-            name.on("blur", lambda: self._rename(number, name.value))
-            name.on("keydown.enter", lambda: self._rename(number, name.value))
-            with ui.element("div").classes("lw-about"):
-                share = cluster.size / total if total else 0.0
-                ui.label(f"{cluster.size:,} records ({share:.0%})")
-                for trait in cluster.traits:
-                    ui.label(trait)
-                typical = ", ".join(self._work.name(row) for row in cluster.typical)
-                ui.label(f"typical: {typical}").classes("lw-soft")
-            with ui.element("div").classes("lw-buttons"):
-                self._buttons(cluster, state)
+    async def _on_rename(self, event: events.GenericEventArguments) -> None:
+        await self._person.call(
+            self._work.rename, int(event.args["number"]), str(event.args["name"])
+        )
 
-    def _work_name(self, number: int, state: State) -> str:
-        return state.names.get(number, f"cluster {number + 1}")
+    async def _on_count(self, event: events.GenericEventArguments) -> None:
+        await self._set_count(event.args["n"])
 
-    def _buttons(self, cluster: Cluster, state: State) -> None:
-        others = [other for other in state.clusters if other is not cluster and other.size]
-        if others:
-            with button("Merge"), ui.menu():
-                for other in others:
-                    ui.menu_item(
-                        f"with {self._work_name(other.number, state)}",
-                        lambda o=other: self._propose(cluster.number, o.number),
-                    )
-        if cluster.size > 1:
-            button("Split", lambda: self._propose(cluster.number, None))
+    async def _on_use(self, event: events.GenericEventArguments) -> None:
+        await self._set_count(event.args["n"])
+        await self._on_stop()
 
-    def _edit(self, editing: bool) -> None:
-        self._editing = editing
+    async def _set_count(self, n: Any) -> None:
+        tell = self._work.session.tell_clusters
+        await self._person.call(lambda: tell(n, who=self._person.who))
 
-    async def _rename(self, number: int, name: str | None) -> None:
-        self._edit(False)
-        name = (name or "").strip()
-        if name != self._work.cluster_name(number):
-            await self._call(self._work.rename, number, name)
+    async def _on_choose(self) -> None:
+        await self._person.call(self._work.choosing.start)
 
-    async def _propose(self, number: int, other: int | None) -> None:
+    async def _on_stop(self) -> None:
+        await self._person.call(self._work.choosing.stop)
+
+    async def _on_split(self, event: events.GenericEventArguments) -> None:
+        name = self._work.cluster_name(int(event.args["number"]))
+        await self._propose(f"Split {name}?", int(event.args["number"]), None)
+
+    async def _on_merge(self, event: events.GenericEventArguments) -> None:
+        numbers = [int(event.args[name]) for name in ("number", "other")]
+        one, two = (self._work.cluster_name(number) for number in numbers)
+        await self._propose(f"Merge {one} with {two}?", *numbers)
+
+    async def _propose(self, title: str, number: int, other: int | None) -> None:
         """Say what a merge or split means before it is done."""
-        pairs = await self._call(self._work.proposal, number, other)
-        if not pairs:
+        proposal = await self._person.call(self._work.proposal, number, other)
+        if proposal is None:
+            return
+        if not proposal.pairs:
             ui.notify("All records of this cluster are alike.", position="top")
             return
-        said = "different" if other is None else "same"
-        title = (
-            f"Split {self._work.cluster_name(number)}?"
-            if other is None
-            else f"Merge {self._work.cluster_name(number)} with {self._work.cluster_name(other)}?"
-        )
+        told = "belong together" if proposal.said == "same" else "are different"
         with ui.dialog() as dialog, ui.card().classes("lw-dialog"):
             ui.label(title).classes("lw-title")
-            ui.label("This is what you say with it. You can undo each answer with Z.")
-            for i, j in pairs:
-                told = "belong together" if said == "same" else "are different"
+            ui.label(
+                f"There will be {proposal.n_clusters} clusters, and this is what you say with it. "
+                "One undo (Z) takes all of it back."
+            )
+            for i, j in proposal.pairs:
                 ui.label(f"{self._work.name(i)} and {self._work.name(j)} {told}")
             with ui.row():
                 button("Yes, say so", lambda: dialog.submit(True), "lw-main")
                 button("No", lambda: dialog.submit(False))
         if await dialog:
-            await self._call(self._work.say, pairs, said)
+            await self._person.call(self._work.say, proposal, self._person.who)
         dialog.delete()
+
+
+class History:
+    """What was said, by whom and when; everybody may take back everything.
+
+    Parameters
+    ----------
+    work : Work
+    person : Person
+    """
+
+    def __init__(self, work: Work, person: Person):
+        self._work, self._person = work, person
+        self._list = HistoryList()
+        put(self._list, said=[], more=0)
+        self._list.on("back", self._on_back)
+
+    def update(self, state: State) -> None:
+        """Show what was said."""
+        put(self._list, said=state.history, more=state.n_said - len(state.history))
+
+    async def _on_back(self, event: events.GenericEventArguments) -> None:
+        number, count = int(event.args["id"]), bool(event.args["count"])
+        await self._person.call(self._work.take_back, number, count, self._person.who)
 
 
 class ProgressPanel:
     """Answers, violations, stability, the hint when to stop, and a small chart."""
 
-    def __init__(self, work: Work, call: Call):
-        self._work, self._call = work, call
+    def __init__(self, work: Work, person: Person):
+        self._work, self._person = work, person
         with ui.element("div").classes("lw-progress"):
             with ui.element("div"):
                 self._hint = ui.label().classes("lw-hint")
                 self._rest = ui.label().classes("lw-soft")
-                with ui.element("div").classes("lw-numbers"):
-                    self._numbers = {name: self._number(name) for name in _NUMBERS}
-                self._button = button("Update the clusters now", self._refit)
-                self._button.style("margin-top: 8px")
-            self._trend = Trend()
-            self._trend.props["changes"] = []
-            self._trend.props["limit"] = _STOP_BELOW
+            self._button = button("Update the clusters now", self._refit)
+        with ui.element("div").classes("lw-numbers"):
+            self._numbers = {name: self._number(name) for name in _NUMBERS}
+        self._trend = Trend()
+        put(self._trend, rounds=[], limit=_STOP_BELOW)
 
     def _number(self, name: str) -> ui.label:
         with ui.element("div").classes("lw-number"):
@@ -156,7 +184,7 @@ class ProgressPanel:
 
     async def _refit(self) -> None:
         self._button.props("loading")
-        await self._call(self._work.session.refit)
+        await self._person.call(self._work.session.refit)
         self._button.props(remove="loading")
 
     def update(self, state: State) -> None:
@@ -173,9 +201,7 @@ class ProgressPanel:
         values = (now.n_same, now.n_different, now.n_unsure, violated, now.n_undone)
         for label, value in zip(self._numbers.values(), values, strict=True):
             label.set_text(str(value))
-        if self._trend.props["changes"] != state.changes:
-            self._trend.props["changes"] = list(state.changes)
-            self._trend.update()
+        put(self._trend, rounds=state.rounds)
 
 
 _NUMBERS = ("same", "different", "unsure", "not kept", "taken back")
@@ -188,8 +214,8 @@ def _sentence(text: str) -> str:
 class Contradictions:
     """Answers that cannot all be right, with their chain; the person takes one back."""
 
-    def __init__(self, work: Work, call: Call):
-        self._work, self._call = work, call
+    def __init__(self, work: Work, person: Person):
+        self._work, self._person = work, person
         self._later: set[int] = set()
         self._state: State | None = None
         self._shown: int | None = None
@@ -239,7 +265,7 @@ class Contradictions:
 
     async def _take_back(self, number: int) -> None:
         self._dialog.close()
-        await self._call(self._work.session.take_back, number)
+        await self._person.call(self._work.take_back, number, False, self._person.who)
 
     def _hidden(self, _: events.GenericEventArguments) -> None:
         if self._shown is not None:
@@ -250,8 +276,8 @@ class Contradictions:
 class TakeAway:
     """Files to keep, and the lines of Python that give the same clusters again."""
 
-    def __init__(self, work: Work, call: Call):
-        self._work, self._call = work, call
+    def __init__(self, work: Work, person: Person):
+        self._work, self._person = work, person
         with ui.element("div").classes("lw-buttons"):
             for text, name in _FILES.items():
                 link = ui.link(text, f"/api/export/{name}").classes("lw-button")
@@ -262,7 +288,7 @@ class TakeAway:
         self._code.set_visibility(False)
 
     async def _show(self) -> None:
-        lines = await self._call(take_away.python_lines, self._work)
+        lines = await self._person.call(take_away.python_lines, self._work)
         if lines is not None:
             self._code.set_text(lines)
             self._code.set_visibility(True)

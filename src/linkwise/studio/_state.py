@@ -7,8 +7,11 @@ from typing import Any
 
 from linkwise.active import Progress
 
+from ._choosing import Choice
 from ._clusters import Cluster
 from ._work import Work
+
+_MOST_CLUSTERS = 60  # shown in words
 
 
 @dataclass(frozen=True)
@@ -20,26 +23,37 @@ class State:
     asked : bool
         Whether `question` was looked for.
     question : dict or None
+    others : list of str
+        Who else has a question in hand; looked for only if there is none for this person.
     progress : Progress
     n_violated : int or None
     disputes : list of dict
-    clusters : list of Cluster
-    names : dict of int to str
-        Names that people gave to clusters.
-    changes : list of float
-        Share of labels that each refit changed.
+    clusters : list of dict
+        The clusters in plain values.
+    n_more : int
+        Clusters that are not among them.
+    rounds : list of dict
+        The refits so far.
+    history : list of dict
+    n_said : int
+        All that was ever said; `history` has the newest.
+    choice : Choice
     version : str
         Differs whenever the map does.
     """
 
     asked: bool
     question: dict[str, Any] | None
+    others: list[str]
     progress: Progress
     n_violated: int | None
     disputes: list[dict[str, Any]]
-    clusters: list[Cluster]
-    names: dict[int, str]
-    changes: list[float]
+    clusters: list[dict[str, Any]]
+    n_more: int
+    rounds: list[dict[str, Any]]
+    history: list[dict[str, Any]]
+    n_said: int
+    choice: Choice
     version: str
 
     @property
@@ -59,20 +73,43 @@ def _counted(n: int, what: str) -> str:
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
-def look(work: Work, ask: bool) -> State:
-    """Look at a session; `ask` also for its next question."""
+def look(work: Work, who: str, ask: bool) -> State:
+    """Look at a session with a person's eyes; `ask` also for their next question."""
     session = work.session
-    question = work.question() if ask else None
+    question = work.question(who) if ask else None
     answers, names = session.answers, work.cluster_names()
     undone = sum(not answer.stands for answer in answers)
+    clusters = work.clusters()
     return State(
         asked=ask,
         question=question,
+        others=work.others_asked(who) if ask and question is None else [],
         progress=session.progress,
         n_violated=work.n_violated(),
         disputes=work.disputes(),
-        clusters=work.clusters(),
-        names=names,
-        changes=session.changes(),
+        clusters=[_in_words(work, cluster) for cluster in clusters[:_MOST_CLUSTERS]],
+        n_more=max(0, len(clusters) - _MOST_CLUSTERS),
+        rounds=[one._asdict() for one in session.rounds()],
+        history=work.history(),
+        n_said=len(answers) + len(session.cluster_counts),
+        choice=work.choosing.now,
         version=f"{len(answers)} {undone} {work.fit_number()} {names}",
     )
+
+
+def _in_words(work: Work, cluster: Cluster) -> dict[str, Any]:
+    return {
+        **work.mark(cluster.number),
+        "size": cluster.size,
+        "share": f"{cluster.size / work.session.X.shape[0]:.0%}",
+        "traits": [(trait.arrow, trait.words) for trait in cluster.traits],
+        "typical": [
+            {
+                "row": row,
+                "name": work.name(row),
+                "fields": work.records.fields(row),
+                "image": work.records.image(row) is not None,
+            }
+            for row in cluster.typical
+        ],
+    }

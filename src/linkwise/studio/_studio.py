@@ -83,7 +83,8 @@ class Studio:
         _host.mount_pages(app)
         self._open = True
         self._server = _host.Server(bound, Guard(app, self._token, self.port, self))
-        session.listen(self._note)
+        self._stop_listening = session.listen(self._note)
+        self.work.choosing.changed = self._note
 
     @property
     def url(self) -> str:
@@ -106,7 +107,9 @@ class Studio:
         """Close the page; the session goes on."""
         if self._open:
             self._open = False
+            self._stop_listening()
             self._server.close()
+            self.work.choosing.stop()
             asyncio.run_coroutine_threadsafe(self._finish(), self._loop).result()
 
     async def _finish(self) -> None:
@@ -136,6 +139,13 @@ class Studio:
     def remove_view(self, view: Any) -> None:
         """Forget a page that was closed."""
         self._views.discard(view)
+        if self._open:
+            self._start(self.leave(view.who))
+
+    async def leave(self, who: str) -> None:
+        """Put back what a person has in hand, unless another of their tabs is still open."""
+        if self._open and all(view.who != who for view in self._views):
+            await self.run(lambda: self.work.session.put_back(who=who))
 
     def _note(self) -> None:
         """The session changed, in whichever thread: tell the pages in theirs."""

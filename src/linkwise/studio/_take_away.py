@@ -16,7 +16,8 @@ import numpy as np
 
 from ._work import Work
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# The last four are the wide forms of the first, which some spreadsheets read alike.
+_FORMULA = (*"=+-@\t\r\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def harmless(cell: Any) -> Any:
@@ -66,7 +67,7 @@ def report_html(work: Work) -> str:
     report = getattr(fit.model, "report_", None)
     if report is None:
         raise ValueError(f"{type(fit.model).__name__} makes no report")
-    sizes = np.bincount(fit.labels[fit.labels >= 0], minlength=len(report.cluster_sizes))
+    sizes = np.unique(fit.labels[fit.labels >= 0], return_counts=True)[1]
     ids = [work.name(row) for row in range(len(fit.labels))]
     return replace(report, cluster_sizes=sizes).named(ids).to_html()
 
@@ -84,7 +85,7 @@ def python_lines(work: Work) -> str:
             "    labels = session.refit().labels\n"
         )
     model = session.model
-    k = session.refit().labels.max() + 1
+    k = session.n_clusters or len(set(session.refit().labels.tolist()))
     settings = {**model.get_params(deep=False), "n_clusters": int(k)}
     if settings.get("random_state", 0) is None:
         settings["random_state"] = session.random_state

@@ -32,9 +32,10 @@ export default {
             <tbody>
               <tr v-for="field in question.fields" :key="field.name"
                   :class="{ differs: field.far, passage: field.passage }">
-                <th scope="row">{{ field.name }}<span v-if="field.differs" class="lw-differs"
-                  title="differs" aria-label="differs"> ≠</span></th>
-                <td v-for="side in ['a', 'b']" :key="side"><template
+                <th scope="row"><span v-if="field.differs" class="lw-differs" title="differs"
+                  aria-label="differs">≠ </span>{{ field.name }}</th>
+                <td v-for="(side, k) in ['a', 'b']" :key="side"><span v-if="!field.texts[k].trim()"
+                  class="lw-missing">missing</span><template
                   v-for="(part, k) in field[side]" :key="k"><mark v-if="part[1]">{{ part[0] }}</mark><template
                   v-else>{{ part[0] }}</template></template></td>
                 <td v-if="scaled" class="lw-range">
@@ -53,8 +54,10 @@ export default {
         <p v-if="guess" class="lw-guess">{{ guess }}</p>
       </div>
       <div v-else class="lw-asked lw-nothing">
-        <h1>{{ thinking ? "Looking for the first question…" : "Nothing is left to ask" }}</h1>
-        <p v-if="!thinking">Every pair is decided by your answers. Take the result away below, or pick
+        <h1>{{ thinking ? "Looking for the first question…" : others.length ? "Nothing for you just now" : "Nothing is left to ask" }}</h1>
+        <p v-if="others.length">{{ others.join(", ") }} {{ others.length > 1 ? "have" : "has" }} the last open
+          questions. Once they are answered, there may be more.</p>
+        <p v-else-if="!thinking">Every pair is decided by your answers. Take the result away below, or pick
           two points on the map for a question of your own.</p>
       </div>
       <div class="lw-answers">
@@ -71,6 +74,7 @@ export default {
     guess: String,
     note: String,
     thinking: Boolean,
+    others: { type: Array, default: () => [] },
   },
   data: () => ({ waiting: false, answers: ANSWERS }),
   computed: {

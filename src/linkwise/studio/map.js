@@ -1,18 +1,11 @@
 // The map: points on a canvas, coloured by cluster, with links; zoom, hover and picking.
 // Every colour has one small picture that is copied to its points: 20,000 of them stay smooth.
-const SHAPES = ["circle", "square", "triangle", "diamond"];
-const N_COLOURS = 8; // then the shape changes
+const NONE = { number: -1, colour: "#8b93a1", dark: "#8b93a1", shape: "M5 0A5 5 0 1 1 -5 0A5 5 0 1 1 5 0Z" };
 const [MARGIN, TOP] = [18, 48]; // pixels kept free around the points
 const MANY = 3000; // points from which they are drawn pixel by pixel
 const REACH = 12; // pixels around the pointer in which a point is found
 
 const range = (values) => values.reduce(([low, high], v) => [Math.min(low, v), Math.max(high, v)], [Infinity, -Infinity]);
-
-// A colour for a dark ground: the same hue, a third of the way to white.
-function lighter(hex) {
-  const parts = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
-  return `rgb(${parts.map((part) => Math.round(part + (255 - part) * 0.33)).join(" ")})`;
-}
 
 // Where the solid pixels of a small picture go in one of a given width, and their colours.
 function solid(picture, wide) {
@@ -40,7 +33,7 @@ export default {
       </div>
       <ul class="lw-legend" aria-label="Clusters and links">
         <li v-for="c in clusters" :key="c.number"><svg viewBox="-6 -6 12 12" aria-hidden="true"><path
-          :d="outline(c.number)" :fill="shade(c.number)" /></svg>{{ c.name }}</li>
+          :d="c.shape" :fill="shade(c)" /></svg>{{ c.name }}</li>
         <li v-if="n.same"><i class="lw-line"></i>same</li>
         <li v-if="n.different"><i class="lw-line lw-dashed"></i>different</li>
         <li v-if="n.violated" class="lw-bad"><i class="lw-line lw-broken"></i>{{ n.violated }} not kept</li>
@@ -161,8 +154,9 @@ export default {
       const { ratio } = this;
       const [wide, high] = [this.$refs.canvas.width, this.$refs.canvas.height];
       const radius = this.radius();
-      const none = this.sprite(-1, radius);
-      const pictures = this.clusters.map((cluster) => this.sprite(cluster.number, radius));
+      const none = this.sprite(NONE, radius);
+      const pictures = []; // by the number of the cluster; numbers may be missing
+      for (const cluster of this.clusters) pictures[cluster.number] = this.sprite(cluster, radius);
       ctx.setTransform(1, 0, 0, 1, 0, 0);
       if (this.points.x.length <= MANY) this.eachPoint(none.width, (k, px, py) => {
         ctx.drawImage(pictures[this.labels[k]] || none, px, py);
@@ -185,11 +179,11 @@ export default {
       const size = none.width;
       const image = ctx.createImageData(wide, high);
       const pixels = new Uint32Array(image.data.buffer);
-      const dots = [...pictures, none].map((picture) => solid(picture, wide));
+      const [dots, other] = [pictures.map((picture) => solid(picture, wide)), solid(none, wide)];
       const { labels } = this;
       this.eachPoint(size, (k, px, py) => {
         if (px < 0 || py < 0 || px + size > wide || py + size > high) return;
-        const { at, colour } = dots[labels[k] >= 0 ? labels[k] : dots.length - 1];
+        const { at, colour } = dots[labels[k]] || other;
         const start = py * wide + px;
         for (let m = 0; m < at.length; m++) pixels[start + at[m]] = colour[m];
       });
@@ -200,19 +194,19 @@ export default {
       const base = n > 5000 ? 2 : n > 800 ? 3 : 4.5;
       return Math.min(8, base * Math.max(1, Math.sqrt(this.view.scale) * 0.9));
     },
-    sprite(label, radius) {
-      const name = `${label} ${radius.toFixed(1)} ${this.ground}`;
+    sprite(cluster, radius) {
+      const name = `${cluster.number} ${radius.toFixed(1)} ${this.ground}`;
       let made = this.sprites.get(name);
       if (made) return made;
       if (this.sprites.size > 400) this.sprites.clear();
       made = document.createElement("canvas");
       made.width = made.height = 2 * Math.ceil((radius + 1) * this.ratio);
-      const ctx = made.getContext("2d");
+      const ctx = made.getContext("2d", { willReadFrequently: true });
       const scale = (radius / 5) * this.ratio;
       ctx.translate(made.width / 2, made.width / 2);
       ctx.scale(scale, scale);
-      const path = new Path2D(this.outline(label));
-      ctx.fillStyle = this.shade(label);
+      const path = new Path2D(cluster.shape);
+      ctx.fillStyle = this.shade(cluster);
       ctx.fill(path);
       ctx.strokeStyle = this.ground;
       ctx.lineWidth = 0.8;
@@ -220,18 +214,8 @@ export default {
       this.sprites.set(name, made);
       return made;
     },
-    shade(label) {
-      const colour = this.clusters[label]?.colour ?? "#8b93a1";
-      return this.dark ? lighter(colour) : colour;
-    },
-    outline(label) {
-      const shape = SHAPES[Math.floor(Math.max(label, 0) / N_COLOURS) % SHAPES.length];
-      return {
-        circle: "M5 0A5 5 0 1 1 -5 0A5 5 0 1 1 5 0Z",
-        square: "M-4.4 -4.4H4.4V4.4H-4.4Z",
-        triangle: "M0 -5.4L5 4.2H-5Z",
-        diamond: "M0 -5.8L5 0L0 5.8L-5 0Z",
-      }[shape];
+    shade(cluster) {
+      return this.dark ? cluster.dark : cluster.colour;
     },
     drawLinks(ctx) {
       const { sx, sy, ox, oy } = this.frame();

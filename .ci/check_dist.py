@@ -1,0 +1,81 @@
+"""Try what ``make dist`` made as a user would get it: every file in it, installed, and run.
+
+    python .ci/check_dist.py dist
+
+The archives must hold every file of the package (assets, sample data, py.typed), and
+the wheel must install into a fresh environment outside this tree, draw the demo and fit a model.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+import venv
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BESIDE = ("README.md", "LICENSE", "CHANGELOG.md", "pyproject.toml", "Makefile")
+FIT = """
+import linkwise, numpy as np
+from linkwise import Constraints, MPCKMeans
+from linkwise.datasets import make_blobs
+home = linkwise.__file__
+assert "site-packages" in home, home
+X, y = make_blobs(120, centers=3, stretch=6, random_state=0)
+known = Constraints.from_labels(y, 40, random_state=0)
+model = MPCKMeans(3, random_state=0).fit(X, constraints=known)
+print(f"linkwise {linkwise.__version__} at {home}:", repr(model.report_))
+"""
+
+
+def main(folder: Path) -> None:
+    """Check the two archives in a folder, then install and run."""
+    (wheel,), (source,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
+    wanted = package_files()
+    with zipfile.ZipFile(wheel) as archive:
+        complain(wheel, wanted - set(archive.namelist()))
+    with tarfile.open(source) as archive:
+        inside = {name.partition("/")[2] for name in archive.getnames()}
+    complain(source, ({f"src/{name}" for name in wanted} | set(BESIDE)) - inside)
+    print(f"{wheel.name} and {source.name} hold all {len(wanted)} files of the package")
+    with tempfile.TemporaryDirectory(prefix="linkwise-dist-") as place:
+        install_and_run(wheel, Path(place))
+
+
+def package_files() -> set[str]:
+    """Every file of the package in this tree, as ``linkwise/...``."""
+    files = (path for path in (ROOT / "src" / "linkwise").rglob("*") if path.is_file())
+    names = {path.relative_to(ROOT / "src").as_posix() for path in files}
+    return {name for name in names if "__pycache__" not in name}
+
+
+def complain(archive: Path, missing: set[str]) -> None:
+    """Stop if an archive lacks files."""
+    if missing:
+        sys.exit(f"{archive.name} lacks {len(missing)} files: {', '.join(sorted(missing))}")
+
+
+def install_and_run(wheel: Path, place: Path) -> None:
+    """Install into a fresh environment and run the demo and a fit, far from the source tree."""
+    venv.create(place / "venv", with_pip=True)
+    bin_folder = place / "venv" / ("Scripts" if os.name == "nt" else "bin")
+    python = str(bin_folder / "python")
+    steps = [
+        [python, "-m", "pip", "install", "--quiet", f"{wheel.resolve()}[plot]"],
+        [python, "-c", FIT],
+        [str(bin_folder / "linkwise"), "demo", "--folder", str(place / "demo")],
+    ]
+    environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "LINKWISE_DATA")}
+    for step in steps:
+        subprocess.run(step, cwd=place, env=environment, check=True)
+    if not (place / "demo" / "demo.png").stat().st_size:
+        sys.exit("the demo drew no picture")
+    print("installed and run: all is well")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

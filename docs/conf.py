@@ -1,0 +1,86 @@
+"""Settings of the documentation: ``make docs`` builds it into docs/_build/html.
+
+Nothing is fetched: no inventories of other projects, and the theme brings its own assets.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+
+import linkwise
+
+HERE = Path(__file__).parent
+EXAMPLES = HERE.parent / "examples"
+
+project = "linkwise"
+author = "The linkwise developers"
+version = release = linkwise.__version__
+html_title = f"linkwise {version}"
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_design",
+    "sphinx_copybutton",
+]
+exclude_patterns = ["_build", "README.md", "auto_examples/**/*.ipynb", "auto_examples/**/*.json"]
+templates_path = ["_templates"]
+root_doc = "index"
+
+# ------------------------------------------------------------------ pages in Markdown
+
+myst_enable_extensions = ["colon_fence", "deflist"]  # no formulas: MathJax is not local
+myst_heading_anchors = 3
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+# ------------------------------------------------------------------ reference
+
+autosummary_generate = True
+autodoc_typehints = "none"  # the docstrings name types and shapes
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False  # the template of a class lists them
+numpydoc_xref_param_type = False
+default_role = "py:obj"
+
+# ------------------------------------------------------------------ gallery
+
+if (EXAMPLES / "GALLERY_HEADER.rst").exists() or (EXAMPLES / "README.rst").exists():
+    extensions.append("sphinx_gallery.gen_gallery")
+    sphinx_gallery_conf = {
+        "examples_dirs": str(EXAMPLES),
+        "gallery_dirs": "auto_examples",
+        "filename_pattern": r"plot_",
+        "show_memory": False,
+        "remove_config_comments": True,
+        "download_all_examples": False,
+        "min_reported_time": 5,
+        "plot_gallery": "LINKWISE_DOCS_QUICK" not in os.environ,
+        "matplotlib_animations": False,
+    }
+    warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
+
+# ------------------------------------------------------------------ the pages
+
+html_theme = "pydata_sphinx_theme"
+html_static_path = ["_static"]
+html_css_files = ["linkwise.css"]
+html_show_sourcelink = False
+html_sidebars = {"index": [], "reference/**": ["sidebar-nav-bs"]}
+html_theme_options = {
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "navbar_align": "left",
+    "navbar_end": ["theme-switcher"],
+    "header_links_before_dropdown": 7,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "show_prev_next": True,
+    "logo": {"text": "linkwise"},
+}
+project_copyright = "The linkwise developers"

@@ -1,0 +1,1 @@
+"""Basu, Bilenko, Banerjee & Mooney (2006): HMRF-KMeans."""

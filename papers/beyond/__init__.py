@@ -1,0 +1,1 @@
+"""Measured beside the documents: protocols and bars of others."""

@@ -1,0 +1,1 @@
+"""Eaton (MSc thesis, 2005): GPK-Means."""

@@ -1,0 +1,1 @@
+"""Liu, Jin & Jain (KDD 2007): BoostCluster."""

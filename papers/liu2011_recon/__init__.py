@@ -1,0 +1,1 @@
+"""Liu, Zhang & Wang (KDD 2011): relative constraints and ReCon."""

@@ -1,0 +1,1 @@
+"""Teja: slides on constrained clustering, with COP-KMeans and PreIdentify-KMeans."""

@@ -1,0 +1,44 @@
+"""`linkwise help`: the pages of the guide, in the terminal."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table as RichTable
+
+from . import _output as out
+
+
+def show_help(
+    topic: Annotated[str | None, typer.Argument(help="A page or section; all are listed.")] = None,
+) -> None:
+    """Show a page of the guide, or list what there is.
+
+    Examples:
+
+        linkwise help
+
+        linkwise help consistency
+    """
+    from linkwise import _help
+
+    with out.plain_errors():
+        if topic is not None:
+            _show(_help.text(topic))
+            return
+        table = RichTable("topic", "what it is about")
+        for name, title in _help.topics().items():
+            table.add_row(escape(name), escape(title))
+    out.console.print(table)
+
+
+def _show(page: str) -> None:
+    if not out.console.is_terminal:
+        typer.echo(page, nl=False)
+        return
+    from rich.markdown import Markdown
+
+    with out.console.pager(styles=True):
+        out.console.print(Markdown(page, hyperlinks=False))
