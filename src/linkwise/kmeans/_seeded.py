@@ -228,6 +228,8 @@ class PreIdentifiedKMeans(BaseKMeans):
         -------
         labels : ndarray of shape (n_samples,)
         """
+        if y is None:
+            return super().predict(X)
         return self._open_costs(self._check_new(X), y).argmin(axis=1).astype(np.int32)
 
     def _open_costs(self, X: Any, y: Any = None) -> Any:
