@@ -66,7 +66,6 @@ _MODULES = (
     "active",
     "constraints",
     "datasets",
-    "engines",
     "ensemble",
     "evaluation",
     "geometry",
