@@ -22,7 +22,8 @@ from linkwise import (
     SeededKMeans,
     open_blocks,
 )
-from linkwise.engines import _serial, _source, is_elsewhere, read_size, split
+from linkwise.engines import _serial, _source, is_elsewhere, split
+from linkwise.engines._source import read_size
 from linkwise.kmeans import _far, _rows
 
 X, Y = make_blobs(1500, 5, centers=4, cluster_std=3.0, random_state=0)

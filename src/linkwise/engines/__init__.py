@@ -5,17 +5,15 @@ from typing import Any
 import numpy as np
 
 from ._apply import map_blocks
-from ._dask import DaskBlocks, Workers, current_client, feature_names, is_dask
+from ._dask import DaskBlocks, Workers, current_client, is_dask
 from ._engine import Block, Engine, Work, split
 from ._serial import Serial
 from ._source import (
     ArrayBlocks,
     Blocks,
-    ParquetBlocks,
     drop_pages,
     half_of_memory,
     open_blocks,
-    read_size,
 )
 from ._threads import Threads
 
@@ -23,17 +21,13 @@ __all__ = [
     "Block",
     "Blocks",
     "Engine",
-    "ParquetBlocks",
     "Threads",
     "Work",
     "drop_pages",
     "engine_of",
-    "feature_names",
-    "is_dask",
     "is_elsewhere",
     "map_blocks",
     "open_blocks",
-    "read_size",
     "split",
 ]
 

@@ -121,11 +121,6 @@ def _is_number(kind: Any) -> bool:
     return getattr(kind, "kind", "O") in "fiub"
 
 
-def feature_names(X: Any) -> Any:
-    """An empty stand-in with the number and names of the features of a collection."""
-    return X._meta if getattr(X, "columns", None) is not None else np.empty((1, X.shape[1]))
-
-
 class DaskBlocks(Blocks):
     """A Dask collection without a cluster: its chunks are computed when they are needed."""
 
