@@ -16,12 +16,13 @@ SECTIONS = {
     "foundation": "Foundation: constraints and their diagnosis",
     "kmeans": "k-means methods: speed",
     "quality": "k-means methods: quality",
-    "peers": "k-means methods: a peer",
+    "peers": "k-means methods: peers",
     "propagation": "Propagation and GPK-Means",
     "hmrf": "HMRF-KMeans on text: speed",
     "ensemble": "BoostCluster and SpectralLearning: speed",
     "active": "Active questions: from an answer to the next question",
     "hierarchy": "Hierarchies and the metric from comparisons",
+    "scale": "Past one machine: Dask, blocks on disk, growth",
     "studio": "Studio: from a key press to the next question",
 }
 RESULTS = Path(__file__).parent / "RESULTS.md"

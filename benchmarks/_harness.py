@@ -49,19 +49,22 @@ def in_turn(
     return min(a for a, _ in pairs), min(b for _, b in pairs)
 
 
-def peak_megabytes(work: Callable[..., Any], *args: Any) -> float:
-    """Peak memory of ``work(*args)`` beyond a fresh process that has imported its module."""
+def peak_megabytes(work: Callable[..., Any], *args: Any, whole: bool = False) -> float:
+    """Peak memory of ``work(*args)`` beyond a fresh process that has imported its module.
+
+    With `whole`, of the whole process.
+    """
     context = multiprocessing.get_context("spawn")
     receive, send = context.Pipe(duplex=False)
-    process = context.Process(target=_report_peak, args=(work, args, send))
+    process = context.Process(target=_report_peak, args=(work, args, send, whole))
     process.start()
     peak = receive.recv()
     process.join()
     return float(peak)
 
 
-def _report_peak(work: Callable[..., Any], args: tuple[Any, ...], send: Any) -> None:
-    before = _memory("VmRSS")
+def _report_peak(work: Callable[..., Any], args: tuple[Any, ...], send: Any, whole: bool) -> None:
+    before = 0.0 if whole else _memory("VmRSS")
     work(*args)
     send.send(_memory("VmHWM") - before)
 

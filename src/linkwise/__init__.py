@@ -13,6 +13,7 @@ from ._version import __version__
 if TYPE_CHECKING:
     from .active import Session
     from .constraints import Closure, ConstraintError, Constraints, Diagnosis, Tree, one_tree
+    from .engines import open_blocks
     from .ensemble import BoostCluster
     from .geometry import RCA, ComparisonMetric
     from .hierarchy import ConstrainedCompleteLink, ReCon
@@ -43,6 +44,7 @@ _HOME = {
     "Diagnosis": "constraints",
     "COPKMeans": "kmeans",
     "ComparisonMetric": "geometry",
+    "open_blocks": "engines",
     "ConstrainedCompleteLink": "hierarchy",
     "ConstrainedKMeans": "kmeans",
     "HMRFKMeans": "kmeans",
@@ -100,6 +102,7 @@ __all__ = [
     "Tree",
     "__version__",
     "one_tree",
+    "open_blocks",
     "plot_clusters",
     "propagate",
 ]

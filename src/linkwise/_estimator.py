@@ -31,6 +31,7 @@ def read_data(estimator: Any, X: Any, *, reset: bool = True, accept_sparse: bool
     reset : bool, default=True
     accept_sparse : bool, default=True
     """
+    _refuse_elsewhere(estimator, X)
     try:
         X = validate_data(
             estimator, X, accept_sparse="csr" if accept_sparse else False, order="C", reset=reset,
@@ -42,6 +43,40 @@ def read_data(estimator: Any, X: Any, *, reset: bool = True, accept_sparse: bool
         X = X.copy()
         X.sum_duplicates()
     return X
+
+
+def _refuse_elsewhere(estimator: Any, X: Any) -> None:
+    """Rows on workers or on disk are not silently brought here: say what that would take."""
+    if type(X).__module__.partition(".")[0] not in ("dask", "dask_expr") and not hasattr(
+        X, "memory_limit"
+    ):
+        return
+    name, needs = type(estimator).__name__, getattr(estimator, "_needs", "all rows in memory")
+    size, shape = "", X.shape
+    if len(shape) == 2 and isinstance(shape[0], Integral):
+        n, d = int(shape[0]), int(shape[1])
+        size = f" ({n:,} x {d:,}: {8e-9 * n * d:,.3g} GB)"
+    raise TypeError(
+        f"{name} needs {needs}{size}, but X is a {type(X).__module__.partition('.')[0]} "
+        f"{type(X).__name__}. Give it rows in memory: X.compute(), or a sample of them; PCKMeans, "
+        "MPCKMeans, HMRFKMeans, SeededKMeans, ConstrainedKMeans and COPKMeans work on it as it is"
+    )
+
+
+def read_features(estimator: Any, X: Any, *, reset: bool = True) -> None:
+    """Learn the number and names of the features of rows that are elsewhere, or check them.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+    X : Blocks, Dask collection or memmap
+        Anything with a shape, and `columns` (as an empty frame tells them) or `names`.
+    reset : bool, default=True
+    """
+    stand_in = getattr(X, "_meta", None) if hasattr(X, "columns") else None
+    if stand_in is None:
+        stand_in = np.empty((1, int(X.shape[1]) if len(X.shape) == 2 else 0))
+    validate_data(estimator, stand_in, reset=reset, skip_check_array=True)
 
 
 def _with_help(error: TypeError | ValueError) -> TypeError | ValueError:

@@ -15,6 +15,7 @@ from linkwise import Constraints, HMRFKMeans, MPCKMeans, PCKMeans
 from linkwise.datasets import load
 from linkwise.geometry import Bregman, Cosine, Divergence, Moments, Rayleigh
 from linkwise.kmeans._penalty import PairPenalty
+from linkwise.kmeans._places import Places
 from linkwise.kmeans._problem import Problem
 from linkwise.kmeans._rows import Rows
 
@@ -142,7 +143,7 @@ def state(kind, seed, *, as_sparse=False, published=False):
         geometry.smoothing = 0.3
     given = geometry.admit(sparse.csr_matrix(X) if as_sparse else X)
     rows = Rows(given, centred=False)
-    geometry.look_at(given, np.zeros(0))
+    rows.show(geometry)
     geometry.place(geometry.admit(rng.random((3, X.shape[1])) + 0.1))
     labels = rng.integers(0, 3, len(X)).astype(np.int32)
     problem = Problem(rows, 3, KNOWN, max_entailed=100)
@@ -158,7 +159,7 @@ def state(kind, seed, *, as_sparse=False, published=False):
 
     def slope(weights):
         _, moments = objective(weights)
-        found = geometry.scatter(moments, rows, labels)
+        found = geometry.scatter(moments, Places(rows, np.zeros(0, dtype=np.int64), labels))
         return (found + penalty.spread(geometry, labels[problem.links.rows]))[0]
 
     return objective, slope, rng.random(X.shape[1]) + 0.5

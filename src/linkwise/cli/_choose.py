@@ -55,9 +55,7 @@ class Choice:
         """What the options leave open; refuses options of the choice when nothing is."""
         name = algorithm or (AUTO if clusters is None else _DEFAULT)
         choice = cls(find_algorithm(name), clusters, explain, time_budget, checkpoint)
-        asked = {
-            "--explain": explain, "--time-budget": time_budget, "--checkpoint": checkpoint
-        }  # fmt: skip
+        asked = {"--explain": explain, "--time-budget": time_budget}
         for option, value in asked.items():
             if value and not choice.open:
                 raise ValueError(

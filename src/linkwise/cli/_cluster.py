@@ -16,6 +16,7 @@ from rich.table import Table as RichTable
 from . import _output as out
 from ._algorithms import ALGORITHMS, Algorithm
 from ._choose import AUTO, Choice
+from ._far import FarData, FarTask
 from ._make import BASES, make_estimator
 from ._reading import (
     Data,
@@ -190,7 +191,21 @@ def cluster(
     ] = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(help="auto: file to note trials in; a search that was cut off goes on there."),
+        typer.Option(
+            help="File to note how far the work is; if it was cut off, the same command goes on "
+            "there (auto and the k-means methods)."
+        ),
+    ] = None,
+    memory_limit: Annotated[
+        str | None,
+        typer.Option(
+            help="Read a Parquet or NPY file block by block and stay below this: 500MB, 2GB.",
+            metavar="SIZE",
+        ),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(help="Work on this Dask cluster, such as tcp://host:8786.", metavar="URL"),
     ] = None,
     as_json: out.Json = False,
 ) -> None:
@@ -220,7 +235,11 @@ def cluster(
 
         linkwise cluster data.csv --algorithm recon --constraints triplets.csv -k 4
         --newick tree.nwk --dendrogram tree.png
+
+        linkwise cluster big.parquet -k 10 --constraints links.csv --id-column key
+        --memory-limit 2GB --checkpoint big.state -o labels.parquet
     """
+    task: Any
     with out.plain_errors():
         choice = Choice.of(algorithm, clusters, explain, time_budget, checkpoint)
         method = choice.method
@@ -258,7 +277,12 @@ def cluster(
             raise ValueError(
                 f"--id-column {id_column}: a column of the result has this name too; rename yours"
             )
-        if text_column is None:
+        if memory_limit is not None or scheduler is not None:
+            unknown = {"--text-column": text_column, "--impute": impute}
+            far = FarData(memory_limit, scheduler, method, choice.open, label_column, unknown)
+            task = far.read(data, k, id_column, features)
+            task = task.standardized() if standardize else task
+        elif text_column is None:
             task = read_task(data, k, id_column, label_column, features, impute, standardize)
             if not standardize and method.short != AUTO:  # which tries columns scaled as well
                 note_uneven(task.X, task.features)
@@ -269,6 +293,8 @@ def cluster(
         drawn = {name: own.pop(name, None) for name in ("newick", "dendrogram")}
         runs = {"n_init": n_init, "max_iter": max_iter}
         options, diagnosis = {**own, "random_state": seed}, None
+        if checkpoint is not None and not choice.open:
+            options["checkpoint"] = checkpoint
         if choice.open:
             model = choice.fit(task.X, task.y, task.by_row(), options, runs)
         else:
@@ -277,7 +303,9 @@ def cluster(
         _refuse(method, diagnosis, data, as_json)
     with out.plain_errors():
         found = task.described(model.report_.named(task.ids), model.labels_)
-        if output is not None:
+        if output is not None and isinstance(task, FarTask):
+            task.write(output, model.labels_)
+        elif output is not None:
             called = task.names(model.labels_)
             write_labels(output, model.labels_, task.ids, id_column, called)
         if report is not None:
@@ -293,6 +321,8 @@ def cluster(
     else:
         choice.show(model)
         _show(found, model, task, {"output": output, "report": report, **drawn})
+    if isinstance(task, FarTask):
+        task.close()
 
 
 # -------------------------------------------------------------------- what was asked for
@@ -333,7 +363,7 @@ def _fit(
         try:
             estimator.fit(task.X, task.y, constraints=task.by_row())
         except ConstraintError:
-            diagnosis = task.all_known().diagnose(task.k, n_rows=task.table.n_rows)
+            diagnosis = task.all_known().diagnose(task.k, n_rows=task.n_rows)
             if diagnosis.consistent:
                 raise  # the method found no way, though there may be one
             return estimator, diagnosis
@@ -480,6 +510,9 @@ def _table(report: Report, labels: Any, task: Task) -> RichTable:
             escape("\n".join(profile.told)),
             escape(", ".join(names)),
         )
+    if not report.profiles:  # rows that are elsewhere are not looked at again
+        for number, size in enumerate(report.cluster_sizes[:_SHOWN_CLUSTERS].tolist()):
+            table.add_row(str(number), f"{size:,}", f"{size / report.n_rows:.1%}", "", "")
     if len(report.profiles) > _SHOWN_CLUSTERS:
         more = f"{len(report.profiles) - _SHOWN_CLUSTERS:,} more clusters"
         table.add_row("...", "", "", more, "")

@@ -34,6 +34,8 @@ def make_estimator(
     """
     import linkwise
 
+    if "checkpoint" in options and not _takes(method, "checkpoint"):
+        raise ValueError(f"--checkpoint is for auto and the k-means methods, not {method.short}")
     if method.short == "gpk":
         return _propagating(k, options, callback, runs)
     made = getattr(linkwise, method.name)
@@ -48,6 +50,12 @@ def make_estimator(
     _refuse_others(asked, takes, method.short)
     options = {name: value for name, value in options.items() if name in takes}
     return made(k, **options, **asked, **told)
+
+
+def _takes(method: Algorithm, name: str) -> bool:
+    import linkwise
+
+    return name in inspect.signature(getattr(linkwise, method.name)).parameters
 
 
 def _propagating(k: Any, options: dict[str, Any], callback: Any, runs: dict[str, Any]) -> Any:

@@ -64,6 +64,11 @@ class Task:
         _note_unused(method, known, y)
         return replace(self, known=known, y=y, classes=classes, labels=labels)
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.table.n_rows
+
     def by_row(self) -> Constraints | None:
         """The constraints by row number."""
         return self.known and self.known.to_rows(self.table.n_rows, self.ids)

@@ -81,6 +81,39 @@ def write_labels(
             _write_text(file, path, _DELIMITERS[kind], list(columns), lines)
 
 
+def write_label_parts(
+    path: Path, parts: Iterable[tuple[Any, Any]], labels: Any, id_column: str | None
+) -> None:
+    """`write_labels` for rows that come in parts: ids (or numbers) and clusters of each."""
+    from linkwise._whole import whole_file
+
+    head, kind = (id_column or "row"), _kind(path)
+    with whole_file(path) as file:
+        if kind == ".npy":
+            import numpy as np
+
+            np.save(file, labels, allow_pickle=False)
+        elif kind in _PARQUET:
+            _write_parquet(file, head, parts)
+        else:
+            rows = (row for names, own in parts for row in zip(names, own.tolist(), strict=True))
+            _write_text(file, path, _DELIMITERS[kind], (head, CLUSTER), rows)
+
+
+def _write_parquet(file: IO[bytes], head: str, parts: Iterable[tuple[Any, Any]]) -> None:
+    import pyarrow
+    from pyarrow import parquet
+
+    writer = None
+    for names, labels in parts:
+        names = names if isinstance(names, pyarrow.Array) else list(names)
+        table = pyarrow.table({head: names, CLUSTER: labels})
+        writer = writer or parquet.ParquetWriter(file, table.schema)
+        writer.write_table(table)
+    if writer is not None:
+        writer.close()
+
+
 def _write_text(
     file: IO[bytes], path: Path, delimiter: str, head: Sequence[str], rows: Iterable[Any]
 ) -> None:

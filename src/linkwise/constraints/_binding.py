@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,7 +83,9 @@ def _unknown(given: Constraints, kind: Kind, ends: Rows) -> Iterator[str]:
 
 
 def _known_ids(sample_ids: Any, n_rows: int | None) -> dict[Hashable, int]:
-    """Row number of each id; ids must be unique, one for each row."""
+    """Row number of each id; ids must be unique, one for each row (a mapping has only some)."""
+    if isinstance(sample_ids, Mapping):
+        return dict(sample_ids)
     names = sample_ids.tolist() if hasattr(sample_ids, "tolist") else list(sample_ids)
     if n_rows is not None and len(names) != n_rows:
         raise ConstraintError(

@@ -591,7 +591,7 @@ class Constraints:
         ----------
         n_rows : int, default=None
             Number of rows; needed when there are no ids.
-        sample_ids : sequence of hashable, default=None
+        sample_ids : sequence of hashable, or mapping from id to row number, default=None
             Id of each row. Without it the constraints must speak of row numbers.
         missing : {"raise", "drop"}
             What to do about ids that no row has. Dropping is right for a part of the data, such

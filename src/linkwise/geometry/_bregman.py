@@ -111,14 +111,18 @@ class Bregman(Geometry):
         bias = (self._smoothing_costs() - at_zero) @ weights
         return np.ascontiguousarray(-(slope * weights).T), np.zeros((0, 0)), bias
 
-    def look_at(self, X: Any, sample_weight: Floats) -> None:
-        """Take in what the rows' own terms add up to."""
+    def look_at(self, X: Any, sample_weight: Floats) -> Floats:
+        """What the rows' own terms add up to."""
         weight = sample_weight if sample_weight.size else np.ones(X.shape[0])
         total = np.zeros(X.shape[1])
         for start in range(0, X.shape[0], _BLOCK):
             part = slice(start, start + _BLOCK)
             total += np.asarray(self._each(X[part]).T @ weight[part]).ravel()
-        self._values = total
+        return total
+
+    def take_in(self, seen: list[Floats]) -> None:
+        """Add up the rows' own terms."""
+        self._values = np.sum(seen, axis=0)
 
     def _by_feature(self, moments: Moments) -> Floats:
         assert self._values is not None
@@ -155,7 +159,7 @@ class Bregman(Geometry):
         self.centers = centers
         return float(((self.centers - before) ** 2).sum())
 
-    def scatter(self, moments: Moments, rows: Any, labels: NDArray) -> Floats:
+    def scatter(self, moments: Moments, places: Any) -> Floats:
         """The distortion by feature: costs are linear in the weights."""
         return self._by_feature(moments)[None]
 
@@ -167,6 +171,10 @@ class Bregman(Geometry):
         if self.prior is not None and self.eta == "exact":
             return self.prior.minimum(slope, 0.0)
         return self._descended(slope, self.eta if isinstance(self.eta, float) else _ETA)
+
+    def state(self) -> dict[str, Any]:
+        """What changes during a run."""
+        return {**super().state(), "smoothing": self.smoothing}
 
     def cool(self) -> None:
         """Smooth less."""

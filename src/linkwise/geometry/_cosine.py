@@ -58,9 +58,13 @@ class Cosine(Geometry):
         )
         return divided(X, length)
 
-    def look_at(self, X: Any, sample_weight: Floats) -> None:
-        """See whether angles may be obtuse."""
-        self.signed = bool((X.data if sparse.issparse(X) else X).min(initial=0) < 0)
+    def look_at(self, X: Any, sample_weight: Floats) -> bool:
+        """Whether angles may be obtuse."""
+        return bool((X.data if sparse.issparse(X) else X).min(initial=0) < 0)
+
+    def take_in(self, seen: list[bool]) -> None:
+        """Learn whether angles may be obtuse."""
+        self.signed = any(seen)
 
     def scaled(self, X: Any, map_ranges: Any = None) -> Any:
         """Rows of length one under the metric."""
@@ -95,13 +99,13 @@ class Cosine(Geometry):
         length = np.sqrt((centers**2 * self.metrics[0]).sum(axis=1, keepdims=True))
         self.centers = np.asarray(centers, dtype=np.float64) / np.maximum(length, _TINY)
 
-    def scatter(self, moments: Moments, rows: Any, labels: NDArray) -> Floats:
+    def scatter(self, moments: Moments, places: Any) -> Floats:
         """Derivative of the distortion by the weights: (3.29) with its sign mended."""
         scaled = self.centers * self.metrics[0]
         cosines = (scaled * moments.sums).sum(axis=1)
         slope = -(self.centers * moments.sums).sum(axis=0)
         slope += 0.5 * cosines @ self.centers**2
-        slope += 0.5 * rows.similarity_squares(labels, scaled)
+        slope += 0.5 * places.similarity_squares(scaled)
         return slope[None]
 
     def proposal(self, slope: Floats, weights: Floats) -> Floats:

@@ -86,8 +86,11 @@ class Geometry:
         """Rows as this geometry takes them; refuses what is outside its domain."""
         return X
 
-    def look_at(self, X: Any, sample_weight: Floats) -> None:
-        """Take in what must be known about all admitted rows; called once, before anything."""
+    def look_at(self, X: Any, sample_weight: Floats) -> Any:
+        """What must be known about admitted rows, told by some of them."""
+
+    def take_in(self, seen: list[Any]) -> None:
+        """Learn what `look_at` saw in all parts of the data; called once, before anything."""
 
     def scaled(self, X: Any, map_ranges: Any = None) -> Any:
         """Admitted rows divided by their lengths under the metric, where `scales_rows`.
@@ -139,7 +142,7 @@ class Geometry:
         self.place(means)
         return float(((self.centers - before) ** 2).sum())
 
-    def scatter(self, moments: Moments, rows: Any, labels: NDArray) -> Floats:
+    def scatter(self, moments: Moments, places: Any) -> Floats:
         """Derivative of the distortion by the metrics, centres and labels held."""
         raise NotImplementedError
 
@@ -161,6 +164,15 @@ class Geometry:
     def set_metrics(self, metrics: Floats) -> None:
         """Take over metrics."""
         self.metrics = metrics
+
+    def state(self) -> dict[str, Any]:
+        """What changes during a run."""
+        return {"centers": self.centers, "metrics": self.metrics, "log_det": self.log_det}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from such a state."""
+        for name, value in state.items():
+            setattr(self, name, value)
 
     def cool(self) -> None:
         """One iteration is over."""

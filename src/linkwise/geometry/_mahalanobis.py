@@ -170,7 +170,7 @@ class Mahalanobis(Geometry):
 
     # ---------------------------------------------------------------- sums over rows
 
-    def scatter(self, moments: Moments, rows: Any = None, labels: Any = None) -> Floats:
+    def scatter(self, moments: Moments, places: Any = None) -> Floats:
         """Sum of (x - mu)(x - mu)' over the rows of each group: diagonals or matrices."""
         mu, counts, sums = self.centers, moments.counts, moments.sums
         if self.metric == "full":

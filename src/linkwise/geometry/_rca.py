@@ -86,6 +86,12 @@ class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     True
     """
 
+    # What `read_data` says to rows that are elsewhere.
+    _needs = (
+        "the rows of the chunklets and the covariance of all rows, for which all rows (or a sample "
+        "with the chunklets in it) must be in memory"
+    )
+
     def __init__(self, n_components: int | None = None, *, regularization: float = 1e-3):
         self.n_components = n_components
         self.regularization = regularization

@@ -37,6 +37,8 @@ class BaseHierarchy(ClusterMixin, BaseEstimator):
     def _cut(self, n_clusters: int | None) -> NDArray[np.int32]:
         raise NotImplementedError
 
+    _needs = "the distances of all pairs of rows, 4 n^2 bytes, and so all rows in memory"
+
     def fit(self, X: Any, y: Any = None, *, constraints: Any = None, sample_ids: Any = None) -> Any:
         """Build the hierarchy of the rows of X with what is known about them.
 

@@ -42,8 +42,29 @@ class Assigner(Protocol):
         """New labels of `rows`, and by how much the cost of violated links changed (or None)."""
         ...
 
+    def state(self) -> dict[str, Any]:
+        """What it remembers from one call to the next."""
+        ...
 
-class Pinned:
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from such a state."""
+        ...
+
+
+class Forgetful:
+    """Base of the assigners that remember nothing; all clusters are open."""
+
+    closed: NDArray[np.bool_] | None = None
+
+    def state(self) -> dict[str, Any]:
+        """Nothing is remembered."""
+        return {}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Nothing is remembered."""
+
+
+class Pinned(Forgetful):
     """Rows with a known cluster stay there; `closed` clusters take no other row."""
 
     def __init__(self, rows: Ints, labels: NDArray, closed: NDArray[np.bool_] | None = None):
@@ -114,6 +135,14 @@ class IteratedModes:
         self._edge = np.empty(n_rows)
         self._stale = np.ones(n_rows, dtype=bool)
 
+    def state(self) -> dict[str, Any]:
+        """When groups were looked at."""
+        return {"n_calls": self._n_calls, "next_groups": self._next_groups}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from such a state."""
+        self._n_calls, self._next_groups = state["n_calls"], state["next_groups"]
+
     def _move_rows(self, costs: Costs, labels: Labels, rng: Any) -> float:
         """Let rows move that want to, in random order, until none does."""
         wavering, *found = costs.of_wavering_rows(labels, self._slack)
@@ -145,7 +174,7 @@ def _shuffled(number: int, rng: Any) -> Ints:
     return order[order < number]
 
 
-class Hard:
+class Hard(Forgetful):
     """Hard constraints: must-link components move as one, cannot-linked ones never meet.
 
     Parameters
@@ -159,8 +188,6 @@ class Hard:
     example : ndarray of shape (n_components,)
         Some assignment that keeps all cannot-links.
     """
-
-    closed: NDArray[np.bool_] | None = None
 
     def __init__(self, problem: Problem, mode: str, example: NDArray):
         closure = problem.closure

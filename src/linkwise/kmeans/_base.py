@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from copy import copy
 from numbers import Integral, Real
 from typing import Any
 
@@ -21,22 +22,28 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from linkwise._estimator import (
     check_number,
     read_data,
+    read_features,
     read_knowledge,
     read_labels,
     teller,
     warn_unconverged,
 )
+from linkwise.constraints import Constraints, as_constraints
+from linkwise.engines import engine_of, is_elsewhere, map_blocks
 from linkwise.geometry import Geometry, Mahalanobis
 from linkwise.report import Report
 
 from . import _start
 from ._assign import Assigner, IteratedModes
+from ._checkpoint import Checkpoint, State, restore_seed, seed_state
+from ._far import FarRows
 from ._loop import solve
 from ._penalty import WeightPenalty
 from ._problem import Problem, Solution
 from ._rows import Rows
 
 Floats = NDArray[np.float64]
+_ALIKE = 1e-10  # share of an objective that may be rounding
 
 
 class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
@@ -58,6 +65,7 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         tol: float = 1e-4,
         verbose: int = 0,
         callback: Callable[[int, int, float], None] | None = None,
+        checkpoint: Any = None,
         random_state: Any = None,
     ):
         self.n_clusters = n_clusters
@@ -67,12 +75,14 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         self.tol = tol
         self.verbose = verbose
         self.callback = callback
+        self.checkpoint = checkpoint
         self.random_state = random_state
 
     # ---------------------------------------------------------------- the pieces
 
-    def _rows(self, X: Any, weight: Floats | None) -> Rows:
-        return Rows(X, weight)
+    def _admission(self, n_features: int) -> Geometry | None:
+        """A geometry that rows must be made fit for first, if there is one."""
+        return None
 
     def _geometry(self, problem: Problem) -> Geometry:
         rows = problem.rows
@@ -103,8 +113,9 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-            The data, float32 or float64.
+        X : array-like, CSR matrix, Dask collection or Blocks of shape (n_samples, n_features)
+            The data, float32 or float64. Rows on the workers of a Dask cluster stay there, rows
+            on disk (`open_blocks`) are read block by block.
         y : array-like of shape (n_samples,), default=None
             Partial labels, -1 for unknown.
         constraints : Constraints, DataFrame or path, default=None
@@ -123,26 +134,51 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         """
         started = time.perf_counter()
         self._check_parameters()
-        given_X, X = X, read_data(self, X)
-        n_samples = X.shape[0]
-        if n_samples < self.n_clusters:
-            raise ValueError(f"n_samples={n_samples} should be >= n_clusters={self.n_clusters}.")
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
-        known, n_dropped = read_knowledge(constraints, n_samples, sample_ids, given_X)
-        seeds = self._seeds(y, n_samples)
-        weight = None if sample_weight is None else np.asarray(sample_weight)
-        problem = Problem(self._rows(X, weight), self.n_clusters, known, seeds)
-        problem = self._prepare(problem)
+        rows = self._read(X, sample_weight)
         try:
+            if rows.n < self.n_clusters:
+                raise ValueError(f"n_samples={rows.n} should be >= n_clusters={self.n_clusters}.")
+            known, n_dropped = self._knowledge(rows, constraints, sample_ids, X)
+            problem = Problem(rows, self.n_clusters, known, self._seeds(y, rows.n))
+            problem = self._prepare(problem)
+            rows.gather(problem.constrained)
             best = self._best_run(problem)
+            self._store(best, rows)
+            self.report_ = self._report(problem, best, n_dropped, started)
         finally:
-            problem.rows.threads.close()
-        self._store(best, X)
-        self.report_ = self._report(problem, best, n_dropped, started)
+            rows.close()
         return self
+
+    def _read(self, X: Any, weight: Any) -> Any:
+        """The rows, here or elsewhere, fit for the geometry."""
+        far = is_elsewhere(X)
+        if far:
+            read_features(self, X)
+        else:
+            X = read_data(self, X)
+        admission = self._admission(self.n_features_in_)
+        if far:
+            engine = engine_of(X)
+            engine = engine if weight is None else engine.weighted(weight)
+            return FarRows(engine, None if admission is None else admission.admit)
+        if weight is not None:
+            weight = np.asarray(
+                _check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True)
+            )
+        if admission is None:
+            return Rows(X, weight)
+        return Rows(admission.admit(X), weight, centred=False)
+
+    def _knowledge(
+        self, rows: Any, constraints: Any, sample_ids: Any, X: Any
+    ) -> tuple[Constraints, int]:
+        """Constraints by row number, and how many were left out."""
+        if isinstance(rows, Rows) or sample_ids is not None:
+            return read_knowledge(constraints, rows.n, sample_ids, X)
+        given = as_constraints(constraints)
+        ids = rows.engine.locate(given.rows) if given.n_constraints else None
+        known = given.to_rows(rows.n, ids, missing="raise" if ids is None else "drop")
+        return known, given.n_constraints - known.n_constraints
 
     def _check_parameters(self) -> None:
         check_number("n_clusters", self.n_clusters, Integral, 1)
@@ -159,15 +195,52 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
 
     def _best_run(self, problem: Problem) -> Solution:
         rng = check_random_state(self.random_state)
-        best: Solution | None = None
-        for run in range(self._n_runs(problem)):
-            found = self._run(problem, rng, run)
-            if best is None or found.objective < best.objective:
+        notes, saved = None, None
+        if self.checkpoint is not None:
+            if self.random_state is None:  # a generator of our own, that can be set back
+                rng = np.random.RandomState(rng.randint(2**31 - 1))
+            notes = Checkpoint(self.checkpoint, self, problem)
+            saved = notes.load()
+        best, first, going = self._resumed(problem, saved, rng)
+        for run in range(first, self._n_runs(problem)):
+            found = self._run(problem, rng, run, self._noting(notes, run, best, rng), going)
+            going = None
+            # Runs that end alike differ by rounding: the first of them stays.
+            if best is None or found.objective < best.objective - _ALIKE * abs(best.objective):
                 best = found
+            if notes is not None and run + 1 < self._n_runs(problem):
+                notes.save(_progress(run + 1, best, rng))
         assert best is not None
         if not best.converged:
             warn_unconverged(self)
+        if notes is not None:
+            notes.remove()
         return best
+
+    def _resumed(
+        self, problem: Problem, saved: State | None, rng: Any
+    ) -> tuple[Solution | None, int, State | None]:
+        """The best run so far, the number of the run to go on with, and its state if it began."""
+        if saved is None:
+            return None, 0, None
+        best = None
+        if "best" in saved:
+            # No iteration is left to do: the run is put back into the state it ended in.
+            best = self._run(problem, rng, 0, None, saved["best"]["state"], max_iter=0)
+            best.converged = saved["best"]["converged"]
+        restore_seed(rng, saved["seed"])
+        return best, saved["run"], saved.get("going")
+
+    def _noting(self, notes: Checkpoint | None, run: int, best: Solution | None, rng: Any) -> Any:
+        """What is called after every iteration."""
+        if notes is None:
+            return None
+
+        def note(state: Callable[[], State]) -> None:
+            if notes.due():
+                notes.save({**_progress(run, best, rng), "going": state()})
+
+        return note
 
     def _init(self) -> Any:
         if isinstance(self.init, str) and self.init == "auto":
@@ -177,18 +250,24 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
     def _n_runs(self, problem: Problem) -> int:
         return 1 if self.n_init == "auto" else int(self.n_init)
 
-    def _run(self, problem: Problem, rng: Any, run: int) -> Solution:
-        penalty = self._penalty(problem)
+    def _run(
+        self, problem: Problem, rng: Any, run: int, note: Any = None, going: State | None = None,
+        max_iter: int | None = None,
+    ) -> Solution:  # fmt: skip
+        penalty, geometry = self._penalty(problem), self._geometry(problem)
+        assigner = self._assigner(problem, penalty)
         return solve(
             problem,
-            self._geometry(problem),
+            geometry,
             penalty,
-            self._assigner(problem, penalty),
-            self._centers(problem, rng, run),
-            max_iter=self.max_iter,
+            assigner,
+            geometry.centers if going is not None else self._centers(problem, rng, run),
+            max_iter=self.max_iter if max_iter is None else max_iter,
             tol=self.tol,
             rng=rng,
             progress=teller(self, run),
+            note=note,
+            resume=going,
         )
 
     def _centers(self, problem: Problem, rng: Any, run: int) -> Floats:
@@ -199,7 +278,11 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
             if problem.seeds is not None and (problem.seeds >= 0).any():
                 return _start.from_seeds(problem, rng)
             return _start.from_neighbourhoods(problem, rng)
-        centers = np.asarray(init(rows.X, problem.k, rng) if callable(init) else init, dtype=float)
+        if callable(init):
+            # Rows elsewhere cannot be handed over: such an init gets a sample of them.
+            X = rows.X if isinstance(rows, Rows) else rows.sample(problem.k, rng).X
+            init = init(X, problem.k, rng)
+        centers = np.asarray(init, dtype=float)
         if centers.shape != (problem.k, rows.d):
             raise ValueError(
                 f"init has shape {centers.shape}; expected (n_clusters, n_features) = "
@@ -209,9 +292,9 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
             raise ValueError("init has NaN or infinite values; centres must be finite numbers")
         return centers - rows.shift
 
-    def _store(self, best: Solution, X: Any) -> None:
+    def _store(self, best: Solution, rows: Any) -> None:
         self.labels_ = best.labels
-        self.cluster_centers_ = best.centers.astype(X.dtype)
+        self.cluster_centers_ = best.centers.astype(rows.dtype)
         self.objective_ = best.objective
         self.objective_path_ = np.array(best.path)
         self.n_iter_ = best.n_iter
@@ -231,9 +314,9 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         return Report(
             algorithm=type(self).__name__,
             constraints=known,
-            satisfaction=known.satisfied(best.labels),
+            satisfaction=known.satisfied(best.places.judged(problem.spoken_of)),
             costs=costs,
-            cluster_sizes=np.bincount(best.labels, minlength=self.n_clusters),
+            cluster_sizes=best.places.sizes(self.n_clusters),
             n_components=int((problem.closure.sizes > 1).sum()),
             objective=best.objective,
             n_iter=best.n_iter,
@@ -252,17 +335,26 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         check_is_fitted(self)
         return read_data(self, X, reset=False)
 
+    def _blockwise(self, X: Any, method: str, dtype: Any, width: int | None) -> Any:
+        """A method's results on rows that are elsewhere, kept there if they can be."""
+        check_is_fitted(self)
+        read_features(self, X, reset=False)
+        return map_blocks(X, _Call(self, method), dtype, width)
+
     def predict(self, X: Any) -> NDArray[np.int32]:
         """The nearest cluster of each row, under the metric that was learnt.
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix, Dask collection or Blocks of shape (n_samples, n_features)
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
+            A Dask array, still to be computed, if X is a Dask collection.
         """
+        if is_elsewhere(X):
+            return self._blockwise(X, "predict", np.int32, None)
         return self._open_costs(self._check_new(X)).argmin(axis=1).astype(np.int32)
 
     def transform(self, X: Any) -> NDArray:
@@ -270,12 +362,15 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix, Dask collection or Blocks of shape (n_samples, n_features)
 
         Returns
         -------
         distances : ndarray of shape (n_samples, n_clusters)
+            A Dask array, still to be computed, if X is a Dask collection.
         """
+        if is_elsewhere(X):
+            return self._blockwise(X, "transform", None, self.n_clusters)
         X = self._check_new(X)
         geometry = self._geometry_
         far = self._costs(X) + geometry.log_det[geometry.group(np.arange(self.n_clusters))]
@@ -287,14 +382,19 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix, Dask collection or Blocks of shape (n_samples, n_features)
         y : Ignored
 
         Returns
         -------
         score : float
         """
-        return -float(self._open_costs(self._check_new(X), y).min(axis=1).sum())
+        if is_elsewhere(X):
+            return float(np.sum(self._blockwise(X, "_row_scores", np.float64, None)))
+        return float(self._row_scores(X, y).sum())
+
+    def _row_scores(self, X: Any, y: Any = None) -> Floats:
+        return -self._open_costs(self._check_new(X), y).min(axis=1)
 
     def _open_costs(self, X: Any, y: Any = None) -> Floats:
         """Costs of each row in each cluster; infinite where it may not go."""
@@ -307,7 +407,7 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         try:
             costs = rows.distances(np.arange(rows.n), geometry)
         finally:
-            rows.threads.close()
+            rows.close()
         return costs + np.reshape(geometry.row_terms(X), (-1, 1))
 
     def __sklearn_tags__(self) -> Any:
@@ -315,3 +415,24 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _progress(run: int, best: Solution | None, rng: Any) -> State:
+    """How far a fit is: the run to go on with, the seed, and the best of those before."""
+    state: State = {"run": run, "seed": seed_state(rng)}
+    if best is not None:
+        state["best"] = {"state": best.state, "converged": best.converged}
+    return state
+
+
+class _Call:
+    """A method of a fitted estimator, to be called on blocks of rows without names."""
+
+    def __init__(self, estimator: BaseKMeans, method: str):
+        self.estimator, self.method = copy(estimator), method
+        for name in ("labels_", "report_", "feature_names_in_"):  # no need to travel
+            self.estimator.__dict__.pop(name, None)
+        self.estimator.callback = None
+
+    def __call__(self, X: Any) -> Any:
+        return getattr(self.estimator, self.method)(X)

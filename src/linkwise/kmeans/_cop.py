@@ -34,7 +34,7 @@ class COPKMeans(BaseKMeans):
     on_infeasible : {"raise", "relax"}, default="raise"
         What to do when not all constraints can be kept: raise a `ConstraintError` with the proof,
         or leave out those of the least total weight (seen in `report_`).
-    init, n_init, max_iter, tol, verbose, callback, random_state
+    init, n_init, max_iter, tol, verbose, callback, checkpoint, random_state
         As in `PCKMeans`; "auto" starts from k-means++, with ten runs.
 
     Attributes
@@ -79,6 +79,7 @@ class COPKMeans(BaseKMeans):
         tol: float = 1e-4,
         verbose: int = 0,
         callback: Any = None,
+        checkpoint: Any = None,
         random_state: Any = None,
     ):
         super().__init__(
@@ -89,6 +90,7 @@ class COPKMeans(BaseKMeans):
             tol=tol,
             verbose=verbose,
             callback=callback,
+            checkpoint=checkpoint,
             random_state=random_state,
         )
         self.assignment = assignment

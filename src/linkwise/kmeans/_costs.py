@@ -30,7 +30,7 @@ class Costs:
 
     def __init__(self, rows: Rows, chosen: Ints, geometry: Geometry):
         self._geometry, self._rows, self._chosen = geometry, rows, chosen
-        self._weight = rows.weight[chosen] if rows.weight.size else rows.weight
+        self._weight = rows.weight_of(chosen) if rows.weighted else np.zeros(0)
         # Constrained rows lie side by side if that takes little memory.
         if 0 < _FEW * len(chosen) <= rows.n and not geometry.scales_rows:
             self._rows = Rows.in_coordinates(rows.X[chosen], rows.shift)
@@ -38,7 +38,7 @@ class Costs:
         self._space: Floats = np.empty((0, geometry.k))
         self._all_at: tuple[Floats | None, Floats | None] = (None, None)
         # Bounds are for plain distances: not for costs times the weights of rows.
-        plain = geometry.bounded and not rows.is_sparse and not rows.weight.size
+        plain = geometry.bounded and not rows.is_sparse and not rows.weighted
         may_bound = plain and geometry.k > 1
         self._bounds = Bounds(len(chosen), np.float64) if may_bound else None
         # Labels the bounds are for.

@@ -17,7 +17,6 @@ from linkwise.geometry import (
 
 from ._penalty import DistancePenalty, PairPenalty
 from ._problem import Problem
-from ._rows import Rows
 from ._soft import FULL_NEEDS_DENSE, SoftKMeans
 
 DISTORTIONS: dict[str, type[Geometry]] = {"cosine": Cosine, "divergence": Divergence}
@@ -49,10 +48,8 @@ class DistortionKMeans(SoftKMeans):
     def _learning(self) -> Learning:
         return Learning()
 
-    def _rows(self, X: Any, weight: Any) -> Rows:
-        if self._is_euclidean:
-            return super()._rows(X, weight)
-        return Rows(self._make_geometry(X.shape[1], 0.0).admit(X), weight, centred=False)
+    def _admission(self, n_features: int) -> Geometry | None:
+        return None if self._is_euclidean else self._make_geometry(n_features, 0.0)
 
     def _make_geometry(self, n_features: int, mean_variance: float) -> Geometry:
         """A geometry other than Euclidean, before it has seen any row."""
@@ -77,7 +74,7 @@ class DistortionKMeans(SoftKMeans):
         rows.scale(geometry)
         variance = variances(rows.total(), rows.total_weight, rows.offset())
         geometry.mean_variance = float(variance.mean())
-        geometry.look_at(rows.X, rows.weight)
+        rows.show(geometry)
         return geometry
 
     def _centers(self, problem: Problem, rng: Any, run: int) -> Any:

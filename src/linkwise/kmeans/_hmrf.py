@@ -49,7 +49,7 @@ class HMRFKMeans(DistortionKMeans):
         1 or with negative entries 2 (cosine), 2 log 2 (divergence). "published": the sum over
         all cannot-links (Euclidean), the sum of the weights (divergence); it drowns the other
         terms as constraints or features grow.
-    init, n_init, max_iter, tol, verbose, callback, random_state
+    init, n_init, max_iter, tol, verbose, callback, checkpoint, random_state
         As in `PCKMeans`.
 
     Attributes
@@ -116,6 +116,7 @@ class HMRFKMeans(DistortionKMeans):
         tol: float = 1e-4,
         verbose: int = 0,
         callback: Any = None,
+        checkpoint: Any = None,
         random_state: Any = None,
     ):
         super().__init__(
@@ -126,6 +127,7 @@ class HMRFKMeans(DistortionKMeans):
             tol=tol,
             verbose=verbose,
             callback=callback,
+            checkpoint=checkpoint,
             random_state=random_state,
         )
         self.distortion = distortion

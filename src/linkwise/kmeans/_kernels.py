@@ -415,9 +415,11 @@ def move_sparse(data, indices, indptr, rows, old, new, weight, counts, sums, squ
 def similarity_squares_sparse(data, indices, indptr, labels, directions, weight, start, stop, out):
     """Add to `out` (d,) each row's squares times its similarity to the direction of its cluster.
 
-    IN      directions (k, d)
+    IN      directions (k, d); labels (n,), -1 for rows that do not count
     """
     for i in range(start, stop):
+        if labels[i] < 0:
+            continue
         similarity = 0.0
         for p in range(indptr[i], indptr[i + 1]):
             similarity += data[p] * directions[labels[i], indices[p]]
@@ -431,6 +433,8 @@ def similarity_squares_sparse(data, indices, indptr, labels, directions, weight,
 def similarity_squares_dense(X, labels, directions, weight, start, stop, out):
     """`similarity_squares_sparse` for dense rows."""
     for i in range(start, stop):
+        if labels[i] < 0:
+            continue
         similarity = 0.0
         for f in range(X.shape[1]):
             similarity += X[i, f] * directions[labels[i], f]

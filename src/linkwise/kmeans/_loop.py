@@ -18,9 +18,9 @@ from linkwise.geometry import Geometry, Moments
 
 from . import _kernels
 from ._assign import Assigner
+from ._checkpoint import State
 from ._costs import Costs
 from ._problem import Problem, Solution
-from ._rows import Bounds
 
 Floats = NDArray[np.float64]
 Progress = Callable[[int, float], None]
@@ -28,7 +28,6 @@ Progress = Callable[[int, float], None]
 _HALVINGS = 12
 _EPS = 1e-15
 _EXACT = 1e-10  # share of the objective up to which rounding is allowed in the links' part
-_AT_ONCE = 65_536  # rows whose costs in all clusters are at hand
 _CALM = 0.02  # once fewer rows than this share move, bounds pay
 
 
@@ -43,6 +42,8 @@ def solve(
     tol: float,
     rng: Any,
     progress: Progress | None = None,
+    note: Callable[[Callable[[], State]], None] | None = None,
+    resume: State | None = None,
 ) -> Solution:
     """Cluster from given centres until nothing moves.
 
@@ -63,15 +64,21 @@ def solve(
     rng : RandomState
     progress : callable, default=None
         Called as ``progress(iteration, objective)``.
+    note : callable, default=None
+        Called after an iteration that is not the last with what gives the state to go on from.
+    resume : dict, default=None
+        Such a state; centres are not looked at then.
     """
     problem.rows.scale(geometry)
     geometry.place(centers)
     run = _Run(problem, geometry, penalty, assign)
     penalty.refresh(geometry)
     still = tol * geometry.mean_variance
-    converged = False
-    iteration = 0
-    for iteration in range(1, max_iter + 1):
+    converged, moved = False, 1
+    if resume is not None:
+        run.restore(resume)
+    iteration = done = len(run.path)
+    for iteration in range(done + 1, max_iter + 1):
         moved = run.assign_rows(rng)
         run.refill_empty_clusters()
         before = run.note()
@@ -91,7 +98,9 @@ def solve(
         if settled and (moved == 0 or way <= still):
             converged = True
             break
-    if moved or geometry.learns:
+        if note is not None:
+            note(run.state)
+    if max_iter and (moved or geometry.learns):
         run.assign_rows(rng)  # labels that fit the final centres and metric
     return run.solution(iteration, converged)
 
@@ -109,18 +118,52 @@ class _Run:
 
     def __post_init__(self) -> None:
         rows, k = self.problem.rows, self.problem.k
-        self.labels = np.full(rows.n, -1, dtype=np.int32)
-        self.pinned = np.zeros(rows.n, dtype=bool)
-        self.pinned[self.assign.rows] = True
+        chosen = self.assign.rows
+        self.places = rows.places(chosen)
         self.moments = Moments.zeros(k, rows.d, self.geometry.squares_shape)
         self._refills = 2 * k
         self._share = 1.0  # of a proposed step towards better metrics to try first
         # Bounds save most of the work once centres and metric change little.
         self._may_bound = self.geometry.bounded and not rows.is_sparse and k > 1
-        self.bounds: Bounds | None = None
+        self._bounded = False
+        self._told: State = {}  # the state of the geometry that rows were assigned by
+        self._refilled: dict[int, int] = {}  # rows moved since
         self.costs = Costs(rows, self.assign.rows, self.geometry)
         self._link_weight = 0.0  # of all links, violated or not
         self._link_total: float | None = None  # None when labels or metrics have changed
+
+    # ---------------------------------------------------------------- stopping and going on
+
+    def state(self) -> State:
+        """All that is needed to go on from here; see `_checkpoint`."""
+        moved = np.array(list(self._refilled.items()), dtype=np.int64).reshape(-1, 2)
+        return {
+            "geometry": self.geometry.state(), "told": self._told, "refilled": moved,
+            "own": self.places.own, "assign": self.assign.state(), "penalty": self.penalty.state(),
+            "path": np.array(self.path), "half_steps": np.array(self.half_steps),
+            "refills": self._refills, "share": self._share, "bounded": self._bounded,
+        }  # fmt: skip
+
+    def restore(self, state: State) -> None:
+        """Go on from a state: place rows as they were, and count them anew."""
+        rows, nothing = self.problem.rows, self.moments.like()
+        self._told = state.get("told", {})
+        if self._told:
+            self.geometry.restore(self._told)
+            rows.scale(self.geometry)
+            self.places.assign(self.geometry, nothing, self.assign.closed, False)
+        for row, cluster in state["refilled"].tolist():
+            self.places.move_one(row, cluster, nothing)
+            self._refilled[row] = cluster
+        self.places.put(state["own"], nothing)
+        self.geometry.restore(state["geometry"])
+        rows.scale(self.geometry)
+        self.moments = self.places.recount(self.moments)
+        self.assign.restore(state.get("assign", {}))
+        self.penalty.restore(state.get("penalty", {}))
+        self.path, self.half_steps = state["path"].tolist(), state["half_steps"].tolist()
+        self._refills, self._share = state["refills"], state["share"]
+        self._bounded, self._link_total = state["bounded"], None
 
     # ---------------------------------------------------------------- rows into clusters
 
@@ -129,18 +172,15 @@ class _Run:
         rows, chosen = self.problem.rows, self.assign.rows
         moved = 0
         if len(chosen) < rows.n:
-            moved = rows.assign(
-                self.geometry, self.labels, self.pinned, self.moments, self.assign.closed,
-                self.bounds,
-            )  # fmt: skip
-            if self._may_bound and self.bounds is None and moved < _CALM * rows.n:
-                self.bounds = Bounds(rows.n, rows.X.dtype)
+            self._told, self._refilled = self.geometry.state(), {}
+            moved = self.places.assign(
+                self.geometry, self.moments, self.assign.closed, self._bounded
+            )
+            self._bounded = self._bounded or (self._may_bound and moved < _CALM * rows.n)
         if len(chosen):
-            old = self.labels[chosen]
-            new, change = self.assign(self.costs, old, self.penalty.costs(self.geometry), rng)
-            rows.move(chosen, old, new, self.moments)
-            self.labels[chosen] = new
-            moved += int((old != new).sum())
+            cost = self.penalty.costs(self.geometry)
+            new, change = self.assign(self.costs, self.places.own, cost, rng)
+            moved += self.places.put(new, self.moments)
             self._links_changed(change)
         return moved
 
@@ -155,39 +195,25 @@ class _Run:
 
     def refill_empty_clusters(self) -> None:
         """Give an empty cluster the free row that is farthest from its own centre."""
-        closed = self.assign.closed
+        closed, k = self.assign.closed, self.problem.k
         for c in np.flatnonzero(self.moments.counts <= 1e-12 * self.problem.rows.total_weight):
-            if self._refills == 0 or (closed is not None and closed[c]) or (self.labels == c).any():
+            if self._refills == 0 or (closed is not None and closed[c]):
                 continue
-            row = self._farthest_free_row()
+            sizes = self.places.sizes(k)
+            if sizes[c]:
+                continue
+            row, before, _ = self.places.farthest(self.geometry, sizes)
             if row < 0:
                 continue
             self._refills -= 1
-            one, new = np.array([row]), np.array([c], dtype=np.int32)
             if self.geometry.per_cluster:  # start from the metric the row had
                 metrics = self.geometry.metrics.copy()
-                metrics[c] = metrics[self.labels[row]]
+                metrics[c] = metrics[before]
                 self.geometry.set_metrics(metrics)
                 self._link_total = None
-            self.problem.rows.move(one, self.labels[one], new, self.moments)
-            self.labels[row] = c
-            if self.bounds is not None:
-                self.bounds.forget(row)
-            self.geometry.place_one(int(c), self.problem.rows.take(one)[0])
-
-    def _farthest_free_row(self) -> int:
-        rows = self.problem.rows
-        best, reach = -1, 0.0
-        sizes = np.bincount(self.labels, minlength=self.problem.k)
-        free = np.flatnonzero(~self.pinned & (sizes[self.labels] > 1))
-        for start in range(0, len(free), _AT_ONCE):
-            part = free[start : start + _AT_ONCE]
-            own = rows.distances(part, self.geometry)[np.arange(len(part)), self.labels[part]]
-            own += self.geometry.log_det[self.geometry.group(self.labels[part])]
-            own += self.geometry.row_terms(rows.X[part])
-            if len(own) and own.max() > reach:
-                best, reach = int(part[own.argmax()]), float(own.max())
-        return best
+            self.places.move_one(row, int(c), self.moments)
+            self._refilled[row] = int(c)
+            self.geometry.place_one(int(c), self.problem.rows.take(np.array([row]))[0])
 
     # ---------------------------------------------------------------- metric
 
@@ -200,7 +226,7 @@ class _Run:
         """
         geometry, penalty = self.geometry, self.penalty
         before, old = self.objective(), geometry.metrics
-        slope = geometry.scatter(self.moments, self.problem.rows, self.labels)
+        slope = geometry.scatter(self.moments, self.places)
         slope = slope + penalty.spread(geometry, self._own_labels())
         new = geometry.proposal(slope, geometry.weights(self.moments))
         for halving in range(_HALVINGS + 1):
@@ -223,19 +249,19 @@ class _Run:
         geometry.set_metrics(metrics)
         if geometry.scales_rows:
             rows.scale(geometry)
-            self.moments = rows.recount(self.labels, self.moments)
+            self.moments = self.places.recount(self.moments)
         self._link_total = None
 
     # ---------------------------------------------------------------- objective
 
     def _own_labels(self) -> NDArray[np.int32]:
-        return self.labels[self.problem.links.rows]
+        return self.places.labels_of(self.problem.links.rows)
 
     def link_costs(self) -> Floats:
         """What each link costs now: nothing unless it is violated."""
         links = self.problem.links
-        if not len(links.ends):
-            return np.zeros(0)
+        if not len(links.ends) or self.penalty.costless:
+            return np.zeros(len(links.ends))
         return violation_costs(
             self.penalty.costs(self.geometry), links.violated(self._own_labels()),
             self._own_labels()[links.ends],
@@ -250,6 +276,8 @@ class _Run:
 
     def _violations(self) -> float:
         """What all violated links cost."""
+        if self.penalty.costless:
+            return 0.0
         links, cost = self.problem.links, self.penalty.costs(self.geometry)
         labels, self._link_weight = self._own_labels(), float(cost.sum())
         return float(
@@ -264,11 +292,13 @@ class _Run:
     def solution(self, n_iter: int, converged: bool) -> Solution:
         """The result, with sums taken afresh so that no rounding of many moves stays in."""
         rows = self.problem.rows
-        self.moments = rows.recount(self.labels, self.moments)
+        state = self.state()
+        self.moments = self.places.recount(self.moments)
         link_cost = self.link_costs()
         self._link_total = float(link_cost.sum())
         return Solution(
-            labels=self.labels,
+            state=state,
+            places=self.places,
             centers=self.geometry.centers + rows.shift,
             geometry=self.geometry,
             objective=self.objective(),

@@ -32,7 +32,7 @@ class MPCKMeans(SoftKMeans):
     regularization : float, default=0.01
         No direction counts as varying less inside a cluster than this share of its variance in
         all the data; keeps metrics positive definite.
-    init, n_init, max_iter, tol, verbose, callback, random_state
+    init, n_init, max_iter, tol, verbose, callback, checkpoint, random_state
         As in `PCKMeans`.
 
     Attributes
@@ -95,6 +95,7 @@ class MPCKMeans(SoftKMeans):
         tol: float = 1e-4,
         verbose: int = 0,
         callback: Any = None,
+        checkpoint: Any = None,
         random_state: Any = None,
     ):
         super().__init__(
@@ -105,6 +106,7 @@ class MPCKMeans(SoftKMeans):
             tol=tol,
             verbose=verbose,
             callback=callback,
+            checkpoint=checkpoint,
             random_state=random_state,
         )
         self.metric = metric

@@ -41,6 +41,10 @@ class PCKMeans(DistortionKMeans):
         If not 0, print the objective of every iteration.
     callback : callable, default=None
         Called as ``callback(run, iteration, objective)`` after every iteration.
+    checkpoint : path, default=None
+        File in which the state is noted every few iterations. A fit that was cut off goes on from
+        there when it is started again with the same data and parameters, to the same result; the
+        file is removed when the fit is done.
     random_state : int, RandomState instance or None, default=None
         Seed for centres and the order in which constrained rows choose.
 
@@ -94,6 +98,7 @@ class PCKMeans(DistortionKMeans):
         tol: float = 1e-4,
         verbose: int = 0,
         callback: Any = None,
+        checkpoint: Any = None,
         random_state: Any = None,
     ):
         super().__init__(
@@ -104,6 +109,7 @@ class PCKMeans(DistortionKMeans):
             tol=tol,
             verbose=verbose,
             callback=callback,
+            checkpoint=checkpoint,
             random_state=random_state,
         )
         self.penalty = penalty

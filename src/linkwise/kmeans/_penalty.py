@@ -28,12 +28,20 @@ class WeightPenalty:
     """A violated link costs its weight (PCK-Means)."""
 
     changes = False
+    costless = False
 
     def __init__(self, links: LinkGraph):
         self._cost = links.weight[:, None].copy()
 
     def refresh(self, geometry: Geometry) -> None:
         """Nothing changes with the geometry."""
+
+    def state(self) -> dict[str, Any]:
+        """What changes during a run: nothing."""
+        return {}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Nothing to go back to."""
 
     def costs(self, geometry: Geometry) -> Floats:
         """Cost of each link when violated."""
@@ -46,6 +54,8 @@ class WeightPenalty:
 
 class NoPenalty(WeightPenalty):
     """Violated links cost nothing: they are only reported."""
+
+    costless = True
 
     def __init__(self, links: LinkGraph):
         self._cost = np.zeros((len(links.ends), 1))
@@ -66,6 +76,7 @@ class PairPenalty:
     """
 
     changes = True
+    costless = False
     pair: Ints | None = None
 
     def __init__(self, links: LinkGraph, rows: Rows, *, published: bool = False):
@@ -78,6 +89,14 @@ class PairPenalty:
 
     def hold(self, pair: Ints | None) -> None:
         """Nothing to go back to."""
+
+    def state(self) -> dict[str, Any]:
+        """What changes during a run."""
+        return {} if self._bound is None else {"bound": self._bound}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from such a state."""
+        self._bound = state.get("bound")
 
     def _phi(self, geometry: Geometry, chosen: Ints) -> Floats:
         ends = self.links.rows[self.links.ends[chosen]]
@@ -137,6 +156,7 @@ class DistancePenalty:
     """
 
     changes = True
+    costless = False
 
     def __init__(self, links: LinkGraph, rows: Rows, *, published: bool = False):
         self.links, self.rows, self._published = links, rows, published
@@ -157,6 +177,14 @@ class DistancePenalty:
     def hold(self, pair: Ints | None) -> None:
         """Go back to given pairs."""
         self._pair = pair
+
+    def state(self) -> dict[str, Any]:
+        """What changes during a run."""
+        return {} if self._pair is None else {"pair": self._pair}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from such a state."""
+        self._pair = state.get("pair")
 
     def _differences(self, chosen: Ints) -> Any:
         if self._kept_differences is not None:

@@ -139,12 +139,29 @@ class Problem:
         """What follows from the pairwise constraints that are enforced."""
         return (self.known if self.enforced is None else self.enforced).closure()
 
+    @property
+    def spoken_of(self) -> Ints:
+        """The rows that constraints speak of."""
+        known = self.known
+        ends = [part.ravel() for part in (known.must_link, known.cannot_link, known.relative)]
+        return np.unique(np.concatenate(ends).astype(np.int64))
+
+    @property
+    def constrained(self) -> Ints:
+        """The rows that must be at hand: those in pairs, and those with a label."""
+        known = self.known
+        ends = [known.must_link.ravel(), known.cannot_link.ravel()]
+        if self.seeds is not None:
+            ends.append(np.flatnonzero(self.seeds >= 0))
+        return np.unique(np.concatenate(ends).astype(np.int64))
+
 
 @dataclass
 class Solution:
-    """What a run found."""
+    """What a run found, and the state it ended in."""
 
-    labels: NDArray[np.int32]
+    state: dict[str, Any]
+    places: Any
     centers: NDArray[np.float64]
     geometry: Any
     objective: float
@@ -153,3 +170,8 @@ class Solution:
     n_iter: int
     converged: bool
     link_cost: NDArray[np.float64]
+
+    @property
+    def labels(self) -> Any:
+        """Cluster of each row."""
+        return self.places.labels()

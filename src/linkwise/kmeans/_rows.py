@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils.random import sample_without_replacement
 
 from linkwise.engines import Threads
 from linkwise.geometry import Geometry, Mahalanobis, Moments
@@ -18,7 +19,10 @@ Ints = NDArray[np.int64]
 _BLOCK = 8192
 _WORK = 4  # operations a number is worth, roughly
 _PILOT = 256  # rows whose mean stands in for that of all while sums are taken
-_OUTERMOST = 500  # rows among which the farthest pair is looked for
+OUTERMOST = 500  # rows among which the farthest pair is looked for
+_SAMPLE = 2**17  # rows among which starts are drawn, at most
+_SAMPLE_CELLS = 2**23  # and numbers in them
+_SAMPLE_LEAST = 100  # rows for each cluster, even so
 _UP = 1 + 1e-6  # rounds bounds away from where they could be wrong
 
 
@@ -52,6 +56,13 @@ class Bounds:
             int(which),
         )
 
+    def copy(self) -> Bounds:
+        """Bounds that may change while these stay."""
+        twin = Bounds.__new__(Bounds)
+        twin.upper, twin.lower = self.upper.copy(), self.lower.copy()
+        twin._centers, twin._metric = self._centers, self._metric
+        return twin
+
     def forget(self, row: int) -> None:
         """The row was moved by other means."""
         self.upper[row], self.lower[row] = np.inf, 0.0
@@ -65,34 +76,78 @@ class Rows:
     are, so that zeros stay zeros, and so do others unless they are `centred`.
     """
 
-    def __init__(self, X: Any, sample_weight: NDArray | None = None, *, centred: bool = True):
+    def __init__(
+        self, X: Any, sample_weight: NDArray | None = None, *, centred: bool = True,
+        n_jobs: int | None = None, part: bool = False,
+    ):  # fmt: skip
         self.X = self._given = X
         self.n, self.d = X.shape
         self.is_sparse = sparse.issparse(X)
         self.weight = np.zeros(0) if sample_weight is None else np.asarray(sample_weight, float)
         self.total_weight = float(self.weight.sum()) if self.weight.size else float(self.n)
         self.cells = _cells(X)
-        self.threads = Threads(self.n, _WORK * self.cells)
+        self.threads = Threads(self.n, _WORK * self.cells, n_jobs)
         self._totals: dict[bool, NDArray] = {}
         self._outermost: Ints | None = None
         self.shift = np.zeros(self.d)
-        if self.is_sparse:
-            _check_range(float(np.abs(X.data).max(initial=0)), X.dtype)
-        elif not centred:
-            _check_range(float(np.abs(X).max(initial=0)), X.dtype)
+        self._is_part = part  # of rows that may be larger elsewhere
+        self.largest = 0.0
+        if self.is_sparse or not centred:
+            self._check_range(float(np.abs(X.data if self.is_sparse else X).max(initial=0)))
         else:
             self._look_at_columns()
 
+    def _check_range(self, largest: float) -> None:
+        self.largest = largest
+        check_range(largest, self.X.dtype, vanishing=not self._is_part)
+
     @classmethod
-    def in_coordinates(cls, X: Any, shift: NDArray) -> Rows:
+    def in_coordinates(
+        cls, X: Any, shift: NDArray, weight: NDArray | None = None, n_jobs: int | None = None
+    ) -> Rows:
         """Other rows, relative to a mean that is known already."""
         rows = cls.__new__(cls)
-        rows.X, rows.shift, rows.weight = X, shift, np.zeros(0)
+        rows.X = rows._given = X
+        rows.shift, rows.weight = shift, np.zeros(0) if weight is None else weight
         rows.n, rows.d = X.shape
         rows.is_sparse = sparse.issparse(X)
         rows.cells = _cells(X)
-        rows.threads = Threads(rows.n, _WORK * rows.cells)
+        rows.threads = Threads(rows.n, _WORK * rows.cells, n_jobs)
+        rows._totals, rows._outermost = {}, None
         return rows
+
+    def close(self) -> None:
+        """Let the threads go."""
+        self.threads.close()
+
+    @property
+    def dtype(self) -> Any:
+        """The precision of the data."""
+        return self.X.dtype
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
+        return bool(self.weight.size)
+
+    def weight_of(self, rows: Any) -> NDArray[np.float64]:
+        """Weights of some rows."""
+        return self.weight[rows]
+
+    def gather(self, rows: Ints) -> None:
+        """Have these rows at hand: they are."""
+
+    def show(self, geometry: Geometry) -> None:
+        """Let a geometry take in what it must know about all rows."""
+        geometry.take_in([geometry.look_at(self.X, self.weight)])
+
+    def sample(self, k: int, rng: Any, without: Ints | None = None) -> Rows:
+        """Some rows to draw starts from: all, or a random part of very many; see `sample_rows`."""
+        chosen = sample_rows(self.n, self.cells, k, rng, without)
+        if len(chosen) == self.n:
+            return self
+        weight = self.weight[chosen] if self.weighted else None
+        return Rows.in_coordinates(self.X[chosen], self.shift, weight)
 
     def _look_at_columns(self) -> None:
         """Means, squares about them and the largest value, in one pass.
@@ -107,7 +162,7 @@ class Rows:
             return sums, _kernels.column_sums(self.X, pilot, *ends, sums[0], sums[1])
 
         parts = self.threads.map(work)
-        _check_range(max(largest for _, largest in parts), self.X.dtype)
+        self._check_range(max(most for _, most in parts))
         sums, squares = np.sum([part for part, _ in parts], axis=0)
         mean = pilot + sums / max(self.total_weight, 1e-300)
         # Kernels work in the precision of the data: they must take off the very same number.
@@ -203,23 +258,41 @@ class Rows:
         return self._outermost
 
     def _find_outermost(self) -> Ints:
-        if self.n <= _OUTERMOST:
+        if self.n <= OUTERMOST:
             return np.arange(self.n)
         if self.is_sparse:
-            norm = np.asarray(self.X.multiply(self.X).sum(axis=1)).ravel()
-            return np.sort(_largest(norm, np.arange(self.n), _OUTERMOST))
+            return np.sort(largest(self.lengths(), np.arange(self.n), OUTERMOST))
+        outer, edge, norm = self.ends(np.maximum(self.total(), 1e-300))
+        return np.unique(np.concatenate([outer, largest(norm, np.unique(edge), OUTERMOST // 2)]))
+
+    def lengths(self) -> NDArray[np.float64]:
+        """Squared length of each sparse row."""
+        return np.asarray(self.X.multiply(self.X).sum(axis=1)).ravel()
+
+    def ends(self, scale: NDArray) -> tuple[Ints, Ints, NDArray[np.float64]]:
+        """The longest rows when features are divided by `scale`; lowest and highest; lengths.
+
+        The second is (2, d): the rows in which each feature is least and most.
+        """
         norm = np.empty(self.n)
-        scale = np.maximum(self.total(), 1e-300)
 
         def work(start: int, stop: int) -> Ints:
             ends = np.empty((2, self.d), dtype=np.int64)
             _kernels.outermost(self.X, self.shift, scale, start, stop, norm, ends[0], ends[1])
-            return ends.ravel()
+            return ends
 
-        edge = np.unique(np.concatenate(self.threads.map(work)))
-        half = _OUTERMOST // 2
-        outer = _largest(norm, np.arange(self.n), half)
-        return np.unique(np.concatenate([outer, _largest(norm, edge, half)]))
+        ends = np.array(self.threads.map(work))  # (parts, 2, d)
+        edge, features = np.empty((2, self.d), dtype=np.int64), np.arange(self.d)
+        for side, best in enumerate((np.argmin, np.argmax)):
+            edge[side] = ends[best(self.X[ends[:, side], features], axis=0), side, features]
+        number = OUTERMOST // 2
+        return largest(norm, np.arange(self.n), number), edge, norm
+
+    def places(self, chosen: Ints) -> Any:
+        """Nowhere yet; `chosen` rows will be placed by other means."""
+        from ._places import Places
+
+        return Places(self, chosen)
 
     # ---------------------------------------------------------------- passes over the data
 
@@ -341,7 +414,7 @@ class Rows:
         return np.sum(self.threads.map(work), axis=0)
 
     def recount(self, labels: NDArray[np.int32], moments: Moments) -> Moments:
-        """The moments of a clustering, taken afresh."""
+        """The moments of a clustering, taken afresh; rows in no cluster (-1) do not count."""
 
         def work(start: int, stop: int) -> Moments:
             part, nowhere = moments.like(), np.full(stop - start, -1, dtype=np.int32)
@@ -364,10 +437,23 @@ class Rows:
             _kernels.move_dense(self.X, self.shift, *end)
 
 
-def _check_range(largest: float, dtype: Any) -> None:
-    """Squares must neither overflow nor vanish."""
+def sample_rows(n: int, cells: int, k: int, rng: Any, without: Ints | None = None) -> Ints:
+    """Numbers of the rows among which starts are drawn: all, or some of very many, at random.
+
+    The same rows come out wherever they live, so that a fit does not depend on it.
+    """
+    size = max(min(_SAMPLE, _SAMPLE_CELLS // cells), _SAMPLE_LEAST * k)
+    if n <= size:
+        chosen = np.arange(n)
+    else:
+        chosen = np.sort(sample_without_replacement(n, size, random_state=rng)).astype(np.int64)
+    return chosen if without is None else np.setdiff1d(chosen, without, assume_unique=True)
+
+
+def check_range(largest: float, dtype: Any, vanishing: bool = True) -> None:
+    """Squares must neither overflow nor (if asked) vanish."""
     low, high = (1e-16, 1e16) if dtype == np.float32 else (1e-140, 1e140)
-    if largest and not low <= largest <= high:
+    if largest and not (low if vanishing else 0.0) <= largest <= high:
         raise ValueError(
             f"the largest value in X is {largest:.3g} in size; squares of it overflow or vanish in "
             f"{dtype}, whose limits here are {low:.0e} and {high:.0e}: rescale the features "
@@ -380,7 +466,7 @@ def _cells(X: Any) -> int:
     return max(X.nnz // max(X.shape[0], 1) if sparse.issparse(X) else X.shape[1], 1)
 
 
-def _largest(values: NDArray, among: Ints, number: int) -> Ints:
+def largest(values: NDArray, among: Ints, number: int) -> Ints:
     """Which of the chosen have the largest values."""
     if len(among) <= number:
         return among

@@ -12,7 +12,6 @@ from ._assign import Assigner, Pinned
 from ._base import BaseKMeans
 from ._penalty import NoPenalty
 from ._problem import Problem
-from ._rows import Rows
 from ._start import chosen_neighbourhoods, component_means, from_kmeans_plusplus
 
 
@@ -26,7 +25,7 @@ class SeededKMeans(BaseKMeans):
     ----------
     n_clusters : int, default=8
         Number of clusters.
-    init, n_init, max_iter, tol, verbose, callback, random_state
+    init, n_init, max_iter, tol, verbose, callback, checkpoint, random_state
         As in `PCKMeans`; "auto" starts from the labelled rows.
 
     Attributes
@@ -70,7 +69,7 @@ class ConstrainedKMeans(BaseKMeans):
     ----------
     n_clusters : int, default=8
         Number of clusters.
-    init, n_init, max_iter, tol, verbose, callback, random_state
+    init, n_init, max_iter, tol, verbose, callback, checkpoint, random_state
         As in `PCKMeans`; "auto" starts from the labelled rows.
 
     Attributes
@@ -119,7 +118,7 @@ class PreIdentifiedKMeans(BaseKMeans):
     tag : default=None
         Label in `y` of the known cluster; None if `y` has only one label besides -1. Without `y`,
         the largest group of must-linked rows is the known cluster.
-    init, n_init, max_iter, tol, verbose, callback, random_state
+    init, n_init, max_iter, tol, verbose, callback, checkpoint, random_state
         As in `PCKMeans`; "auto" is k-means++ on the other rows, with ten runs.
 
     Attributes
@@ -166,6 +165,7 @@ class PreIdentifiedKMeans(BaseKMeans):
         tol: float = 1e-4,
         verbose: int = 0,
         callback: Any = None,
+        checkpoint: Any = None,
         random_state: Any = None,
     ):
         super().__init__(
@@ -176,6 +176,7 @@ class PreIdentifiedKMeans(BaseKMeans):
             tol=tol,
             verbose=verbose,
             callback=callback,
+            checkpoint=checkpoint,
             random_state=random_state,
         )
         self.tag = tag
@@ -227,6 +228,8 @@ class PreIdentifiedKMeans(BaseKMeans):
         -------
         labels : ndarray of shape (n_samples,)
         """
+        if y is None:
+            return super().predict(X)
         return self._open_costs(self._check_new(X), y).argmin(axis=1).astype(np.int32)
 
     def _open_costs(self, X: Any, y: Any = None) -> Any:
@@ -254,13 +257,7 @@ class PreIdentifiedKMeans(BaseKMeans):
         mean, _ = component_means(rows, inside, np.zeros(len(inside), dtype=np.int64))
         if problem.k == 1:
             return mean
-        outside = np.flatnonzero(problem.seeds < 0)
-        weight = rows.weight[outside] if rows.weight.size else None
-        if weight is not None and not weight.any():
-            weight = None  # only the known cluster has weight: any start will do for the others
-        others = Rows(rows.X[outside], weight)
-        centers = from_kmeans_plusplus(others, problem.k - 1, rng) + others.shift - rows.shift
-        others.threads.close()
+        centers = from_kmeans_plusplus(rows, problem.k - 1, rng, without=inside)
         return np.concatenate([mean, centers])
 
     def _assigner(self, problem: Problem, penalty: Any) -> Assigner:

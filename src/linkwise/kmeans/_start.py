@@ -1,4 +1,7 @@
-"""Where centres begin: neighbourhoods, k-means++, seeds, or given."""
+"""Where centres begin: neighbourhoods, k-means++, seeds, or given.
+
+Whatever is drawn at random is drawn among `Rows.sample`: all rows, or a random part of very many.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +88,9 @@ def from_clustered_neighbourhoods(problem: Problem, rng: Any) -> Floats | None:
 
 def uncovered(rows: Rows, centers: Floats, others: Floats) -> bool:
     """Whether rows are farther from centres than from others; judged by some of them."""
-    some = rows.take(np.arange(0, rows.n, max(1, rows.n // _SOME)))
+    rows = rows.sample(len(centers), np.random.RandomState(0))
+    size = max(min(_SOME, _MEANS // 10 // rows.d), len(centers))
+    some = rows.take(np.arange(0, rows.n, max(1, rows.n // size)))
     far, near = (euclidean_distances(some, c, squared=True).min(axis=1) for c in (centers, others))
     return bool(far.sum() > near.sum())
 
@@ -107,6 +112,9 @@ def fill_up(rows: Rows, centers: Floats, k: int, rng: Any) -> Floats:
     """Add centres until there are k: rows drawn by their squared distance to the nearest one."""
     if not len(centers):
         return from_kmeans_plusplus(rows, k, rng)
+    if len(centers) == k:
+        return centers
+    rows = rows.sample(k, rng)
     nearest = np.full(rows.n, np.inf)
     for center in centers:
         nearest = np.minimum(nearest, distances_to(rows, center))
@@ -133,8 +141,7 @@ def _draw(nearest: Floats, rows: Rows, rng: Any) -> int:
 def distances_to(rows: Rows, point: Floats) -> Floats:
     """Squared Euclidean distance of every row to a point (relative to the data's mean)."""
     if rows.is_sparse:
-        own = np.asarray(rows.X.multiply(rows.X).sum(axis=1)).ravel()
-        found = own - 2 * np.asarray(rows.X @ point).ravel() + point @ point
+        found = rows.lengths() - 2 * np.asarray(rows.X @ point).ravel() + point @ point
         return np.maximum(found, 0.0)
     return np.concatenate(
         [
@@ -144,10 +151,11 @@ def distances_to(rows: Rows, point: Floats) -> Floats:
     )
 
 
-def from_kmeans_plusplus(rows: Rows, k: int, rng: Any) -> Floats:
-    """scikit-learn's greedy k-means++."""
-    weight = rows.weight if rows.weight.size else None
-    centers, _ = kmeans_plusplus(rows.X, k, sample_weight=weight, random_state=rng)
+def from_kmeans_plusplus(rows: Rows, k: int, rng: Any, without: Any = None) -> Floats:
+    """scikit-learn's greedy k-means++, among rows that are not left out."""
+    some = rows.sample(k, rng, without)
+    weight = some.weight if some.weight.any() else None
+    centers, _ = kmeans_plusplus(some.X, k, sample_weight=weight, random_state=rng)
     centers = centers.toarray() if hasattr(centers, "toarray") else centers
     return np.asarray(centers, dtype=np.float64) - rows.shift
 

@@ -1,0 +1,455 @@
+"""Rows on disk, read block by block under a limit of memory.
+
+Entry point: `open_blocks` for memory-mapped arrays, NPY files and Parquet files. What is read is
+never more than one block; a pass over the rows costs a pass over the file.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+import tempfile
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from copy import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise._optional import optional
+
+from ._engine import Places
+
+_UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "ki": 2**10, "mi": 2**20, "gi": 2**30}
+_SHARE = 16  # of the memory that is left, a block takes this part: work on it makes copies
+_LEAST_BLOCK, _LARGEST_BLOCK = 2**20, 2**26  # bytes
+_FOOTING = 320_000_000  # bytes a process takes that has loaded and compiled what a fit needs
+_LEAST_LEFT = 2**26  # bytes that must be left for the work itself
+_PARQUET = (".parquet", ".pq")
+
+
+def read_size(text: int | float | str) -> int:
+    """A size in bytes: a number, or text such as "500MB", "2 GB" or "1.5GiB"."""
+    if isinstance(text, (int, float)):
+        return int(text)
+    found = re.fullmatch(r"\s*([0-9.]+)\s*([kmgt]?i?)b?\s*", text.lower())
+    if found is None or found[2] not in _UNITS or found[1].count(".") > 1:
+        raise ValueError(f"memory limit {text!r}: expected a size such as 500MB or 2GB")
+    return int(float(found[1]) * _UNITS[found[2]])
+
+
+def resident() -> int:
+    """Bytes of memory this process holds now; 0 where the system does not tell."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * mmap.PAGESIZE
+    except OSError:
+        return 0
+
+
+def half_of_memory() -> int:
+    """Half of the memory of this machine (or container)."""
+    try:
+        total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError):  # not every system tells
+        total = 8 * 2**30
+    with suppress(OSError, ValueError):  # no container, or one without a limit
+        total = min(total, int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return total // 2
+
+
+class Blocks:
+    """Rows that are read block by block; made by `open_blocks`.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Number of rows and features.
+    dtype : dtype
+        float32 or float64.
+    names : list of str or None
+        Names of the features.
+    starts : ndarray of shape (n_blocks + 1,)
+        First row of each block, and the number of rows.
+    memory_limit : int
+        Bytes that the process is to stay under.
+    spare : int
+        Bytes of it that were left when the blocks were opened.
+    """
+
+    is_sparse = False
+    ndim = 2
+
+    def __init__(
+        self, shape: tuple[int, int], dtype: Any, names: list[str] | None, memory_limit: Any
+    ):
+        self.shape, self.names = shape, names
+        self.dtype = np.dtype(np.float32 if dtype == np.float32 else np.float64)
+        self.memory_limit = half_of_memory() if memory_limit is None else read_size(memory_limit)
+        held = max(resident(), _FOOTING)
+        self.spare = self.memory_limit - held
+        if self.spare < _LEAST_LEFT:
+            raise ValueError(
+                f"a memory limit of {self.memory_limit / 1e6:,.0f} MB leaves no room: the process "
+                f"itself takes {held / 1e6:,.0f} MB, and blocks need at least "
+                f"{_LEAST_LEFT / 1e6:,.0f} MB more"
+            )
+        self.starts: Places = np.zeros(1, dtype=np.int64)
+        self._shift: Any = None
+        self._scale: Any = None
+
+    def _rows_at_once(self) -> int:
+        size = min(max(self.spare // _SHARE, _LEAST_BLOCK), _LARGEST_BLOCK)
+        return max(1, size // (self.shape[1] * self.dtype.itemsize))
+
+    def parts(self, which: Sequence[int] | None = None) -> Iterator[tuple[int, NDArray]]:
+        """Numbers and rows of the blocks, in order; each is valid until the next is asked for."""
+        wanted = range(len(self.starts) - 1) if which is None else which
+        for number, X in self._parts(wanted):
+            yield number, X if self._scale is None else (X - self._shift) * self._scale
+
+    def _parts(self, which: Iterable[int]) -> Iterator[tuple[int, NDArray]]:
+        raise NotImplementedError
+
+    def locate(self, names: Sequence[Hashable]) -> dict[Hashable, int] | None:
+        """Numbers of the rows with these ids; None, as there are no ids."""
+        return None
+
+    def numbered(self) -> Blocks:
+        """The same rows, of which constraints speak by number even if they have ids."""
+        twin = copy(self)
+        twin.__dict__["id_column"] = None
+        return twin
+
+    def standardize(self) -> Blocks:
+        """Have every column centred and scaled to unit variance from now on; one pass."""
+        count, mean, squares = 0, np.zeros(self.shape[1]), np.zeros(self.shape[1])
+        for _, X in self.parts():
+            center = X.mean(axis=0, dtype=np.float64)
+            away, total = center - mean, count + len(X)
+            squares += ((X - center) ** 2).sum(axis=0, dtype=np.float64)
+            squares += away**2 * (count * len(X) / total)
+            mean += away * (len(X) / total)
+            count = total
+        deviation = np.sqrt(squares / max(count, 1))
+        flat = deviation <= 10 * np.finfo(float).eps * np.abs(mean)
+        scale = np.where(flat, 0.0, 1.0 / np.where(flat, 1.0, deviation))
+        self._shift, self._scale = mean.astype(self.dtype), scale.astype(self.dtype)
+        return self
+
+    def to_dask(self) -> Any:
+        """The same rows as a Dask array, whose chunks are read by whoever computes them."""
+        array = optional("dask.array", extra="dask", need="A Dask array")
+        delayed = optional("dask", extra="dask", need="A Dask array").delayed
+        sizes = np.diff(self.starts).tolist()
+        return array.concatenate([
+            array.from_delayed(delayed(_Read(self, n))(), (size, self.shape[1]), dtype=self.dtype)
+            for n, size in enumerate(sizes)
+        ])  # fmt: skip
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.shape[0]:,} x {self.shape[1]:,} {self.dtype} in "
+            f"{len(self.starts) - 1:,} blocks, limit {self.memory_limit / 1e6:,.0f} MB)"
+        )
+
+
+class _Read:
+    """Reads one block, on whatever machine it is called."""
+
+    def __init__(self, source: Blocks, number: int):
+        self.source, self.number = source, number
+
+    def __call__(self) -> NDArray:
+        return next(np.array(X) for _, X in self.source.parts([self.number]))
+
+
+class ArrayBlocks(Blocks):
+    """A memory-mapped array, whose pages are given back after each block."""
+
+    def __init__(self, X: NDArray, memory_limit: Any = None):
+        if X.ndim != 2 or X.dtype.kind not in "fiub":
+            raise ValueError(
+                f"expected rows and columns of numbers, got {X.dtype} of shape {X.shape}"
+            )
+        super().__init__((X.shape[0], X.shape[1]), X.dtype, None, memory_limit)
+        self._X = X
+        step = self._rows_at_once()
+        self.starts = np.append(np.arange(0, len(X), step), len(X)).astype(np.int64)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The name of the file travels instead of its contents."""
+        name, base = getattr(self._X, "filename", None), self._X.base
+        if name is None or (base is not None and base is not getattr(self._X, "_mmap", None)):
+            raise ValueError("only a whole .npy file can be read by Dask workers; give its path")
+        return {**self.__dict__, "_X": str(name)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Open the file where this arrives."""
+        self.__dict__.update(state)
+        self._X = np.load(_seen_here(Path(state["_X"])), mmap_mode="r", allow_pickle=False)
+
+    def _parts(self, which: Iterable[int]) -> Iterator[tuple[int, NDArray]]:
+        for number in which:
+            part = self._X[self.starts[number] : self.starts[number + 1]]
+            yield number, np.ascontiguousarray(part, dtype=self.dtype).view(np.ndarray)
+            drop_pages(self._X)
+
+
+def drop_pages(X: NDArray) -> None:
+    """Give back the memory of a mapped array; it is read again from the file when needed."""
+    pages, mode = getattr(X, "_mmap", None), getattr(X, "mode", "c")
+    if pages is not None and mode != "c" and hasattr(mmap, "MADV_DONTNEED"):
+        pages.madvise(mmap.MADV_DONTNEED)
+
+
+def new_array(shape: tuple[int, ...], dtype: Any, most: float) -> NDArray:
+    """An array to be filled: in memory if it takes at most so many bytes, else mapped to a file.
+
+    The file has no name and goes with the array.
+    """
+    if int(np.prod(shape)) * np.dtype(dtype).itemsize <= most:
+        return np.empty(shape, dtype=dtype)
+    with tempfile.TemporaryFile() as file:
+        return np.memmap(file, dtype, "w+", shape=shape)
+
+
+class ParquetBlocks(Blocks):
+    """Columns of numbers in Parquet files, by row groups or parts of them."""
+
+    def __init__(
+        self, paths: Sequence[Path], columns: Sequence[str] | None = None,
+        leave_out: Sequence[str] = (), id_column: str | None = None, memory_limit: Any = None,
+    ):  # fmt: skip
+        need = f"reading {paths[0].name}"
+        self._parquet = optional("pyarrow.parquet", extra="parquet", need=need)
+        self._arrow = optional("pyarrow", extra="parquet", need=need)
+        self.paths, self.id_column = [path.resolve() for path in paths], id_column
+        self._files = [self._open(path) for path in self.paths]
+        chosen, dtype = self._columns(columns, {*leave_out, id_column})
+        n_rows = sum(file.metadata.num_rows for file in self._files)
+        if n_rows == 0:
+            raise ValueError(f"{self.paths[0]}: there are no rows in it")
+        super().__init__((n_rows, len(chosen)), dtype, chosen, memory_limit)
+        # Each block is some row groups of a file, or one of the parts that a large one is cut into.
+        self._plan: list[tuple[int, list[int], int]] = []
+        sizes = self._cut(self._rows_at_once())
+        self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+    def _open(self, path: Path) -> Any:
+        try:
+            return self._parquet.ParquetFile(path, pre_buffer=False, buffer_size=2**20)
+        except (ValueError, OSError) as error:
+            raise ValueError(f"{path}: not a Parquet file that can be read ({error})") from None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Names of files travel, open files do not."""
+        return {**self.__dict__, "_files": None, "_parquet": None, "_arrow": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Open the files where this arrives."""
+        self.__dict__.update(state)
+        self._parquet = optional("pyarrow.parquet", extra="parquet", need="reading Parquet")
+        self._arrow = optional("pyarrow", extra="parquet", need="reading Parquet")
+        self._files = [self._open(_seen_here(path)) for path in self.paths]
+
+    def _columns(
+        self, columns: Sequence[str] | None, leave_out: set[str | None]
+    ) -> tuple[list[str], Any]:
+        schema = self._files[0].schema_arrow
+        for path, file in zip(self.paths[1:], self._files[1:], strict=True):
+            if file.schema_arrow.names != schema.names:
+                raise ValueError(f"{path}: its columns differ from those of {self.paths[0]}")
+        wanted = [*(columns or ()), *(name for name in leave_out if name is not None)]
+        for name in wanted:
+            if name not in schema.names:
+                raise ValueError(
+                    f"{self.paths[0]}: no column {name!r}; the columns are "
+                    f"{', '.join(map(repr, schema.names[:20]))}"
+                )
+        chosen = list(columns) if columns is not None else [
+            name for name in schema.names
+            if name not in leave_out and not name.startswith("__index_level_")
+        ]  # fmt: skip
+        types = optional("pyarrow.types", extra="parquet", need="reading Parquet")
+        kinds = [schema.field(name).type for name in chosen]
+        tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
+        text = [n for n, k in zip(chosen, kinds, strict=True) if not any(t(k) for t in tests)]
+        if text or not chosen:
+            raise ValueError(
+                f"{self.paths[0]}: read by blocks, features must be columns of numbers; "
+                f"{', '.join(map(repr, text)) or 'there are none'}: name the columns to use, or "
+                "write categories as 0 and 1"
+            )
+        single = all(types.is_float32(kind) for kind in kinds)
+        return chosen, np.float32 if single else np.float64
+
+    def _cut(self, most: int) -> list[int]:
+        """Plan the blocks; returns their sizes."""
+        sizes: list[int] = []
+        for number, file in enumerate(self._files):
+            groups: list[int] = []
+            held = 0
+            for group in range(file.num_row_groups):
+                size = file.metadata.row_group(group).num_rows
+                if groups and held + size > most:
+                    self._plan.append((number, groups, 0))
+                    sizes.append(held)
+                    groups, held = [], 0
+                if size > most:
+                    parts = -(-size // most)
+                    step = -(-size // parts)
+                    for first in range(0, size, step):
+                        self._plan.append((number, [group], first))
+                        sizes.append(min(step, size - first))
+                elif size:
+                    groups.append(group)
+                    held += size
+            if groups:
+                self._plan.append((number, groups, 0))
+                sizes.append(held)
+        return sizes
+
+    def _parts(self, which: Iterable[int]) -> Iterator[tuple[int, NDArray]]:
+        wanted = list(which)
+        for number, batch in self._batches(wanted, self.names or []):
+            X = np.empty((batch.num_rows, self.shape[1]), dtype=self.dtype)
+            for place, column in enumerate(batch.columns):
+                # A null becomes NaN and is refused by whoever looks at the block first.
+                X[:, place] = column.cast(str(self.dtype), safe=False).to_numpy(False)
+            del batch, column
+            self._arrow.default_memory_pool().release_unused()
+            yield number, X
+
+    def _batches(self, wanted: list[int], columns: Sequence[str]) -> Iterator[tuple[int, Any]]:
+        """Blocks as batches; parts of one row group are read one after another in one go."""
+        sizes = np.diff(self.starts)
+        place = 0
+        while place < len(wanted):
+            number = wanted[place]
+            file, groups, _ = self._plan[number]
+            run = [number]
+            while (
+                place + len(run) < len(wanted)
+                and self._plan[wanted[place + len(run)]][:2] == (file, groups)
+            ):  # fmt: skip
+                run.append(wanted[place + len(run)])
+            firsts = {self._plan[b][2]: b for b in run}
+            row, target = 0, None
+            parts: list[Any] = []
+            for batch in self._files[file].iter_batches(
+                batch_size=int(sizes[number]), row_groups=groups, columns=list(columns)
+            ):
+                while batch.num_rows:
+                    if target is None:
+                        target = firsts.get(row)
+                    if target is None:  # rows of a block that is not wanted
+                        later = [f for f in firsts if f > row]
+                        skip = min([batch.num_rows, *(f - row for f in later)])
+                        row, batch = row + skip, batch.slice(skip)
+                        continue
+                    held = sum(part.num_rows for part in parts)
+                    piece = batch.slice(0, int(sizes[target]) - held)
+                    row, batch = row + piece.num_rows, batch.slice(piece.num_rows)
+                    parts.append(piece)
+                    if held + piece.num_rows == sizes[target]:
+                        yield target, self._joined(parts)
+                        parts, target = [], None
+            place += len(run)
+
+    def _joined(self, parts: list[Any]) -> Any:
+        if len(parts) == 1:
+            return parts[0]
+        table = self._arrow.Table.from_batches(parts).combine_chunks()
+        return table.to_batches()[0]
+
+    def column_text(self, name: str) -> Iterator[Any]:
+        """Cells of a column as Arrow text, block by block."""
+        for _, batch in self._batches(list(range(len(self._plan))), [name]):
+            yield batch.column(0).cast("large_string")
+
+    def locate(self, names: Sequence[Hashable]) -> dict[Hashable, int] | None:
+        """Numbers of the rows whose cell in the column of ids is one of the names."""
+        if self.id_column is None:
+            return None
+        compute = optional("pyarrow.compute", extra="parquet", need="reading ids")
+        by_text = {str(name): name for name in names}
+        wanted = self._arrow.array(list(by_text), type=self._arrow.large_string())
+        found: dict[Hashable, int] = {}
+        for start, cells in zip(self.starts, self.column_text(self.id_column), strict=False):
+            inside = np.flatnonzero(compute.is_in(cells, value_set=wanted).to_numpy(False))
+            for place in inside.tolist():
+                note_place(found, by_text[cells[place].as_py()], int(start) + place)
+        return found
+
+
+def _seen_here(path: Path) -> Path:
+    if not path.exists():
+        raise FileNotFoundError(
+            f"{path}: a Dask worker does not see this file; put it where all workers can read it"
+        )
+    return path
+
+
+def note_place(found: dict[Hashable, int], name: Hashable, row: int) -> None:
+    """Note where an id was found; ids must differ."""
+    if found.setdefault(name, row) != row:
+        raise ValueError(
+            f"rows {found[name]:,} and {row:,} have the same id {name!r}; ids must differ"
+        )
+
+
+def open_blocks(
+    data: Any,
+    *,
+    columns: Sequence[str] | None = None,
+    leave_out: Sequence[str] = (),
+    id_column: str | None = None,
+    memory_limit: int | float | str | None = None,
+) -> Blocks:
+    """Rows that are too many for memory, to be given to `fit`, `predict` and `transform`.
+
+    Parameters
+    ----------
+    data : numpy.memmap or path
+        A memory-mapped array, a ``.npy`` file, a Parquet file or a folder of Parquet files.
+    columns : sequence of str, default=None
+        Parquet: the columns to measure with; all if not given.
+    leave_out : sequence of str
+        Parquet: columns that are no features.
+    id_column : str, default=None
+        Parquet: the column of ids that constraints speak of. Without it they speak of row numbers.
+    memory_limit : int or str, default=None
+        What the process is to stay under, in bytes or such as ``"2GB"``; half of the machine's
+        memory if not given. Constrained rows, and 5 to 20 bytes for each row, count in.
+
+    Returns
+    -------
+    blocks : Blocks
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import numpy as np
+    >>> from linkwise import PCKMeans, open_blocks
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "rows.npy")
+    >>> np.save(file, np.repeat([[0.0], [1.0], [8.0], [9.0]], 25, axis=0))
+    >>> rows = open_blocks(file, memory_limit="4GB")
+    >>> PCKMeans(2, random_state=0).fit(rows).report_.cluster_sizes.tolist()
+    [50, 50]
+    """
+    if isinstance(data, np.ndarray):
+        return ArrayBlocks(data, memory_limit)
+    path = Path(data)
+    files = sorted(p for p in path.iterdir() if p.suffix in _PARQUET) if path.is_dir() else [path]
+    if not files or not files[0].exists():
+        what = "no Parquet files in it" if path.is_dir() else "no such file"
+        raise FileNotFoundError(f"{path}: {what}")
+    if files[0].suffix.lower() == ".npy":
+        return ArrayBlocks(np.load(path.resolve(), mmap_mode="r", allow_pickle=False), memory_limit)
+    if files[0].suffix.lower() in _PARQUET:
+        return ParquetBlocks(files, columns, leave_out, id_column, memory_limit)
+    raise ValueError(f"{path}: only .npy and Parquet files can be read by blocks")
