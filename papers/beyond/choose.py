@@ -42,8 +42,9 @@ from linkwise import (
     ReCon,
     SpectralLearning,
 )
+from linkwise._clusterer import fit, labels_of
 from linkwise.datasets import BAUMANN_HOCHBAUM, load
-from linkwise.selection._candidates import fit, given_candidates, labels_of
+from linkwise.selection._candidates import given_candidates
 
 HERE = Path(__file__).parent
 # Of the tables of the five documents; a tenth of the two large ones, as Eaton and Basu et al. have.

@@ -141,7 +141,8 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
             known, n_dropped = self._knowledge(rows, constraints, sample_ids, X)
             problem = Problem(rows, self.n_clusters, known, self._seeds(y, rows.n))
             problem = self._prepare(problem)
-            rows.gather(problem.constrained)
+            if not isinstance(rows, Rows):
+                rows.gather(problem.constrained)
             best = self._best_run(problem)
             self._store(best, rows)
             self.report_ = self._report(problem, best, n_dropped, started)
@@ -314,7 +315,7 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         return Report(
             algorithm=type(self).__name__,
             constraints=known,
-            satisfaction=known.satisfied(best.places.judged(problem.spoken_of)),
+            satisfaction=known.satisfied(best.places.judged(problem)),
             costs=costs,
             cluster_sizes=best.places.sizes(self.n_clusters),
             n_components=int((problem.closure.sizes > 1).sum()),

@@ -20,6 +20,7 @@ from linkwise.geometry import Geometry, Moments
 
 from . import _at_blocks as at_blocks
 from ._at_blocks import Columns, Labels, Order
+from ._problem import Problem
 from ._rows import OUTERMOST, Ints, Rows, check_range, largest, sample_rows
 
 _FRESH = 16  # calls after which states are made anew where they remember how they came about
@@ -322,8 +323,9 @@ class FarPlaces:
             found[ours] = self.own[order[at[ours]]]
         return found
 
-    def judged(self, rows: Ints) -> Any:
-        """Clusters in a form that constraints on these rows can be judged by."""
+    def judged(self, problem: Problem) -> Any:
+        """Clusters in a form that the constraints can be judged by."""
+        rows = problem.spoken_of
         return dict(zip(rows.tolist(), self.labels_of(rows).tolist(), strict=True))
 
     def sizes(self, k: int) -> NDArray[np.int64]:

@@ -79,8 +79,8 @@ class Places:
         """Clusters of some rows."""
         return self._labels[rows]
 
-    def judged(self, rows: Ints) -> Any:
-        """Clusters in a form that constraints on these rows can be judged by."""
+    def judged(self, problem: Any) -> Any:
+        """Clusters in a form that the constraints of a problem can be judged by."""
         return self._labels
 
     def sizes(self, k: int) -> NDArray[np.int64]:
