@@ -51,7 +51,7 @@ def test_undo_unsure_and_reload(visit, small):
     second = me.asked()
     me.press("z")
     assert me.asked() == first
-    assert "Taken back" in me.page.locator(".lw-note").inner_text()
+    me.page.locator(".lw-note").get_by_text("Taken back").wait_for()
     me.press("d")
     assert me.asked() == second
     me.press("u")
@@ -151,7 +151,7 @@ def test_merge_and_split(visit, serve):
     me.page.locator(f"[data-cluster='{mixed}']").get_by_text("Split").click()
     dialog = me.page.locator(".lw-dialog")
     dialog.get_by_text("There will be 3 clusters").wait_for()
-    assert dialog.get_by_text("are different").count() == 3
+    wait_until(lambda: dialog.get_by_text("are different").count() == 3)
     dialog.get_by_text("Yes, say so").click()
     me.page.locator(".lw-cluster").nth(2).wait_for()
     me.page.get_by_text("3 answers").wait_for()
@@ -226,7 +226,7 @@ def test_several_people(visit, serve):
     assert [answer.who for answer in session.answers if answer.stands] == ["Ana", "Ana"]
     bo.page.get_by_role("tab", name="History").click()
     history = bo.page.locator(".lw-history li")
-    assert history.count() == 3
+    wait_until(lambda: history.count() == 3)
     assert "taken back by Bo <b>" in bo.page.locator(".lw-history li.undone").inner_text()
     history.filter(has_text="Ana").first.get_by_text("Take back").click()
     ana.page.get_by_text("1 answer ").wait_for()
