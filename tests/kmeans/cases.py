@@ -56,7 +56,9 @@ class Spy:
     def best_penalty(self) -> Any:
         """The penalty of the run that was kept."""
         assert len(self.penalties) == len(self.solutions)
-        return self.penalties[int(np.argmin([found.objective for found in self.solutions]))]
+        # Runs within rounding of each other are ties, and the first stays.
+        kept = [found.objective == self.model.objective_ for found in self.solutions]
+        return self.penalties[kept.index(True)]
 
 
 def watched(model: Any, X: Any, y: Any = None, **fit: Any) -> Spy:
