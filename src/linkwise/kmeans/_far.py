@@ -92,9 +92,13 @@ class FarRows:
 
     def _at_hand(self, rows: Any) -> tuple[Rows, Ints]:
         numbers = np.asarray(rows)
-        self.gather(np.unique(numbers))
+        places = np.searchsorted(self._numbers, numbers)
+        known = np.append(self._numbers, -1)[places] == numbers
+        if self._near is None or not known.all():  # seldom: constrained rows are gathered once
+            self.gather(numbers)
+            places = np.searchsorted(self._numbers, numbers)
         assert self._near is not None
-        return self._near, np.searchsorted(self._numbers, numbers)
+        return self._near, places
 
     @property
     def X(self) -> _Gathered:
