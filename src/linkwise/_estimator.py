@@ -195,9 +195,7 @@ def with_entailed(known: Constraints) -> Constraints:
     Contradictory constraints, and more than a million links, stay as they were given.
     """
     closure = known.closure()
-    if not closure.consistent or closure.n_must_link + closure.n_cannot_link > MAX_ENTAILED:
-        return known
-    return closure.expand(MAX_ENTAILED)
+    return closure.expand(MAX_ENTAILED) if closure.can_expand(MAX_ENTAILED) else known
 
 
 def mean_and_spread(X: Any) -> tuple[NDArray[np.float64], float]:

@@ -141,6 +141,20 @@ class Closure:
         weight = np.concatenate([self.weight, clashes.weight])
         return self._given._entailed((must, least), (cannot, weight))
 
+    @property
+    def n_pairs(self) -> int:
+        """How many pairs `expand` writes out."""
+        return self.n_must_link + self.n_cannot_link
+
+    def can_expand(self, limit: int) -> bool:
+        """Whether nothing contradicts, and `expand` writes out at most so many pairs.
+
+        Parameters
+        ----------
+        limit : int
+        """
+        return self.consistent and self.n_pairs <= limit
+
     def expand(self, limit: int = 10_000_000) -> Constraints:
         """Write out every given and entailed pair.
 
@@ -152,11 +166,10 @@ class Closure:
         limit : int, default=10_000_000
             The most pairs to write out; more raise a `ConstraintError`.
         """
-        total = self.n_must_link + self.n_cannot_link
-        if total > limit:
+        if self.n_pairs > limit:
             raise ConstraintError(
-                f"the closure has {total:,} pairs, more than limit={limit:,}; raise the limit or "
-                "work with the components"
+                f"the closure has {self.n_pairs:,} pairs, more than limit={limit:,}; raise the "
+                "limit or work with the components"
             )
         given, least = self._given, self._least_weights()
         inside = np.flatnonzero(self.sizes > 1)

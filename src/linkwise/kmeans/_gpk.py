@@ -492,9 +492,8 @@ def _with_entailed(sources: Constraints, spread: Constraints) -> Constraints:
     often do.
     """
     closure = sources.closure()
-    n_all = closure.n_must_link + closure.n_cannot_link
     n_given = sources.n_must_link + sources.n_cannot_link
-    if not closure.consistent or not n_given < n_all <= MAX_ENTAILED:
+    if not closure.can_expand(MAX_ENTAILED) or n_given >= closure.n_pairs:
         return spread
     return spread if spread.closure().consistent else spread + closure.expand()
 

@@ -130,9 +130,7 @@ class Problem:
     @cached_property
     def uses_entailed(self) -> bool:
         """Whether entailed links take part."""
-        closure = self.closure
-        entailed = closure.n_must_link + closure.n_cannot_link
-        return closure.consistent and 0 < entailed <= self.max_entailed
+        return self.closure.n_pairs > 0 and self.closure.can_expand(self.max_entailed)
 
     @cached_property
     def closure(self) -> Closure:
