@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from linkwise.geometry import Geometry
 
 from . import _kernels
-from ._rows import Bounds, Ints, Rows
+from ._rows import Bounds, Ints, Rows, form_of_costs
 
 Floats = NDArray[np.float64]
 
@@ -36,6 +36,8 @@ class Costs:
             self._rows = Rows.in_coordinates(rows.X[chosen], rows.shift)
             self._chosen = np.arange(len(chosen))
         self._space: Floats = np.empty((0, geometry.k))
+        self._wavers = np.zeros(len(chosen), dtype=bool)
+        self._place = np.zeros(len(chosen), dtype=np.int64)
         self._all_at: tuple[Floats | None, Floats | None] = (None, None)
         # Bounds are for plain distances: not for costs times the weights of rows.
         plain = geometry.bounded and not rows.is_sparse and not rows.weighted
@@ -47,14 +49,16 @@ class Costs:
     def of_all_rows(self) -> Floats:
         """Costs of all rows, (m, k), good until the centres move."""
         if not self._has_all():
-            self._find(np.arange(len(self._chosen)))
+            found = self._rows.distances(self._chosen, self._geometry, self._make_space())
+            if self._weight.size:
+                found *= self._weight[:, None]
             self._all_at = self._now()
         return self._space
 
     def of_wavering_rows(
         self, labels: NDArray[np.int32], slack: Floats
-    ) -> tuple[Ints, Ints, Floats]:
-        """Rows that links could make leave their clusters.
+    ) -> tuple[NDArray[np.bool_], Ints, Floats]:
+        """Rows that links could make leave their clusters; good until the next call.
 
         Parameters
         ----------
@@ -65,43 +69,35 @@ class Costs:
 
         Returns
         -------
-        wavering : ndarray of shape (m_wavering,)
+        wavers : ndarray of bool, shape (m,)
         place : ndarray of shape (m,)
             Where their costs are.
         costs : ndarray of shape (m_found, k)
         """
-        crossed = self._crossed(labels, slack)
-        costs = self._space if self._has_all() else self._find(crossed)
-        place = np.empty(len(labels), dtype=np.int64)
-        place[crossed] = np.arange(len(crossed))
-        log_det = float(self._geometry.log_det[0])
-        what = (crossed, costs, slack, labels, log_det, self._beyond(), _MARGIN)
-        bounds = self._bounds
-        ends = (bounds.upper, bounds.lower) if bounds else (np.zeros(0), np.zeros(0))
-        out = np.empty(len(crossed), dtype=np.int64)
+        bounds, geometry = self._bounds, self._geometry
+        loosened = () if bounds is None else bounds.loosen(geometry)
+        ends = (np.zeros(0),) * 2 if bounds is None else (bounds.upper, bounds.lower)
+        if bounds is None or self._has_all():
+            wavers, place = self._wavers, np.arange(len(labels))
+            what = (self.of_all_rows(), slack, labels, float(geometry.log_det[0]))
 
-        def work(start: int, stop: int) -> Ints:
-            number = _kernels.wavering_rows(*what, start, stop, self._known, *ends, out)
-            return out[start : start + number]
+            def work(start: int, stop: int) -> None:
+                rounding = (self._beyond(), _MARGIN, start, stop)
+                _kernels.wavering_rows(*what, *rounding, self._known, *ends, wavers)
 
-        return np.concatenate(self._rows.threads.map(work, len(crossed))), place, costs
+        else:
+            wavers, place = self._wavers, self._place
+            wavers[:] = False
+            rows = (*self._rows.arrays(), self._chosen, *form_of_costs(geometry), labels, slack)
+            rounding = (self._beyond(), _MARGIN)
+            space = self._make_space()
 
-    def _crossed(self, labels: NDArray[np.int32], slack: Floats) -> Ints:
-        """Rows whose bounds do not keep them where they are; all of them without bounds."""
-        every = np.arange(len(self._chosen))
-        if self._bounds is None:
-            self.of_all_rows()
-            return every
-        loosened = self._bounds.loosen(self._geometry)
-        if self._has_all():
-            return every
-        what = (labels, self._known, self._bounds.upper, self._bounds.lower, *loosened, slack)
+            def work(start: int, stop: int) -> None:
+                what = (*rows, self._known, *ends, *loosened, *rounding, start, stop)
+                _kernels.sift_dense(*what, wavers, place, space)
 
-        def work(start: int, stop: int) -> Ints:
-            number = _kernels.crossed_bounds(*what, start, stop, every)
-            return every[start : start + number]
-
-        return np.concatenate(self._rows.threads.map(work, len(every)))
+        self._rows.threads.map(work, len(labels))
+        return wavers, place, self._space
 
     def _beyond(self) -> float:
         """What rounding errors of squared distances may be in proportion to."""
@@ -118,14 +114,9 @@ class Costs:
         """Whether costs of all rows are at hand: moved centres are other arrays."""
         return all(a is b for a, b in zip(self._now(), self._all_at, strict=True))
 
-    def _find(self, wanted: Ints) -> Floats:
-        """Costs of some rows, where those found before were."""
+    def _make_space(self) -> Floats:
+        """Where costs are kept; those that were there are given up."""
         if not len(self._space):
             self._space = np.empty((len(self._chosen), self._geometry.k))
         self._all_at = (None, None)
-        found = self._rows.distances(
-            self._chosen[wanted], self._geometry, self._space[: len(wanted)]
-        )
-        if self._weight.size:
-            found *= self._weight[wanted, None]
-        return found
+        return self._space

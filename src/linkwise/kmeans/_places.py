@@ -52,9 +52,11 @@ class Places:
     def put(self, new: Labels, moments: Moments) -> int:
         """The chosen rows into given clusters; returns how many moved."""
         old = self.own
-        self.rows.move(self.chosen, old, new, moments)
-        self._labels[self.chosen] = new
-        return int((old != new).sum())
+        moved = np.flatnonzero(old != new)
+        rows = self.chosen[moved]
+        self.rows.move(rows, old[moved], new[moved], moments)
+        self._labels[rows] = new[moved]
+        return len(moved)
 
     def move_one(self, row: int, cluster: int, moments: Moments) -> None:
         """One row that was not chosen into a cluster."""
@@ -69,6 +71,8 @@ class Places:
     @property
     def own(self) -> Labels:
         """Clusters of the chosen rows."""
+        if len(self.chosen) == len(self._labels):  # all of them, in order
+            return self._labels.copy()
         return self._labels[self.chosen]
 
     def labels(self) -> Labels:
