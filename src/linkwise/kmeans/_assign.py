@@ -229,8 +229,8 @@ class Hard(Forgetful):
                 )
             return self._exactly(cost, np.where(self._degree > 0, self._example, nearest))
         if self.mode != "exact":
-            return self._improved(cost, self._cheapest(cost, tries), rng)
-        best = self._cheapest(cost, [self._improved(cost, one, rng) for one in tries])
+            return self._improved(cost, nearest, self._cheapest(cost, tries), rng)
+        best = self._cheapest(cost, [self._improved(cost, nearest, one, rng) for one in tries])
         settled = assigned and self._total(cost, best) >= self._total(cost, before) - 1e-12
         return self._exactly(cost, best) if settled else best
 
@@ -256,12 +256,12 @@ class Hard(Forgetful):
             urgency[stuck] = urgency.max() + 1
         return None
 
-    def _improved(self, cost: Floats, labels: Labels, rng: Any) -> Labels:
+    def _improved(self, cost: Floats, nearest: Labels, labels: Labels, rng: Any) -> Labels:
         labels = labels.astype(np.int32).copy()
         order = rng.permutation(self._linked)
         graph = (self._indptr, self._neighbour)
         _link_kernels.improve_hard(
-            order, cost, labels, *graph, np.empty(self._k, np.int64), _MAX_SWEEPS
+            order, cost, nearest, labels, *graph, np.empty(self._k, np.int64), _MAX_SWEEPS
         )
         return labels
 

@@ -292,13 +292,18 @@ def greedy_hard(order, distance, labels, indptr, neighbour, taken):
 
 
 @kernel
-def improve_hard(order, distance, labels, indptr, neighbour, taken, max_sweeps):
-    """Move groups to cheaper clusters as long as no cannot-link breaks; also swap linked pairs."""
+def improve_hard(order, distance, nearest, labels, indptr, neighbour, taken, max_sweeps):
+    """Move groups to cheaper clusters as long as no cannot-link breaks; also swap linked pairs.
+
+    A group in its nearest cluster has nothing to gain; one that would change places with it asks.
+    """
     k = distance.shape[1]
     for _ in range(max_sweeps):
         moved = 0
         for t in range(order.shape[0]):
             i = order[t]
+            if labels[i] == nearest[i]:
+                continue
             for c in range(k):
                 taken[c] = 0
             for p in range(indptr[i], indptr[i + 1]):
