@@ -31,10 +31,12 @@ class Costs:
     def __init__(self, rows: Rows, chosen: Ints, geometry: Geometry):
         self._geometry, self._rows, self._chosen = geometry, rows, chosen
         self._weight = rows.weight_of(chosen) if rows.weighted else np.zeros(0)
-        # Constrained rows lie side by side if that takes little memory.
-        if 0 < _FEW * len(chosen) <= rows.n and not geometry.scales_rows:
-            self._rows = Rows.in_coordinates(rows.X[chosen], rows.shift)
-            self._chosen = np.arange(len(chosen))
+        if not geometry.scales_rows:  # rows that are scaled anew stay with those who do that
+            self._rows, self._chosen = rows.at_hand(chosen)
+            # Constrained rows lie side by side if that takes little memory.
+            if 0 < _FEW * len(chosen) <= self._rows.n:
+                self._rows = Rows.in_coordinates(self._rows.X[self._chosen], rows.shift)
+                self._chosen = np.arange(len(chosen))
         self._space: Floats = np.empty((0, geometry.k))
         self._wavers = np.zeros(len(chosen), dtype=bool)
         self._place = np.zeros(len(chosen), dtype=np.int64)

@@ -89,7 +89,7 @@ class Places:
 
     def sizes(self, k: int) -> NDArray[np.int64]:
         """Number of rows in each cluster."""
-        return np.bincount(self._labels[self._labels >= 0], minlength=k)
+        return cluster_sizes(self._labels, k)
 
     def farthest(self, geometry: Geometry, sizes: NDArray) -> tuple[int, int, float]:
         """The row farthest from its centre, its cluster and its cost; -1 if there is none.
@@ -116,3 +116,8 @@ class Places:
     def similarity_squares(self, directions: NDArray) -> NDArray:
         """Sum over the rows of (x . direction of its cluster) times squares of x, by feature."""
         return self.rows.similarity_squares(self._labels, directions)
+
+
+def cluster_sizes(labels: Labels, k: int) -> NDArray[np.int64]:
+    """Number of rows in each cluster; those in none (-1) do not count."""
+    return np.bincount(labels + 1, minlength=k + 1)[1:]

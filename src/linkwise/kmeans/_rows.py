@@ -242,6 +242,10 @@ class Rows:
         X = self.X
         return (X.data, X.indices, X.indptr) if self.is_sparse else (X, self.shift)
 
+    def at_hand(self, rows: Ints) -> tuple[Rows, Ints]:
+        """Rows in memory that hold the given ones, and where."""
+        return self, rows
+
     def outermost(self) -> Ints:
         """Rows among which the farthest pair is looked for: all if they are few; found once.
 
