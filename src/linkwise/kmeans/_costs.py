@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -76,30 +78,39 @@ class Costs:
             Where their costs are.
         costs : ndarray of shape (m_found, k)
         """
-        bounds, geometry = self._bounds, self._geometry
-        loosened = () if bounds is None else bounds.loosen(geometry)
-        ends = (np.zeros(0),) * 2 if bounds is None else (bounds.upper, bounds.lower)
-        if bounds is None or self._has_all():
-            wavers, place = self._wavers, np.arange(len(labels))
-            what = (self.of_all_rows(), slack, labels, float(geometry.log_det[0]))
+        bounds = self._bounds
+        if bounds is None:
+            return self._among_all(labels, slack, (np.zeros(0), np.zeros(0)))
+        loosened, ends = bounds.loosen(self._geometry), (bounds.upper, bounds.lower)
+        if self._has_all():
+            return self._among_all(labels, slack, ends)
+        return self._among_crossed(labels, slack, (*ends, *loosened))
 
-            def work(start: int, stop: int) -> None:
-                rounding = (self._beyond(), _MARGIN, start, stop)
-                _kernels.wavering_rows(*what, *rounding, self._known, *ends, wavers)
+    def _among_all(self, labels: NDArray[np.int32], slack: Floats, ends: tuple[Floats, ...]) -> Any:
+        """Wavering rows, found from the costs of all rows."""
+        costs, place = self.of_all_rows(), np.arange(len(labels))
+        what = (costs, slack, labels, float(self._geometry.log_det[0]), self._beyond(), _MARGIN)
 
-        else:
-            wavers, place = self._wavers, self._place
-            wavers[:] = False
-            rows = (*self._rows.arrays(), self._chosen, *form_of_costs(geometry), labels, slack)
-            rounding = (self._beyond(), _MARGIN)
-            space = self._make_space()
-
-            def work(start: int, stop: int) -> None:
-                what = (*rows, self._known, *ends, *loosened, *rounding, start, stop)
-                _kernels.sift_dense(*what, wavers, place, space)
+        def work(start: int, stop: int) -> None:
+            _kernels.wavering_rows(*what, start, stop, self._known, *ends, self._wavers)
 
         self._rows.threads.map(work, len(labels))
-        return wavers, place, self._space
+        return self._wavers, place, costs
+
+    def _among_crossed(
+        self, labels: NDArray[np.int32], slack: Floats, bounds: tuple[Any, ...]
+    ) -> Any:
+        """Wavering rows, looked for only where bounds do not rule them out."""
+        wavers, place, space = self._wavers, self._place, self._make_space()
+        wavers[:] = False
+        rows = (*self._rows.arrays(), self._chosen, *form_of_costs(self._geometry), labels, slack)
+        what = (*rows, self._known, *bounds, self._beyond(), _MARGIN)
+
+        def work(start: int, stop: int) -> None:
+            _kernels.sift_dense(*what, start, stop, wavers, place, space)
+
+        self._rows.threads.map(work, len(labels))
+        return wavers, place, space
 
     def _beyond(self) -> float:
         """What rounding errors of squared distances may be in proportion to."""
