@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 
@@ -51,6 +51,12 @@ class Threads:
         finally:
             wait(others)  # nobody may write into what the caller gives up
         return [first, *(other.result() for other in others)]
+
+    def __enter__(self) -> Threads:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
 
     def close(self) -> None:
         """Let the threads go."""

@@ -16,27 +16,44 @@ _MANY = 65_535  # neighbours that moved; more are not counted
 
 
 @kernel
-def fill_adjacency(ends, indptr, neighbour, edge):
+def count_ends(ends, start, stop, counts):
+    """Count how often each vertex is an end of edges start..stop, ends (m, 2)."""
+    for e in range(start, stop):
+        counts[ends[e, 0]] += 1
+        counts[ends[e, 1]] += 1
+
+
+@kernel
+def place_lists(counts, indptr):
+    """Where the list of each vertex starts, and in it those of several parts of the edges.
+
+    IN/OUT  counts (n_parts, n_vertices): how many, then where they start
+    OUT     indptr (n_vertices + 1,)
+    """
+    total = 0
+    for v in range(counts.shape[1]):
+        indptr[v] = total
+        for part in range(counts.shape[0]):
+            number = counts[part, v]
+            counts[part, v] = total
+            total += number
+    indptr[counts.shape[1]] = total
+
+
+@kernel
+def fill_adjacency(ends, start, stop, cursor, neighbour, edge):
     """List the neighbours of each vertex and the edges to them, lower edges first.
 
-    IN      ends (m, 2)
-    OUT     indptr (n_vertices + 1,), zeros at first; neighbour (2 m,), edge (2 m,)
+    IN      ends (m, 2), of which start..stop are looked at
+    IN/OUT  cursor (n_vertices,): where each list goes on
+    OUT     neighbour (2 m,), edge (2 m,)
     """
-    n_edges, n_vertices = ends.shape[0], indptr.shape[0] - 1
-    for e in range(n_edges):
-        indptr[ends[e, 0]] += 1
-        indptr[ends[e, 1]] += 1
-    total = 0
-    for v in range(n_vertices):
-        total += indptr[v]
-        indptr[v] = total
-    indptr[n_vertices] = total
-    for e in range(n_edges - 1, -1, -1):
-        for side in (1, 0):
+    for e in range(start, stop):
+        for side in (0, 1):
             v = ends[e, side]
-            indptr[v] -= 1
-            neighbour[indptr[v]] = ends[e, 1 - side]
-            edge[indptr[v]] = e
+            neighbour[cursor[v]] = ends[e, 1 - side]
+            edge[cursor[v]] = e
+            cursor[v] += 1
 
 
 @kernel
@@ -54,15 +71,15 @@ def violations(ends, is_must, labels, cost, clusters):
 
 
 @kernel
-def signed_costs(indptr, link, is_must, cost, signed, total, dearest):
+def signed_costs(indptr, link, is_must, cost, start, stop, signed, total, dearest):
     """What being together costs at each entry of the adjacency: less than nothing if it must be.
 
-    IN      cost (m, 1) or (m, k)
+    IN      cost (m, 1) or (m, k); of the rows, start..stop are looked at
     OUT     signed (2 m,), or (0,) for costs that differ from cluster to cluster; for each row,
             total (n,) of what its links can cost, and what the dearest (n,) of them can
     """
     k = cost.shape[1]
-    for i in range(total.shape[0]):
+    for i in range(start, stop):
         total[i] = 0.0
         dearest[i] = 0.0
         for p in range(indptr[i], indptr[i + 1]):

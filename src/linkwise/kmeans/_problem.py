@@ -10,9 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.constraints import Closure, Constraints, number_nodes
+from linkwise.engines import Threads
 
 from . import _link_kernels
 from ._rows import Ints, Rows
+
+_WORK = 8  # cells that an end of a link is worth to `Threads`
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +65,13 @@ class LinkGraph:
         total, dearest = (np.empty(len(self.rows)) for _ in range(2))
         # A cost that is the same in all clusters stands at each entry, so that walks stay in order.
         signed = np.empty(len(self.link) if cost.shape[1] == 1 else 0)
-        _link_kernels.signed_costs(
-            self.indptr, self.link, self.is_must, cost, signed, total, dearest
-        )
+        what = (self.indptr, self.link, self.is_must, cost)
+
+        def work(start: int, stop: int) -> None:
+            _link_kernels.signed_costs(*what, start, stop, signed, total, dearest)
+
+        with Threads(len(total), _WORK * len(self.link) // max(len(total), 1)) as threads:
+            threads.map(work)
         walk = (self.indptr, self.neighbour, signed, self.link, self.is_must, cost)
         return WeighedGraph(walk, total, dearest)
 
@@ -109,9 +116,15 @@ def _link_keys(pairs: Ints, is_must: NDArray[np.bool_], span: int) -> Ints:
 
 def neighbours(ends: NDArray, n_vertices: int) -> tuple[NDArray, NDArray, NDArray]:
     """Adjacency of an undirected graph: where each vertex' list starts, neighbours, edges."""
-    indptr = np.zeros(n_vertices + 1, dtype=np.int32)
+    indptr = np.empty(n_vertices + 1, dtype=np.int32)
     neighbour, edge = (np.empty(2 * len(ends), dtype=np.int32) for _ in range(2))
-    _link_kernels.fill_adjacency(ends, indptr, neighbour, edge)
+    with Threads(len(ends), _WORK) as threads:
+        part = {start: number for number, (start, _) in enumerate(threads.ranges(len(ends)))}
+        counts = np.zeros((len(part), n_vertices), dtype=np.int32)
+        threads.map(lambda a, b: _link_kernels.count_ends(ends, a, b, counts[part[a]]))
+        _link_kernels.place_lists(counts, indptr)
+        out = (neighbour, edge)
+        threads.map(lambda a, b: _link_kernels.fill_adjacency(ends, a, b, counts[part[a]], *out))
     return indptr, neighbour, edge
 
 
