@@ -174,7 +174,7 @@ def _workers(X: np.ndarray, y: np.ndarray) -> Iterator[Row]:
             with _cluster(n_workers):
                 rows = _on_workers(X, folder, 250_000)
                 _fit(rows, known, max_iter=2)  # workers compile or load
-                far, mine = in_turn(lambda r=rows: _fit(r, known), lambda: _fit(X, known), 2)
+                far, mine = in_turn(lambda r=rows: _fit(r, known), lambda: _fit(X, known), 5)
                 by_workers[n_workers] = far
                 labels = np.asarray(_fit(rows, known).labels_)
     same = (labels == near.labels_).mean()

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from linkwise import Constraints, GPKMeans, MPCKMeans, PCKMeans
 from linkwise.evaluation import PROTOCOLS, LearningCurve
@@ -23,6 +24,7 @@ from .._run import Cells, Run
 from .claims import (
     METRICS,
     PRINTED,
+    PRINTED_REDUCED,
     SETS,
     THRESHOLDS,
     TWICE,
@@ -59,6 +61,8 @@ def methods(data: str, metrics: str, k: int) -> dict[str, Any]:
     metric = {"per_cluster": metrics == "many", **START}
     base = MPCKMeans(**metric)
     low, _ = THRESHOLDS[data]
+    printed = GPKMeans(k, base, threshold=low, scale="thesis", radius="mahalanobis")
+    more = {PRINTED_REDUCED: clone(printed).set_params(reduced=True)} if data == "iris" else {}
     return {
         "PCK": PCKMeans(k, penalty="distance", **START),  # MPCK-Means without metric learning
         "MPCK": MPCKMeans(k, **metric),
@@ -67,7 +71,8 @@ def methods(data: str, metrics: str, k: int) -> dict[str, Any]:
             name: GPKMeans(k, base, threshold=g, reduced="reduced" in name)
             for name, g in propagating(data)
         },
-        PRINTED: GPKMeans(k, base, threshold=low, scale="thesis", radius="mahalanobis"),
+        PRINTED: printed,
+        **more,
     }
 
 
@@ -137,7 +142,7 @@ def _title(name: str) -> str:
 
 def _of_kind(curve: LearningCurve, kind: str) -> LearningCurve:
     own = [m for m in curve.methods if not m.startswith("GPK") or kind in m]
-    return curve.only([m for m in own if m not in (TWICE, PRINTED)])
+    return curve.only([m for m in own if m not in (TWICE, PRINTED, PRINTED_REDUCED)])
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -9,11 +9,13 @@ import time
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 
 from linkwise import RCA, Constraints, COPKMeans, HMRFKMeans, MPCKMeans, PCKMeans, ReCon
 from linkwise import SeededKMeans as Seeded
+from linkwise.kmeans import _checkpoint
 
 from .test_blocks import assert_same
 
@@ -22,6 +24,7 @@ dd = pytest.importorskip("dask.dataframe")
 pd = pytest.importorskip("pandas")
 distributed = pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")
+Workers = pytest.importorskip("linkwise.engines._dask").Workers
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Dask's own, about sizes of graphs and the like
 
@@ -130,6 +133,54 @@ def test_without_a_cluster_chunks_are_computed_one_by_one():
         dd.from_pandas(frame, npartitions=3, sort=False), constraints=known
     )
     assert_same(far, PCKMeans(4, n_init=1, random_state=0).fit(frame, constraints=known))
+
+
+def test_most_rows_constrained(client):
+    known = Constraints.from_labels(Y, 3000, "balanced", random_state=0)
+    model = PCKMeans(4, n_init=1, random_state=0)
+    far = clone(model).fit(da.from_array(X, chunks=(310, 5)), constraints=known)
+    assert_same(far, clone(model).fit(X, constraints=known))
+
+
+@pytest.mark.parametrize("method", ["pck", "hmrf-cosine"])
+def test_sparse_chunks(method, client):
+    model = clone(METHODS[method]).set_params(random_state=0)
+    rows = da.from_array(X, chunks=(310, 5)).map_blocks(
+        sparse.csr_matrix, dtype=X.dtype, meta=sparse.csr_matrix((0, 0))
+    )
+    far = clone(model).fit(rows, constraints=KNOWN)
+    near = clone(model).fit(sparse.csr_matrix(X), constraints=KNOWN)
+    assert_same(far, near)
+    np.testing.assert_array_equal(far.predict(rows).compute(), near.predict(X))
+
+
+@pytest.mark.parametrize("method", ["pck", "mpck", "hmrf-cosine", "cop"])
+def test_a_fit_that_was_cut_off_goes_on(method, client, tmp_path, monkeypatch):
+    monkeypatch.setattr(_checkpoint, "_EVERY", 2)
+    model = clone(METHODS[method]).set_params(random_state=0, checkpoint=tmp_path / "state")
+    rows, seen = da.from_array(X, chunks=(310, 5)), []
+
+    def cut(*facts):
+        seen.append(facts)
+        if len(seen) == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        clone(model).set_params(callback=cut).fit(rows, constraints=KNOWN)
+    assert (tmp_path / "state").exists()
+    far = clone(model).fit(rows, constraints=KNOWN)
+    assert_same(far, clone(METHODS[method]).set_params(random_state=0).fit(X, constraints=KNOWN))
+
+
+def test_rows_stay_with_the_workers_that_hold_them(client):
+    rows = da.from_array(X, chunks=(100, 5)).persist()
+    distributed.wait(rows)
+    engine = Workers(rows, client)
+    holds = {str(key): workers for key, workers in client.who_has(rows).items()}
+    bundles = [{min(holds[str((rows.name, block, 0))]) for block in m} for m in engine._members]
+    assert sorted(block for m in engine._members for block in m) == list(range(15))
+    assert all(len(workers) == 1 for workers in bundles)
+    assert len(bundles) == 2
 
 
 # -------------------------------------------------------------------- faults

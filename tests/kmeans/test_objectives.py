@@ -9,7 +9,7 @@ from scipy import sparse
 
 from linkwise import Constraints, MPCKMeans, PCKMeans
 from linkwise.geometry import Mahalanobis, Moments
-from linkwise.kmeans import _kernels
+from linkwise.kmeans import _link_kernels
 from linkwise.kmeans._penalty import DistancePenalty
 from linkwise.kmeans._problem import LinkGraph, Problem
 from linkwise.kmeans._rows import Rows
@@ -181,9 +181,9 @@ def test_contribution_of_a_row_in_the_e_step(metric, per_cluster):
         n = len(links.rows)
         for t, row in enumerate(links.rows):
             new = labels[links.rows]
-            links_say = (np.zeros(n), np.ones(n, dtype=bool))
-            moved, change = _kernels.icm(
-                np.array([t]), np.arange(n), distance, *graph, new, *links_say
+            nothing = (np.full(n, np.inf), np.zeros(n, dtype=np.uint16))
+            moved, change = _link_kernels.icm(
+                np.array([t]), np.arange(n), distance, *graph.walk, graph.dearest, new, *nothing
             )
             wanted = np.array([slow.contribution(labels, row, c) for c in range(geometry.k)])
             assert wanted[new[t]] == pytest.approx(wanted.min(), rel=1e-9, abs=1e-9)

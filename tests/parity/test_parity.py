@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from linkwise import Constraints
 from linkwise.engines import _threads
-from linkwise.kmeans import _kernels
+from linkwise.kmeans import _kernels, _link_kernels
 from tests.kmeans.cases import METHODS, blobs, same_partition
 
 SPARSE = [method for method in METHODS if "full" not in method]  # full metrics need dense data
@@ -172,6 +172,7 @@ def test_compiled_equals_plain_python(method, plain_kernels):
 
     compiled = fits()
     assert plain_kernels() >= 8
+    assert plain_kernels(_link_kernels) >= 8
     with np.errstate(all="ignore"):  # tiles are filled as far as there are rows
         plain = fits()
     for a, b in zip(compiled, plain, strict=True):

@@ -230,6 +230,8 @@ def number_nodes(*ends: Rows) -> tuple[Rows, list[Rows]]:
     if high - low <= 16 * len(flat):  # a table is far faster than sorting
         seen = np.zeros(high - low + 1, dtype=bool)
         seen[flat - low] = True
+        if low == 0 and seen.all():  # rows are their own numbers
+            return np.arange(high + 1), [part.copy() for part in ends]
         place = np.cumsum(seen) - 1
         return np.flatnonzero(seen) + low, [place[part - low] for part in ends]
     nodes = np.unique(flat)

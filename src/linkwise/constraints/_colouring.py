@@ -192,10 +192,12 @@ def _peel(graph: csr_array, k: int) -> tuple[Rows, Rows]:
 
 def _fill(graph: csr_array, colours: Rows, order: NDArray) -> None:
     """Give each vertex in `order` the smallest colour that no neighbour has, in place."""
-    indptr, indices = graph.indptr, graph.indices
+    # Lists: looking up single entries of arrays is slow.
+    indptr, indices, found = graph.indptr.tolist(), graph.indices.tolist(), colours.tolist()
     for vertex in order.tolist():
-        used = colours[indices[indptr[vertex] : indptr[vertex + 1]]]
-        colours[vertex] = _smallest_free(set(used.tolist()))
+        around = indices[indptr[vertex] : indptr[vertex + 1]]
+        found[vertex] = _smallest_free({found[other] for other in around})
+    colours[:] = found
 
 
 def _smallest_free(taken: set[int]) -> int:

@@ -24,8 +24,8 @@ from ._engine import Block, Places, Work, check_block, check_weight
 from ._source import Blocks, note_place
 
 _PATIENCE = 60.0  # seconds without any worker before giving up; dask config linkwise.patience
-_BUNDLES = 2  # of blocks, for each thread
 _LARGEST_BUNDLE = 2**30  # bytes
+_UNEVEN = 1.5  # times its share of blocks that a worker may keep because it has them
 _SMALL = 2**18  # bytes; what is told to all travels inside each task if it is no larger
 _GLANCE = 2.0  # seconds between two looks at whether workers are left
 _NEED = "fitting Dask arrays and dataframes"
@@ -75,7 +75,10 @@ def _find(part: Any, names: list[Hashable]) -> list[tuple[int, Hashable]]:
 
 
 class Chunks(NamedTuple):
-    """A collection taken apart: delayed pieces, number of features, their names and type."""
+    """A collection taken apart: delayed pieces, number of features, their names and type.
+
+    `facts`, the rows of each piece and where its index starts, are None if nobody knows them yet.
+    """
 
     pieces: list[Any]
     d: int
@@ -83,6 +86,7 @@ class Chunks(NamedTuple):
     dtype: Any
     is_sparse: bool
     is_frame: bool
+    facts: list[tuple[int, int | None]] | None
 
 
 def take_apart(X: Any) -> Chunks:
@@ -113,8 +117,11 @@ def take_apart(X: Any) -> Chunks:
         dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
         names, raw, is_sparse = None, X.to_delayed().ravel(), sparse.issparse(X._meta)
     pieces = [delayed(as_part, pure=True)(piece, dtype) for piece in raw]
+    facts: list[tuple[int, int | None]] | None = None
+    if names is None and not np.isnan(X.shape[0]):
+        facts = [(size, 0) for size in X.chunks[0]]
     return Chunks(pieces, X.shape[1] if names is None else len(names), names, dtype, is_sparse,
-                  names is not None)  # fmt: skip
+                  names is not None, facts)  # fmt: skip
 
 
 def _is_number(kind: Any) -> bool:
@@ -129,7 +136,9 @@ class DaskBlocks(Blocks):
         self._compute, self._given = compute, X
         self._chunks = take_apart(X)
         delayed = optional("dask", extra="dask", need=_NEED).delayed
-        facts = compute(*[delayed(_facts)(piece) for piece in self._chunks.pieces])
+        facts = self._chunks.facts or compute(
+            *[delayed(_facts)(piece) for piece in self._chunks.pieces]
+        )
         sizes = [size for size, _ in facts]
         super().__init__((sum(sizes), self._chunks.d), self._chunks.dtype, self._chunks.names,
                          memory_limit)  # fmt: skip
@@ -168,6 +177,33 @@ def _places(finds: Sequence[list[tuple[int, Hashable]]], starts: Places) -> dict
 
 
 Bundle = list[Block]
+
+
+class Task(NamedTuple):
+    """Work on some blocks of a bundle: where they stand among those asked for, and in it."""
+
+    bundle: int
+    asked: list[int]
+    places: list[int]
+    owns: list[Any]
+
+
+def _by_block(members: Sequence[list[int]], found: Sequence[Sequence[Any]]) -> list[Any]:
+    """What was found bundle by bundle, in the order of the blocks."""
+    places = [block for blocks in members for block in blocks]
+    values = [value for part in found for value in part]
+    return [value for _, value in sorted(zip(places, values, strict=True), key=itemgetter(0))]
+
+
+def _cuts(number: int, n_parts: int) -> list[int]:
+    """Where parts of about the same size end."""
+    n_parts = min(n_parts, number)
+    return [number * part // n_parts for part in range(n_parts + 1)]
+
+
+def _flat(keys: Any) -> list[Any]:
+    """Keys of a collection, out of the lists they stand in."""
+    return [key for part in keys for key in _flat(part)] if isinstance(keys, list) else [keys]
 
 
 def _facts_of(parts: list[Part]) -> list[tuple[int, int | None]]:
@@ -218,7 +254,7 @@ def _advance_bundle(
 class Workers:
     """Works on blocks where the workers of a Dask cluster keep them; see `Engine`.
 
-    Blocks are kept in bundles, a few for each thread of the cluster, so that the time it takes to
+    Blocks are kept in bundles, one for each thread of the cluster, so that the time it takes to
     hand out tasks does not grow with the number of chunks.
     """
 
@@ -233,26 +269,61 @@ class Workers:
         delayed = optional("dask", extra="dask", need=_NEED).delayed
         # Partitions of dataframes do not tell their size: about 100 MB is usual.
         n_bytes = 1e8 * len(chunks.pieces) if chunks.is_frame else X.nbytes
-        ends = self._cut(len(chunks.pieces), n_bytes)
-        lists = [chunks.pieces[a:b] for a, b in pairwise(ends)]
-        self._parts = client.compute([delayed(list)(pieces) for pieces in lists])
-        facts = [self._gather(client.map(_facts_of, self._parts, pure=False))]
-        self._facts = [fact for part in facts[0] for fact in part]
-        sizes = [size for size, _ in self._facts]
+        self._members = self._bundle(len(chunks.pieces), n_bytes)
+        self._parts = client.compute([
+            delayed(list)([chunks.pieces[block] for block in members]) for members in self._members
+        ])  # fmt: skip
+        facts = chunks.facts
+        if facts is None:
+            found = self._gather(client.map(_facts_of, self._parts, pure=False))
+            facts = _by_block(self._members, found)
+        sizes = [size for size, _ in facts]
         if not sum(sizes):
             raise ValueError("X has no rows")
         self.starts: Places = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        self._ends = ends
-        self._indexed = chunks.is_frame and _has_index(self._facts, self.starts)
+        self._home = _by_block(self._members, [
+            [(bundle, place) for place in range(len(members))]
+            for bundle, members in enumerate(self._members)
+        ])  # fmt: skip
+        self._indexed = chunks.is_frame and _has_index(facts, self.starts)
         self._weigh(None)
 
-    def _cut(self, n_blocks: int, n_bytes: float) -> list[int]:
-        """Where bundles end: a few for each thread, more if they would be very large."""
+    def _bundle(self, n_blocks: int, n_bytes: float) -> list[list[int]]:
+        """Blocks of each bundle: one for each thread, more if they would be very large.
+
+        What a worker holds already stays with it, unless one of them holds far too much.
+        """
         self._check_workers()
-        threads = sum(self._client.nthreads().values())
-        large = 0 if np.isnan(n_bytes) else int(n_bytes // _LARGEST_BUNDLE)
-        n = max(1, min(n_blocks, max(_BUNDLES * threads, large)))
-        return [n_blocks * i // n for i in range(n + 1)]
+        threads = self._client.nthreads()
+        share = n_blocks / max(1, sum(threads.values()))  # of a thread
+        if not np.isnan(n_bytes):
+            share = min(share, n_blocks * _LARGEST_BUNDLE / max(n_bytes, 1.0))
+        held = self._held(n_blocks)
+        if held is None or any(
+            len(blocks) > _UNEVEN * share * threads.get(worker, 0)
+            for worker, blocks in held.items()
+        ):
+            held = {"": list(range(n_blocks))}
+        return [
+            blocks[a:b]
+            for blocks in held.values()
+            for a, b in pairwise(_cuts(len(blocks), max(1, round(len(blocks) / share))))
+        ]
+
+    def _held(self, n_blocks: int) -> dict[str, list[int]] | None:
+        """Blocks by the worker that holds them; None unless all are held."""
+        futures = self._distributed.futures_of(self._given)
+        keys = _flat(self._given.__dask_keys__())
+        if len(futures) < n_blocks or len(keys) != n_blocks:
+            return None
+        where = {str(key): workers for key, workers in self._client.who_has(futures).items()}
+        held: dict[str, list[int]] = {}
+        for block, key in enumerate(keys):
+            workers = where.get(str(key))
+            if not workers:
+                return None
+            held.setdefault(min(workers), []).append(block)
+        return held
 
     def _weigh(self, weight: Any) -> None:
         pieces = [
@@ -260,10 +331,10 @@ class Workers:
             for a, b in zip(self.starts, self.starts[1:], strict=False)
         ]
         firsts = self.starts[:-1].tolist()
-        each = list(pairwise(self._ends))
         self._bundles = self._client.map(
-            _make_bundle, self._parts, [pieces[a:b] for a, b in each],
-            [firsts[a:b] for a, b in each], pure=False,
+            _make_bundle, self._parts,
+            [[pieces[block] for block in members] for members in self._members],
+            [[firsts[block] for block in members] for members in self._members], pure=False,
         )  # fmt: skip
 
     def weighted(self, weight: Any) -> Workers:
@@ -285,48 +356,53 @@ class Workers:
         own: Sequence[Any] | None = None, which: Sequence[int] | None = None, read: bool = True,
     ) -> list[Any]:  # fmt: skip
         """What `work` says about the blocks."""
-        parts = self._gather(self._start(_run_bundle, work, common, states, own, which, read)[1])
-        return [result for part in parts for result in part]
+        tasks, futures = self._start(_run_bundle, work, common, states, own, which, read)
+        return _by_block([task.asked for task in tasks], self._gather(futures))
+
+    def begin(self, work: Work, own: Sequence[Any]) -> Any:
+        """First states, where the blocks are; nobody waits for them."""
+        return self._start(_advance_bundle, work, None, None, own, None, True)[1]
 
     def advance(
         self, work: Work, states: Any, common: Any = None, *,
         own: Sequence[Any] | None = None, which: Sequence[int] | None = None,
     ) -> tuple[Any, list[Any]]:  # fmt: skip
         """New states, and the results."""
-        bundles, pairs = self._start(_advance_bundle, work, common, states, own, which, True)
+        tasks, pairs = self._start(_advance_bundle, work, common, states, own, which, True)
         parts = self._gather(self._client.map(_results, pairs, pure=False))
         kept = [None] * len(self._bundles) if states is None else list(states)
-        for number, pair in zip(bundles, pairs, strict=True):
-            kept[number] = pair
-        return kept, [result for part in parts for result in part]
+        for task, pair in zip(tasks, pairs, strict=True):
+            kept[task.bundle] = pair
+        return kept, _by_block([task.asked for task in tasks], parts)
 
     def _start(
         self, task: Callable[..., Any], work: Work, common: Any, states: Any,
         own: Sequence[Any] | None, which: Sequence[int] | None, read: bool,
-    ) -> tuple[list[int], list[Any]]:  # fmt: skip
-        """Start tasks for the bundles that hold the blocks; which they are, and the futures."""
+    ) -> tuple[list[Task], list[Any]]:  # fmt: skip
+        """Start tasks for the bundles that hold the blocks; what they are, and the futures."""
         numbers = list(range(len(self.starts) - 1)) if which is None else list(which)
         owns = [None] * len(numbers) if own is None else list(own)
-        held = np.searchsorted(self._ends, numbers, side="right") - 1
-        bundles = np.unique(held).tolist()
-        tasks = []
-        for bundle in bundles:
-            mine = np.flatnonzero(held == bundle).tolist()
-            places = [numbers[i] - self._ends[bundle] for i in mine]
-            tasks.append((work, places, [owns[i] for i in mine]))
+        by_bundle: dict[int, Task] = {}
+        for asked, (block, extra) in enumerate(zip(numbers, owns, strict=True)):
+            bundle, place = self._home[block]
+            mine = by_bundle.setdefault(bundle, Task(bundle, [], [], []))
+            mine.asked.append(asked)
+            mine.places.append(place)
+            mine.owns.append(extra)
+        tasks = list(by_bundle.values())
         told: Any = pickle.dumps(common, protocol=5)
         if len(told) > _SMALL:  # it goes to the cluster once, in a task that can be run again
             told = self._client.submit(_same, told, pure=False)
         futures = self._client.map(
             task,
-            [self._bundles[bundle] if read else None for bundle in bundles],
-            [None if states is None else states[bundle] for bundle in bundles],
-            [told] * len(bundles),
-            tasks,
+            [self._bundles[each.bundle] if read else None for each in tasks],
+            [None if states is None else states[each.bundle] for each in tasks],
+            [told] * len(tasks),
+            [(work, each.places, each.owns) for each in tasks],
             pure=False,
             key=f"linkwise-{work.__name__}",
         )
-        return bundles, futures
+        return tasks, futures
 
     def _gather(self, futures: list[Any]) -> list[Any]:
         """Results, in order; raises if no worker is left to make them."""
@@ -374,15 +450,13 @@ class Workers:
         """A Dask array of one int32 for each row; its chunks stay on the workers."""
         array = optional("dask.array", extra="dask", need=_NEED)
         delayed = optional("dask", extra="dask", need=_NEED).delayed
-        _, futures = self._start(_run_bundle, work, None, states, own, None, False)
+        tasks, futures = self._start(_run_bundle, work, None, states, own, None, False)
         self._wait(futures)
+        found = {task.bundle: delayed(future) for task, future in zip(tasks, futures, strict=True)}
         sizes = np.diff(self.starts).tolist()
         return array.concatenate([
-            array.from_delayed(delayed(itemgetter(place))(bundle), (size,), dtype=np.int32)
-            for bundle, future, (a, b) in zip(
-                map(delayed, futures), futures, pairwise(self._ends), strict=True
-            )
-            for place, size in enumerate(sizes[a:b]) if size
+            array.from_delayed(delayed(itemgetter(place))(found[bundle]), (size,), dtype=np.int32)
+            for (bundle, place), size in zip(self._home, sizes, strict=True) if size
         ])  # fmt: skip
 
     def locate(self, names: Sequence[Hashable]) -> dict[Hashable, int] | None:

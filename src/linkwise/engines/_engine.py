@@ -67,6 +67,10 @@ class Engine(Protocol):
         """
         ...
 
+    def begin(self, work: Work, own: Sequence[Any]) -> Any:
+        """First states, of work that returns them beside nothing; it may not look at its block."""
+        ...
+
     def advance(
         self, work: Work, states: Any, common: Any = None, *,
         own: Sequence[Any] | None = None, which: Sequence[int] | None = None,
@@ -109,7 +113,9 @@ def check_weight(weight: Any, n_rows: int) -> Any:
 def check_block(X: Any, weight: Any, first: int) -> Block:
     """A block with the values of rows and weights checked; refuses NaN and infinity."""
     values = getattr(X, "data", X) if hasattr(X, "indptr") else X
-    if not np.isfinite(values).all():
+    with np.errstate(all="ignore"):  # large values may add up to infinity: then each is looked at
+        total = values.sum(dtype=np.float64)
+    if not np.isfinite(total) and not np.isfinite(values).all():
         bad = np.flatnonzero(~np.isfinite(X).all(axis=1)) if values is X else [0]
         raise ValueError(
             f"Input X contains NaN or infinity, first in row {first + int(bad[0]):,}; fill the "

@@ -54,6 +54,13 @@ class Serial:
             for number, block, extra in self._each(own, which, read)
         ]
 
+    def begin(self, work: Work, own: Sequence[Any]) -> Any:
+        """First states."""
+        kept = self._shelf()
+        for number, extra in enumerate(own):
+            kept[number], _ = work(None, None, None, extra)
+        return kept
+
     def advance(
         self, work: Work, states: Any, common: Any = None, *,
         own: Sequence[Any] | None = None, which: Sequence[int] | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
 from typing import TypeVar
 
@@ -32,7 +32,8 @@ class Threads:
         self._cores = n_jobs or (len(allowed(0)) if allowed else os.cpu_count() or 1)
         self._n_rows, self._cells = n_rows, cells_per_row
         n_parts = len(self.ranges(n_rows))
-        self._pool = ThreadPoolExecutor(n_parts) if n_parts > 1 else None
+        # The thread that asks takes a share: it is awake, and leaves the other cores to the others.
+        self._pool = ThreadPoolExecutor(n_parts - 1) if n_parts > 1 else None
 
     def ranges(self, n_rows: int) -> list[tuple[int, int]]:
         """So many rows in as many ranges as are worth a thread each."""
@@ -44,7 +45,12 @@ class Threads:
         ranges = self.ranges(self._n_rows if n_rows is None else n_rows)
         if self._pool is None or len(ranges) == 1:
             return [work(start, stop) for start, stop in ranges]
-        return list(self._pool.map(lambda ends: work(*ends), ranges))
+        others = [self._pool.submit(work, *ends) for ends in ranges[1:]]
+        try:
+            first = work(*ranges[0])
+        finally:
+            wait(others)  # nobody may write into what the caller gives up
+        return [first, *(other.result() for other in others)]
 
     def close(self) -> None:
         """Let the threads go."""

@@ -15,10 +15,10 @@ from scipy.sparse.csgraph import connected_components
 
 from linkwise.constraints import ConstraintError, adjacency
 
-from . import _kernels
+from . import _link_kernels
 from ._costs import Costs
 from ._exact import solve_exactly
-from ._problem import Problem, neighbours
+from ._problem import Problem, WeighedGraph, neighbours
 from ._rows import Ints
 
 Floats = NDArray[np.float64]
@@ -88,7 +88,7 @@ class IteratedModes:
     def __init__(self, problem: Problem):
         self.rows, self._links = problem.links.rows, problem.links
         self._n_calls = self._next_groups = 0
-        self._graph: tuple[NDArray, ...] = ()
+        self._graph: WeighedGraph | None = None
         closure = problem.closure
         place = np.searchsorted(self.rows, closure.nodes)
         self._group = np.empty(len(self.rows), dtype=np.int32)
@@ -101,39 +101,35 @@ class IteratedModes:
     ) -> tuple[Labels, float | None]:
         if not len(labels):
             return labels, 0.0
-        self._weigh(link_cost)
+        graph = self._weighed(link_cost)
         before, labels = labels, labels.copy()
         change: float | None = 0.0
         self._n_calls += 1
         sizes = np.diff(self._starts)
         if labels[0] < 0:
             order = rng.permutation(len(sizes))
-            self._move_groups(order[np.argsort(-sizes[order], kind="stable")], costs, labels)
+            self._move_groups(graph, order[np.argsort(-sizes[order], kind="stable")], costs, labels)
             change = None
         for _ in range(_MAX_SWEEPS):
-            paid = self._move_rows(costs, labels, rng)
+            paid = self._move_rows(graph, costs, labels, rng)
             change = None if change is None else change + paid
             # Groups rarely move: look at them again when single rows have come to rest.
             if (labels != before).any() or self._n_calls < self._next_groups:
                 break
             self._next_groups = self._n_calls + _GROUP_PAUSE
-            if not self._move_groups(rng.permutation(np.flatnonzero(sizes > 1)), costs, labels):
+            order = rng.permutation(np.flatnonzero(sizes > 1))
+            if not self._move_groups(graph, order, costs, labels):
                 break
             change = None
         return labels, change
 
-    def _weigh(self, link_cost: Floats) -> None:
-        """Put what links cost now beside them."""
-        if self._graph and self._graph[-1] is link_cost:
-            return
-        self._graph = self._links.weighed(link_cost)
-        n_rows, per_cluster = len(self.rows), link_cost.shape[1] > 1
-        dearest = link_cost.max(axis=1) if per_cluster else link_cost[:, 0]
-        first, second = self._links.ends.T
-        most = np.bincount(first, dearest, n_rows) + np.bincount(second, dearest, n_rows)
-        self._slack: Floats = most.astype(np.float64)
-        self._edge = np.empty(n_rows)
-        self._stale = np.ones(n_rows, dtype=bool)
+    def _weighed(self, link_cost: Floats) -> WeighedGraph:
+        """The graph with what links cost now beside them."""
+        if self._graph is None or self._graph.cost is not link_cost:
+            self._graph = self._links.weighed(link_cost)
+            self._edge = np.full(len(self.rows), np.inf)  # nothing is known yet
+            self._moves = np.zeros(len(self.rows), dtype=np.uint16)
+        return self._graph
 
     def state(self) -> dict[str, Any]:
         """When groups were looked at."""
@@ -143,35 +139,38 @@ class IteratedModes:
         """Go on from such a state."""
         self._n_calls, self._next_groups = state["n_calls"], state["next_groups"]
 
-    def _move_rows(self, costs: Costs, labels: Labels, rng: Any) -> float:
+    def _move_rows(self, graph: WeighedGraph, costs: Costs, labels: Labels, rng: Any) -> float:
         """Let rows move that want to, in random order, until none does."""
-        wavering, *found = costs.of_wavering_rows(labels, self._slack)
-        order = _shuffled(len(labels), rng)  # of all rows, so that bounds do not change the result
-        wavers = np.zeros(len(labels), dtype=bool)
-        wavers[wavering] = True
-        order, change = order[wavers[order]], 0.0
+        wavers, *found = costs.of_wavering_rows(labels, graph.total)
+        order, change = _in_random_order(wavers, rng), 0.0
+        state = (graph.dearest, labels, self._edge, self._moves)
         now = order
         for _ in range(_MAX_SWEEPS):
-            moved, more = _kernels.icm(now, *found, *self._graph, labels, self._edge, self._stale)
+            moved, more = _link_kernels.icm(now, *found, *graph.walk, *state)
             change += more
             if not moved:
                 break
-            now = order[self._stale[order]]
+            now = order[self._moves[order] > 0]
         return change
 
-    def _move_groups(self, order: Ints, costs: Costs, labels: Labels) -> int:
+    def _move_groups(self, graph: WeighedGraph, order: Ints, costs: Costs, labels: Labels) -> int:
         groups = (self._starts, self._members, self._group)
-        self._stale[:] = True
-        return int(_kernels.icm_groups(order, *groups, costs.of_all_rows(), *self._graph, labels))
+        self._edge[:] = np.inf
+        return int(
+            _link_kernels.icm_groups(order, *groups, costs.of_all_rows(), *graph.walk, labels)
+        )
 
 
-def _shuffled(number: int, rng: Any) -> Ints:
-    """Numbers in random order; many of them in runs: what lies side by side is read faster."""
-    if number <= _RUN * _RUN:
-        return np.asarray(rng.permutation(number))
-    runs = rng.permutation(-(-number // _RUN))
-    order = (runs[:, None] * _RUN + np.arange(_RUN)).ravel()
-    return order[order < number]
+def _in_random_order(wanted: NDArray[np.bool_], rng: Any) -> Ints:
+    """The wanted rows; many stay in runs: what lies side by side is read faster.
+
+    The order is drawn for all rows, so that bounds do not change the result.
+    """
+    number = len(wanted)
+    width = 1 if number <= _RUN * _RUN else _RUN
+    out = np.empty(number, dtype=np.int64)
+    runs = rng.permutation(-(-number // width))
+    return out[: _link_kernels.rows_of_runs(runs, width, wanted, out)]
 
 
 class Hard(Forgetful):
@@ -209,7 +208,7 @@ class Hard(Forgetful):
             return labels, 0.0
         cost = np.empty((len(self._starts), self._k))
         nearest = np.empty(len(cost), dtype=np.int32)
-        _kernels.group_costs(costs.of_all_rows(), self._component, cost, nearest)
+        _link_kernels.group_costs(costs.of_all_rows(), self._component, cost, nearest)
         found = nearest
         if len(self._linked):
             found = self._assign_linked(cost, labels[self._order[self._starts]], nearest, rng)
@@ -230,8 +229,8 @@ class Hard(Forgetful):
                 )
             return self._exactly(cost, np.where(self._degree > 0, self._example, nearest))
         if self.mode != "exact":
-            return self._improved(cost, self._cheapest(cost, tries), rng)
-        best = self._cheapest(cost, [self._improved(cost, one, rng) for one in tries])
+            return self._improved(cost, nearest, self._cheapest(cost, tries), rng)
+        best = self._cheapest(cost, [self._improved(cost, nearest, one, rng) for one in tries])
         settled = assigned and self._total(cost, best) >= self._total(cost, before) - 1e-12
         return self._exactly(cost, best) if settled else best
 
@@ -241,7 +240,7 @@ class Hard(Forgetful):
         return min(tries, key=lambda labels: self._total(cost, labels))
 
     def _total(self, cost: Floats, labels: Labels) -> float:
-        return float(_kernels.total_cost(cost, labels))
+        return float(_link_kernels.total_cost(cost, labels))
 
     def _greedy(self, cost: Floats, rng: Any) -> Labels | None:
         """Most constrained first; a component that finds no cluster left goes first next time."""
@@ -249,7 +248,7 @@ class Hard(Forgetful):
         urgency = self._degree + rng.random_sample(len(cost))
         for _ in range(_RESTARTS):
             order = np.argsort(-urgency)
-            stuck = _kernels.greedy_hard(
+            stuck = _link_kernels.greedy_hard(
                 order, cost, labels, self._indptr, self._neighbour, np.empty(self._k, np.bool_)
             )
             if stuck < 0:
@@ -257,11 +256,13 @@ class Hard(Forgetful):
             urgency[stuck] = urgency.max() + 1
         return None
 
-    def _improved(self, cost: Floats, labels: Labels, rng: Any) -> Labels:
+    def _improved(self, cost: Floats, nearest: Labels, labels: Labels, rng: Any) -> Labels:
         labels = labels.astype(np.int32).copy()
         order = rng.permutation(self._linked)
         graph = (self._indptr, self._neighbour)
-        _kernels.improve_hard(order, cost, labels, *graph, np.empty(self._k, np.int64), _MAX_SWEEPS)
+        _link_kernels.improve_hard(
+            order, cost, nearest, labels, *graph, np.empty(self._k, np.int64), _MAX_SWEEPS
+        )
         return labels
 
     def _exactly(self, cost: Floats, labels: Labels) -> Labels:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from linkwise.engines import Block
 from linkwise.geometry import Geometry, Moments
 
-from ._places import Places
+from ._places import Places, cluster_sizes
 from ._rows import OUTERMOST, Bounds, Ints, Rows, largest
 
 Labels = NDArray[np.int32]
@@ -158,24 +158,27 @@ def ends(block: Block, state: None, order: Order, scale: NDArray) -> Ends:
 # -------------------------------------------------------------------- during a run
 
 
-def begin(block: Block, state: None, common: None, chosen: Ints) -> tuple[State, None]:
-    """All rows of a block in no cluster."""
-    return State(np.full(block.X.shape[0], -1, dtype=np.int32), chosen, None), None
+def begin(block: Any, state: None, common: None, own: tuple[int, Ints]) -> tuple[State, None]:
+    """So many rows in no cluster, some of which will be placed by other means."""
+    n_rows, chosen = own
+    return State(np.full(n_rows, -1, dtype=np.int32), chosen, None), None
 
 
 @contextmanager
-def _places(block: Block, state: State, order: Order) -> Iterator[Places]:
-    """Places that may be changed without touching the state: it may be needed again."""
-    bounds = None if state.bounds is None else state.bounds.copy()
+def _places(block: Block, state: State, order: Order, changed: bool = False) -> Iterator[Places]:
+    """Places; if they are to be changed, others than the state's: it may be needed again."""
+    labels, bounds = state.labels, state.bounds
+    if changed:
+        labels, bounds = labels.copy(), None if bounds is None else bounds.copy()
     with _rows(block, order) as rows:
-        yield Places(rows, state.chosen, state.labels.copy(), bounds)
+        yield Places(rows, state.chosen, labels, bounds)
 
 
 def assign(
     block: Block, state: State, order: Order, own: None
 ) -> tuple[State, tuple[int, Moments]]:
     """Free rows to their cheapest cluster; how many moved, and what that changes in the sums."""
-    with _places(block, state, order) as places:
+    with _places(block, state, order, changed=True) as places:
         part = order.empty.like()
         moved = places.assign(order.geometry, part, order.closed, order.bounded)
         return State(places.labels(), state.chosen, places.bounds), (moved, part)
@@ -191,28 +194,29 @@ def assign_afresh(
     """
     before, order = orders
     chosen, refilled = own
-    start, _ = begin(block, None, None, chosen)
+    start, _ = begin(None, None, None, (block.X.shape[0], chosen))
     start, _ = assign(block, start, replace(before, bounded=False), None)
     for row, cluster in refilled.items():
         start.labels[row] = cluster
     after, (moved, _) = assign(block, start, order, None)
-    return after, (moved, recount(block, after, order, None))
+    return after, (moved, recount(block, after, order, None)[0])
 
 
 def move_one(
     block: Block, state: State, order: Order, own: tuple[int, int]
 ) -> tuple[State, Moments]:
     """One row into another cluster."""
-    with _places(block, state, order) as places:
+    with _places(block, state, order, changed=True) as places:
         part = order.empty.like()
         places.move_one(*own, part)
         return State(places.labels(), state.chosen, places.bounds), part
 
 
-def recount(block: Block, state: State, order: Order, own: None) -> Moments:
-    """Sums of the free rows of each cluster, taken afresh."""
+def recount(block: Block, state: State, order: Order, own: None) -> tuple[Moments, NDArray]:
+    """Sums of the free rows of each cluster, taken afresh, and how many there are."""
     with _places(block, state, order) as places:
-        return places.recount(order.empty)
+        k = len(order.empty.counts)
+        return places.recount(order.empty), cluster_sizes(state.labels, k)
 
 
 def similarity_squares(block: Block, state: State, order: Order, directions: NDArray) -> NDArray:
@@ -229,7 +233,7 @@ def farthest(block: Block, state: State, order: Order, sizes: NDArray) -> tuple[
 
 def sizes(block: None, state: State, k: int, own: None) -> NDArray[np.int64]:
     """Number of free rows in each cluster."""
-    return np.bincount(state.labels[state.labels >= 0], minlength=k)
+    return cluster_sizes(state.labels, k)
 
 
 def labels(block: None, state: State, common: None, own: tuple[Ints, Labels]) -> Labels:

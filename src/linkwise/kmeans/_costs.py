@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from linkwise.geometry import Geometry
 
 from . import _kernels
-from ._rows import Bounds, Ints, Rows
+from ._rows import Bounds, Ints, Rows, form_of_costs
 
 Floats = NDArray[np.float64]
 
@@ -31,11 +33,15 @@ class Costs:
     def __init__(self, rows: Rows, chosen: Ints, geometry: Geometry):
         self._geometry, self._rows, self._chosen = geometry, rows, chosen
         self._weight = rows.weight_of(chosen) if rows.weighted else np.zeros(0)
-        # Constrained rows lie side by side if that takes little memory.
-        if 0 < _FEW * len(chosen) <= rows.n and not geometry.scales_rows:
-            self._rows = Rows.in_coordinates(rows.X[chosen], rows.shift)
-            self._chosen = np.arange(len(chosen))
+        if not geometry.scales_rows:  # rows that are scaled anew stay with those who do that
+            self._rows, self._chosen = rows.at_hand(chosen)
+            # Constrained rows lie side by side if that takes little memory.
+            if 0 < _FEW * len(chosen) <= self._rows.n:
+                self._rows = Rows.in_coordinates(self._rows.X[self._chosen], rows.shift)
+                self._chosen = np.arange(len(chosen))
         self._space: Floats = np.empty((0, geometry.k))
+        self._wavers = np.zeros(len(chosen), dtype=bool)
+        self._place = np.zeros(len(chosen), dtype=np.int64)
         self._all_at: tuple[Floats | None, Floats | None] = (None, None)
         # Bounds are for plain distances: not for costs times the weights of rows.
         plain = geometry.bounded and not rows.is_sparse and not rows.weighted
@@ -47,14 +53,16 @@ class Costs:
     def of_all_rows(self) -> Floats:
         """Costs of all rows, (m, k), good until the centres move."""
         if not self._has_all():
-            self._find(np.arange(len(self._chosen)))
+            found = self._rows.distances(self._chosen, self._geometry, self._make_space())
+            if self._weight.size:
+                found *= self._weight[:, None]
             self._all_at = self._now()
         return self._space
 
     def of_wavering_rows(
         self, labels: NDArray[np.int32], slack: Floats
-    ) -> tuple[Ints, Ints, Floats]:
-        """Rows that links could make leave their clusters.
+    ) -> tuple[NDArray[np.bool_], Ints, Floats]:
+        """Rows that links could make leave their clusters; good until the next call.
 
         Parameters
         ----------
@@ -65,43 +73,44 @@ class Costs:
 
         Returns
         -------
-        wavering : ndarray of shape (m_wavering,)
+        wavers : ndarray of bool, shape (m,)
         place : ndarray of shape (m,)
             Where their costs are.
         costs : ndarray of shape (m_found, k)
         """
-        crossed = self._crossed(labels, slack)
-        costs = self._space if self._has_all() else self._find(crossed)
-        place = np.empty(len(labels), dtype=np.int64)
-        place[crossed] = np.arange(len(crossed))
-        log_det = float(self._geometry.log_det[0])
-        what = (crossed, costs, slack, labels, log_det, self._beyond(), _MARGIN)
         bounds = self._bounds
-        ends = (bounds.upper, bounds.lower) if bounds else (np.zeros(0), np.zeros(0))
-        out = np.empty(len(crossed), dtype=np.int64)
-
-        def work(start: int, stop: int) -> Ints:
-            number = _kernels.wavering_rows(*what, start, stop, self._known, *ends, out)
-            return out[start : start + number]
-
-        return np.concatenate(self._rows.threads.map(work, len(crossed))), place, costs
-
-    def _crossed(self, labels: NDArray[np.int32], slack: Floats) -> Ints:
-        """Rows whose bounds do not keep them where they are; all of them without bounds."""
-        every = np.arange(len(self._chosen))
-        if self._bounds is None:
-            self.of_all_rows()
-            return every
-        loosened = self._bounds.loosen(self._geometry)
+        if bounds is None:
+            return self._among_all(labels, slack, (np.zeros(0), np.zeros(0)))
+        loosened, ends = bounds.loosen(self._geometry), (bounds.upper, bounds.lower)
         if self._has_all():
-            return every
-        what = (labels, self._known, self._bounds.upper, self._bounds.lower, *loosened, slack)
+            return self._among_all(labels, slack, ends)
+        return self._among_crossed(labels, slack, (*ends, *loosened))
 
-        def work(start: int, stop: int) -> Ints:
-            number = _kernels.crossed_bounds(*what, start, stop, every)
-            return every[start : start + number]
+    def _among_all(self, labels: NDArray[np.int32], slack: Floats, ends: tuple[Floats, ...]) -> Any:
+        """Wavering rows, found from the costs of all rows."""
+        costs, place = self.of_all_rows(), np.arange(len(labels))
+        what = (costs, slack, labels, float(self._geometry.log_det[0]), self._beyond(), _MARGIN)
 
-        return np.concatenate(self._rows.threads.map(work, len(every)))
+        def work(start: int, stop: int) -> None:
+            _kernels.wavering_rows(*what, start, stop, self._known, *ends, self._wavers)
+
+        self._rows.threads.map(work, len(labels))
+        return self._wavers, place, costs
+
+    def _among_crossed(
+        self, labels: NDArray[np.int32], slack: Floats, bounds: tuple[Any, ...]
+    ) -> Any:
+        """Wavering rows, looked for only where bounds do not rule them out."""
+        wavers, place, space = self._wavers, self._place, self._make_space()
+        wavers[:] = False
+        rows = (*self._rows.arrays(), self._chosen, *form_of_costs(self._geometry), labels, slack)
+        what = (*rows, self._known, *bounds, self._beyond(), _MARGIN)
+
+        def work(start: int, stop: int) -> None:
+            _kernels.sift_dense(*what, start, stop, wavers, place, space)
+
+        self._rows.threads.map(work, len(labels))
+        return wavers, place, space
 
     def _beyond(self) -> float:
         """What rounding errors of squared distances may be in proportion to."""
@@ -118,14 +127,9 @@ class Costs:
         """Whether costs of all rows are at hand: moved centres are other arrays."""
         return all(a is b for a, b in zip(self._now(), self._all_at, strict=True))
 
-    def _find(self, wanted: Ints) -> Floats:
-        """Costs of some rows, where those found before were."""
+    def _make_space(self) -> Floats:
+        """Where costs are kept; those that were there are given up."""
         if not len(self._space):
             self._space = np.empty((len(self._chosen), self._geometry.k))
         self._all_at = (None, None)
-        found = self._rows.distances(
-            self._chosen[wanted], self._geometry, self._space[: len(wanted)]
-        )
-        if self._weight.size:
-            found *= self._weight[wanted, None]
-        return found
+        return self._space

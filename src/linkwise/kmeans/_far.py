@@ -20,6 +20,7 @@ from linkwise.geometry import Geometry, Moments
 
 from . import _at_blocks as at_blocks
 from ._at_blocks import Columns, Labels, Order
+from ._places import cluster_sizes
 from ._problem import Problem
 from ._rows import OUTERMOST, Ints, Rows, check_range, largest, sample_rows
 
@@ -90,7 +91,8 @@ class FarRows:
         weight = np.concatenate([weight for _, weight in parts])
         return sparse.vstack(X).tocsr() if self.is_sparse else np.concatenate(X), weight
 
-    def _at_hand(self, rows: Any) -> tuple[Rows, Ints]:
+    def at_hand(self, rows: Any) -> tuple[Rows, Ints]:
+        """Rows in memory that hold the given ones, and where."""
         numbers = np.asarray(rows)
         places = np.searchsorted(self._numbers, numbers)
         known = np.append(self._numbers, -1)[places] == numbers
@@ -112,17 +114,17 @@ class FarRows:
 
     def weight_of(self, rows: Any) -> NDArray[np.float64]:
         """Weights of some rows."""
-        near, places = self._at_hand(rows)
+        near, places = self.at_hand(rows)
         return near.weight[places] if near.weight.size else near.weight
 
     def take(self, rows: Any) -> NDArray[np.float64]:
         """Chosen rows, dense, relative to the mean, in float64."""
-        near, places = self._at_hand(rows)
+        near, places = self.at_hand(rows)
         return near.take(places)
 
     def differences(self, pairs: Ints) -> Any:
         """Differences of pairs of rows; sparse if the rows are."""
-        near, places = self._at_hand(pairs)
+        near, places = self.at_hand(pairs)
         return near.differences(places)
 
     def blocks(self, rows: Ints) -> list[Ints]:
@@ -131,12 +133,12 @@ class FarRows:
 
     def distances(self, rows: Ints, geometry: Geometry, out: Any = None) -> NDArray[np.float64]:
         """Costs of chosen rows in all clusters."""
-        near, places = self._at_hand(rows)
+        near, places = self.at_hand(rows)
         return near.distances(places, geometry, out)
 
     def move(self, rows: Ints, old: Labels, new: Labels, moments: Moments) -> None:
         """Move rows between clusters in the moments."""
-        near, places = self._at_hand(rows)
+        near, places = self.at_hand(rows)
         near.move(places, old, new, moments)
 
     def sample(self, k: int, rng: Any, without: Ints | None = None) -> Rows:
@@ -225,7 +227,7 @@ class _Gathered:
         self._rows, self.dtype, self.shape = rows, rows.dtype, (rows.n, rows.d)
 
     def __getitem__(self, rows: Any) -> Any:
-        near, places = self._rows._at_hand(rows)
+        near, places = self._rows.at_hand(rows)
         return near.X[places]
 
 
@@ -241,10 +243,14 @@ class FarPlaces:
         which, inside, mine = split(self._engine.starts, chosen)
         self._inside = _spread(which, inside, n_blocks)  # chosen rows of each block
         self._mine = _spread(which, mine, n_blocks)  # and their places in `chosen`
-        self._states, _ = self._engine.advance(at_blocks.begin, None, own=self._inside)
+        sizes = np.diff(self._engine.starts).tolist()
+        self._states = self._engine.begin(
+            at_blocks.begin, list(zip(sizes, self._inside, strict=True))
+        )
         self._order: Order | None = None  # the last that rows were assigned by
         self._refilled: dict[int, int] = {}  # rows moved since, one by one
         self._age = 0  # calls since states were made anew
+        self._free_sizes: NDArray[np.int64] | None = None  # of clusters, without chosen rows
 
     # ---------------------------------------------------------------- moving rows
 
@@ -253,7 +259,7 @@ class FarPlaces:
     ) -> int:
         """All rows but the chosen to their cheapest cluster; returns how many moved."""
         order = self._told(geometry, moments, closed=closed, bounded=bounded)
-        self._age += 1
+        self._age, self._free_sizes = self._age + 1, None
         if self._order is not None and self._engine.remembers and self._age > _FRESH:
             parts = self._assign_afresh(order)
             fresh = moments.like()
@@ -286,16 +292,16 @@ class FarPlaces:
 
     def put(self, new: Labels, moments: Moments) -> int:
         """The chosen rows into given clusters; returns how many moved."""
-        self.rows.move(self.chosen, self.own, new, moments)
-        moved = int((self.own != new).sum())
+        moved = np.flatnonzero(self.own != new)
+        self.rows.move(self.chosen[moved], self.own[moved], new[moved], moments)
         self.own = new.copy()
-        return moved
+        return len(moved)
 
     def move_one(self, row: int, cluster: int, moments: Moments) -> None:
         """One row that was not chosen into a cluster."""
         which, inside, _ = split(self._engine.starts, np.array([row]))
         own = [(int(inside[0][0]), cluster)]
-        order = self._told(None, moments)
+        order, self._free_sizes = self._told(None, moments), None
         self._states, (part,) = self._engine.advance(
             at_blocks.move_one, self._states, order, own=own, which=which
         )
@@ -334,8 +340,10 @@ class FarPlaces:
 
     def sizes(self, k: int) -> NDArray[np.int64]:
         """Number of rows in each cluster."""
-        parts = self._engine.run(at_blocks.sizes, k, states=self._states, read=False)
-        return np.sum(parts, axis=0) + np.bincount(self.own[self.own >= 0], minlength=k)
+        if self._free_sizes is None:
+            parts = self._engine.run(at_blocks.sizes, k, states=self._states, read=False)
+            self._free_sizes = np.sum(parts, axis=0)
+        return self._free_sizes + cluster_sizes(self.own, k)
 
     def farthest(self, geometry: Geometry, sizes: NDArray) -> tuple[int, int, float]:
         """The row farthest from its centre; see `Places.farthest`."""
@@ -352,10 +360,10 @@ class FarPlaces:
     def recount(self, moments: Moments) -> Moments:
         """The moments of the clustering, taken afresh."""
         fresh = moments.like()
-        for part in self._engine.run(
-            at_blocks.recount, self._told(None, moments), states=self._states
-        ):
+        parts = self._engine.run(at_blocks.recount, self._told(None, moments), states=self._states)
+        for part, _ in parts:
             fresh.add(part)
+        self._free_sizes = np.sum([sizes for _, sizes in parts], axis=0)
         self._count_own(fresh)
         return fresh
 
@@ -370,7 +378,7 @@ class FarPlaces:
         )
         total = np.sum(parts, axis=0)
         if len(self.chosen):
-            near, places = self.rows._at_hand(self.chosen)
+            near, places = self.rows.at_hand(self.chosen)
             some = Rows.in_coordinates(
                 near.X[places], self.rows.shift, near.weight[places] if near.weight.size else None
             )

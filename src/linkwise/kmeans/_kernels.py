@@ -17,6 +17,7 @@ import numpy as np
 from linkwise._compiled import kernel
 
 _ROWS = 128  # rows worked on together: their features fit into the first-level cache
+_AT_ONCE = 1_024  # rows whose bounds are looked at together
 
 
 # -------------------------------------------------------------------- nearest centre, dense
@@ -100,18 +101,18 @@ def assign_dense(
 
 
 @kernel
-def costs_dense(X, shift, rows, slope, curve, bias, own, start, stop, out):
-    """Costs of chosen rows in all clusters; `own` (d,) or (0,) adds what all clusters share.
+def costs_dense(X, shift, rows, slope, curve, bias, own, log_det, out):
+    """Costs of chosen rows in all clusters.
 
-    IN      rows (m,), of which start..stop are looked at
+    IN      rows (m,); own (d,) or (0,) adds what all clusters share, less `log_det`
     OUT     out (m, k)
     """
     n_features, k = slope.shape
     tile = np.zeros((n_features, _ROWS), slope.dtype)
     cost = np.empty(_ROWS, slope.dtype)
     norm = np.zeros(_ROWS, slope.dtype)
-    for first in range(start, stop, _ROWS):
-        m = min(_ROWS, stop - first)
+    for first in range(0, rows.shape[0], _ROWS):
+        m = min(_ROWS, rows.shape[0] - first)
         for r in range(m):
             i = rows[first + r]
             for f in range(n_features):
@@ -121,7 +122,7 @@ def costs_dense(X, shift, rows, slope, curve, bias, own, start, stop, out):
         for c in range(k):
             _tile_costs(tile, slope, curve, bias, c, cost)
             for r in range(m):
-                out[first + r, c] = cost[r] + norm[r]
+                out[first + r, c] = cost[r] + norm[r] - log_det
 
 
 @kernel
@@ -315,6 +316,120 @@ def move_dense(X, shift, rows, old, new, weight, counts, sums, squares):
             _move_dense(x, w, old[t], new[t], counts, sums, squares)
 
 
+# -------------------------------------------------------------------- rows that links may move
+
+
+@kernel
+def crossed_bounds(
+    chosen, labels, slack, known, upper, lower, stretch, shrink, drift, most, second, which, start,
+    stop, crossed, rows,
+):  # fmt: skip
+    """List those of rows start..stop that might be cheaper in another cluster; returns how many.
+
+    Hamerly's bounds as in `assign_bounded`, with room for what links can add. The distance to the
+    own centre is not taken anew: fetching a row costs as much as all of its distances.
+
+    IN      chosen (n,): which rows of X they are; known (n,): labels that the bounds are for;
+            slack (n,): the most by which links can make the present cluster dearer than another
+    IN/OUT  upper, lower (n,)
+    OUT     crossed (m,), and which rows (m,) of X they are
+    """
+    number = 0
+    for i in range(start, stop):
+        a = labels[i]
+        high = upper[i] * stretch + drift[a]
+        low = max(lower[i] * shrink - (second if a == which else most), 0.0)
+        upper[i] = high
+        lower[i] = low
+        crossed[number] = i
+        rows[number] = chosen[i]
+        # No branch: which rows cross cannot be foretold.
+        number += a != known[i] or not high * high + slack[i] < low * low
+    return number
+
+
+@kernel
+def _bounds_of(own, other, log_det, beyond, margin):
+    """Bounds from costs: squared distances less `log_det`, known up to rounding."""
+    own = max(own + log_det, 0.0)
+    error = margin * (own + beyond)
+    return np.sqrt(own + error), np.sqrt(max(other + log_det - error, 0.0))
+
+
+@kernel
+def wavering_rows(
+    cost, slack, labels, log_det, beyond, margin, start, stop, known, upper, lower, wavers
+):
+    """Mark those of rows start..stop that links could move, given their costs. Notes bounds.
+
+    IN      cost (n, k): for bounds, squared distances less `log_det`, up to a rounding error of
+            `margin` times (distance + beyond); slack (n,) and labels (n,) as in `crossed_bounds`
+    OUT     known, upper, lower (n,), or (0,) where there are no bounds; wavers (n,)
+    """
+    k = cost.shape[1]
+    for i in range(start, stop):
+        a = labels[i]
+        other = np.inf
+        for c in range(k):
+            if c != a:
+                other = min(other, cost[i, c])
+        wavers[i] = not cost[i, a] + slack[i] < other
+        if known.size:
+            known[i] = a
+            upper[i], lower[i] = _bounds_of(cost[i, a], other, log_det, beyond, margin)
+
+
+@kernel
+def sift_dense(
+    X, shift, chosen, slope, curve, bias, own, log_det, labels, slack, known, upper, lower,
+    stretch, shrink, drift, most, second, which, beyond, margin, start, stop, wavers, place, kept,
+):  # fmt: skip
+    """`wavering_rows` among those whose bounds have crossed; only their costs are kept.
+
+    OUT     place (n,) of the costs of wavering rows in kept (n, k), from `start` on
+    """
+    n_features, k = slope.shape
+    crossed, rows = np.empty(_AT_ONCE, np.int64), np.empty(_AT_ONCE, np.int64)
+    tile = np.zeros((n_features, _ROWS), slope.dtype)
+    cost, norm = np.zeros(_ROWS), np.zeros(_ROWS)
+    mine, other = np.zeros(_ROWS), np.zeros(_ROWS)
+    label = np.zeros(_ROWS, np.int32)
+    at = start
+    for first in range(start, stop, _AT_ONCE):
+        n_crossed = crossed_bounds(
+            chosen, labels, slack, known, upper, lower, stretch, shrink, drift, most, second,
+            which, first, min(first + _AT_ONCE, stop), crossed, rows,
+        )  # fmt: skip
+        n_wavering = 0
+        for s in range(0, n_crossed, _ROWS):
+            m = min(_ROWS, n_crossed - s)
+            for r in range(m):
+                label[r] = labels[crossed[s + r]]
+                for f in range(n_features):
+                    tile[f, r] = X[rows[s + r], f] - shift[f]
+            _tile_norms(tile, own, norm)
+            for r in range(_ROWS):
+                other[r] = np.inf
+            for c in range(k):
+                _tile_costs(tile, slope, curve, bias, c, cost)
+                for r in range(_ROWS):
+                    mine[r] = cost[r] if label[r] == c else mine[r]
+                    other[r] = min(other[r], np.inf if label[r] == c else cost[r])
+            for r in range(m):
+                i = crossed[s + r]
+                stays, leaves = mine[r] + norm[r] - log_det, other[r] + norm[r] - log_det
+                known[i] = label[r]
+                upper[i], lower[i] = _bounds_of(stays, leaves, log_det, beyond, margin)
+                if not stays + slack[i] < leaves:
+                    wavers[i] = True
+                    place[i] = at + n_wavering
+                    rows[n_wavering] = rows[s + r]
+                    n_wavering += 1
+        end = at + n_wavering
+        costs_dense(X, shift, rows[:n_wavering], slope, curve, bias, own, log_det, kept[at:end])
+        at = end
+
+
 # -------------------------------------------------------------------- nearest centre, sparse
 
 
@@ -366,10 +481,10 @@ def assign_sparse(
 
 
 @kernel
-def costs_sparse(data, indices, indptr, rows, slope, curve, bias, own, start, stop, out):
+def costs_sparse(data, indices, indptr, rows, slope, curve, bias, own, log_det, out):
     """`costs_dense` for rows of a CSR matrix."""
     k = slope.shape[1]
-    for t in range(start, stop):
+    for t in range(rows.shape[0]):
         norm = 0.0
         for c in range(k):
             out[t, c] = bias[c]
@@ -384,7 +499,7 @@ def costs_sparse(data, indices, indptr, rows, slope, curve, bias, own, start, st
                 for c in range(k):
                     out[t, c] += x * slope[f, c]
         for c in range(k):
-            out[t, c] += norm
+            out[t, c] += norm - log_det
 
 
 @kernel
@@ -442,364 +557,3 @@ def similarity_squares_dense(X, labels, directions, weight, start, stop, out):
             similarity *= weight[i]
         for f in range(X.shape[1]):
             out[f] += similarity * X[i, f] * X[i, f]
-
-
-# -------------------------------------------------------------------- links
-
-
-@kernel
-def fill_adjacency(ends, indptr, neighbour, edge):
-    """List the neighbours of each vertex and the edges to them, lower edges first.
-
-    IN      ends (m, 2)
-    OUT     indptr (n_vertices + 1,), zeros at first; neighbour (2 m,), edge (2 m,)
-    """
-    n_edges, n_vertices = ends.shape[0], indptr.shape[0] - 1
-    for e in range(n_edges):
-        indptr[ends[e, 0]] += 1
-        indptr[ends[e, 1]] += 1
-    total = 0
-    for v in range(n_vertices):
-        total += indptr[v]
-        indptr[v] = total
-    indptr[n_vertices] = total
-    for e in range(n_edges - 1, -1, -1):
-        for side in (1, 0):
-            v = ends[e, side]
-            indptr[v] -= 1
-            neighbour[indptr[v]] = ends[e, 1 - side]
-            edge[indptr[v]] = e
-
-
-@kernel
-def violations(ends, is_must, labels, cost, clusters):
-    """Total cost of violated links: the mean of a link's entries for the clusters of its ends.
-
-    IN      cost (m, 1), or (m, k) where `clusters`
-    """
-    total = 0.0
-    for e in range(ends.shape[0]):
-        a, b = labels[ends[e, 0]], labels[ends[e, 1]]
-        if (a == b) != is_must[e]:
-            total += 0.5 * (cost[e, a] + cost[e, b]) if clusters else cost[e, 0]
-    return total
-
-
-@kernel
-def signed_costs(link, is_must, cost, signed):
-    """What being together costs at each entry of the adjacency: less than nothing if it must be.
-
-    IN      cost (m, 1)
-    OUT     signed (2 m,)
-    """
-    for p in range(link.shape[0]):
-        signed[p] = -cost[link[p], 0] if is_must[link[p]] else cost[link[p], 0]
-
-
-@kernel
-def _add_penalty(penalty, b, must, cost, number):
-    """Add what a link to a row in cluster b costs in each cluster.
-
-    A must-link between two clusters costs the mean of both.
-    """
-    if not must:
-        penalty[b] += cost[number, b]
-        return
-    for c in range(penalty.shape[0]):
-        if c != b:
-            penalty[c] += 0.5 * (cost[number, c] + cost[number, b])
-
-
-# One cost for all clusters stands in `signed`: being elsewhere costs the same everywhere, so that
-# being together is rewarded instead.
-
-
-@kernel
-def icm(
-    order, place, distance, indptr, neighbour, signed, link, is_must, cost, labels, edge, stale
-):
-    """Iterated conditional modes: each row in turn takes its cheapest cluster.
-
-    IN      order (m,) of the rows to look at; place (n,) of each row in distance (m, k)
-    IN/OUT  labels (n,); edge (n,): by how much links make the present cluster dearer than the
-            next one, unless `stale` (n,), since neighbours have moved
-
-    Returns how many moved, and by how much that changed what violated links cost.
-    """
-    k = distance.shape[1]
-    penalty = np.zeros(k)
-    moved = 0
-    change = 0.0
-    for s in range(order.shape[0]):
-        i = order[s]
-        t, old = place[i], labels[i]
-        other = np.inf
-        for c in range(k):
-            penalty[c] = 0.0
-            if c != old:
-                other = min(other, distance[t, c])
-        if not stale[i] and distance[t, old] + edge[i] < other:
-            continue
-        if signed.size:
-            for p in range(indptr[i], indptr[i + 1]):
-                b = labels[neighbour[p]]
-                if b >= 0:
-                    penalty[b] += signed[p]
-        else:
-            for p in range(indptr[i], indptr[i + 1]):
-                b = labels[neighbour[p]]
-                if b >= 0:
-                    _add_penalty(penalty, b, is_must[link[p]], cost, link[p])
-        best = max(old, 0)
-        for c in range(k):
-            if distance[t, c] + penalty[c] < distance[t, best] + penalty[best]:
-                best = c
-        other = np.inf
-        for c in range(k):
-            if c != best:
-                other = min(other, penalty[c])
-        edge[i] = penalty[best] - other
-        stale[i] = False
-        if best == old:
-            continue
-        labels[i] = best
-        moved += 1
-        change += penalty[best] - penalty[max(old, 0)]
-        for p in range(indptr[i], indptr[i + 1]):
-            stale[neighbour[p]] = True
-    return moved, change
-
-
-@kernel
-def crossed_bounds(
-    labels,
-    known,
-    upper,
-    lower,
-    stretch,
-    shrink,
-    drift,
-    most,
-    second,
-    which,
-    slack,
-    start,
-    stop,
-    out,
-):
-    """List those of rows start..stop that might be cheaper in another cluster; returns how many.
-
-    Hamerly's bounds as in `assign_bounded`, with room for what links can add.
-
-    IN      known (n,): labels that the bounds are for; slack (n,): the most by which links can
-            make the present cluster dearer than another
-    IN/OUT  upper, lower (n,)
-    OUT     out (n,), from `start` on
-    """
-    number = 0
-    for i in range(start, stop):
-        a = labels[i]
-        if a == known[i]:
-            upper[i] = upper[i] * stretch + drift[a]
-            lower[i] = max(lower[i] * shrink - (second if a == which else most), 0.0)
-            if upper[i] * upper[i] + slack[i] < lower[i] * lower[i]:
-                continue
-        out[start + number] = i
-        number += 1
-    return number
-
-
-@kernel
-def wavering_rows(
-    rows, cost, slack, labels, log_det, beyond, margin, start, stop, known, upper, lower, out
-):
-    """List those rows that links could move, given their costs; returns how many. Notes bounds.
-
-    IN      rows (m,), of which start..stop are looked at; cost (m, k): for bounds, squared
-            distances less `log_det`, up to a rounding error of `margin` times (distance + beyond);
-            slack (n,) and labels (n,) as in `crossed_bounds`
-    OUT     known, upper, lower (n,), or (0,) where there are no bounds; out (m,), from `start` on
-    """
-    k = cost.shape[1]
-    number = 0
-    for t in range(start, stop):
-        i = rows[t]
-        a = labels[i]
-        other = np.inf
-        for c in range(k):
-            if c != a:
-                other = min(other, cost[t, c])
-        if not cost[t, a] + slack[i] < other:
-            out[start + number] = i
-            number += 1
-        if known.size:
-            own = max(cost[t, a] + log_det, 0.0)
-            error = margin * (own + beyond)
-            known[i] = a
-            upper[i] = np.sqrt(own + error)
-            lower[i] = np.sqrt(max(other + log_det - error, 0.0))
-    return number
-
-
-@kernel
-def icm_groups(
-    order, starts, members, group, distance, indptr, neighbour, signed, link, is_must, cost, labels
-):
-    """One sweep in which whole must-link components take their cheapest cluster.
-
-    Single rows cannot leave a component one by one without breaking links; together they can.
-    Costs are summed over neighbours afresh, so that heavy links inside a group do not drown light
-    ones outside.
-
-    IN      order of the groups; members of group g are members[starts[g]:starts[g + 1]];
-            group (n,) of each row
-    IN/OUT  labels (n,)
-    """
-    k = distance.shape[1]
-    total = np.empty(k)
-    moved = 0
-    for t in range(order.shape[0]):
-        g = order[t]
-        total[:] = 0.0
-        now = 0.0
-        together = 0.0
-        assigned = True
-        for q in range(starts[g], starts[g + 1]):
-            i = members[q]
-            a = labels[i]
-            assigned = assigned and a >= 0
-            for c in range(k):
-                total[c] += distance[i, c]
-            if a >= 0:
-                now += distance[i, a]
-            for p in range(indptr[i], indptr[i + 1]):
-                b = labels[neighbour[p]]
-                if b < 0:
-                    continue
-                inside = group[neighbour[p]] == g
-                share = 0.5 if inside else 1.0  # links inside are met from both ends
-                if signed.size:
-                    if inside:
-                        together += 0.5 * signed[p]
-                    else:
-                        total[b] += signed[p]
-                    if a == b:  # the same terms for the present labels
-                        now += share * signed[p]
-                    continue
-                number = link[p]
-                if not inside:
-                    _add_penalty(total, b, is_must[number], cost, number)
-                elif not is_must[number]:  # a contradiction: broken wherever the group goes
-                    for c in range(k):
-                        total[c] += 0.5 * cost[number, c]
-                if a >= 0 and (a == b) != is_must[number]:
-                    now += share * 0.5 * (cost[number, a] + cost[number, b])
-        best = 0
-        for c in range(1, k):
-            if total[c] < total[best]:
-                best = c
-        after = total[best] + together
-        if assigned and not after < now - 1e-10 * (abs(now) + abs(after)):
-            continue
-        for q in range(starts[g], starts[g + 1]):
-            moved += labels[members[q]] != best
-            labels[members[q]] = best
-    return moved
-
-
-# -------------------------------------------------------------------- hard constraints
-
-
-@kernel
-def group_costs(distance, group, cost, nearest):
-    """What each group of rows costs in each cluster, and where it costs least.
-
-    IN      distance (n, k); group (n,) of each row
-    OUT     cost (m, k), nearest (m,)
-    """
-    n_groups, k = cost.shape
-    cost[:] = 0.0
-    for i in range(group.shape[0]):
-        for c in range(k):
-            cost[group[i], c] += distance[i, c]
-    for g in range(n_groups):
-        nearest[g] = 0
-        for c in range(1, k):
-            if cost[g, c] < cost[g, nearest[g]]:
-                nearest[g] = c
-
-
-@kernel
-def total_cost(cost, labels):
-    """Sum of what each group costs in its cluster."""
-    total = 0.0
-    for g in range(labels.shape[0]):
-        total += cost[g, labels[g]]
-    return total
-
-
-@kernel
-def greedy_hard(order, distance, labels, indptr, neighbour, taken):
-    """Give each group in turn its cheapest cluster that no cannot-linked group has yet.
-
-    Returns -1, or the group that found no cluster left.
-    """
-    k = distance.shape[1]
-    labels[:] = -1
-    for t in range(order.shape[0]):
-        i = order[t]
-        for c in range(k):
-            taken[c] = False
-        for p in range(indptr[i], indptr[i + 1]):
-            if labels[neighbour[p]] >= 0:
-                taken[labels[neighbour[p]]] = True
-        best = -1
-        for c in range(k):
-            if not taken[c] and (best < 0 or distance[i, c] < distance[i, best]):
-                best = c
-        if best < 0:
-            return i
-        labels[i] = best
-    return -1
-
-
-@kernel
-def improve_hard(order, distance, labels, indptr, neighbour, taken, max_sweeps):
-    """Move groups to cheaper clusters as long as no cannot-link breaks; also swap linked pairs."""
-    k = distance.shape[1]
-    for _ in range(max_sweeps):
-        moved = 0
-        for t in range(order.shape[0]):
-            i = order[t]
-            for c in range(k):
-                taken[c] = 0
-            for p in range(indptr[i], indptr[i + 1]):
-                taken[labels[neighbour[p]]] += 1
-            old = labels[i]
-            best = old
-            for c in range(k):
-                if taken[c] == 0 and distance[i, c] < distance[i, best]:
-                    best = c
-            if best != old:
-                labels[i] = best
-                moved += 1
-                continue
-            for p in range(indptr[i], indptr[i + 1]):
-                j = neighbour[p]
-                c = labels[j]
-                # j alone keeps i out of c: let them change places if j may come here.
-                if taken[c] != 1:
-                    continue
-                gain = distance[i, old] + distance[j, c] - distance[i, c] - distance[j, old]
-                if gain <= 1e-12 * (abs(distance[i, old]) + abs(distance[j, c])):
-                    continue
-                free = True
-                for q in range(indptr[j], indptr[j + 1]):
-                    if neighbour[q] != i and labels[neighbour[q]] == old:
-                        free = False
-                if free:
-                    labels[i], labels[j] = c, old
-                    moved += 1
-                    break
-        if moved == 0:
-            break

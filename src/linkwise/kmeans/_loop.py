@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from linkwise.geometry import Geometry, Moments
 
-from . import _kernels
+from . import _link_kernels
 from ._assign import Assigner
 from ._checkpoint import State
 from ._costs import Costs
@@ -262,10 +262,10 @@ class _Run:
         links = self.problem.links
         if not len(links.ends) or self.penalty.costless:
             return np.zeros(len(links.ends))
+        labels = self._own_labels()
         return violation_costs(
-            self.penalty.costs(self.geometry), links.violated(self._own_labels()),
-            self._own_labels()[links.ends],
-        )  # fmt: skip
+            self.penalty.costs(self.geometry), links.violated(labels), labels, links.ends
+        )
 
     def objective(self) -> float:
         """The objective as it stands."""
@@ -281,7 +281,7 @@ class _Run:
         links, cost = self.problem.links, self.penalty.costs(self.geometry)
         labels, self._link_weight = self._own_labels(), float(cost.sum())
         return float(
-            _kernels.violations(links.ends, links.is_must, labels, cost, cost.shape[1] > 1)
+            _link_kernels.violations(links.ends, links.is_must, labels, cost, cost.shape[1] > 1)
         )
 
     def note(self) -> float:
@@ -310,7 +310,9 @@ class _Run:
         )
 
 
-def violation_costs(cost: Floats, violated: NDArray[np.bool_], clusters: NDArray) -> Floats:
+def violation_costs(
+    cost: Floats, violated: NDArray[np.bool_], labels: NDArray, ends: NDArray
+) -> Floats:
     """Cost of each link: zero if kept, else the mean of its entries for the clusters of its ends.
 
     For a violated cannot-link both ends are in one cluster, so the mean is its entry for that.
@@ -318,5 +320,5 @@ def violation_costs(cost: Floats, violated: NDArray[np.bool_], clusters: NDArray
     if cost.shape[1] == 1:
         return np.where(violated, cost[:, 0], 0.0)
     every = np.arange(len(cost))
-    mean = 0.5 * (cost[every, clusters[:, 0]] + cost[every, clusters[:, 1]])
+    mean = 0.5 * (cost[every, labels[ends[:, 0]]] + cost[every, labels[ends[:, 1]]])
     return np.where(violated, mean, 0.0)

@@ -52,9 +52,11 @@ class Places:
     def put(self, new: Labels, moments: Moments) -> int:
         """The chosen rows into given clusters; returns how many moved."""
         old = self.own
-        self.rows.move(self.chosen, old, new, moments)
-        self._labels[self.chosen] = new
-        return int((old != new).sum())
+        moved = np.flatnonzero(old != new)
+        rows = self.chosen[moved]
+        self.rows.move(rows, old[moved], new[moved], moments)
+        self._labels[rows] = new[moved]
+        return len(moved)
 
     def move_one(self, row: int, cluster: int, moments: Moments) -> None:
         """One row that was not chosen into a cluster."""
@@ -69,6 +71,8 @@ class Places:
     @property
     def own(self) -> Labels:
         """Clusters of the chosen rows."""
+        if len(self.chosen) == len(self._labels):  # all of them, in order
+            return self._labels.copy()
         return self._labels[self.chosen]
 
     def labels(self) -> Labels:
@@ -85,7 +89,7 @@ class Places:
 
     def sizes(self, k: int) -> NDArray[np.int64]:
         """Number of rows in each cluster."""
-        return np.bincount(self._labels[self._labels >= 0], minlength=k)
+        return cluster_sizes(self._labels, k)
 
     def farthest(self, geometry: Geometry, sizes: NDArray) -> tuple[int, int, float]:
         """The row farthest from its centre, its cluster and its cost; -1 if there is none.
@@ -112,3 +116,8 @@ class Places:
     def similarity_squares(self, directions: NDArray) -> NDArray:
         """Sum over the rows of (x . direction of its cluster) times squares of x, by feature."""
         return self.rows.similarity_squares(self._labels, directions)
+
+
+def cluster_sizes(labels: Labels, k: int) -> NDArray[np.int64]:
+    """Number of rows in each cluster; those in none (-1) do not count."""
+    return np.bincount(labels + 1, minlength=k + 1)[1:]

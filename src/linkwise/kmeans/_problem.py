@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from linkwise.constraints import Closure, Constraints, number_nodes
 
-from . import _kernels
+from . import _link_kernels
 from ._rows import Ints, Rows
 
 
@@ -57,20 +57,43 @@ class LinkGraph:
         order = np.argsort(key)
         return order[np.searchsorted(key, _link_keys(pairs, is_must, span), sorter=order)]
 
-    def weighed(self, cost: NDArray[np.float64]) -> tuple[NDArray, ...]:
-        """The graph as kernels walk along it, given what links cost, (n_links, 1) or (n_links, k).
-
-        A cost that is the same in all clusters stands at each entry, so that walks stay in order.
-        """
+    def weighed(self, cost: NDArray[np.float64]) -> WeighedGraph:
+        """The graph with what its links cost now, (n_links, 1) or (n_links, k)."""
+        total, dearest = (np.empty(len(self.rows)) for _ in range(2))
+        # A cost that is the same in all clusters stands at each entry, so that walks stay in order.
         signed = np.empty(len(self.link) if cost.shape[1] == 1 else 0)
-        if signed.size:
-            _kernels.signed_costs(self.link, self.is_must, cost, signed)
-        return self.indptr, self.neighbour, signed, self.link, self.is_must, cost
+        _link_kernels.signed_costs(
+            self.indptr, self.link, self.is_must, cost, signed, total, dearest
+        )
+        walk = (self.indptr, self.neighbour, signed, self.link, self.is_must, cost)
+        return WeighedGraph(walk, total, dearest)
 
     def violated(self, labels: NDArray) -> NDArray[np.bool_]:
         """Which links the labels of the constrained rows break."""
         together = labels[self.ends[:, 0]] == labels[self.ends[:, 1]]
         return together != self.is_must
+
+
+@dataclass(frozen=True, eq=False)
+class WeighedGraph:
+    """A graph of links, as kernels walk along it, and what they cost.
+
+    Attributes
+    ----------
+    walk : tuple of ndarray
+        Adjacency and costs.
+    total, dearest : ndarray of shape (n_touched,)
+        What all links of a row can cost together, and the dearest one of them.
+    """
+
+    walk: tuple[NDArray, ...]
+    total: NDArray[np.float64]
+    dearest: NDArray[np.float64]
+
+    @property
+    def cost(self) -> NDArray[np.float64]:
+        """What each link costs."""
+        return self.walk[-1]
 
 
 def _pairs(known: Constraints) -> tuple[Ints, NDArray[np.bool_]]:
@@ -88,7 +111,7 @@ def neighbours(ends: NDArray, n_vertices: int) -> tuple[NDArray, NDArray, NDArra
     """Adjacency of an undirected graph: where each vertex' list starts, neighbours, edges."""
     indptr = np.zeros(n_vertices + 1, dtype=np.int32)
     neighbour, edge = (np.empty(2 * len(ends), dtype=np.int32) for _ in range(2))
-    _kernels.fill_adjacency(ends, indptr, neighbour, edge)
+    _link_kernels.fill_adjacency(ends, indptr, neighbour, edge)
     return indptr, neighbour, edge
 
 

@@ -9,7 +9,7 @@ from scipy.sparse import coo_array, vstack
 
 from linkwise.constraints import Constraints
 
-from . import _kernels
+from . import _link_kernels
 from ._problem import LinkGraph
 
 _TIME_LIMIT = 10.0
@@ -51,9 +51,11 @@ def _local_search(links: LinkGraph, k: int) -> NDArray[np.int32]:
         labels = np.full(len(links.rows), -1, dtype=np.int32)
         noise = rng.random_sample((len(every), k)) * 1e-9 * links.weight.min()
         order = rng.permutation(every)
-        edge, stale = np.empty(len(every)), np.ones(len(every), dtype=bool)
+        edge, moves = np.full(len(every), np.inf), np.zeros(len(every), dtype=np.uint16)
         for _ in range(_MAX_SWEEPS):
-            moved, _ = _kernels.icm(order, every, noise, *graph, labels, edge, stale)
+            moved, _ = _link_kernels.icm(
+                order, every, noise, *graph.walk, graph.dearest, labels, edge, moves
+            )
             if not moved:
                 break
         weight = links.weight[links.violated(labels)].sum()

@@ -224,28 +224,27 @@ class Rows:
         self, rows: Ints, geometry: Geometry, out: NDArray[np.float64] | None = None
     ) -> NDArray[np.float64]:
         """Costs of chosen rows in all clusters, in `out` if there is one at hand."""
-        forms = geometry.forms()
         out = np.empty((len(rows), geometry.k)) if out is None else out
-        if forms is None or geometry.metrics.ndim == 3:  # mixed terms
+        if geometry.forms() is None or geometry.metrics.ndim == 3:  # mixed terms
             assert isinstance(geometry, Mahalanobis)
             done = 0
             for part in self.blocks(rows):
                 out[done : done + len(part)] = geometry.distances(self.take(part))
                 done += len(part)
             return out
-        own = geometry.own()
-
-        def work(start: int, stop: int) -> None:
-            end = (rows, *forms, own, start, stop, out)
-            if self.is_sparse:
-                _kernels.costs_sparse(self.X.data, self.X.indices, self.X.indptr, *end)
-            else:
-                _kernels.costs_dense(self.X, self.shift, *end)
-
-        self.threads.map(work, len(rows))
-        if own.size:
-            out -= geometry.log_det[0]
+        data, form = self.arrays(), form_of_costs(geometry)
+        kernel = _kernels.costs_sparse if self.is_sparse else _kernels.costs_dense
+        self.threads.map(lambda a, b: kernel(*data, rows[a:b], *form, out[a:b]), len(rows))
         return out
+
+    def arrays(self) -> tuple[NDArray, ...]:
+        """The data as kernels take it."""
+        X = self.X
+        return (X.data, X.indices, X.indptr) if self.is_sparse else (X, self.shift)
+
+    def at_hand(self, rows: Ints) -> tuple[Rows, Ints]:
+        """Rows in memory that hold the given ones, and where."""
+        return self, rows
 
     def outermost(self) -> Ints:
         """Rows among which the farthest pair is looked for: all if they are few; found once.
@@ -344,8 +343,7 @@ class Rows:
             part = moments.like()
             end = (labels, pinned, self.weight, start, stop, part.counts, part.sums, part.squares)
             if self.is_sparse:
-                arrays = (self.X.data, self.X.indices, self.X.indptr)
-                return _kernels.assign_sparse(*arrays, slope, curve, bias, *end), part
+                return _kernels.assign_sparse(*self.arrays(), slope, curve, bias, *end), part
             return _kernels.assign_dense(self.X, shift, slope, curve, bias, *end), part
 
         return work
@@ -405,8 +403,7 @@ class Rows:
         def work(start: int, stop: int) -> NDArray:
             end = (labels, directions, self.weight, start, stop, np.zeros(self.d))
             if self.is_sparse:
-                arrays = (self.X.data, self.X.indices, self.X.indptr)
-                _kernels.similarity_squares_sparse(*arrays, *end)
+                _kernels.similarity_squares_sparse(*self.arrays(), *end)
             else:
                 _kernels.similarity_squares_dense(self.X, *end)
             return end[-1]
@@ -431,10 +428,15 @@ class Rows:
     ) -> None:
         """Move rows between clusters in the moments."""
         end = (rows, old, new, self.weight, moments.counts, moments.sums, moments.squares)
-        if self.is_sparse:
-            _kernels.move_sparse(self.X.data, self.X.indices, self.X.indptr, *end)
-        else:
-            _kernels.move_dense(self.X, self.shift, *end)
+        move = _kernels.move_sparse if self.is_sparse else _kernels.move_dense
+        move(*self.arrays(), *end)
+
+
+def form_of_costs(geometry: Geometry) -> tuple[Any, ...]:
+    """Costs without mixed terms as kernels take them: slope, curve, bias, own, log_det."""
+    forms, own = geometry.forms(), geometry.own()
+    assert forms is not None
+    return *forms, own, float(geometry.log_det[0]) if own.size else 0.0
 
 
 def sample_rows(n: int, cells: int, k: int, rng: Any, without: Ints | None = None) -> Ints:

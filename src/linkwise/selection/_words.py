@@ -44,9 +44,9 @@ def _how(criterion: str, known: Constraints, ranking: Ranking) -> str:
         )
     given = f"{known.n_must_link:,} must-links and {known.n_cannot_link:,} cannot-links"
     return (
-        f"Too few independent constraints to hold some back ({given}; at least {LEAST_UNITS} of "
-        f"each are needed): scored {many} by stability under resampling, silhouette, and "
-        "constraints kept."
+        f"Too few independent constraints to hold some back ({given}; those that share rows count "
+        f"once, and at least {LEAST_UNITS} of each are needed): scored {many} by stability under "
+        "resampling, silhouette, and constraints kept."
     )
 
 

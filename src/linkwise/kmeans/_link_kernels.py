@@ -1,0 +1,338 @@
+"""Compiled loops over links: graphs, penalties, ICM, hard constraints.
+
+As in `_kernels`: arguments are arrays the caller owns, nothing is checked, the GIL is released.
+Rows are positions among the constrained rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from linkwise._compiled import kernel
+
+_MANY = 65_535  # neighbours that moved; more are not counted
+
+# -------------------------------------------------------------------- links
+
+
+@kernel
+def fill_adjacency(ends, indptr, neighbour, edge):
+    """List the neighbours of each vertex and the edges to them, lower edges first.
+
+    IN      ends (m, 2)
+    OUT     indptr (n_vertices + 1,), zeros at first; neighbour (2 m,), edge (2 m,)
+    """
+    n_edges, n_vertices = ends.shape[0], indptr.shape[0] - 1
+    for e in range(n_edges):
+        indptr[ends[e, 0]] += 1
+        indptr[ends[e, 1]] += 1
+    total = 0
+    for v in range(n_vertices):
+        total += indptr[v]
+        indptr[v] = total
+    indptr[n_vertices] = total
+    for e in range(n_edges - 1, -1, -1):
+        for side in (1, 0):
+            v = ends[e, side]
+            indptr[v] -= 1
+            neighbour[indptr[v]] = ends[e, 1 - side]
+            edge[indptr[v]] = e
+
+
+@kernel
+def violations(ends, is_must, labels, cost, clusters):
+    """Total cost of violated links: the mean of a link's entries for the clusters of its ends.
+
+    IN      cost (m, 1), or (m, k) where `clusters`
+    """
+    total = 0.0
+    for e in range(ends.shape[0]):
+        a, b = labels[ends[e, 0]], labels[ends[e, 1]]
+        if (a == b) != is_must[e]:
+            total += 0.5 * (cost[e, a] + cost[e, b]) if clusters else cost[e, 0]
+    return total
+
+
+@kernel
+def signed_costs(indptr, link, is_must, cost, signed, total, dearest):
+    """What being together costs at each entry of the adjacency: less than nothing if it must be.
+
+    IN      cost (m, 1) or (m, k)
+    OUT     signed (2 m,), or (0,) for costs that differ from cluster to cluster; for each row,
+            total (n,) of what its links can cost, and what the dearest (n,) of them can
+    """
+    k = cost.shape[1]
+    for i in range(total.shape[0]):
+        total[i] = 0.0
+        dearest[i] = 0.0
+        for p in range(indptr[i], indptr[i + 1]):
+            most = cost[link[p], 0]
+            if signed.size:
+                signed[p] = -most if is_must[link[p]] else most
+            for c in range(1, k):
+                most = max(most, cost[link[p], c])
+            total[i] += most
+            dearest[i] = max(dearest[i], most)
+
+
+@kernel
+def _add_penalty(penalty, b, must, cost, number):
+    """Add what a link to a row in cluster b costs in each cluster.
+
+    A must-link between two clusters costs the mean of both.
+    """
+    if not must:
+        penalty[b] += cost[number, b]
+        return
+    for c in range(penalty.shape[0]):
+        if c != b:
+            penalty[c] += 0.5 * (cost[number, c] + cost[number, b])
+
+
+# One cost for all clusters stands in `signed`: being elsewhere costs the same everywhere, so that
+# being together is rewarded instead.
+
+
+@kernel
+def icm(
+    order, place, distance, indptr, neighbour, signed, link, is_must, cost, dearest, labels, edge,
+    moves,
+):  # fmt: skip
+    """Iterated conditional modes: each row in turn takes its cheapest cluster.
+
+    IN      order (m,) of the rows to look at; place (n,) of each row in distance (m, k);
+            dearest (n,): the most that one of a row's links costs
+    IN/OUT  labels (n,); edge (n,): the most by which links made the present cluster dearer than
+            another one when the row was looked at; moves (n,): neighbours that have moved since
+
+    Returns how many moved, and by how much that changed what violated links cost.
+    """
+    k = distance.shape[1]
+    penalty = np.zeros(k)
+    moved = 0
+    change = 0.0
+    for s in range(order.shape[0]):
+        i = order[s]
+        t, old = place[i], labels[i]
+        other = np.inf
+        for c in range(k):
+            penalty[c] = 0.0
+            if c != old:
+                other = min(other, distance[t, c])
+        # A neighbour that moves makes one cluster dearer and another cheaper.
+        if moves[i] < _MANY:
+            edge[i] += 2.0 * dearest[i] * moves[i]
+            moves[i] = 0
+            if distance[t, old] + edge[i] < other:
+                continue
+        if signed.size:
+            for p in range(indptr[i], indptr[i + 1]):
+                b = labels[neighbour[p]]
+                if b >= 0:
+                    penalty[b] += signed[p]
+        else:
+            for p in range(indptr[i], indptr[i + 1]):
+                b = labels[neighbour[p]]
+                if b >= 0:
+                    _add_penalty(penalty, b, is_must[link[p]], cost, link[p])
+        best = max(old, 0)
+        for c in range(k):
+            if distance[t, c] + penalty[c] < distance[t, best] + penalty[best]:
+                best = c
+        other = np.inf
+        for c in range(k):
+            if c != best:
+                other = min(other, penalty[c])
+        edge[i] = penalty[best] - other
+        moves[i] = 0
+        if best == old:
+            continue
+        labels[i] = best
+        moved += 1
+        change += penalty[best] - penalty[max(old, 0)]
+        for p in range(indptr[i], indptr[i + 1]):
+            if moves[neighbour[p]] < _MANY:
+                moves[neighbour[p]] += 1
+    return moved, change
+
+
+@kernel
+def rows_of_runs(runs, width, wanted, out):
+    """List the wanted rows of each run of so many rows side by side; returns how many."""
+    number = 0
+    for s in range(runs.shape[0]):
+        first = runs[s] * width
+        for i in range(first, min(first + width, wanted.shape[0])):
+            if wanted[i]:
+                out[number] = i
+                number += 1
+    return number
+
+
+@kernel
+def icm_groups(
+    order, starts, members, group, distance, indptr, neighbour, signed, link, is_must, cost, labels
+):
+    """One sweep in which whole must-link components take their cheapest cluster.
+
+    Single rows cannot leave a component one by one without breaking links; together they can.
+    Costs are summed over neighbours afresh, so that heavy links inside a group do not drown light
+    ones outside.
+
+    IN      order of the groups; members of group g are members[starts[g]:starts[g + 1]];
+            group (n,) of each row
+    IN/OUT  labels (n,)
+    """
+    k = distance.shape[1]
+    total = np.empty(k)
+    moved = 0
+    for t in range(order.shape[0]):
+        g = order[t]
+        total[:] = 0.0
+        now = 0.0
+        together = 0.0
+        assigned = True
+        for q in range(starts[g], starts[g + 1]):
+            i = members[q]
+            a = labels[i]
+            assigned = assigned and a >= 0
+            for c in range(k):
+                total[c] += distance[i, c]
+            if a >= 0:
+                now += distance[i, a]
+            for p in range(indptr[i], indptr[i + 1]):
+                b = labels[neighbour[p]]
+                if b < 0:
+                    continue
+                inside = group[neighbour[p]] == g
+                share = 0.5 if inside else 1.0  # links inside are met from both ends
+                if signed.size:
+                    if inside:
+                        together += 0.5 * signed[p]
+                    else:
+                        total[b] += signed[p]
+                    if a == b:  # the same terms for the present labels
+                        now += share * signed[p]
+                    continue
+                number = link[p]
+                if not inside:
+                    _add_penalty(total, b, is_must[number], cost, number)
+                elif not is_must[number]:  # a contradiction: broken wherever the group goes
+                    for c in range(k):
+                        total[c] += 0.5 * cost[number, c]
+                if a >= 0 and (a == b) != is_must[number]:
+                    now += share * 0.5 * (cost[number, a] + cost[number, b])
+        best = 0
+        for c in range(1, k):
+            if total[c] < total[best]:
+                best = c
+        after = total[best] + together
+        if assigned and not after < now - 1e-10 * (abs(now) + abs(after)):
+            continue
+        for q in range(starts[g], starts[g + 1]):
+            moved += labels[members[q]] != best
+            labels[members[q]] = best
+    return moved
+
+
+# -------------------------------------------------------------------- hard constraints
+
+
+@kernel
+def group_costs(distance, group, cost, nearest):
+    """What each group of rows costs in each cluster, and where it costs least.
+
+    IN      distance (n, k); group (n,) of each row
+    OUT     cost (m, k), nearest (m,)
+    """
+    n_groups, k = cost.shape
+    cost[:] = 0.0
+    for i in range(group.shape[0]):
+        for c in range(k):
+            cost[group[i], c] += distance[i, c]
+    for g in range(n_groups):
+        nearest[g] = 0
+        for c in range(1, k):
+            if cost[g, c] < cost[g, nearest[g]]:
+                nearest[g] = c
+
+
+@kernel
+def total_cost(cost, labels):
+    """Sum of what each group costs in its cluster."""
+    total = 0.0
+    for g in range(labels.shape[0]):
+        total += cost[g, labels[g]]
+    return total
+
+
+@kernel
+def greedy_hard(order, distance, labels, indptr, neighbour, taken):
+    """Give each group in turn its cheapest cluster that no cannot-linked group has yet.
+
+    Returns -1, or the group that found no cluster left.
+    """
+    k = distance.shape[1]
+    labels[:] = -1
+    for t in range(order.shape[0]):
+        i = order[t]
+        for c in range(k):
+            taken[c] = False
+        for p in range(indptr[i], indptr[i + 1]):
+            if labels[neighbour[p]] >= 0:
+                taken[labels[neighbour[p]]] = True
+        best = -1
+        for c in range(k):
+            if not taken[c] and (best < 0 or distance[i, c] < distance[i, best]):
+                best = c
+        if best < 0:
+            return i
+        labels[i] = best
+    return -1
+
+
+@kernel
+def improve_hard(order, distance, nearest, labels, indptr, neighbour, taken, max_sweeps):
+    """Move groups to cheaper clusters as long as no cannot-link breaks; also swap linked pairs.
+
+    A group in its nearest cluster has nothing to gain; one that would change places with it asks.
+    """
+    k = distance.shape[1]
+    for _ in range(max_sweeps):
+        moved = 0
+        for t in range(order.shape[0]):
+            i = order[t]
+            if labels[i] == nearest[i]:
+                continue
+            for c in range(k):
+                taken[c] = 0
+            for p in range(indptr[i], indptr[i + 1]):
+                taken[labels[neighbour[p]]] += 1
+            old = labels[i]
+            best = old
+            for c in range(k):
+                if taken[c] == 0 and distance[i, c] < distance[i, best]:
+                    best = c
+            if best != old:
+                labels[i] = best
+                moved += 1
+                continue
+            for p in range(indptr[i], indptr[i + 1]):
+                j = neighbour[p]
+                c = labels[j]
+                # j alone keeps i out of c: let them change places if j may come here.
+                if taken[c] != 1:
+                    continue
+                gain = distance[i, old] + distance[j, c] - distance[i, c] - distance[j, old]
+                if gain <= 1e-12 * (abs(distance[i, old]) + abs(distance[j, c])):
+                    continue
+                free = True
+                for q in range(indptr[j], indptr[j + 1]):
+                    if neighbour[q] != i and labels[neighbour[q]] == old:
+                        free = False
+                if free:
+                    labels[i], labels[j] = c, old
+                    moved += 1
+                    break
+        if moved == 0:
+            break
