@@ -39,8 +39,8 @@ def run() -> Iterator[Row]:
         f"{peak:.2f} GB resident at the most, Python and all libraries included",
         f"{LIMIT} GB",
         peak <= LIMIT,
-        f"at most {ITERATIONS} iterations, {took:.0f} s in all; {same:.1%} of the first rows as they were "
-        "made",
+        f"at most {ITERATIONS} iterations, {took:.0f} s in all; {same:.1%} of the first rows as "
+        "they were made",
     )
 
 
