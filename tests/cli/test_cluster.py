@@ -567,6 +567,8 @@ def test_interrupted_work_leaves_nothing(tmp_path):
         stdout=subprocess.PIPE,
         stderr=secondary,
         env={**os.environ, "TERM": "xterm", "COLUMNS": "120"},
+        # Tests that run in the background of a shell inherit that Ctrl-C is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     os.close(secondary)
     try:
