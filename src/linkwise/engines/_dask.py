@@ -228,9 +228,15 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _run_bundle(
-    bundle: Bundle | None, pair: Any, common: bytes, task: tuple[Work, list[int], list[Any]]
-) -> list[Any]:
+class Errand(NamedTuple):
+    """What a task does: work on blocks at these places. (Dask takes a plain tuple for a call.)"""
+
+    work: Work
+    places: list[int]
+    owns: list[Any]
+
+
+def _run_bundle(bundle: Bundle | None, pair: Any, common: bytes, task: Errand) -> list[Any]:
     """Results of work on some blocks of a bundle."""
     work, places, owns = task
     told = pickle.loads(common)
@@ -241,12 +247,12 @@ def _run_bundle(
 
 
 def _advance_bundle(
-    bundle: Bundle, pair: Any, common: bytes, task: tuple[Work, list[int], list[Any]]
+    bundle: Bundle, pair: Any, common: bytes, task: Errand
 ) -> tuple[list[Any], list[Any]]:
     """New states of a bundle's blocks, and the results of work on some of them."""
     states = [None] * len(bundle) if pair is None else list(pair[0])
     results = _run_bundle(bundle, pair, common, task)
-    for place, (state, _) in zip(task[1], results, strict=True):
+    for place, (state, _) in zip(task.places, results, strict=True):
         states[place] = state
     return states, [result for _, result in results]
 
@@ -398,7 +404,7 @@ class Workers:
             [self._bundles[each.bundle] if read else None for each in tasks],
             [None if states is None else states[each.bundle] for each in tasks],
             [told] * len(tasks),
-            [(work, each.places, each.owns) for each in tasks],
+            [Errand(work, each.places, each.owns) for each in tasks],
             pure=False,
             key=f"linkwise-{work.__name__}",
         )

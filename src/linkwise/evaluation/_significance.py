@@ -56,7 +56,7 @@ def paired_p(difference: Floats, test: str = "t", ratio: float = 0.0) -> float:
     if np.allclose(away, away[0]):
         return float(2.0 ** (1 - len(away)))
     if test == "wilcoxon":
-        return float(stats.wilcoxon(away).pvalue)
+        return float(stats.wilcoxon(away[away != 0]).pvalue)  # zeros say nothing either way
     share = 1 / len(away) + (ratio if test == "corrected_t" else 0.0)
     t = away.mean() / np.sqrt(share * away.var(ddof=1))
     return float(2 * stats.t.sf(abs(t), len(away) - 1))

@@ -22,7 +22,15 @@ from . import _at_blocks as at_blocks
 from ._at_blocks import Columns, Labels, Order
 from ._places import cluster_sizes
 from ._problem import Problem
-from ._rows import OUTERMOST, Ints, Rows, check_range, largest, sample_rows
+from ._rows import (
+    OUTERMOST,
+    Ints,
+    Rows,
+    check_range,
+    check_total_weight,
+    largest,
+    sample_rows,
+)
 
 _FRESH = 16  # calls after which states are made anew where they remember how they came about
 
@@ -43,6 +51,7 @@ class FarRows:
         self.dtype, self.is_sparse = engine.dtype, engine.is_sparse
         centred = admit is None
         found = reduce(Columns.joined, self.engine.run(at_blocks.look_at_columns, centred))
+        check_total_weight(found.weight)
         check_range(found.largest, self.dtype)
         self.total_weight, self.cells = found.weight, max(1, found.cells // max(self.n, 1))
         self.shift = np.zeros(self.d)

@@ -85,6 +85,8 @@ class Rows:
         self.is_sparse = sparse.issparse(X)
         self.weight = np.zeros(0) if sample_weight is None else np.asarray(sample_weight, float)
         self.total_weight = float(self.weight.sum()) if self.weight.size else float(self.n)
+        if self.weight.size and not part:
+            check_total_weight(self.total_weight)
         self.cells = _cells(X)
         self.threads = Threads(self.n, _WORK * self.cells, n_jobs)
         self._totals: dict[bool, NDArray] = {}
@@ -450,6 +452,12 @@ def sample_rows(n: int, cells: int, k: int, rng: Any, without: Ints | None = Non
     else:
         chosen = np.sort(sample_without_replacement(n, size, random_state=rng)).astype(np.int64)
     return chosen if without is None else np.setdiff1d(chosen, without, assume_unique=True)
+
+
+def check_total_weight(total: float) -> None:
+    """Refuse rows of which none counts."""
+    if total <= 0:
+        raise ValueError("sample_weight is zero for all rows; some row must count")
 
 
 def check_range(largest: float, dtype: Any, vanishing: bool = True) -> None:

@@ -108,8 +108,8 @@ def _checked(A: Any) -> Any:
         )
     A = A.astype(np.float64, copy=True)
     if sparse.issparse(A):
-        A = sparse.csr_array(A)
-        A.setdiag(0.0)
+        A = sparse.csr_array(A - sparse.diags(A.diagonal()))
+        A.eliminate_zeros()
     else:
         np.fill_diagonal(A, 0.0)
     return A

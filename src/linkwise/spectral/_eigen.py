@@ -94,7 +94,7 @@ def _beyond(
 
 def _inverted(A: Any, degree: Floats, null: Floats, k: int, start: Floats) -> tuple[Floats, Floats]:
     """The same by factorising L: as many more eigenvectors as are known, which then drop out."""
-    L = sparse.diags_array(degree) - A if sparse.issparse(A) else np.diag(degree) - A
+    L = sparse.diags(degree) - A if sparse.issparse(A) else np.diag(degree) - A
     L = sparse.csc_array(L) if sparse.issparse(A) else L
     size = min(k + null.shape[1], len(degree) - 1)
     values, vectors = eigsh(
