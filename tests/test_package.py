@@ -50,5 +50,6 @@ def test_public_names():
 
 
 def test_a_missing_extra_says_how_to_get_it():
-    with pytest.raises(ImportError, match=r"Drawing needs nowhere.*pip install 'linkwise\[plot\]'"):
+    how = r"Drawing needs nowhere.*pip install 'linkwise\[plot\]', or in a clone .* '\.\[plot\]'"
+    with pytest.raises(ImportError, match=how):
         optional("nowhere.at_all", extra="plot", need="Drawing")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,13 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import validate_data
 
 from linkwise._help import see
-from linkwise.constraints import Constraints, as_constraints, label_codes, row_names
+from linkwise.constraints import (
+    ConstraintError,
+    Constraints,
+    as_constraints,
+    label_codes,
+    row_names,
+)
 
 MAX_ENTAILED = 1_000_000  # beyond so many links, only the given ones take part
 
@@ -86,6 +92,24 @@ def _with_help(error: TypeError | ValueError) -> TypeError | ValueError:
     return error if topic is None else type(error)(f"{error}{see(topic)}")
 
 
+class Knowledge(NamedTuple):
+    """What is known about the rows at hand.
+
+    Attributes
+    ----------
+    known : Constraints
+        By row number.
+    n_dropped : int
+        How many were left out because no row has their ids.
+    ids : list of shape (n_samples,) or None
+        What the rows are called, if the constraints were given by id.
+    """
+
+    known: Constraints
+    n_dropped: int
+    ids: list[Hashable] | None = None
+
+
 def read_knowledge(
     constraints: Any, n_samples: int, sample_ids: Any = None, X: Any = None
 ) -> tuple[Constraints, int]:
@@ -100,13 +124,65 @@ def read_knowledge(
         The data as the user gave it; the index of a DataFrame serves as ids when none are given,
         unless constraints speak of row numbers and the index is not of numbers.
     """
+    return read_named(constraints, n_samples, sample_ids, X)[:2]
+
+
+def read_named(
+    constraints: Any, n_samples: int, sample_ids: Any = None, X: Any = None
+) -> Knowledge:
+    """The same, with what the rows are called; parameters are those of `read_knowledge`."""
     given = as_constraints(constraints)
     ids = _index_of(X, given) if sample_ids is None else sample_ids
-    known = given.to_rows(n_samples, ids, missing="raise" if ids is None else "drop")
+    try:
+        known = given.to_rows(n_samples, ids, missing="raise" if ids is None else "drop")
+    except ConstraintError as error:
+        raise _in_pipelines(error) if ids is None and given.has_ids else error from None
+    if ids is None or not given.n_constraints:
+        return Knowledge(known, 0)
     n_dropped = given.n_constraints - known.n_constraints
-    if sample_ids is None and ids is not None and not given.has_ids and given.n_constraints:
-        _warn_of_index(list(ids), n_dropped, given.n_constraints)
-    return known, n_dropped
+    names = ids.tolist() if hasattr(ids, "tolist") else list(ids)
+    if sample_ids is None and not given.has_ids:
+        _warn_of_index(names, n_dropped, given.n_constraints)
+    if not known.n_constraints:
+        refuse_strangers(given, names)
+    return Knowledge(known, n_dropped, None if isinstance(ids, Mapping) else names)
+
+
+def refuse_strangers(given: Constraints, names: Collection[Hashable]) -> None:
+    """Refuse constraints none of whose ids is that of a row.
+
+    A part of the data (a fold) may lack any constraint; that it lacks every single row that they
+    speak of is a mistake about ids, and would otherwise pass for a clustering with constraints.
+
+    Parameters
+    ----------
+    given : Constraints
+    names : collection of hashable
+        Ids of the rows, or of those rows that the constraints speak of; may be empty.
+    """
+    told, there = given.rows, set(map(str, names))
+    if any(str(name) in there for name in told):
+        return
+    rows = f" and the rows are called {_some(list(names))}" if names else ""
+    raise ConstraintError(
+        f"none of the {given.n_constraints:,} constraints is on rows of X: they speak of "
+        f"{_some(told)}{rows}; give the ids that the constraints use: as sample_ids (one id a "
+        "row), or as the index of X, X.set_index(...)",
+        topic="ids",
+    )
+
+
+def _in_pipelines(error: ConstraintError) -> ConstraintError:
+    """Rows that lost their index on the way are the usual reason why they have no ids."""
+    hint = (
+        "; in a pipeline the steps before turn a DataFrame into an array, unless "
+        '.set_output(transform="pandas") is set'
+    )
+    return ConstraintError(error.problems[0] + hint, topic=error.topic)
+
+
+def _some(names: Sequence[Hashable]) -> str:
+    return ", ".join(map(repr, names[:3])) + (", ..." if len(names) > 3 else "")
 
 
 def _index_of(X: Any, given: Constraints) -> Any:
@@ -125,9 +201,9 @@ def _warn_of_index(names: list[Any], n_dropped: int, n_given: int) -> None:
         raise ValueError(f"{what}: none of the {n_given:,} constraints is on rows of X; {advice}")
     if n_dropped:
         missing = f"; {n_dropped:,} of {n_given:,} are on other rows and left out"
-        warnings.warn(f"{what}{missing}; {advice}", UserWarning, stacklevel=4)
+        warnings.warn(f"{what}{missing}; {advice}", UserWarning, stacklevel=5)
     elif sorted(names) == list(range(len(names))):
-        warnings.warn(f"{what}; {advice}", UserWarning, stacklevel=4)
+        warnings.warn(f"{what}; {advice}", UserWarning, stacklevel=5)
 
 
 def read_labels(y: Any, n_samples: int, n_clusters: int | None = None) -> NDArray[np.int64] | None:

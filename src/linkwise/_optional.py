@@ -25,6 +25,6 @@ def optional(module: str, *, extra: str, need: str) -> Any:
     except ImportError as error:
         package = module.partition(".")[0]
         raise ImportError(
-            f"{need} needs {package}, which is not installed: pip install 'linkwise[{extra}]'"
-            + see("extras")
+            f"{need} needs {package}, which is not installed: pip install 'linkwise[{extra}]', "
+            f"or in a clone of linkwise pip install '.[{extra}]'{see('extras')}"
         ) from error

@@ -13,7 +13,16 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 
-from linkwise import RCA, Constraints, COPKMeans, HMRFKMeans, MPCKMeans, PCKMeans, ReCon
+from linkwise import (
+    RCA,
+    ConstraintError,
+    Constraints,
+    COPKMeans,
+    HMRFKMeans,
+    MPCKMeans,
+    PCKMeans,
+    ReCon,
+)
 from linkwise import SeededKMeans as Seeded
 from linkwise.kmeans import _checkpoint
 
@@ -112,6 +121,13 @@ def test_dataframe_by_index_and_by_number(client):
     assert far.report_.n_dropped == near.report_.n_dropped == 1
     assert far.feature_names_in_.tolist() == list("abcde")
     assert_same(far, near)
+    with pytest.raises(
+        ConstraintError, match="none of the 1 constraints is on rows of X: they spe"
+    ):
+        far.fit(
+            dd.from_pandas(frame, npartitions=4, sort=False),
+            constraints=Constraints(must_link=[("nobody", "nowhere")]),
+        )
     plain = dd.from_pandas(frame.reset_index(drop=True), npartitions=4)
     assert_same(clone(model).fit(plain, constraints=KNOWN), clone(model).fit(X, constraints=KNOWN))
     np.testing.assert_array_equal(far.predict(plain).compute(), near.predict(frame))

@@ -142,10 +142,12 @@ def test_ids_that_do_not_fit(method):
         METHODS[method](n_clusters=2).fit(data(), constraints=known, sample_ids=["a", "b"])
     with pytest.raises(ConstraintError, match="same id"):
         METHODS[method](n_clusters=2).fit(data(), constraints=known, sample_ids=["a"] * 20)
-    # Ids that no row has are left out, and counted.
+    # Ids that no row has are left out, and counted; but not if no row has any of them.
     ids = [f"r{i}" for i in range(20)]
     model = METHODS[method](n_clusters=2, random_state=0)
-    model.fit(data(), constraints=known, sample_ids=ids)
+    with pytest.raises(ConstraintError, match=r"none of the 1 .*'a', 'b' and .* called 'r0', 'r1'"):
+        model.fit(data(), constraints=known, sample_ids=ids)
+    model.fit(data(), constraints=known, sample_ids=["a", *ids[1:]])
     assert model.report_.n_dropped == 1
 
 

@@ -7,9 +7,26 @@ import pickle
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.cluster import KMeans
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from linkwise import Constraints, MPCKMeans, PCKMeans, SeededKMeans
+from linkwise import (
+    BoostCluster,
+    ConstrainedCompleteLink,
+    ConstrainedKernelKMeans,
+    ConstraintError,
+    Constraints,
+    COPKMeans,
+    GPKMeans,
+    MPCKMeans,
+    PCKMeans,
+    ReCon,
+    SeededKMeans,
+    SpectralLearning,
+)
 from linkwise._whole import whole_file
 from linkwise.report import Report
 
@@ -211,3 +228,55 @@ def test_what_has_no_price_is_not_called_dear():
     assert "cost" not in str(report)
     assert "dearest" not in str(report)
     assert "dearest" not in report.to_html()
+
+
+# -------------------------------------------------------------------- ids
+
+
+NAMES = ["ana", "bo", "cy", "di", "eva", "flo"]
+TOLD = Constraints(must_link=[("ana", "bo"), ("ana", "eva", 0.01)], cannot_link=[("cy", "bo")])
+BY_ID = [
+    PCKMeans(3, random_state=0),
+    GPKMeans(3, random_state=0),
+    BoostCluster(KMeans(3, n_init=1), n_rounds=2, random_state=0),
+    SpectralLearning(3, n_neighbors=2, random_state=0),
+    ConstrainedKernelKMeans(3, random_state=0),
+    ConstrainedCompleteLink(3),
+    ReCon(3),
+]
+
+
+@pytest.mark.parametrize("model", BY_ID, ids=lambda model: type(model).__name__)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_rows_have_the_names_that_were_given(model):
+    given = model.fit(X, constraints=TOLD, sample_ids=np.array(NAMES)).report_
+    assert given.to_frame()["i"].tolist()[:2] == ["ana", "ana"]
+    frame = pd.DataFrame(X, index=NAMES, columns=["age"])
+    assert model.fit(frame, constraints=TOLD).report_.ids == NAMES
+    # Constraints by number are answered by number.
+    assert model.fit(X, constraints=Constraints(must_link=[(0, 1)])).report_.ids is None
+
+
+def test_what_is_not_kept_has_names():
+    model = PCKMeans(3, init=X[::2]).fit(X, constraints=TOLD, sample_ids=pd.Index(NAMES))
+    assert "  ana and eva must be together [cost 0.01; must_link[1]]" in str(model.report_)
+    assert pickle.loads(pickle.dumps(model)).report_.ids == NAMES
+
+
+@pytest.mark.parametrize("model", [COPKMeans(2), ReCon(2)])
+def test_contradictions_have_names(model):
+    wrong = Constraints(must_link=[("ana", "bo"), ("bo", "cy")], cannot_link=[("cy", "ana")])
+    with pytest.raises(ConstraintError, match="rows ana - bo - cy must be together"):
+        model.fit(X, constraints=wrong, sample_ids=NAMES)
+    few = Constraints(cannot_link=[("ana", "bo"), ("bo", "cy"), ("cy", "ana")])
+    with pytest.raises(ConstraintError, match=r"\{ana\}, \{bo\}, \{cy\}"):
+        model.fit(X, constraints=few, sample_ids=NAMES)
+
+
+def test_a_pipeline_that_lost_the_index_is_told_how_to_keep_it():
+    frame = pd.DataFrame(X, index=NAMES, columns=["age"])
+    pipe = make_pipeline(StandardScaler(), PCKMeans(3, random_state=0))
+    with pytest.raises(ConstraintError, match=r'speak of ids .* .set_output\(transform="pandas"\)'):
+        pipe.fit(frame, pckmeans__constraints=TOLD)
+    pipe.set_output(transform="pandas").fit(frame, pckmeans__constraints=TOLD)
+    assert pipe[-1].report_.ids == NAMES

@@ -599,6 +599,13 @@ class Constraints:
         """
         return _binding.to_rows(self, n_rows, sample_ids, missing)
 
+    def _by_id(self, ids: Sequence[Hashable] | None) -> Constraints:
+        """The other way round, for people to read: row numbers become the ids of the rows."""
+        if ids is None or self.has_ids:
+            return self
+        links = {kind: self._links(kind) for kind in KINDS}
+        return type(self)._of(Parts(links, tuple(ids), self._sources, self._n_repeated))
+
     # ---------------------------------------------------------------- questions to ask of it
 
     def closure(self) -> Closure:

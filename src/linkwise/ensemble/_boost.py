@@ -18,9 +18,9 @@ from linkwise._clusterer import check_base, n_clusters_of, takes_constraints
 from linkwise._estimator import (
     check_number,
     read_data,
-    read_knowledge,
     read_labels,
     read_links,
+    read_named,
 )
 from linkwise.report import Report
 
@@ -185,7 +185,7 @@ class BoostCluster(ClusterMixin, BaseEstimator):
         base = self._check_parameters()
         given_X, X = X, read_data(self, X)
         n_components = self._n_components(base, X.shape[1])
-        known, n_dropped = read_knowledge(constraints, X.shape[0], sample_ids, given_X)
+        known, n_dropped, ids = read_named(constraints, X.shape[0], sample_ids, given_X)
         known, links = read_links(known, read_labels(y, X.shape[0]), entailed=self.entailed)
         work = Boosting(
             X, base, n_components, check_random_state(self.random_state),
@@ -209,6 +209,7 @@ class BoostCluster(ClusterMixin, BaseEstimator):
             converged=self.stopped_ != OUT_OF_ROUNDS,
             seconds=time.perf_counter() - started,
             n_dropped=n_dropped,
+            ids=ids,
         )
         return self
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
-from linkwise._estimator import check_number, read_data, read_knowledge, read_labels
+from linkwise._estimator import check_number, read_data, read_labels, read_named
 from linkwise.constraints import Constraints, Tree, row_names
 from linkwise.report import Report
 
@@ -98,7 +98,8 @@ class BaseHierarchy(ClusterMixin, BaseEstimator):
         n_samples = X.shape[0]
         if self.n_clusters is not None and n_samples < self.n_clusters:
             raise ValueError(f"n_samples={n_samples} should be >= n_clusters={self.n_clusters}.")
-        known, self._n_dropped = read_knowledge(constraints, n_samples, sample_ids, given)
+        told = read_named(constraints, n_samples, sample_ids, given)
+        known, self._n_dropped, self._told_by = told
         labels = self._seeds(y, n_samples)
         if labels is not None and (labels >= 0).any():
             known = known + Constraints(labels=labels)
@@ -129,6 +130,7 @@ class BaseHierarchy(ClusterMixin, BaseEstimator):
             converged=True,
             seconds=time.perf_counter() - started,
             n_dropped=self._n_dropped,
+            ids=self._told_by,
         )
 
     # ---------------------------------------------------------------- the hierarchy

@@ -8,6 +8,7 @@ no triplet has c in a group and b outside.
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,7 +62,13 @@ class Settled:
         return found, n_clusters
 
 
-def settle(known: Constraints, n_rows: int, n_clusters: int | None, on_conflict: str) -> Settled:
+def settle(
+    known: Constraints,
+    n_rows: int,
+    n_clusters: int | None,
+    on_conflict: str,
+    ids: Sequence[Hashable] | None = None,
+) -> Settled:
     """Check what is known, or give up relative constraints until the rest can be kept.
 
     Parameters
@@ -71,6 +78,8 @@ def settle(known: Constraints, n_rows: int, n_clusters: int | None, on_conflict:
     n_rows : int
     n_clusters : int or None
     on_conflict : {"raise", "drop"}
+    ids : sequence of shape (n_rows,), default=None
+        What the rows are called in errors.
     """
     mask = np.ones(known.n_relative, dtype=bool)
     if on_conflict == "drop":
@@ -78,10 +87,10 @@ def settle(known: Constraints, n_rows: int, n_clusters: int | None, on_conflict:
         mask = _without_clashes(known, mask)
     kept = _choose(known, mask)
     if kept.n_constraints:
-        kept.diagnose(n_clusters, n_rows=n_rows).raise_if_inconsistent()
+        kept._by_id(ids).diagnose(n_clusters, n_rows=n_rows).raise_if_inconsistent()
     while not consistent(between := _between(kept, group := _groups(kept, n_rows))[0]):
         if on_conflict == "raise":
-            raise ConstraintError(_explain(kept, group), topic="triplets")
+            raise ConstraintError(_explain(kept, group, ids), topic="triplets")
         positions = _between(kept, group)[1]
         weight = kept.relative_weight[positions]
         place = np.flatnonzero(mask)
@@ -127,12 +136,12 @@ def _between(known: Constraints, group: Ints) -> tuple[Ints, Ints]:
     return triplets[positions], positions
 
 
-def _explain(known: Constraints, group: Ints) -> str:
+def _explain(known: Constraints, group: Ints, ids: Sequence[Hashable] | None) -> str:
     """Relative constraints that cannot be met when must-linked rows are merged first."""
     between, positions = _between(known, group)
     core, _ = irreducible(np.arange(len(between)), lambda part: consistent(between[part]))
     nothing = np.zeros(0, dtype=np.int64)
-    proof = known._where(nothing, nothing, positions[core])
+    proof = known._where(nothing, nothing, positions[core])._by_id(ids)
     claims = "; ".join(f"{link} ({link.where})" for link in proof._first(6))
     more = f"; and {len(core) - 6:,} more" if len(core) > 6 else ""
     return (

@@ -116,7 +116,7 @@ class ReCon(BaseHierarchy):
         self.on_conflict = on_conflict
 
     def _build(self, X: Any, known: Constraints) -> None:
-        settled = settle(known, X.shape[0], self.n_clusters, self.on_conflict)
+        settled = settle(known, X.shape[0], self.n_clusters, self.on_conflict, self._told_by)
         self.dropped_, self._kept, self._X = settled.dropped, settled.kept, X
         self._merge(settled, settled.colours(self.n_clusters))
         if self.n_clusters and least_clusters(self.children_, settled.kept) > self.n_clusters:

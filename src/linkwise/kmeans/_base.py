@@ -20,15 +20,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from linkwise._estimator import (
+    Knowledge,
     check_number,
     read_data,
     read_features,
-    read_knowledge,
     read_labels,
+    read_named,
+    refuse_strangers,
     teller,
     warn_unconverged,
 )
-from linkwise.constraints import Constraints, as_constraints
+from linkwise.constraints import as_constraints
 from linkwise.engines import engine_of, is_elsewhere, map_blocks
 from linkwise.geometry import Geometry, Mahalanobis
 from linkwise.report import Report
@@ -138,14 +140,15 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         try:
             if rows.n < self.n_clusters:
                 raise ValueError(f"n_samples={rows.n} should be >= n_clusters={self.n_clusters}.")
-            known, n_dropped = self._knowledge(rows, constraints, sample_ids, X)
-            problem = Problem(rows, self.n_clusters, known, self._seeds(y, rows.n))
+            told = self._knowledge(rows, constraints, sample_ids, X)
+            seeds = self._seeds(y, rows.n)
+            problem = Problem(rows, self.n_clusters, told.known, seeds, ids=told.ids)
             problem = self._prepare(problem)
             if not isinstance(rows, Rows):
                 rows.gather(problem.constrained)
             best = self._best_run(problem)
             self._store(best, rows)
-            self.report_ = self._report(problem, best, n_dropped, started)
+            self.report_ = self._report(problem, best, told, started)
         finally:
             rows.close()
         return self
@@ -170,16 +173,16 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
             return Rows(X, weight)
         return Rows(admission.admit(X), weight, centred=False)
 
-    def _knowledge(
-        self, rows: Any, constraints: Any, sample_ids: Any, X: Any
-    ) -> tuple[Constraints, int]:
-        """Constraints by row number, and how many were left out."""
+    def _knowledge(self, rows: Any, constraints: Any, sample_ids: Any, X: Any) -> Knowledge:
+        """Constraints by row number, how many were left out, and what the rows are called."""
         if isinstance(rows, Rows) or sample_ids is not None:
-            return read_knowledge(constraints, rows.n, sample_ids, X)
+            return read_named(constraints, rows.n, sample_ids, X)
         given = as_constraints(constraints)
         ids = rows.engine.locate(given.rows) if given.n_constraints else None
         known = given.to_rows(rows.n, ids, missing="raise" if ids is None else "drop")
-        return known, given.n_constraints - known.n_constraints
+        if ids is not None and not known.n_constraints:
+            refuse_strangers(given, ids)
+        return Knowledge(known, given.n_constraints - known.n_constraints)
 
     def _check_parameters(self) -> None:
         check_number("n_clusters", self.n_clusters, Integral, 1)
@@ -304,7 +307,7 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         self.metrics_ = metrics if best.geometry.per_cluster else metrics[0]
         self._n_features_out = self.n_clusters
 
-    def _report(self, problem: Problem, best: Solution, n_dropped: int, started: float) -> Report:
+    def _report(self, problem: Problem, best: Solution, told: Knowledge, started: float) -> Report:
         known = problem.known
         costs = np.zeros(known.n_constraints)
         n_pairs = known.n_must_link + known.n_cannot_link
@@ -323,7 +326,8 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
             n_iter=best.n_iter,
             converged=best.converged,
             seconds=time.perf_counter() - started,
-            n_dropped=n_dropped,
+            n_dropped=told.n_dropped,
+            ids=told.ids,
         )
 
     def fit_predict(self, X: Any, y: Any = None, **params: Any) -> NDArray[np.int32]:

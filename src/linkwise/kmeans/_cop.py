@@ -102,7 +102,7 @@ class COPKMeans(BaseKMeans):
         check_choice("on_infeasible", self.on_infeasible, ("raise", "relax"))
 
     def _prepare(self, problem: Problem) -> Problem:
-        known = problem.known
+        known, ids = problem.known, problem.ids
         if problem.seeds is not None and (problem.seeds >= 0).any():
             known = known + Constraints(labels=problem.seeds)
         problem = Problem(problem.rows, problem.k, known)
@@ -111,7 +111,8 @@ class COPKMeans(BaseKMeans):
         if closure.consistent and found.colours is not None:
             return Problem(problem.rows, problem.k, known, example=found.colours)
         if self.on_infeasible == "raise":
-            known.diagnose(problem.k, n_rows=problem.rows.n).raise_if_inconsistent()
+            told = known._by_id(ids)
+            told.diagnose(problem.k, n_rows=problem.rows.n).raise_if_inconsistent()
         kept, labels = fewest_violations(known, problem.k)
         relaxed = Problem(problem.rows, problem.k, known, enforced=kept)
         first = np.unique(relaxed.closure.component, return_index=True)[1]

@@ -24,10 +24,11 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from linkwise._estimator import (
     MAX_ENTAILED,
+    Knowledge,
     check_number,
     read_data,
-    read_knowledge,
     read_labels,
+    read_named,
 )
 from linkwise.constraints import ConstraintError, Constraints
 from linkwise.report import Report
@@ -230,7 +231,8 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         self._check_parameters()
         base = self._ready_base()
         given_X, X = X, read_data(self, X, accept_sparse=self._takes_sparse())
-        sources, n_dropped = read_knowledge(constraints, X.shape[0], sample_ids, given_X)
+        told = read_named(constraints, X.shape[0], sample_ids, given_X)
+        sources = told.known
         seeds = self._seeds(y, X.shape[0])
         fit: dict[str, Any] = {"y": y}
         if sample_weight is not None:
@@ -242,7 +244,7 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         converged = self._rounds(model, X, Z, sources, fit)
         self.n_iter_ = len(self.history_)
         self._n_features_out = self.n_clusters
-        self.report_ = self._report(sources, n_dropped, converged, started)
+        self.report_ = self._report(sources, told, converged, started)
         return self
 
     def _check_parameters(self) -> None:
@@ -393,7 +395,7 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             self.metrics_ = model.metrics_
 
     def _report(
-        self, sources: Constraints, n_dropped: int, converged: bool, started: float
+        self, sources: Constraints, told: Knowledge, converged: bool, started: float
     ) -> Report:
         return Report(
             algorithm=type(self).__name__,
@@ -406,7 +408,8 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             n_iter=self.n_iter_,
             converged=converged,
             seconds=time.perf_counter() - started,
-            n_dropped=n_dropped,
+            n_dropped=told.n_dropped,
+            ids=told.ids,
         )
 
     def _costs_of(self, sources: Constraints) -> NDArray[np.float64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -146,6 +147,8 @@ class Problem:
         The constraints that count, when not all of `known` can be kept.
     example : ndarray of shape (n_components,), default=None
         Clusters for the components that keep all cannot-links.
+    ids : sequence of shape (n,), default=None
+        What the rows are called when something is said about them.
     """
 
     rows: Rows
@@ -155,6 +158,7 @@ class Problem:
     max_entailed: int = 0
     enforced: Constraints | None = None
     example: NDArray | None = None
+    ids: Sequence[Hashable] | None = None
 
     @cached_property
     def links(self) -> LinkGraph:

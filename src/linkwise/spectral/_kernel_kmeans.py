@@ -24,9 +24,9 @@ from linkwise._estimator import (
     check_number,
     mean_and_spread,
     read_data,
-    read_knowledge,
     read_labels,
     read_links,
+    read_named,
     teller,
     warn_unconverged,
 )
@@ -192,7 +192,7 @@ class ConstrainedKernelKMeans(
         if n < self.n_clusters:
             raise ValueError(f"n_samples={n} should be >= n_clusters={self.n_clusters}.")
         a = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        known, n_dropped = read_knowledge(constraints, n, sample_ids, given_X)
+        known, n_dropped, ids = read_named(constraints, n, sample_ids, given_X)
         known, links = read_links(known, read_labels(y, n), entailed=self.entailed)
         rng = check_random_state(self.random_state)
         self.gamma_ = self._gamma(X)
@@ -211,6 +211,7 @@ class ConstrainedKernelKMeans(
             converged=best.converged,
             seconds=time.perf_counter() - started,
             n_dropped=n_dropped,
+            ids=ids,
         )
         return self
 

@@ -25,9 +25,9 @@ from linkwise._estimator import (
     check_choice,
     check_number,
     read_data,
-    read_knowledge,
     read_labels,
     read_links,
+    read_named,
 )
 from linkwise.report import Report
 
@@ -168,7 +168,7 @@ class SpectralLearning(
         given_X, X = X, read_data(self, X)
         n = X.shape[0]
         k = self._n_components(n)
-        known, n_dropped = read_knowledge(constraints, n, sample_ids, given_X)
+        known, n_dropped, ids = read_named(constraints, n, sample_ids, given_X)
         known, links = read_links(known, read_labels(y, n), entailed=self.entailed)
         rng = check_random_state(self.random_state)
         A, self.affinity_ = Affinity.of(X, self.affinity, self.gamma, self.n_neighbors)
@@ -188,6 +188,7 @@ class SpectralLearning(
             converged=True,
             seconds=time.perf_counter() - started,
             n_dropped=n_dropped,
+            ids=ids,
         )
         return self
 
