@@ -6,13 +6,17 @@ Nothing is fetched: no inventories of other projects, and the theme brings its o
 from __future__ import annotations
 
 import os
-import re
+import sys
 import warnings
 from pathlib import Path
 
 import linkwise
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+from claims_page import page_of  # noqa: E402
+
 EXAMPLES = HERE.parent / "examples"
 
 project = "linkwise"
@@ -50,10 +54,8 @@ default_role = "py:obj"
 
 # ------------------------------------------------------------------ what came of the papers
 
-# The ledger stands beside the scripts that write it; its links lead to folders that are no pages.
-_ledger = (HERE.parent / "papers" / "CLAIMS.md").read_text(encoding="utf-8")
 _page = HERE / "papers" / "claims.md"
-_text = re.sub(r"\[([^\]]+)\]\([^)]*README\.md\)", r"\1", _ledger)
+_text = page_of((HERE.parent / "papers" / "CLAIMS.md").read_text(encoding="utf-8"))
 if not _page.exists() or _page.read_text(encoding="utf-8") != _text:
     _page.write_text(_text, encoding="utf-8")
 

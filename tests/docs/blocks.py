@@ -24,7 +24,16 @@ from typer.testing import CliRunner
 from linkwise.cli import _output, app
 
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-NOT_RUN = ("pip", "make", "git", "cd", "python", "python3", "source", "dask")  # about the machine, not about linkwise
+NOT_RUN = (
+    "pip",
+    "make",
+    "git",
+    "cd",
+    "python",
+    "python3",
+    "source",
+    "dask",
+)  # about the machine, not about linkwise
 _FENCE = re.compile(r"^(?P<fence>```+)(?P<kind>[^\n]*)\n(?P<body>.*?)^(?P=fence)\s*$", re.M | re.S)
 _CAPTION = re.compile(r"^:caption: *(?P<name>\S+)\s*\n+", re.M)
 _SIZES = re.compile(r"(?<=clusters of )[\d,]+(, [\d,]+)+(?= rows)")

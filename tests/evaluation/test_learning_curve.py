@@ -370,6 +370,12 @@ def test_words_and_pictures(curve, capsys):
     figure = curve.plot("nmi", title="blobs")
     assert [ax.get_xlabel() for ax in figure.axes][-1] == "number of constraints"
     assert len(figure.axes) == 2
+    top = figure.axes[0]
+    assert {line.get_label() for line in top.lines if line.get_linestyle() == "--"} == {"k-means"}
+    assert max(path.vertices[:, 1].max() for c in top.collections for path in c.get_paths()) <= 1
+    assert "95 % interval" in top.get_legend().get_title().get_text()
+    left, right = top.get_xlim()
+    assert -3 < left < 0 < 30 < right < 33
     even = curve.plot(band="deviation", spacing="even", figure=matplotlib.figure.Figure())
     assert [label.get_text() for label in even.axes[-1].get_xticklabels()] == ["0", "10", "30"]
     assert len(curve.plot(band="none", strip=False).axes) == 1

@@ -363,7 +363,7 @@ class LearningCurve:
         metric : str, default=None
             The first score if None.
         baseline : str, default=None
-            As in `compare`.
+            As in `compare`; its line is dashed.
         strip : bool, default=True
             Whether to draw the strip of significance; it takes two methods and two trials.
         levels : sequence of float, default=(0.9, 0.95, 0.975, 0.99)
@@ -388,7 +388,8 @@ class LearningCurve:
         if strip and len(self.methods) > 1 and self.n_trials > 1:
             against = self.compare(baseline, metric, test=test, correction=correction)
         metric = metric or self.metrics[0]
-        return draw_curve(self, metric, against, levels, band, spacing, title, figure)
+        baseline = self.baseline_or(baseline)
+        return draw_curve(self, metric, against, baseline, levels, band, spacing, title, figure)
 
     def summary(self, metric: str | None = None, *, baseline: str | None = None) -> str:
         """In words: which method is best, and from how many constraints on it is worth it."""

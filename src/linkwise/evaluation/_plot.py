@@ -21,7 +21,13 @@ if TYPE_CHECKING:
 
 _BANDS = ("confidence", "deviation", "none")
 _SPACINGS = ("linear", "even")
+_BAND_WORDS = {
+    "confidence": "band: 95 % interval\nof the mean over trials",
+    "deviation": "band: one standard\ndeviation of the trials",
+}
 _MARKS = "osD^vP*X<>"
+_RIM = 0.04  # share of the axis beyond the first and the last number
+_DARK = 0.7  # shades from here on have white figures
 
 
 def _pyplot() -> Any:
@@ -35,6 +41,7 @@ def draw_curve(
     curve: LearningCurve,
     metric: str,
     against: Comparison | None,
+    baseline: str,
     levels: Sequence[float],
     band: str,
     spacing: str,
@@ -54,27 +61,35 @@ def draw_curve(
     else:
         top, below = figure.subplots(2, 1, sharex=True, height_ratios=[4.0, max(0.3 * n_rows, 0.5)])
         _draw_strip(below, against, levels, places)
-    _draw_lines(top, curve, metric, band, places)
+    _draw_lines(top, curve, metric, baseline, band, places)
     bottom = top if against is None else below
     bottom.set_xlabel("number of constraints")
     if even:
         bottom.set_xticks(places, [f"{n:,}" for n in curve.n_constraints])
     top.set_ylabel(name_of(metric))
     top.set_title(title or f"{curve.n_trials} trials of {curve.n_folds} folds", fontsize="medium")
-    top.legend(fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
+    top.legend(
+        fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5), title_fontsize="x-small",
+        title=_BAND_WORDS.get(band) if curve.n_trials > 1 else None,
+    )  # fmt: skip
     return figure
 
 
 def _draw_lines(
-    ax: Any, curve: LearningCurve, metric: str, band: str, places: NDArray[Any]
+    ax: Any, curve: LearningCurve, metric: str, baseline: str, band: str, places: NDArray[Any]
 ) -> None:
+    """A line and a band for each method; the baseline is dashed, and above the others."""
+    highest = np.inf if metric == "seconds" else 1.0  # no score is above 1
     for place, (method, mean) in enumerate(zip(curve.methods, curve.mean(metric), strict=True)):
         mark = _MARKS[place % len(_MARKS)]
-        (line,) = ax.plot(places, mean, marker=mark, ms=4, lw=1.4, label=method)
+        style = {"ls": "--", "zorder": 3} if method == baseline else {}
+        (line,) = ax.plot(places, mean, marker=mark, ms=4, lw=1.4, label=method, **style)
         if band != "none" and curve.n_trials > 1:
             half = _half_width(curve.by_trial(metric)[place], band)
-            colour = line.get_color()
-            ax.fill_between(places, mean - half, mean + half, color=colour, alpha=0.15, lw=0)
+            top, colour = np.minimum(mean + half, highest), line.get_color()
+            ax.fill_between(places, mean - half, top, color=colour, alpha=0.15, lw=0)
+    edges = _edges(places.astype(np.float64))
+    ax.set_xlim(edges[0], edges[-1])
     ax.grid(alpha=0.3)
 
 
@@ -100,11 +115,13 @@ def _draw_strip(
     edges = _edges(places.astype(np.float64))
     rows = np.arange(len(against.methods) + 1)
     ax.pcolormesh(edges, rows, shades, cmap="RdBu", vmin=-1.4, vmax=1.4, edgecolors="white", lw=1)
-    wide = len(places) <= 12
-    for (i, j), value in np.ndenumerate(reached) if wide else ():
-        if value:
+    middle, width = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
+    wide = width >= _RIM * (edges[-1] - edges[0])
+    for (i, j), value in np.ndenumerate(reached):
+        if value and wide[j]:
+            colour = "white" if abs(shades[i, j]) >= _DARK else "black"
             text = f"{abs(value) * 100:g}"
-            ax.text(places[j], i + 0.5, text, ha="center", va="center", fontsize=6)
+            ax.text(middle[j], i + 0.5, text, ha="center", va="center", fontsize=6, color=colour)
     ax.set_yticks(rows[:-1] + 0.5, against.methods, fontsize="x-small")
     ax.set_ylim(len(against.methods), 0)
     shown = ", ".join(f"{level * 100:g}" for level in sorted(levels))
@@ -117,12 +134,12 @@ def _draw_strip(
 
 
 def _edges(places: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Borders half way between places."""
+    """Borders half way between places, and a rim around the first and the last."""
     if len(places) == 1:
         return places[0] + np.array([-0.5, 0.5])
     middle = (places[1:] + places[:-1]) / 2
-    first, last = 2 * places[0] - middle[0], 2 * places[-1] - middle[-1]
-    return np.concatenate([[first], middle, [last]])
+    rim = _RIM * (places[-1] - places[0])
+    return np.concatenate([[places[0] - rim], middle, [places[-1] + rim]])
 
 
 # -------------------------------------------------------------------- critical differences

@@ -32,8 +32,25 @@ class MPCKMeans(SoftKMeans):
     regularization : float, default=0.01
         No direction counts as varying less inside a cluster than this share of its variance in
         all the data; keeps metrics positive definite.
-    init, n_init, max_iter, tol, verbose, callback, checkpoint, random_state
-        As in `PCKMeans`.
+    init : {"auto", "neighbourhoods", "k-means++"}, callable or array of shape \
+            (n_clusters, n_features), default="auto"
+        Where centres start: at groups of must-linked rows, at k-means++, or as given. "auto" takes
+        what the constraints offer; see `PCKMeans`.
+    n_init : "auto" or int, default="auto"
+        Number of runs; the one with the lowest objective is kept. "auto" is 1 from given centres
+        or without constraints, else 5.
+    max_iter : int, default=300
+        The most iterations of a run.
+    tol : float, default=1e-4
+        Stop when the centres move by less than this share of the features' mean variance.
+    verbose : int, default=0
+        If not 0, print the objective of every iteration.
+    callback : callable, default=None
+        Called as ``callback(run, iteration, objective)`` after every iteration.
+    checkpoint : path, default=None
+        File in which the state is noted; a fit that was cut off goes on from there.
+    random_state : int, RandomState instance or None, default=None
+        Seed for centres and the order in which constrained rows choose.
 
     Attributes
     ----------

@@ -51,7 +51,9 @@ def propagate(
     sample_ids: Any = None,
     random_state: Any = None,
 ) -> Constraints:
-    """Spread must-links and cannot-links to pairs of rows near theirs [1]_.
+    """Spread must-links and cannot-links to pairs of rows near theirs.
+
+    This is the propagation of Eaton's thesis [1]_, (3.1) to (3.7).
 
     Parameters
     ----------

@@ -1,0 +1,55 @@
+"""The page of claims: the ledger ``papers/CLAIMS.md``, written again for readers of the pages.
+
+The ledger stands beside the scripts that write it and links to their folders. On the page claims
+have their statement in the heading, links lead to pages, and abbreviations are explained.
+"""
+
+from __future__ import annotations
+
+import re
+
+# Folder of the repository, title, page.
+DOCUMENTS = {
+    "eaton2005_gpk_means": ("Eaton 2005", "eaton2005.md"),
+    "basu2006_hmrf_kmeans": ("Basu et al. 2006", "basu2006.md"),
+    "liu2011_recon": ("Liu et al. 2011", "liu2011.md"),
+    "liu2007_boostcluster": ("Liu et al. 2007", "liu2007.md"),
+    "teja_slides": ("Teja", "teja.md"),
+}
+LEGEND = """\
+What five documents claim, and what came out when we measured it again. (`papers/CLAIMS.md` of \
+the repository is the same; the scripts are beside it.)
+
+| in the figures | means |
+|---|---|
+| PCK, MPCK, GPK | [`PCKMeans`](#linkwise.PCKMeans), [`MPCKMeans`](#linkwise.MPCKMeans), \
+[`GPKMeans`](#linkwise.GPKMeans); *MPCK twice* is a second run from the centres of the first, \
+without any propagation |
+| g | `threshold` of GPK: how far links are spread; 1 is not at all |
+| one, many | one metric for all clusters, or one for each |
+| C, C-D, C-D-R | [`HMRFKMeans`](#linkwise.HMRFKMeans) with constraints alone; with a learnt \
+distortion too; with its Rayleigh prior too |
+| J | the objective, which a method minimises |
+| SSKK, SpectralLearn | [`ConstrainedKernelKMeans`](#linkwise.ConstrainedKernelKMeans), \
+[`SpectralLearning`](#linkwise.SpectralLearning) |
+| F, NMI | agreement with the classes, 1 at best: F over pairs of rows, normalised mutual \
+information |
+| p | how often chance alone would give such a difference; below .05 counts |
+"""
+
+
+def page_of(ledger: str) -> str:
+    """The page, in Markdown."""
+    text = re.sub(r"^Written by `python.*?\n", LEGEND, ledger, count=1, flags=re.M)
+    text = re.sub(r"^\| ([A-Z]\d+) \|", r"| [\1](#claim-\1) |", text, flags=re.M)
+    text = re.sub(
+        r"^### ([A-Z]\d+): ([\w ]+)\n\n- \*\*Claim\.\*\* (.*)\n",
+        r"(claim-\1)=\n### \1, \2: \3\n\n",
+        text,
+        flags=re.M,
+    )
+    for folder, (title, page) in DOCUMENTS.items():
+        text = text.replace(f"[{folder}]({folder}/README.md)", f"[{title}]({page})")
+        text = text.replace(f"\n## {folder}\n", f"\n## {title}\n")
+    text = re.sub(r"\[([^\]]+)\]\([^)]*README\.md\)", r"\1", text)
+    return re.sub(r"\(#claim-(\w+)\)|\(claim-(\w+)\)=", lambda found: found[0].lower(), text)
