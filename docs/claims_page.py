@@ -16,6 +16,8 @@ DOCUMENTS = {
     "liu2007_boostcluster": ("Liu et al. 2007", "liu2007.md"),
     "teja_slides": ("Teja", "teja.md"),
 }
+# Headings are whole sentences: a list of them beside the text would be longer than the table.
+ALONE = "---\nhtml_theme.sidebar_secondary.remove: true\n---\n\n"
 LEGEND = """\
 What five documents claim, and what came out when we measured it again. (`papers/CLAIMS.md` of \
 the repository is the same; the scripts are beside it.)
@@ -34,7 +36,7 @@ distortion too; with its Rayleigh prior too |
 [`SpectralLearning`](#linkwise.SpectralLearning) |
 | F, NMI | agreement with the classes, 1 at best: F over pairs of rows, normalised mutual \
 information |
-| p | how often chance alone would give such a difference; below .05 counts |
+| p | how often chance alone would give a difference as large; below .05 counts as one |
 """
 
 
@@ -52,4 +54,5 @@ def page_of(ledger: str) -> str:
         text = text.replace(f"[{folder}]({folder}/README.md)", f"[{title}]({page})")
         text = text.replace(f"\n## {folder}\n", f"\n## {title}\n")
     text = re.sub(r"\[([^\]]+)\]\([^)]*README\.md\)", r"\1", text)
+    text = ALONE + text
     return re.sub(r"\(#claim-(\w+)\)|\(claim-(\w+)\)=", lambda found: found[0].lower(), text)
