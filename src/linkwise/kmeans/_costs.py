@@ -14,6 +14,7 @@ from ._rows import Bounds, Ints, Rows, form_of_costs
 
 Floats = NDArray[np.float64]
 
+_MANY = 1_000  # rows for which bounds pay
 _FEW = 4  # at most every so manieth row is copied to lie beside the others
 _MARGIN = 64 * float(np.finfo(np.float64).eps)  # relative rounding error of a squared distance
 
@@ -45,8 +46,9 @@ class Costs:
         self._all_at: tuple[Floats | None, Floats | None] = (None, None)
         # Bounds are for plain distances: not for costs times the weights of rows.
         plain = geometry.bounded and not rows.is_sparse and not rows.weighted
-        may_bound = plain and geometry.k > 1
+        may_bound = plain and geometry.k > 1 and len(chosen) >= _MANY
         self._bounds = Bounds(len(chosen), np.float64) if may_bound else None
+        self._most_waver = False  # if so, sifting first saves nothing
         # Labels the bounds are for.
         self._known = np.full(len(chosen) if may_bound else 0, -2, dtype=np.int32)
 
@@ -82,9 +84,12 @@ class Costs:
         if bounds is None:
             return self._among_all(labels, slack, (np.zeros(0), np.zeros(0)))
         loosened, ends = bounds.loosen(self._geometry), (bounds.upper, bounds.lower)
-        if self._has_all():
-            return self._among_all(labels, slack, ends)
-        return self._among_crossed(labels, slack, (*ends, *loosened))
+        if self._has_all() or self._most_waver:
+            found = self._among_all(labels, slack, ends)
+        else:
+            found = self._among_crossed(labels, slack, (*ends, *loosened))
+        self._most_waver = bool(2 * np.count_nonzero(found[0]) > len(labels))
+        return found
 
     def _among_all(self, labels: NDArray[np.int32], slack: Floats, ends: tuple[Floats, ...]) -> Any:
         """Wavering rows, found from the costs of all rows."""
