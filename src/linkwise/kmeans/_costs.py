@@ -48,7 +48,6 @@ class Costs:
         plain = geometry.bounded and not rows.is_sparse and not rows.weighted
         may_bound = plain and geometry.k > 1 and len(chosen) >= _MANY
         self._bounds = Bounds(len(chosen), np.float64) if may_bound else None
-        self._most_waver = False  # if so, sifting first saves nothing
         # Labels the bounds are for.
         self._known = np.full(len(chosen) if may_bound else 0, -2, dtype=np.int32)
 
@@ -84,12 +83,9 @@ class Costs:
         if bounds is None:
             return self._among_all(labels, slack, (np.zeros(0), np.zeros(0)))
         loosened, ends = bounds.loosen(self._geometry), (bounds.upper, bounds.lower)
-        if self._has_all() or self._most_waver:
-            found = self._among_all(labels, slack, ends)
-        else:
-            found = self._among_crossed(labels, slack, (*ends, *loosened))
-        self._most_waver = bool(2 * np.count_nonzero(found[0]) > len(labels))
-        return found
+        if self._has_all():
+            return self._among_all(labels, slack, ends)
+        return self._among_crossed(labels, slack, (*ends, *loosened))
 
     def _among_all(self, labels: NDArray[np.int32], slack: Floats, ends: tuple[Floats, ...]) -> Any:
         """Wavering rows, found from the costs of all rows."""
