@@ -48,6 +48,7 @@ copybutton_prompt_is_regexp = True
 autosummary_generate = True
 autodoc_typehints = "none"  # the docstrings name types and shapes
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"  # `fit()` beside the page of a class, not its full name
 numpydoc_show_class_members = False  # the template of a class lists them
 numpydoc_xref_param_type = False
 default_role = "py:obj"
