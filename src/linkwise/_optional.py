@@ -26,5 +26,5 @@ def optional(module: str, *, extra: str, need: str) -> Any:
         package = module.partition(".")[0]
         raise ImportError(
             f"{need} needs {package}, which is not installed: pip install 'linkwise[{extra}]', "
-            f"or in a clone of linkwise pip install '.[{extra}]'{see('extras')}"
+            f"or in a clone of linkwise pip install '.[{extra}]'" + see("extras")
         ) from error
