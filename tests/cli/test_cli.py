@@ -142,7 +142,7 @@ PYTHON_WORDS = ("sample_ids", "DataFrame", "columns=", "columns:", "ids=", "n_cl
     [
         ("i,j,link\nana,bo,must\n", ["--data"], "name the column that holds the ids with --id-c"),
         ("i,j,link\nX,Y,must\n", ["--data", "--id-column", "city"],
-         "--id-column: rows 0 and 2 have the same id 'X'"),
+         "line 2 and line 4 have the same 'bean', 'X'"),
         ("p,q,link\n0,1,must\n", [], "unknown columns 'p', 'q'; expected i, j, link[, weight] or "
          "a, b, c[, weight], or name the columns to use with --column i=NAME --column j=NAME"),
         ("i,j\n0,1\n", [], "or name them with --column i=NAME --column j=NAME"),

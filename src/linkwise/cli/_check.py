@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,10 +12,13 @@ from rich.panel import Panel
 from rich.table import Table as RichTable
 
 from . import _output as out
-from ._reading import read_constraints, read_ids
+from ._reading import check_rows, column_names, make_features, read_constraints, read_ids
 
 if TYPE_CHECKING:
     from linkwise.constraints import Constraints, Diagnosis
+    from linkwise.datasets import Table
+
+_SHOWN = 8
 
 
 def check(
@@ -90,25 +94,38 @@ def _against_data(
 
     table = read_table(data)
     names = read_ids(table, id_column)
-    by_row = known.to_rows(table.n_rows, names)
+    by_row = check_rows(known, table, names, table.numeric_names)
     if clusters is not None and clusters > table.n_rows:
         known.diagnose(clusters, n_rows=table.n_rows)  # says what is wrong
-    chosen = features.split(",") if features else [n for n in table.numeric_names if n != id_column]
-    worth = {"worth": _worth(by_row, table.matrix(chosen), clusters)} if chosen else {}
-    return known, table.n_rows, worth
+    columns, left_out = _measured(table, id_column, features)
+    if not columns or not by_row:
+        return known, table.n_rows, {}
+    made = make_features(table, columns, leave_out=[], impute="median", standardize=True)
+    about = {"features": made.X.shape[1], "columns": columns, "left_out": left_out}
+    return known, table.n_rows, {"worth": about | _worth(by_row, made.X, clusters)}
+
+
+def _measured(
+    table: Table, id_column: str | None, features: str | None
+) -> tuple[list[str], list[str]]:
+    """Columns to measure with: those that are named, or all that can be, and those that cannot."""
+    if features is not None:
+        return column_names(features), []
+    names = [name for name in table.columns if name != id_column]
+    usable = []
+    for name in names:
+        with suppress(ValueError):  # texts, a column without any value
+            make_features(table, [name], leave_out=[], impute="median", standardize=True)
+            usable.append(name)
+    return usable, [name for name in names if name not in usable]
 
 
 def _worth(known: Constraints, X: Any, clusters: int | None) -> dict[str, Any]:
-    """Informativeness against k-means and coherence, on standardised complete columns."""
+    """Informativeness against k-means and coherence."""
     import numpy as np
     from sklearn.cluster import KMeans
-    from sklearn.preprocessing import StandardScaler
 
-    complete = np.isfinite(X).all(axis=0)
-    if not complete.any() or not known:
-        return {}
-    X = StandardScaler().fit_transform(X[:, complete])
-    worth: dict[str, Any] = {"features": int(complete.sum())}
+    worth: dict[str, Any] = {}
     coherence = known.coherence(X)
     if np.isfinite(coherence):
         worth["coherence"] = round(coherence, 4)
@@ -146,4 +163,15 @@ def _worth_lines(worth: dict[str, Any]) -> list[str]:
             f"coherence {worth['coherence']:.0%}: so many combinations of a must-link and a "
             "cannot-link do not point the same way; the higher, the easier to keep both"
         )
+    if lines:
+        left_out = f"; not on {_some(worth['left_out'])}" if worth["left_out"] else ""
+        lines.append(
+            f"measured on {_some(worth['columns'])}, standardised, gaps filled with the median"
+            f"{left_out}"
+        )
     return lines
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
