@@ -60,8 +60,8 @@ class Keys:
             typed = os.read(self._stream.fileno(), 256).decode(errors="replace")
             if not typed:
                 return "q"
-            if not typed.startswith(_ESCAPE):  # else an arrow, or another key that means nothing
-                self._waiting.extend(typed)
+            # What begins with an escape is an arrow, or another key that means nothing.
+            self._waiting.extend(typed.partition(_ESCAPE)[0])
         key = self._waiting.popleft()
         return "q" if key == _END else key.lower()
 

@@ -12,7 +12,14 @@ from rich.panel import Panel
 from rich.table import Table as RichTable
 
 from . import _output as out
-from ._reading import check_rows, column_names, make_features, read_constraints, read_ids
+from ._reading import (
+    check_rows,
+    clusters_option,
+    column_names,
+    make_features,
+    read_constraints,
+    read_ids,
+)
 
 if TYPE_CHECKING:
     from linkwise.constraints import Constraints, Diagnosis
@@ -30,9 +37,7 @@ def check(
         str | None,
         typer.Option(help="Column of --data with the ids; row numbers from 0 if absent."),
     ] = None,
-    clusters: Annotated[
-        int | None, typer.Option("--clusters", "-k", help="Number of clusters you want.", min=1)
-    ] = None,
+    clusters: Annotated[int | None, clusters_option("Number of clusters you want.")] = None,
     features: Annotated[
         str | None, typer.Option(help="Columns of --data to measure with, such as a,b,c.")
     ] = None,

@@ -28,6 +28,7 @@ from ._reading import (
     StopWords,
     TextColumn,
     check_text_options,
+    clusters_option,
     find_stop_words,
 )
 from ._task import Task, note_uneven, read_task, read_text_task
@@ -56,11 +57,8 @@ def cluster(
     data: Data,
     clusters: Annotated[
         int | None,
-        typer.Option(
-            "--clusters",
-            "-k",
-            help="Number of clusters; chosen if not given (recon and complete-link do without).",
-            min=1,
+        clusters_option(
+            "Number of clusters; chosen if not given (recon and complete-link do without)."
         ),
     ] = None,
     constraints: Annotated[
@@ -498,9 +496,7 @@ _WRITTEN = {
 
 
 def _show(report: Report, model: Any, task: Task, written: dict[str, Path | None]) -> None:
-    output = written["output"]
-    if output is None:
-        out.console.print(_table(report, model.labels_, task))
+    out.console.print(_table(report, model.labels_, task))
     out.console.print(escape(str(report)), soft_wrap=True, highlight=False)
     weights = sorted(_weights(model, task).items(), key=lambda item: -item[1])
     if weights:
@@ -517,7 +513,7 @@ def _show(report: Report, model: Any, task: Task, written: dict[str, Path | None
         if path is not None:
             what = f"{_WRITTEN[name]}: [bold]{escape(str(path))}[/bold]"
             out.console.print(what, soft_wrap=True)
-    if output is None:
+    if written["output"] is None:
         out.print_note("to keep the cluster of each row, give -o labels.csv")
 
 

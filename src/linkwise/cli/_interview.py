@@ -11,6 +11,7 @@ import typer
 
 from ._reading import (
     check_text_options,
+    clusters_option,
     column_names,
     find_stop_words,
     make_features,
@@ -54,10 +55,7 @@ SessionFile = Annotated[
         "such as beans.session.db]"
     ),
 ]
-NClusters = Annotated[
-    int | None,
-    typer.Option("--clusters", "-k", help="Number of clusters, if you know it.", min=1),
-]
+NClusters = Annotated[int | None, clusters_option("Number of clusters, if you know it.")]
 Shown = Annotated[
     str | None, typer.Option(help="Columns to show, such as name,description; all if absent.")
 ]

@@ -21,6 +21,21 @@ if TYPE_CHECKING:
 _LARGE_FILE = 20_000_000  # bytes; above this, reading shows that it goes on
 _PARQUET = (".parquet", ".pq")
 
+
+def clusters_option(about: str) -> Any:
+    """The option -k."""
+    return typer.Option("--clusters", "-k", help=about, parser=_whole_number, metavar="INTEGER")
+
+
+def _whole_number(text: str) -> int:
+    try:
+        if (number := int(text)) >= 1:
+            return number
+    except ValueError:
+        pass
+    raise typer.BadParameter(f"{text!r}: expected a whole number, at least 1")
+
+
 # Options of all commands that read data to cluster.
 Data = Annotated[Path, typer.Argument(help="The data: CSV, TSV (also .gz), Parquet or NPY.")]
 IdColumn = Annotated[

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwise._clusterer import fit
+from linkwise._clusterer import fit, last_step
 from linkwise.constraints import Constraints
 
 from ._candidates import Candidate
@@ -35,7 +35,8 @@ def compile_first(candidates: Sequence[Candidate], X: Any, known: Constraints) -
     )
     kinds: dict[str, Candidate] = {}
     for candidate in candidates:
-        kinds.setdefault(candidate.kind, candidate)
+        if type(last_step(candidate.estimator)).__module__.startswith("linkwise."):
+            kinds.setdefault(candidate.kind, candidate)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for candidate in kinds.values():
