@@ -233,7 +233,7 @@ def test_score(tmp_path):
          "no row of .*l.csv is in .*t.csv: .* 'a', .* 'b'; is --id-column the right one"),
         ("0\n0\n1\n", "class\n0\n0\n1\n", [], "l.csv: line 1 holds only numbers .* add a line"),
         ("cluster\n0\n0\n1\n", "0\n0\n1\n", [], "t.csv: line 1 holds only numbers .* add a line"),
-        ("id,cluster\na,0\na,1\n", "id,class\na,0\n", ["--id-column", "id"], "line 2 and line 3 have the same"),
+        ("id,cluster\na,0\na,1\n", "id,class\na,0\n", ["--id-column", "id"], "have the same .id."),
         ("x,z\n0,1\n", "class\n0\n", [], "which column holds the labels. Give --label-column"),
         ("cluster\n0\n", "class,x\n0,1\n", ["--truth-column", "klass"], "klass"),
         ("a,cluster\n1,\n2,3\n", "class\n0\n1\n", [], "row 1 has no 'cluster'"),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from linkwise.report import Report
 
 _LABELS = ("labels", "one tagged group")  # knowledge that names clusters
-_ID_NAMES = ("id", "row", "index", "rowid", "row_id")
+_ID_NAMES = ("id", "key", "row", "index", "rowid", "row_id")
 _MOST_DENSE = 100_000_000  # cells
 _UNEVEN = 10.0  # one column varies so many times as much as another
 
@@ -153,7 +153,7 @@ def read_task(
 
 
 def _looks_like_id(name: str) -> bool:
-    return name.lower() in _ID_NAMES or name.lower().endswith(("_id", " id"))
+    return name.lower() in _ID_NAMES or name.lower().endswith(("_id", " id", "_key", " key"))
 
 
 def note_uneven(X: NDArray[np.float64], names: list[str]) -> None:
