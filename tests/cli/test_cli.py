@@ -201,8 +201,9 @@ def test_data_with_gaps_is_measured_with_gaps_filled(links, data):
     data.write_text(data.read_text().replace("20,1.5", ",1.5"))
     result = run("check", links, "--data", data, "--id-column", "name", "-k", 2, "--json")
     worth = json.loads(result.stdout)["worth"]
-    assert worth["features"] == 4
-    assert not worth["left_out"]
+    assert worth["columns"] == ["age", "height"]
+    assert worth["with_gaps"] == ["age"]
+    assert worth["text"] == ["city"]
 
 
 # -------------------------------------------------------------------- score

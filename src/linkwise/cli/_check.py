@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -102,27 +101,36 @@ def _against_data(
     by_row = check_rows(known, table, names, table.numeric_names)
     if clusters is not None and clusters > table.n_rows:
         known.diagnose(clusters, n_rows=table.n_rows)  # says what is wrong
-    columns, left_out = _measured(table, id_column, features)
+    if features is not None:
+        columns, left_out = column_names(features), []
+    else:
+        numbers = table.numeric_names
+        columns = [name for name in numbers if name != id_column and _has_numbers(table, name)]
+        left_out = [name for name in table.columns if name not in (*numbers, id_column)]
     if not columns or not by_row:
         return known, table.n_rows, {}
     made = make_features(table, columns, leave_out=[], impute="median", standardize=True)
-    about = {"features": made.X.shape[1], "columns": columns, "left_out": left_out}
+    about = {
+        "features": made.X.shape[1],
+        "columns": columns,
+        "with_gaps": [name for name in columns if _gaps(table, name).any()],
+        "text": left_out,
+    }
     return known, table.n_rows, {"worth": about | _worth(by_row, made.X, clusters)}
 
 
-def _measured(
-    table: Table, id_column: str | None, features: str | None
-) -> tuple[list[str], list[str]]:
-    """Columns to measure with: those that are named, or all that can be, and those that cannot."""
-    if features is not None:
-        return column_names(features), []
-    names = [name for name in table.columns if name != id_column]
-    usable = []
-    for name in names:
-        with suppress(ValueError):  # texts, a column without any value
-            make_features(table, [name], leave_out=[], impute="median", standardize=True)
-            usable.append(name)
-    return usable, [name for name in names if name not in usable]
+def _has_numbers(table: Table, name: str) -> bool:
+    """Whether a column of numbers has any, and no infinite ones."""
+    import numpy as np
+
+    values = table.column(name)[~_gaps(table, name)]
+    return len(values) > 0 and bool(np.isfinite(values).all())
+
+
+def _gaps(table: Table, name: str) -> Any:
+    from linkwise.datasets._features import missing
+
+    return missing(table.column(name))
 
 
 def _worth(known: Constraints, X: Any, clusters: int | None) -> dict[str, Any]:
@@ -169,11 +177,12 @@ def _worth_lines(worth: dict[str, Any]) -> list[str]:
             "cannot-link do not point the same way; the higher, the easier to keep both"
         )
     if lines:
-        left_out = f"; not on {_some(worth['left_out'])}" if worth["left_out"] else ""
-        lines.append(
-            f"measured on {_some(worth['columns'])}, standardised, gaps filled with the median"
-            f"{left_out}"
-        )
+        how = ["standardised"]
+        if worth["with_gaps"]:
+            how.append(f"gaps in {_some(worth['with_gaps'])} filled with the median")
+        if worth["text"]:
+            how.append(f"{_some(worth['text'])} {'is' if len(worth['text']) == 1 else 'are'} text")
+        lines.append(f"measured on {_some(worth['columns'])} ({'; '.join(how)})")
     return lines
 
 

@@ -99,7 +99,7 @@ def prepare_features(
     if impute not in (None, "median"):
         raise ValueError(f"impute={impute!r}: expected 'median', or nothing")
     chosen = _chosen(table, columns, leave_out)
-    gaps = {name: _missing(table.column(name)) for name in chosen}
+    gaps = {name: missing(table.column(name)) for name in chosen}
     _check_gaps(table, {name: gap for name, gap in gaps.items() if gap.any()}, impute)
     blocks: list[NDArray[np.float64]] = []
     names: list[str] = []
@@ -207,7 +207,8 @@ def _chosen(table: Table, columns: Sequence[str] | None, leave_out: Collection[s
 # -------------------------------------------------------------------- gaps
 
 
-def _missing(column: NDArray[Any]) -> NDArray[np.bool_]:
+def missing(column: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which cells of a column have no value."""
     if column.dtype == object:
         return np.array([cell is None or not cell.strip() for cell in column], dtype=bool)
     return np.isnan(column)
