@@ -62,7 +62,8 @@ def methods(data: str, metrics: str, k: int) -> dict[str, Any]:
     base = MPCKMeans(**metric)
     low, _ = THRESHOLDS[data]
     printed = GPKMeans(k, base, threshold=low, scale="thesis", radius="mahalanobis")
-    more = {PRINTED_REDUCED: clone(printed).set_params(reduced=True)} if data == "iris" else {}
+    drops = (data, metrics) == ("iris", "many")
+    more = {PRINTED_REDUCED: clone(printed).set_params(reduced=True)} if drops else {}
     return {
         "PCK": PCKMeans(k, penalty="distance", **START),  # MPCK-Means without metric learning
         "MPCK": MPCKMeans(k, **metric),

@@ -332,3 +332,12 @@ def test_empty_labels_are_unknown(labels):
     known = Constraints(labels=labels)
     assert known.rows == [0, 2]
     assert known.cannot_link.tolist() == [[0, 2]]
+
+
+def test_whether_entailed_pairs_can_be_written_out():
+    chain = Constraints(must_link=[(0, 1), (1, 2)], cannot_link=[(2, 3)]).closure()
+    assert chain.n_pairs == chain.expand().n_constraints == 6
+    assert chain.can_expand(6)
+    assert not chain.can_expand(5)
+    torn = Constraints(must_link=[(0, 1)], cannot_link=[(0, 1)]).closure()
+    assert not torn.can_expand(100)

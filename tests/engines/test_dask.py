@@ -183,6 +183,35 @@ def test_rows_stay_with_the_workers_that_hold_them(client):
     assert len(bundles) == 2
 
 
+@pytest.mark.parametrize("method", ["pck", "mpck"])
+def test_chunks_here_and_there_on_workers_of_several_threads(method):
+    model = clone(METHODS[method]).set_params(random_state=0)
+    with distributed.Client(
+        n_workers=2, threads_per_worker=2, processes=False, dashboard_address=None
+    ) as client:
+        workers = list(client.scheduler_info()["workers"])
+        pieces = [
+            client.scatter(X[a : a + 155], workers=[workers[place % 2]])
+            for place, a in enumerate(range(0, len(X), 155))
+        ]
+        rows = da.concatenate([
+            da.from_delayed(dask.delayed(piece), (min(155, len(X) - 155 * place), 5), X.dtype)
+            for place, piece in enumerate(pieces)
+        ]).persist()  # fmt: skip
+        distributed.wait(rows)
+        members = Workers(rows, client)._members
+        assert len(members) == 4
+        far = clone(model).fit(rows, constraints=KNOWN)
+        assert_same(far, clone(model).fit(X, constraints=KNOWN))
+
+
+def test_chunks_of_other_sizes_than_said(client):
+    rows = da.from_array(X, chunks=(310, 5))
+    for change in (lambda b: b[b[:, 0] > 4], lambda b: np.repeat(b, 2, axis=0)):
+        with pytest.raises(ValueError, match="compute_chunk_sizes"):
+            PCKMeans(4).fit(rows.map_blocks(change, dtype=X.dtype))
+
+
 # -------------------------------------------------------------------- faults
 
 

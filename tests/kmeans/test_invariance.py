@@ -11,6 +11,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris
 
 from linkwise import ConstrainedKMeans, Constraints, PCKMeans, SeededKMeans
+from linkwise.kmeans import _costs
 
 from .cases import (
     EUCLIDEAN,
@@ -218,7 +219,8 @@ def test_empty_constraints_are_none(method):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_bounds_of_constrained_rows_change_nothing(seed):
+def test_bounds_of_constrained_rows_change_nothing(seed, monkeypatch):
+    monkeypatch.setattr(_costs, "_MANY", 0)
     # Dense rows have bounds, sparse ones none; links are as heavy as distances here.
     rng = np.random.default_rng(seed)
     X = np.round(rng.normal(size=(150, 3)), 2) + 1
@@ -230,6 +232,24 @@ def test_bounds_of_constrained_rows_change_nothing(seed):
             sparse.csr_matrix(X), constraints=known
         )
         np.testing.assert_array_equal(dense.labels_, thin.labels_)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("method", ["pck", "pck-distance", "mpck"])
+def test_bounds_of_many_constrained_rows_change_nothing(method, dtype, monkeypatch):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 5, 6000)
+    X = (rng.normal(size=(5, 4))[y] * 2 + rng.normal(size=(6000, 4))).astype(dtype)
+    known = Constraints.from_labels(y, 4000, random_state=0)
+    start = X[:5].astype(float)
+    fits = []
+    for many in (0, len(X) + 1):
+        monkeypatch.setattr(_costs, "_MANY", many)
+        model = METHODS[method](n_clusters=5, init=start, n_init=1, random_state=0, tol=0)
+        fits.append(model.fit(X, constraints=known))
+    np.testing.assert_array_equal(fits[0].labels_, fits[1].labels_)
+    assert fits[0].objective_ == pytest.approx(fits[1].objective_, rel=1e-10)
+    assert fits[0].n_iter_ > 3
 
 
 # -------------------------------------------------------------------- weights of rows

@@ -148,7 +148,10 @@ class DaskBlocks(Blocks):
 
     def _parts(self, which: Iterable[int]) -> Iterator[tuple[int, NDArray]]:
         for number in which:
-            yield number, self._compute(self._chunks.pieces[number])[0].X
+            X = self._compute(self._chunks.pieces[number])[0].X
+            first, last = self.starts[number : number + 2].tolist()
+            check_size(X, first, last - first)
+            yield number, X
 
     def locate(self, names: Sequence[Hashable]) -> dict[Hashable, int] | None:
         """Numbers of the rows whose index is one of the names; None for a plain index."""
@@ -210,10 +213,24 @@ def _facts_of(parts: list[Part]) -> list[tuple[int, int | None]]:
     return [_facts(part) for part in parts]
 
 
-def _make_bundle(parts: list[Part], weights: list[Any], firsts: list[int]) -> Bundle:
+def _make_bundle(
+    parts: list[Part], weights: list[Any], firsts: list[int], sizes: list[int]
+) -> Bundle:
     """Blocks, checked; each task works on one of them at a time, with one thread."""
-    three = zip(parts, weights, firsts, strict=True)
-    return [check_block(part.X, weight, first)._replace(n_jobs=1) for part, weight, first in three]
+    bundle = []
+    for part, weight, first, size in zip(parts, weights, firsts, sizes, strict=True):
+        check_size(part.X, first, size)
+        bundle.append(check_block(part.X, weight, first)._replace(n_jobs=1))
+    return bundle
+
+
+def check_size(X: Any, first: int, size: int) -> None:
+    """Refuse a chunk that has not as many rows as its collection says."""
+    if X.shape[0] != size:
+        raise ValueError(
+            f"the chunk that begins with row {first:,} has {X.shape[0]:,} rows, but X.chunks says "
+            f"{size:,}; call X.compute_chunk_sizes() first"
+        )
 
 
 def _prepare_bundle(bundle: Bundle, prepare: Callable[[Any], Any]) -> Bundle:
@@ -260,8 +277,8 @@ def _advance_bundle(
 class Workers:
     """Works on blocks where the workers of a Dask cluster keep them; see `Engine`.
 
-    Blocks are kept in bundles, one for each thread of the cluster, so that the time it takes to
-    hand out tasks does not grow with the number of chunks.
+    Blocks are kept in bundles, about one for each thread of the cluster, so that the time it takes
+    to hand out tasks does not grow with the number of chunks.
     """
 
     remembers = True
@@ -295,19 +312,17 @@ class Workers:
         self._weigh(None)
 
     def _bundle(self, n_blocks: int, n_bytes: float) -> list[list[int]]:
-        """Blocks of each bundle: one for each thread, more if they would be very large.
+        """Blocks of each bundle: about one for each thread, more if they would be very large.
 
         What a worker holds already stays with it, unless one of them holds far too much.
         """
         self._check_workers()
         threads = self._client.nthreads()
-        share = n_blocks / max(1, sum(threads.values()))  # of a thread
-        if not np.isnan(n_bytes):
-            share = min(share, n_blocks * _LARGEST_BUNDLE / max(n_bytes, 1.0))
-        held = self._held(n_blocks)
+        even = n_blocks / max(1, sum(threads.values()))  # blocks of a thread
+        large = np.inf if np.isnan(n_bytes) else n_blocks * _LARGEST_BUNDLE / max(n_bytes, 1.0)
+        share, held = min(even, large), self._held(n_blocks)
         if held is None or any(
-            len(blocks) > _UNEVEN * share * threads.get(worker, 0)
-            for worker, blocks in held.items()
+            len(blocks) > _UNEVEN * even * threads.get(worker, 0) for worker, blocks in held.items()
         ):
             held = {"": list(range(n_blocks))}
         return [
@@ -336,11 +351,12 @@ class Workers:
             None if weight is None else weight[a:b]
             for a, b in zip(self.starts, self.starts[1:], strict=False)
         ]
-        firsts = self.starts[:-1].tolist()
+        firsts, sizes = self.starts[:-1].tolist(), np.diff(self.starts).tolist()
         self._bundles = self._client.map(
             _make_bundle, self._parts,
             [[pieces[block] for block in members] for members in self._members],
-            [[firsts[block] for block in members] for members in self._members], pure=False,
+            [[firsts[block] for block in members] for members in self._members],
+            [[sizes[block] for block in members] for members in self._members], pure=False,
         )  # fmt: skip
 
     def weighted(self, weight: Any) -> Workers:
@@ -367,7 +383,8 @@ class Workers:
 
     def begin(self, work: Work, own: Sequence[Any]) -> Any:
         """First states, where the blocks are; nobody waits for them."""
-        return self._start(_advance_bundle, work, None, None, own, None, True)[1]
+        tasks, pairs = self._start(_advance_bundle, work, None, None, own, None, True)
+        return self._kept(None, tasks, pairs)
 
     def advance(
         self, work: Work, states: Any, common: Any = None, *,
@@ -376,10 +393,15 @@ class Workers:
         """New states, and the results."""
         tasks, pairs = self._start(_advance_bundle, work, common, states, own, which, True)
         parts = self._gather(self._client.map(_results, pairs, pure=False))
+        kept = self._kept(states, tasks, pairs)
+        return kept, _by_block([task.asked for task in tasks], parts)
+
+    def _kept(self, states: Any, tasks: list[Task], pairs: list[Any]) -> list[Any]:
+        """States by the number of their bundle, those of some of them new."""
         kept = [None] * len(self._bundles) if states is None else list(states)
         for task, pair in zip(tasks, pairs, strict=True):
             kept[task.bundle] = pair
-        return kept, _by_block([task.asked for task in tasks], parts)
+        return kept
 
     def _start(
         self, task: Callable[..., Any], work: Work, common: Any, states: Any,

@@ -89,6 +89,7 @@ class IteratedModes:
         self.rows, self._links = problem.links.rows, problem.links
         self._n_calls = self._next_groups = 0
         self._graph: WeighedGraph | None = None
+        self._edge, self._moves = np.zeros(0), np.zeros(0, dtype=np.uint16)
         closure = problem.closure
         place = np.searchsorted(self.rows, closure.nodes)
         self._group = np.empty(len(self.rows), dtype=np.int32)
@@ -101,7 +102,7 @@ class IteratedModes:
     ) -> tuple[Labels, float | None]:
         if not len(labels):
             return labels, 0.0
-        graph = self._weighed(link_cost)
+        graph = self._weigh(link_cost)
         before, labels = labels, labels.copy()
         change: float | None = 0.0
         self._n_calls += 1
@@ -123,8 +124,8 @@ class IteratedModes:
             change = None
         return labels, change
 
-    def _weighed(self, link_cost: Floats) -> WeighedGraph:
-        """The graph with what links cost now beside them."""
+    def _weigh(self, link_cost: Floats) -> WeighedGraph:
+        """The graph with what links cost now; what was known of other costs is forgotten."""
         if self._graph is None or self._graph.cost is not link_cost:
             self._graph = self._links.weighed(link_cost)
             self._edge = np.full(len(self.rows), np.inf)  # nothing is known yet

@@ -14,6 +14,7 @@ from ._rows import Bounds, Ints, Rows, form_of_costs
 
 Floats = NDArray[np.float64]
 
+_MANY = 1_000  # rows for which bounds pay
 _FEW = 4  # at most every so manieth row is copied to lie beside the others
 _MARGIN = 64 * float(np.finfo(np.float64).eps)  # relative rounding error of a squared distance
 
@@ -45,7 +46,7 @@ class Costs:
         self._all_at: tuple[Floats | None, Floats | None] = (None, None)
         # Bounds are for plain distances: not for costs times the weights of rows.
         plain = geometry.bounded and not rows.is_sparse and not rows.weighted
-        may_bound = plain and geometry.k > 1
+        may_bound = plain and geometry.k > 1 and len(chosen) >= _MANY
         self._bounds = Bounds(len(chosen), np.float64) if may_bound else None
         # Labels the bounds are for.
         self._known = np.full(len(chosen) if may_bound else 0, -2, dtype=np.int32)

@@ -391,8 +391,8 @@ def sift_dense(
     n_features, k = slope.shape
     crossed, rows = np.empty(_AT_ONCE, np.int64), np.empty(_AT_ONCE, np.int64)
     tile = np.zeros((n_features, _ROWS), slope.dtype)
-    cost, norm = np.zeros(_ROWS), np.zeros(_ROWS)
-    mine, other = np.zeros(_ROWS), np.zeros(_ROWS)
+    costs = np.zeros((k, _ROWS))
+    norm, mine, other = np.zeros(_ROWS), np.zeros(_ROWS), np.zeros(_ROWS)
     label = np.zeros(_ROWS, np.int32)
     at = start
     for first in range(start, stop, _AT_ONCE):
@@ -400,7 +400,6 @@ def sift_dense(
             chosen, labels, slack, known, upper, lower, stretch, shrink, drift, most, second,
             which, first, min(first + _AT_ONCE, stop), crossed, rows,
         )  # fmt: skip
-        n_wavering = 0
         for s in range(0, n_crossed, _ROWS):
             m = min(_ROWS, n_crossed - s)
             for r in range(m):
@@ -411,6 +410,7 @@ def sift_dense(
             for r in range(_ROWS):
                 other[r] = np.inf
             for c in range(k):
+                cost = costs[c]
                 _tile_costs(tile, slope, curve, bias, c, cost)
                 for r in range(_ROWS):
                     mine[r] = cost[r] if label[r] == c else mine[r]
@@ -422,12 +422,10 @@ def sift_dense(
                 upper[i], lower[i] = _bounds_of(stays, leaves, log_det, beyond, margin)
                 if not stays + slack[i] < leaves:
                     wavers[i] = True
-                    place[i] = at + n_wavering
-                    rows[n_wavering] = rows[s + r]
-                    n_wavering += 1
-        end = at + n_wavering
-        costs_dense(X, shift, rows[:n_wavering], slope, curve, bias, own, log_det, kept[at:end])
-        at = end
+                    place[i] = at
+                    for c in range(k):
+                        kept[at, c] = costs[c, r] + norm[r] - log_det
+                    at += 1
 
 
 # -------------------------------------------------------------------- nearest centre, sparse

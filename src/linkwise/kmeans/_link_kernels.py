@@ -118,7 +118,7 @@ def icm(
     """Iterated conditional modes: each row in turn takes its cheapest cluster.
 
     IN      order (m,) of the rows to look at; place (n,) of each row in distance (m, k);
-            dearest (n,): the most that one of a row's links costs
+            dearest (n,): the most that one of a row's links costs, none less than nothing
     IN/OUT  labels (n,); edge (n,): the most by which links made the present cluster dearer than
             another one when the row was looked at; moves (n,): neighbours that have moved since
 

@@ -28,7 +28,7 @@ Progress = Callable[[int, float], None]
 _HALVINGS = 12
 _EPS = 1e-15
 _EXACT = 1e-10  # share of the objective up to which rounding is allowed in the links' part
-_CALM = 0.02  # once fewer rows than this share move, bounds pay
+_CALM = 0.05  # once fewer rows than this share move, bounds pay
 
 
 def solve(

@@ -36,6 +36,7 @@ class Places:
         self._labels = np.full(rows.n, -1, dtype=np.int32) if labels is None else labels
         self._pinned = np.zeros(rows.n, dtype=bool)
         self._pinned[chosen] = True
+        self.own: Labels = self._labels[chosen]  # once more, side by side
 
     # ---------------------------------------------------------------- moving rows
 
@@ -51,11 +52,11 @@ class Places:
 
     def put(self, new: Labels, moments: Moments) -> int:
         """The chosen rows into given clusters; returns how many moved."""
-        old = self.own
-        moved = np.flatnonzero(old != new)
+        moved = np.flatnonzero(self.own != new)
         rows = self.chosen[moved]
-        self.rows.move(rows, old[moved], new[moved], moments)
+        self.rows.move(rows, self.own[moved], new[moved], moments)
         self._labels[rows] = new[moved]
+        self.own = new.copy()
         return len(moved)
 
     def move_one(self, row: int, cluster: int, moments: Moments) -> None:
@@ -68,20 +69,13 @@ class Places:
 
     # ---------------------------------------------------------------- asking
 
-    @property
-    def own(self) -> Labels:
-        """Clusters of the chosen rows."""
-        if len(self.chosen) == len(self._labels):  # all of them, in order
-            return self._labels.copy()
-        return self._labels[self.chosen]
-
     def labels(self) -> Labels:
         """Clusters of all rows."""
         return self._labels
 
     def labels_of(self, rows: Ints) -> Labels:
         """Clusters of some rows."""
-        return self._labels[rows]
+        return self.own if rows is self.chosen else self._labels[rows]
 
     def judged(self, problem: Any) -> Any:
         """Clusters in a form that the constraints of a problem can be judged by."""
