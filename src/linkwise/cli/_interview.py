@@ -93,7 +93,7 @@ class Options:
         """With what the session remembers in place of what is not given."""
         about = kept.get("about", {})
         # A session that knows nothing of stop words was begun when they were kept.
-        about = {"stop_words": "none"} | about if about else {}
+        about = {"stop_words": "none"} | about if about.get("text_column") else about
         given = {name: getattr(self, name) for name in _REMEMBERED}
         return Options(**{n: about.get(n) if v is None else v for n, v in given.items()})
 
@@ -135,6 +135,7 @@ def _find_strategy(name: str | None) -> str | None:
 def read_task(data: Path, given: Options) -> Task:
     """The rows of a file, with what is shown of them."""
     table, ids = read_rows(data, given.id_column)
+    find_stop_words(given.stop_words, given.text_column)  # says what is wrong
     if given.text_column is not None:
         check_text_options(given.features, given.standardize, given.impute)
     shown = list(table.columns) if given.show is None else column_names(given.show, "--show")

@@ -280,17 +280,19 @@ def _check_slips(
     """Refuse a column of numbers that a few cells of text would turn into categories."""
     cells = [(row, column[row].strip()) for row in np.flatnonzero(~gap).tolist()]
     slips = [(row, cell) for row, cell in cells if not _is_number(cell)]
-    if not 0 < len(slips) <= (1 - _NEARLY_ALL) * len(cells):
+    if not slips or len(cells) - len(slips) < _NEARLY_ALL * len(cells):
         return
     values = {cell for _, cell in cells}
     if len(values) <= min(_FEW_NUMBERS, len(cells) / 2):
         return
-    row, cell = slips[0]
-    others = f" ({len(slips):,} such cells)" if len(slips) > 1 else ""
-    raise spoil(
-        table.path,
-        f"column {name!r} has numbers, but also {cell[:40]!r} in {place_of(table, row)}{others}; "
-        "mend or empty that, or leave the column out: name the other columns as features",
+    raise spoil(table.path, _numbers_but(table, name, *slips[0], len(slips)))
+
+
+def _numbers_but(table: Table, name: str, row: int, cell: str, n_such: int) -> str:
+    many = f" ({n_such:,} such cells)" if n_such > 1 else ""
+    return (
+        f"column {name!r} has numbers, but also {cell[:40]!r} in {place_of(table, row)}{many}; "
+        "mend or empty such cells, or leave the column out: name the other columns as features"
     )
 
 
@@ -309,10 +311,7 @@ def _one_hot(
 def _too_many(table: Table, name: str, cells: NDArray[np.object_], n_values: int) -> str:
     text = [row for row, cell in enumerate(cells) if not _is_number(cell)]
     if 0 < len(text) < len(cells) / 2:
-        return (
-            f"column {name!r} has numbers, but also {cells[text[0]][:40]!r} in "
-            f"{place_of(table, text[0])} ({len(text):,} such cells); mend or empty them"
-        )
+        return _numbers_but(table, name, text[0], cells[text[0]], len(text))
     return (
         f"column {name!r} holds text with {n_values:,} different values in {len(cells):,} rows, "
         "too many for a category; name the features to use, or name it as the column of ids or "
