@@ -11,6 +11,7 @@ from pathlib import Path
 
 # Words for sections that errors send people to: page and heading.
 SECTIONS = {
+    "data": ("quickstart", "A file of your own"),
     "ids": ("knowledge", "Rows by number or by id"),
     "files": ("knowledge", "Files"),
     "labels": ("knowledge", "Labels"),

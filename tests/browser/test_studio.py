@@ -49,7 +49,7 @@ def test_undo_unsure_and_reload(visit, small):
     first = me.asked()
     me.press("d")
     second = me.asked()
-    me.press("z")
+    me.press("Backspace")
     assert me.asked() == first
     me.page.locator(".lw-note").get_by_text("Taken back").wait_for()
     me.press("d")

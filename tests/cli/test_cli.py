@@ -142,7 +142,7 @@ PYTHON_WORDS = ("sample_ids", "DataFrame", "columns=", "columns:", "ids=", "n_cl
     [
         ("i,j,link\nana,bo,must\n", ["--data"], "name the column that holds the ids with --id-c"),
         ("i,j,link\nX,Y,must\n", ["--data", "--id-column", "city"],
-         "--id-column: rows 0 and 2 have the same id 'X'"),
+         "line 2 and line 4 have the same 'city', 'X'"),
         ("p,q,link\n0,1,must\n", [], "unknown columns 'p', 'q'; expected i, j, link[, weight] or "
          "a, b, c[, weight], or name the columns to use with --column i=NAME --column j=NAME"),
         ("i,j\n0,1\n", [], "or name them with --column i=NAME --column j=NAME"),
@@ -197,10 +197,13 @@ def test_missing_files_and_options(tmp_path, links):
     assert run("chekc").exit_code == 2
 
 
-def test_data_with_gaps_is_measured_on_complete_columns(links, data):
+def test_data_with_gaps_is_measured_with_gaps_filled(links, data):
     data.write_text(data.read_text().replace("20,1.5", ",1.5"))
     result = run("check", links, "--data", data, "--id-column", "name", "-k", 2, "--json")
-    assert json.loads(result.stdout)["worth"]["features"] == 1
+    worth = json.loads(result.stdout)["worth"]
+    assert worth["columns"] == ["age", "height"]
+    assert worth["with_gaps"] == ["age"]
+    assert worth["text"] == ["city"]
 
 
 # -------------------------------------------------------------------- score
@@ -231,7 +234,7 @@ def test_score(tmp_path):
          "no row of .*l.csv is in .*t.csv: .* 'a', .* 'b'; is --id-column the right one"),
         ("0\n0\n1\n", "class\n0\n0\n1\n", [], "l.csv: line 1 holds only numbers .* add a line"),
         ("cluster\n0\n0\n1\n", "0\n0\n1\n", [], "t.csv: line 1 holds only numbers .* add a line"),
-        ("id,cluster\na,0\na,1\n", "id,class\na,0\n", ["--id-column", "id"], "more than one row"),
+        ("id,cluster\na,0\na,1\n", "id,class\na,0\n", ["--id-column", "id"], "have the same .id."),
         ("x,z\n0,1\n", "class\n0\n", [], "which column holds the labels. Give --label-column"),
         ("cluster\n0\n", "class,x\n0,1\n", ["--truth-column", "klass"], "klass"),
         ("a,cluster\n1,\n2,3\n", "class\n0\n1\n", [], "row 1 has no 'cluster'"),

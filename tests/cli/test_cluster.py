@@ -146,7 +146,7 @@ def test_texts_that_cannot_be_compared(tmp_path):
     (tmp_path / "notes.csv").write_text("text,size\ngood dog,1\n...,2\ngood cat,3\n")
     result = run(tmp_path / "notes.csv", "-k", 2, "--text-column", "text")
     assert result.exit_code == 2
-    assert "row 1" in flat(result)
+    assert "line 3" in flat(result)
     result = run(tmp_path / "notes.csv", "-k", 2, "--text-column", "text", "--standardize")
     assert "leave out --features" in flat(result)
 

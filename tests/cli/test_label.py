@@ -136,6 +136,7 @@ def test_labelling_in_a_plain_terminal(tmp_path, beans):
             screen = terminal.read_until(PROMPT)
             assert re.search(rf"\b{n} answers?: ", screen)
         terminal.press("x\x1b[A")  # keys that mean nothing
+        assert "x: no such key" in terminal.read_until(PROMPT)
         terminal.press("u")
         assert "1 unsure" in terminal.read_until(PROMPT)
         terminal.press("z")
@@ -369,3 +370,37 @@ def test_a_session_and_an_oracle_by_hand(tmp_path, beans):
     with Session(X, n_clusters=3, path=tmp_path / "work.db") as session:
         session.run(LabelOracle([row % 3 for row in range(N_BEANS)]), 20)
         assert session.model_.labels_.shape == (N_BEANS,)
+
+
+def test_a_key_that_means_nothing_is_named(beans, tmp_path):
+    result = run(
+        "label", beans, "-k", 3, "--session", tmp_path / "work.db", "--id-column", "bean",
+        "--show", "bean,notes", input="x\n\nd\nq\n",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert result.output.count("no such key") == 1
+    assert "x: no such key" in result.output
+    assert "questions would place all; it is good long before" in result.output
+
+
+def test_a_session_keeps_its_stop_words():
+    new = Options(None, None, None, None, None, "text", stop_words="none")
+    assert new.filled({}).stop_words == "none"
+    asked = Options(None, None, None, None, None)
+    assert asked.filled({}).stop_words is None
+    assert asked.filled({"about": {"text_column": "text"}}).stop_words == "none"  # an old one
+    assert asked.filled({"about": {"stop_words": "english"}}).stop_words == "english"
+
+
+def test_standardised_rows_are_described_in_their_units(beans):
+    task = read_task(beans, Options("bean", "acidity,body", None, True, None))
+    assert abs(task.X.mean()) < 1e-9
+    assert task.units[:, 0].max() == pytest.approx(10.17)
+
+
+def test_a_studio_without_nicegui_leaves_no_session(beans, monkeypatch):
+    monkeypatch.setitem(sys.modules, "nicegui", None)
+    result = run("studio", beans, "--id-column", "bean", "--show", "bean,notes", "--no-open")
+    assert result.exit_code == 2
+    assert "pip install 'linkwise[studio]'" in result.stderr
+    assert list(beans.parent.iterdir()) == [beans]

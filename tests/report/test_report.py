@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -280,3 +281,27 @@ def test_a_pipeline_that_lost_the_index_is_told_how_to_keep_it():
         pipe.fit(frame, pckmeans__constraints=TOLD)
     pipe.set_output(transform="pandas").fit(frame, pckmeans__constraints=TOLD)
     assert pipe[-1].report_.ids == NAMES
+
+
+def test_a_cost_that_is_rounding_is_zero(report):
+    costs = report.costs.copy()
+    costs[costs > 0.1] = 1e-16
+    shown = replace(report, costs=costs)
+    assert "1 and 4 must be together [cost 0; must_link[1]]" in str(shown)
+    assert shown.to_dict()["violation_cost"] == pytest.approx(0.01)
+
+
+def test_the_page_tells_what_it_was_made_of_and_weights(report):
+    page = report.to_html(about={"data": "<x>.csv"}, weights={"age": 2.0, "<pay>": 1.0})
+    assert "data: <code>&lt;x&gt;.csv</code>" in page
+    assert page.index("age") < page.index("&lt;pay&gt;")
+    assert "Learnt weights" not in report.to_html()
+    clusters = page[page.index('id="clusters"') : page.index('id="weights"')]
+    assert clusters.count("width:33.33%") == 3  # each cluster has a third of the rows
+
+
+def test_nothing_violated_has_no_cost():
+    known = Constraints(must_link=[(0, 1)])
+    page = PCKMeans(3, random_state=0).fit(X, constraints=known).report_.to_html()
+    assert "Every constraint is kept" in page
+    assert "cost of the others" not in page

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from linkwise import RCA, AutoCluster, BoostCluster, Constraints, MPCKMeans, PCKMeans, ReCon
+from linkwise.selection import _warm, _words
+from linkwise.selection._candidates import Candidate
 from linkwise.selection._doubt import Doubting, most_wrong
+from linkwise.selection._trials import Trial
 from tests.kmeans.cases import blobs, same_partition
 
 FEW = [("PCK", PCKMeans(n_init=2)), ("k-means", KMeans(n_init=3))]
@@ -358,7 +362,44 @@ def test_who_does_not_listen_is_fitted_once():
 
 def test_no_time_at_all_still_gives_an_answer():
     X, _, known = drawn()
-    assert few(time_budget=0).fit(X, constraints=known).report_.reasons[0].startswith("Chosen")
+    reasons = few(time_budget=0).fit(X, constraints=known).report_.reasons
+    assert reasons[0].startswith("Chosen")
+    assert "The choice is weak, being by one round only; more time helps." in reasons
+
+
+def test_compiling_is_done_before_the_clock_starts(monkeypatch):
+    fitted = []
+    monkeypatch.setattr(_warm, "fit", lambda model, X, known, rng: fitted.append((X, known)))
+    X, _, known = drawn()
+    few(time_budget=5).fit(X, constraints=known)
+    ((rows, links),) = fitted  # of PCK once, of k-means never
+    assert len(rows) < len(X)
+    assert links.n_must_link
+    assert links.n_cannot_link
+    few().fit(X, constraints=known)
+    assert len(fitted) == 1
+
+
+def test_the_largest_k_that_was_tried_is_noted():
+    X, _, known = drawn()
+    told = "k = 3 is the largest that was tried; there may be more clusters."
+    assert told in few(n_clusters=[2, 3]).fit(X, constraints=known).report_.reasons
+    assert told not in few(n_clusters=3).fit(X, constraints=known).report_.reasons
+
+
+def test_equals_with_other_clusters_make_a_choice_weak():
+    one, two, three = candidates = [Candidate(name, "", 3, None, 0) for name in "abc"]
+    answers = {one: [True, False], two: [True, False], three: [False, False]}
+    work = SimpleNamespace(
+        trials={c: [Trial(np.zeros(0, bool), np.array(answers[c]))] for c in candidates},
+        n_complete=2,
+        exams=[None, None],
+    )
+    ranking = SimpleNamespace(order=candidates, scores=[0.5] * 3, best_score=0.5, work=work)
+    (told,) = _words._weak(one, ranking)
+    assert told.startswith("The choice is weak: 1 candidate with other clusters has the same score")
+    work.trials[three] = work.trials[one]
+    assert not list(_words._weak(one, ranking))
 
 
 class _Slow(PCKMeans):

@@ -49,6 +49,15 @@ def test_differences_are_marked():
     assert "".join(part for part, _ in text["a"]) == long
 
 
+def test_clusters_are_told_in_the_units_of_people():
+    units = np.repeat([[20.0], [60.0]], 10, axis=0)
+    with Session((units - 40) / 20, n_clusters=2) as session:
+        session.fit_  # noqa: B018
+        made = Work(session, Records({"age": units[:, 0]}, ["age"], units=units))
+        told = [str(trait) for cluster in made.clusters() for trait in cluster.traits]
+    assert sorted(told) == ["age high: 60 (all: 40)", "age low: 20 (all: 40)"]
+
+
 def test_numbers_that_hardly_differ_do_not_stand_out():
     records = Records({"kg": ["1", "1.1", "9", ""]})
     near, far, gap = (records.compare(0, row)[0] for row in (1, 2, 3))

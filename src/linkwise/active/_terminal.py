@@ -23,7 +23,7 @@ _KEYS = {"s": "same", "d": "different", "u": "unsure", "z": "undo", "q": "stop"}
 _HELP = "s same   d different   u unsure   z undo   q quit"
 _CHOICES = "123456789abcdefghijklmnoprtvwxy"
 _WIDEST_NAME, _LEAST_WIDTH = 18, 40
-_AROUND = 9  # lines of a screen that are not fields
+_AROUND = 10  # lines of a screen that are not fields
 _ESCAPE, _END = "\x1b", "\x04"
 
 
@@ -60,8 +60,8 @@ class Keys:
             typed = os.read(self._stream.fileno(), 256).decode(errors="replace")
             if not typed:
                 return "q"
-            if not typed.startswith(_ESCAPE):  # else an arrow, or another key that means nothing
-                self._waiting.extend(typed)
+            # What begins with an escape is an arrow, or another key that means nothing.
+            self._waiting.extend(typed.partition(_ESCAPE)[0])
         key = self._waiting.popleft()
         return "q" if key == _END else key.lower()
 
@@ -128,20 +128,13 @@ class TerminalOracle:
 
     def __call__(self, i: int, j: int) -> str:
         """Show two rows and wait for an answer: one of the answers, "undo" or "stop"."""
-        self._draw(
-            [
-                Text("Do these two belong together?", style="bold"),
-                *self._records(i, j),
-                Text(),
-                *self._progress_lines(),
-                Text(self._note, style="yellow"),
-                Text(_HELP, style="bold"),
-            ]
-        )
-        self._note = ""
-        while (key := self._keys.read()) not in _KEYS:
-            pass
-        return _KEYS[key]
+        lines = [
+            Text("Do these two belong together?", style="bold"),
+            *self._records(i, j),
+            Text(),
+            *self._progress_lines(),
+        ]
+        return _KEYS[self._asked(lines, Text(_HELP, style="bold"), tuple(_KEYS))]
 
     def undone(self, said: Sequence[Answer | ClusterCount]) -> None:
         """Say, with the next question, what was taken back."""
@@ -163,13 +156,21 @@ class TerminalOracle:
         for key, answer in zip(_CHOICES, ways, strict=False):
             told = f"{self._called(answer.i)} and {self._called(answer.j)} are {answer.said}"
             lines.append(Text(f"  {key}  {told} ({clean(answer.who)}, {answer.at:%Y-%m-%d %H:%M})"))
-        lines += [Text(), Text("the key of an answer   q later", style="bold")]
-        self._draw(lines)
-        while (key := self._keys.read()) not in _CHOICES[: len(ways)] + "q" or not key:
-            pass
+        keys = Text("the key of an answer   q later", style="bold")
+        key = self._asked(lines, keys, (*_CHOICES[: len(ways)], "q"))
         return None if key == "q" else ways[_CHOICES.index(key)]
 
     # ---------------------------------------------------------------- drawing
+
+    def _asked(self, lines: Sequence[Text], keys: Text, known: Sequence[str]) -> str:
+        """Show a question until one of its keys is pressed."""
+        self._draw([*lines, Text(self._note, style="yellow"), keys])
+        self._note = ""
+        while (key := self._keys.read()) not in known:
+            if key.strip():  # an empty line says nothing
+                told = Text(f"{clean(key)}: no such key", style="yellow")
+                self._draw([*lines, told, keys] if self._console.is_terminal else [told])
+        return key
 
     def _called(self, row: int) -> str:
         return clean(self._name(row))
@@ -185,14 +186,12 @@ class TerminalOracle:
             return []
         now = self._progress()
         told = f"{now.n_same} same, {now.n_different} different, {now.n_unsure} unsure"
+        rest = f"about {now.expected_remaining:,} questions would place all; it is good long before"
         of = "" if now.n_clusters is None else f" of {now.n_clusters}"
-        rest = f", about {now.expected_remaining:,} questions for the rest"
         return [
             Text(f"{_answers(now.n_answers)}: {told}"),
-            Text(
-                f"{now.n_groups}{of} groups, {now.n_placed:,} of {now.n_rows:,} rows placed"
-                + (rest if now.expected_remaining else "")
-            ),
+            Text(f"{now.n_groups}{of} groups, {now.n_placed:,} of {now.n_rows:,} rows placed"),
+            Text(rest if now.expected_remaining else ""),
             Text(now.hint, style="green" if now.stop else ""),
         ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -56,6 +57,7 @@ def _root(
 
 def main() -> None:
     """Run the command line and exit with one of the codes that `_output` lists."""
+    out.remember(sys.argv[1:])
     try:
         app()
     except (KeyboardInterrupt, SystemExit) as end:

@@ -11,10 +11,20 @@ from rich.panel import Panel
 from rich.table import Table as RichTable
 
 from . import _output as out
-from ._reading import read_constraints, read_ids
+from ._reading import (
+    check_rows,
+    clusters_option,
+    column_names,
+    make_features,
+    read_constraints,
+    read_ids,
+)
 
 if TYPE_CHECKING:
     from linkwise.constraints import Constraints, Diagnosis
+    from linkwise.datasets import Table
+
+_SHOWN = 8
 
 
 def check(
@@ -26,9 +36,7 @@ def check(
         str | None,
         typer.Option(help="Column of --data with the ids; row numbers from 0 if absent."),
     ] = None,
-    clusters: Annotated[
-        int | None, typer.Option("--clusters", "-k", help="Number of clusters you want.", min=1)
-    ] = None,
+    clusters: Annotated[int | None, clusters_option("Number of clusters you want.")] = None,
     features: Annotated[
         str | None, typer.Option(help="Columns of --data to measure with, such as a,b,c.")
     ] = None,
@@ -90,25 +98,47 @@ def _against_data(
 
     table = read_table(data)
     names = read_ids(table, id_column)
-    by_row = known.to_rows(table.n_rows, names)
+    by_row = check_rows(known, table, names, table.numeric_names)
     if clusters is not None and clusters > table.n_rows:
         known.diagnose(clusters, n_rows=table.n_rows)  # says what is wrong
-    chosen = features.split(",") if features else [n for n in table.numeric_names if n != id_column]
-    worth = {"worth": _worth(by_row, table.matrix(chosen), clusters)} if chosen else {}
-    return known, table.n_rows, worth
+    if features is not None:
+        columns, left_out = column_names(features), []
+    else:
+        numbers = table.numeric_names
+        columns = [name for name in numbers if name != id_column and _has_numbers(table, name)]
+        left_out = [name for name in table.columns if name not in (*numbers, id_column)]
+    if not columns or not by_row:
+        return known, table.n_rows, {}
+    made = make_features(table, columns, leave_out=[], impute="median", standardize=True)
+    about = {
+        "features": made.X.shape[1],
+        "columns": columns,
+        "with_gaps": [name for name in columns if _gaps(table, name).any()],
+        "text": left_out,
+    }
+    return known, table.n_rows, {"worth": about | _worth(by_row, made.X, clusters)}
+
+
+def _has_numbers(table: Table, name: str) -> bool:
+    """Whether a column of numbers has any, and no infinite ones."""
+    import numpy as np
+
+    values = table.column(name)[~_gaps(table, name)]
+    return len(values) > 0 and bool(np.isfinite(values).all())
+
+
+def _gaps(table: Table, name: str) -> Any:
+    from linkwise.datasets._features import missing
+
+    return missing(table.column(name))
 
 
 def _worth(known: Constraints, X: Any, clusters: int | None) -> dict[str, Any]:
-    """Informativeness against k-means and coherence, on standardised complete columns."""
+    """Informativeness against k-means and coherence."""
     import numpy as np
     from sklearn.cluster import KMeans
-    from sklearn.preprocessing import StandardScaler
 
-    complete = np.isfinite(X).all(axis=0)
-    if not complete.any() or not known:
-        return {}
-    X = StandardScaler().fit_transform(X[:, complete])
-    worth: dict[str, Any] = {"features": int(complete.sum())}
+    worth: dict[str, Any] = {}
     coherence = known.coherence(X)
     if np.isfinite(coherence):
         worth["coherence"] = round(coherence, 4)
@@ -146,4 +176,16 @@ def _worth_lines(worth: dict[str, Any]) -> list[str]:
             f"coherence {worth['coherence']:.0%}: so many combinations of a must-link and a "
             "cannot-link do not point the same way; the higher, the easier to keep both"
         )
+    if lines:
+        how = ["standardised"]
+        if worth["with_gaps"]:
+            how.append(f"gaps in {_some(worth['with_gaps'])} filled with the median")
+        if worth["text"]:
+            how.append(f"{_some(worth['text'])} {'is' if len(worth['text']) == 1 else 'are'} text")
+        lines.append(f"measured on {_some(worth['columns'])} ({'; '.join(how)})")
     return lines
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

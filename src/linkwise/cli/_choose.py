@@ -21,6 +21,7 @@ AUTO = "auto"
 _DEFAULT = "mpck"  # when only the number of clusters is given
 _ONLY_WITH_K = ("labels", "one tagged group")  # such methods start from labels, not from links
 _SHOWN = 15
+_FEW_LINKS = 30
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,13 @@ class Choice:
         """
         from linkwise import AutoCluster
 
-        with _bar() as callback, warnings.catch_warnings(record=True) as caught:
+        from ._compiling import word_on_compiling
+
+        with (
+            word_on_compiling(),
+            _bar() as callback,
+            warnings.catch_warnings(record=True) as caught,
+        ):
             warnings.simplefilter("always")
             model = AutoCluster(
                 self._candidates(options, runs), self.clusters, time_budget=self.time_budget,
@@ -96,6 +103,12 @@ class Choice:
             model.fit(X, y, constraints=known)
         for text in dict.fromkeys(str(warning.message) for warning in caught):
             out.print_note(text)
+        n_links = model.report_.constraints.n_constraints
+        if 0 < n_links < _FEW_LINKS:
+            out.print_note(
+                f"{n_links} link{'s' * (n_links != 1)} tell little about such a choice; if you "
+                "know the number of clusters, -k (and --algorithm) may do better"
+            )
         return model
 
     def _candidates(self, options: dict[str, Any], runs: dict[str, Any]) -> Any:

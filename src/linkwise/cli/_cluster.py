@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,8 +25,11 @@ from ._reading import (
     IdColumn,
     Impute,
     Standardize,
+    StopWords,
     TextColumn,
     check_text_options,
+    clusters_option,
+    find_stop_words,
 )
 from ._task import Task, note_uneven, read_task, read_text_task
 from ._write import CLUSTER, NAME, check_kind, check_target, write_labels
@@ -53,11 +57,8 @@ def cluster(
     data: Data,
     clusters: Annotated[
         int | None,
-        typer.Option(
-            "--clusters",
-            "-k",
-            help="Number of clusters; chosen if not given (recon and complete-link do without).",
-            min=1,
+        clusters_option(
+            "Number of clusters; chosen if not given (recon and complete-link do without)."
         ),
     ] = None,
     constraints: Annotated[
@@ -78,6 +79,7 @@ def cluster(
     ] = None,
     features: FeatureNames = None,
     text_column: TextColumn = None,
+    stop_words: StopWords = None,
     standardize: Standardize = False,
     impute: Impute = None,
     output: Annotated[
@@ -231,7 +233,7 @@ def cluster(
         --features acidity,roast --standardize --report report.html
 
         linkwise cluster documents.csv -k 3 --text-column text --constraints links.csv
-        --algorithm hmrf --distortion cosine
+        --algorithm pck --distortion cosine
 
         linkwise cluster data.csv --algorithm recon --constraints triplets.csv -k 4
         --newick tree.nwk --dendrogram tree.png
@@ -273,6 +275,7 @@ def cluster(
         check_target(newick, "--newick", [data, constraints, output, report])
         check_target(dendrogram, "--dendrogram", [data, constraints, output, report, newick])
         check_kind(output)
+        words = find_stop_words(stop_words, text_column)
         if id_column in (CLUSTER, NAME) and output is not None:
             raise ValueError(
                 f"--id-column {id_column}: a column of the result has this name too; rename yours"
@@ -288,7 +291,7 @@ def cluster(
                 note_uneven(task.X, task.features)
         else:
             check_text_options(features, standardize, impute)
-            task = read_text_task(data, k, id_column, label_column, text_column, method)
+            task = read_text_task(data, k, id_column, label_column, text_column, words, method)
         task = task.with_knowledge(constraints, column or [], method, own.pop("tag", None))
         drawn = {name: own.pop(name, None) for name in ("newick", "dendrogram")}
         runs = {"n_init": n_init, "max_iter": max_iter}
@@ -300,7 +303,7 @@ def cluster(
         else:
             model, diagnosis = _fit(method, task, options, runs)
     if diagnosis is not None:
-        _refuse(method, diagnosis, data, as_json)
+        _refuse(method, diagnosis, task, data, as_json)
     with out.plain_errors():
         found = task.described(model.report_.named(task.ids), model.labels_)
         if output is not None and isinstance(task, FarTask):
@@ -309,7 +312,7 @@ def cluster(
             called = task.names(model.labels_)
             write_labels(output, model.labels_, task.ids, id_column, called)
         if report is not None:
-            found.to_html(report)
+            found.to_html(report, about=_about(data, constraints), weights=_weights(model, task))
         _write_hierarchy(model, task, **drawn)
     if as_json:
         written = {"output": output, "report": report, **drawn}
@@ -354,7 +357,10 @@ def _fit(
     """The fitted estimator; with a diagnosis if the constraints cannot all be kept."""
     from linkwise.constraints import ConstraintError
 
+    from ._compiling import word_on_compiling
+
     with (
+        word_on_compiling(),
         _progress(runs["n_init"], runs["max_iter"] or _MAX_ITER) as callback,
         warnings.catch_warnings(record=True) as caught,
     ):
@@ -369,12 +375,24 @@ def _fit(
             return estimator, diagnosis
     for text in dict.fromkeys(str(warning.message) for warning in caught):
         out.print_note(text)
-    if task.known is not None and not task.known.closure().consistent:
-        out.print_note(
-            "the constraints contradict each other; `linkwise check` shows where, and "
-            f"{method.short} keeps what it can"
-        )
+    _note_contradictions(method, task)
     return estimator, None
+
+
+def _note_contradictions(method: Algorithm, task: Task) -> None:
+    """Say so if constraints and labels cannot all be kept, for methods that try all the same."""
+    from linkwise.constraints import contradiction_lines
+
+    known = task.all_known()
+    if known.closure().consistent:
+        return
+    if task.known is not None and not task.known.closure().consistent:
+        where = "`linkwise check` shows where"
+    else:  # which `linkwise check` does not know of
+        first = contradiction_lines(known.diagnose(n_rows=task.n_rows, limit=1))[0]
+        where = task.in_lines(first)
+    what = "constraints" if task.y is None else "constraints and labels"
+    out.print_note(f"the {what} contradict each other; {where}; {method.short} keeps what it can")
 
 
 def _weights(model: Any, task: Task) -> dict[str, float]:
@@ -387,13 +405,20 @@ def _weights(model: Any, task: Task) -> dict[str, float]:
     return dict(zip(task.features, found.tolist(), strict=True))
 
 
+def _about(data: Path, constraints: Path | None) -> dict[str, str]:
+    """What a report was made of, for those who find it later."""
+    about = {"data": str(data), "constraints": "" if constraints is None else str(constraints)}
+    about |= {"command": out.command(), "date": f"{datetime.now():%Y-%m-%d %H:%M}"}
+    return {name: text for name, text in about.items() if text}
+
+
 def _propagated(model: Any) -> dict[str, int]:
     """How many links a method has inferred, if it does so."""
     found = getattr(model, "n_propagated_", None)
     return {} if found is None else {"propagated": int(found)}
 
 
-def _refuse(method: Algorithm, diagnosis: Diagnosis, data: Path, as_json: bool) -> None:
+def _refuse(method: Algorithm, diagnosis: Diagnosis, task: Task, data: Path, as_json: bool) -> None:
     """Show the proof that the constraints cannot all be kept, and exit with 1."""
     from linkwise.constraints import ConstraintError
 
@@ -402,7 +427,7 @@ def _refuse(method: Algorithm, diagnosis: Diagnosis, data: Path, as_json: bool) 
     try:
         diagnosis.raise_if_inconsistent()
     except ConstraintError as error:
-        out.print_error(str(error))
+        out.print_error(task.in_lines(str(error)))
     if "on_conflict" in method.options:
         out.print_note("to give up triplets that contradict each other: --on-conflict drop")
     else:
@@ -471,9 +496,7 @@ _WRITTEN = {
 
 
 def _show(report: Report, model: Any, task: Task, written: dict[str, Path | None]) -> None:
-    output = written["output"]
-    if output is None:
-        out.console.print(_table(report, model.labels_, task))
+    out.console.print(_table(report, model.labels_, task))
     out.console.print(escape(str(report)), soft_wrap=True, highlight=False)
     weights = sorted(_weights(model, task).items(), key=lambda item: -item[1])
     if weights:
@@ -490,7 +513,7 @@ def _show(report: Report, model: Any, task: Task, written: dict[str, Path | None
         if path is not None:
             what = f"{_WRITTEN[name]}: [bold]{escape(str(path))}[/bold]"
             out.console.print(what, soft_wrap=True)
-    if output is None:
+    if written["output"] is None:
         out.print_note("to keep the cluster of each row, give -o labels.csv")
 
 

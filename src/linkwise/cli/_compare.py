@@ -16,7 +16,15 @@ from rich.table import Table as RichTable
 from . import _output as out
 from ._algorithms import find_algorithm
 from ._make import make_estimator
-from ._reading import Data, FeatureNames, IdColumn, Impute, Standardize, column_names
+from ._reading import (
+    Data,
+    FeatureNames,
+    IdColumn,
+    Impute,
+    Standardize,
+    clusters_option,
+    column_names,
+)
 from ._task import read_task
 
 if TYPE_CHECKING:
@@ -49,7 +57,7 @@ def compare(
     ] = None,
     clusters: Annotated[
         int | None,
-        typer.Option("--clusters", "-k", help="Number of clusters; that of the classes.", min=1),
+        clusters_option("Number of clusters; that of the classes."),
     ] = None,
     features: FeatureNames = None,
     id_column: IdColumn = None,

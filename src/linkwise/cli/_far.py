@@ -132,6 +132,10 @@ class FarTask:
 
         return self.known or Constraints()
 
+    def in_lines(self, text: str) -> str:
+        """What is said of `all_known`; it has no labels."""
+        return text
+
     @property
     def n_rows(self) -> int:
         """Number of rows."""

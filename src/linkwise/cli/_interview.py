@@ -11,7 +11,9 @@ import typer
 
 from ._reading import (
     check_text_options,
+    clusters_option,
     column_names,
+    find_stop_words,
     make_features,
     read_constraints,
     read_rows,
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from linkwise.active import Session
-    from linkwise.datasets import Table
+    from linkwise.datasets import Features, Table
 
 # How --strategy calls them, and what they are called in Python.
 STRATEGIES = {
@@ -41,6 +43,7 @@ _REMEMBERED = (
     "standardize",
     "impute",
     "text_column",
+    "stop_words",
     "image_column",
     "images",
 )
@@ -52,10 +55,7 @@ SessionFile = Annotated[
         "such as beans.session.db]"
     ),
 ]
-NClusters = Annotated[
-    int | None,
-    typer.Option("--clusters", "-k", help="Number of clusters, if you know it.", min=1),
-]
+NClusters = Annotated[int | None, clusters_option("Number of clusters, if you know it.")]
 Shown = Annotated[
     str | None, typer.Option(help="Columns to show, such as name,description; all if absent.")
 ]
@@ -87,10 +87,13 @@ class Options:
     text_column: str | None = None
     image_column: str | None = None  # of the studio; never measured with
     images: str | None = None
+    stop_words: str | None = None
 
     def filled(self, kept: dict[str, Any]) -> Options:
         """With what the session remembers in place of what is not given."""
         about = kept.get("about", {})
+        # A session that knows nothing of stop words was begun when they were kept.
+        about = {"stop_words": "none"} | about if about.get("text_column") else about
         given = {name: getattr(self, name) for name in _REMEMBERED}
         return Options(**{n: about.get(n) if v is None else v for n, v in given.items()})
 
@@ -106,6 +109,7 @@ class Task:
     cells: dict[str, NDArray[np.object_]]
     features: list[str]
     recipe: str  # lines of Python that make X and ids
+    units: Any = None  # X before it was standardised, for people to read
 
 
 def session_file(data: Path, session: Path | None) -> Path:
@@ -131,12 +135,13 @@ def _find_strategy(name: str | None) -> str | None:
 def read_task(data: Path, given: Options) -> Task:
     """The rows of a file, with what is shown of them."""
     table, ids = read_rows(data, given.id_column)
+    find_stop_words(given.stop_words, given.text_column)  # says what is wrong
     if given.text_column is not None:
         check_text_options(given.features, given.standardize, given.impute)
     shown = list(table.columns) if given.show is None else column_names(given.show, "--show")
     for name in shown:
         table.column(name)  # says what is wrong
-    X, features, recipe = _features(table, given, shown)
+    made, recipe = _features(table, given, shown)
     pictures = [] if given.image_column is None else [given.image_column]
     cells = {name: table.text(name) for name in [*shown, *pictures]}
 
@@ -144,28 +149,33 @@ def read_task(data: Path, given: Options) -> Task:
         return {name: cells[name][row] for name in shown}
 
     head = _recipe(data, given.id_column)
-    return Task(data, X, ids, record, cells, features, head + recipe)
+    return Task(data, made.X, ids, record, cells, list(made.names), head + recipe, made.units)
 
 
-def _features(table: Table, given: Options, shown: list[str]) -> tuple[Any, list[str], str]:
-    """The rows as numbers, what the columns are called, and the line of Python that makes them."""
+def _features(table: Table, given: Options, shown: list[str]) -> tuple[Features, str]:
+    """The rows as numbers, and the line of Python that makes them."""
     if given.text_column is not None:
         from linkwise.datasets import prepare_text
 
-        made = prepare_text(table, given.text_column)
-        return made.X, list(made.names), f"X = prepare_text(table, {given.text_column!r}).X\n"
+        words = find_stop_words(given.stop_words, given.text_column)
+        how: dict[str, Any] = {"stop_words": words}
+        made = prepare_text(table, given.text_column, **how)
+        return made, f"X = prepare_text(table, {given.text_column!r}, {_written(how)}).X\n"
     leave_out = [name for name in (given.id_column, given.image_column) if name is not None]
     chosen = None if given.features is None else column_names(given.features)
     if chosen is None and given.show is not None:
         leave_out += [name for name in shown if name not in leave_out and _is_prose(table, name)]
-    how: dict[str, Any] = {
+    how = {
         "leave_out": leave_out,
         "impute": given.impute,
         "standardize": bool(given.standardize),
     }
     made = make_features(table, chosen, **how)
-    options = ", ".join(f"{name}={value!r}" for name, value in how.items())
-    return made.X, list(made.names), f"X = prepare_features(table, {chosen!r}, {options}).X\n"
+    return made, f"X = prepare_features(table, {chosen!r}, {_written(how)}).X\n"
+
+
+def _written(how: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in how.items())
 
 
 def _recipe(data: Path, id_column: str | None) -> str:

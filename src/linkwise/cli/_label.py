@@ -25,7 +25,7 @@ from ._interview import (
     read_task,
     session_file,
 )
-from ._reading import Data, FeatureNames, IdColumn, Impute, Standardize, TextColumn
+from ._reading import Data, FeatureNames, IdColumn, Impute, Standardize, StopWords, TextColumn
 from ._write import check_target
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def label(
     standardize: Standardize = False,
     impute: Impute = None,
     text_column: TextColumn = None,
+    stop_words: StopWords = None,
     constraints: Known = None,
     constraints_out: Annotated[
         Path | None,
@@ -73,9 +74,15 @@ def label(
     with out.plain_errors():
         session = session_file(data, session)
         kept = kept_settings(session)
-        given = Options(id_column, features, show, standardize or None, impute, text_column).filled(
-            kept
-        )
+        given = Options(
+            id_column,
+            features,
+            show,
+            standardize or None,
+            impute,
+            text_column,
+            stop_words=stop_words,
+        ).filled(kept)
         check_target(constraints_out, "--constraints-out", [data, session, constraints])
         task = read_task(data, given)
         begun = {"n_clusters": clusters, "strategy": strategy, "random_state": seed}

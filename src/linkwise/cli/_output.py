@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,12 +45,24 @@ _IN_COMMAND_WORDS = (
     ),
     (r"impute=\"median\"", "--impute median"),
     (r"standardize=True", "--standardize"),
+    (r"stop_words=None", "--stop-words none"),
     (r" \(see the error's `problems`\)", ""),
 )
 
 console = Console()
 errors = Console(stderr=True)
 _format = {"json": False}  # of the command that runs
+_said: list[str] = []  # the command itself
+
+
+def remember(arguments: list[str]) -> None:
+    """Take note of what was typed, for reports."""
+    _said[:] = arguments
+
+
+def command() -> str:
+    """What was typed; empty if a program called."""
+    return shlex.join(["linkwise", *_said]) if _said else ""
 
 
 def print_as_json(wanted: bool) -> bool:

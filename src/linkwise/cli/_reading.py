@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,21 @@ if TYPE_CHECKING:
 _LARGE_FILE = 20_000_000  # bytes; above this, reading shows that it goes on
 _PARQUET = (".parquet", ".pq")
 
+
+def clusters_option(about: str) -> Any:
+    """The option -k."""
+    return typer.Option("--clusters", "-k", help=about, parser=_whole_number, metavar="INTEGER")
+
+
+def _whole_number(text: str) -> int:
+    try:
+        if (number := int(text)) >= 1:
+            return number
+    except ValueError:
+        pass
+    raise typer.BadParameter(f"{text!r}: expected a whole number, at least 1")
+
+
 # Options of all commands that read data to cluster.
 Data = Annotated[Path, typer.Argument(help="The data: CSV, TSV (also .gz), Parquet or NPY.")]
 IdColumn = Annotated[
@@ -32,6 +47,14 @@ FeatureNames = Annotated[
 TextColumn = Annotated[
     str | None,
     typer.Option(help="Column of texts; their words are the features (TF-IDF)."),
+]
+StopWords = Annotated[
+    str | None,
+    typer.Option(
+        help="With --text-column: words left out since they say nothing, such as the and how.  "
+        "[default: english]",
+        metavar="english|none",
+    ),
 ]
 Standardize = Annotated[
     bool, typer.Option("--standardize", help="Scale every column to unit variance.")
@@ -89,11 +112,24 @@ def read_ids(table: Table, id_column: str | None) -> list[str] | None:
     """The ids of the rows as text; None when rows go by their number."""
     if id_column is None:
         return None
-    names = table.text(id_column).tolist()
+    from linkwise._help import see
+    from linkwise.datasets._features import place_of
+
+    names = [name.strip() for name in table.text(id_column).tolist()]
+    first: dict[str, int] = {}
     for row, name in enumerate(names):
-        if not name.strip():
-            raise ValueError(f"{table.path}: row {row + 1} has no {id_column!r}; ids must be given")
-    return [name.strip() for name in names]
+        if not name:
+            raise ValueError(
+                f"{table.path}: {place_of(table, row)} has no {id_column!r}; ids must be given"
+                + see("ids")
+            )
+        if first.setdefault(name, row) != row:
+            places = f"{place_of(table, first[name])} and {place_of(table, row)}"
+            raise ValueError(
+                f"{table.path}: {places} have the same {id_column!r}, {name!r}; ids must differ"
+                + see("ids")
+            )
+    return names
 
 
 def read_rows(data: Path, id_column: str | None) -> tuple[Table, list[str] | None]:
@@ -103,6 +139,51 @@ def read_rows(data: Path, id_column: str | None) -> tuple[Table, list[str] | Non
     with busy(f"reading {data.name}", data):
         table = read_table(data)
     return table, read_ids(table, id_column)
+
+
+def check_rows(
+    known: Constraints, table: Table, ids: list[str] | None, columns: Iterable[str]
+) -> Constraints:
+    """The constraints by row number; says which rows the data lacks, and if ids seem to be meant.
+
+    Parameters
+    ----------
+    known : Constraints
+    table : Table
+    ids : list of str or None
+        Ids of the rows, if a column of them is named.
+    columns : iterable of str
+        Where else ids might be.
+    """
+    meant = None if ids is not None else _seeming_ids(known, table, columns)
+    hint = f"{meant!r} looks like ids; constraints are taken as row numbers; " if meant else ""
+    try:
+        found = known.to_rows(table.n_rows, ids)
+    except ValueError as error:
+        if not meant:
+            raise
+        raise ValueError(f"{hint}use --id-column {meant}\n{error}") from None
+    if meant:
+        out.print_note(f"{hint}if ids are meant, use --id-column {meant}")
+    return found
+
+
+def _seeming_ids(known: Constraints, table: Table, columns: Iterable[str]) -> str | None:
+    """The first column of distinct whole numbers among which are all that constraints speak of."""
+    import numpy as np
+
+    if not known or known.has_ids:
+        return None
+    spoken = np.asarray(known.rows, dtype=np.float64)
+    for name in columns:
+        values = table.columns.get(name)
+        if values is None or values.dtype == object or not (values == np.floor(values)).all():
+            continue
+        numbers = np.unique(values)
+        counts_rows = np.array_equal(values, np.arange(table.n_rows))  # both readings are the same
+        if len(numbers) == table.n_rows and np.isin(spoken, numbers).all() and not counts_rows:
+            return name
+    return None
 
 
 def column_names(text: str, option: str = "--features") -> list[str]:
@@ -120,6 +201,15 @@ def check_text_options(features: str | None, standardize: bool | None, impute: s
             "--text-column takes the words of one column; leave out --features, --standardize "
             "and --impute"
         )
+
+
+def find_stop_words(text: str | None, text_column: str | None) -> str | None:
+    """What --stop-words stands for in Python."""
+    if text not in (None, "english", "none"):
+        raise ValueError(f"--stop-words {text}: expected english or none")
+    if text is not None and text_column is None:
+        raise ValueError("--stop-words is about the words of --text-column; give that too")
+    return None if text == "none" else "english"
 
 
 def make_features(

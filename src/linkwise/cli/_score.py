@@ -133,11 +133,7 @@ def _find(names: list[str], id_column: str | None, path: str, option: str) -> st
 def _matched(
     names: list[str], others: list[str], classes: list[str], labels: Path, truth: Path
 ) -> list[str]:
-    """The classes in the order of `names`; each id must stand once, and have a class."""
-    for path, ids in ((labels, names), (truth, others)):
-        if len(set(ids)) < len(ids):
-            twice = next(name for name in ids if ids.count(name) > 1)
-            raise ValueError(f"{path}: the id {twice!r} stands in more than one row")
+    """The classes in the order of `names`; each id must have a class."""
     by_id = dict(zip(others, classes, strict=True))
     missing = [name for name in names if name not in by_id]
     if len(missing) == len(names):

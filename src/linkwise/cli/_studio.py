@@ -11,6 +11,8 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from linkwise._optional import optional
+
 from . import _output as out
 from ._interview import (
     Known,
@@ -26,7 +28,7 @@ from ._interview import (
     read_task,
     session_file,
 )
-from ._reading import Data, FeatureNames, IdColumn, Impute, Standardize, TextColumn
+from ._reading import Data, FeatureNames, IdColumn, Impute, Standardize, StopWords, TextColumn
 
 
 def studio(
@@ -40,6 +42,7 @@ def studio(
     standardize: Standardize = False,
     impute: Impute = None,
     text_column: TextColumn = None,
+    stop_words: StopWords = None,
     constraints: Known = None,
     image_column: Annotated[
         str | None, typer.Option(help="Column with file names of images, below --images.")
@@ -76,6 +79,7 @@ def studio(
         linkwise studio birds.csv --session birds.db --image-column file --images photos/
     """
     with out.plain_errors():
+        optional("nicegui", extra="studio", need="The studio")  # before a session is begun
         from linkwise.studio import Records, Studio
 
         session = session_file(data, session)
@@ -89,11 +93,19 @@ def studio(
             text_column,
             image_column,
             None if images is None else str(images.resolve()),
+            stop_words,
         ).filled(kept)
         if (given.image_column is None) != (given.images is None):
             raise ValueError("--image-column and --images belong together; give both")
         task = read_task(data, given)
-        records = Records(task.cells, task.features, given.image_column, given.images, task.recipe)
+        records = Records(
+            task.cells,
+            task.features,
+            given.image_column,
+            given.images,
+            task.recipe,
+            task.units,
+        )
         begun = {"n_clusters": clusters, "strategy": strategy, "random_state": seed}
         work = open_session(session, kept, task, begun, constraints, who, given)
     warnings.simplefilter("ignore")  # of refits in the background

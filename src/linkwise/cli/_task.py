@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from linkwise._help import see
+
 from . import _output as out
 from ._algorithms import Algorithm
-from ._reading import column_names, make_features, read_constraints, read_rows
+from ._reading import check_rows, column_names, make_features, read_constraints, read_rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from linkwise.report import Report
 
 _LABELS = ("labels", "one tagged group")  # knowledge that names clusters
-_ID_NAMES = ("id", "row", "index", "rowid", "row_id")
+_ID_NAMES = ("id", "key", "row", "index", "rowid", "row_id")
 _MOST_DENSE = 100_000_000  # cells
 _UNEVEN = 10.0  # one column varies so many times as much as another
 
@@ -54,7 +56,7 @@ class Task:
         labels: tuple[str, ...] = ()
         if path is not None:
             known = read_constraints(path, "text" if self.ids else "auto", columns)
-            known.to_rows(self.table.n_rows, self.ids)  # says which rows the data lacks
+            check_rows(known, self.table, self.ids, self.features)
         if self.label_column is not None:
             y, names = _partial_labels(self.table, self.label_column, self.k, method, tag)
             classes = names if method.knows in _LABELS else ()
@@ -81,7 +83,22 @@ class Task:
         if self.y is None:
             return known
         names: Sequence[Any] = self.ids or range(len(self.y))
-        return known + Constraints(labels=dict(zip(names, self.y.tolist(), strict=True)))
+        labels = {names[row]: int(self.y[row]) for row in self._labelled()}
+        return known + Constraints(labels=labels)
+
+    def _labelled(self) -> list[int]:
+        return [] if self.y is None else (self.y >= 0).nonzero()[0].tolist()
+
+    def in_lines(self, text: str) -> str:
+        """What is said of `all_known`, with lines of the data in place of numbers of labels."""
+        from linkwise.datasets._features import place_of
+
+        rows = self._labelled()
+
+        def line(found: re.Match[str]) -> str:
+            return f"{place_of(self.table, rows[int(found[1])])} of {self.table.path.name}"
+
+        return re.sub(r"\blabels\[(\d+)\]", line, text) if rows else text
 
     def names(self, found: NDArray[np.integer[Any]]) -> list[str] | None:
         """What clusters are called: by the labels they began with, or that most of theirs have.
@@ -125,25 +142,18 @@ def read_task(
     leave_out = [name for name in (id_column, label_column) if name is not None]
     chosen = None if features is None else column_names(features)
 
-    def features_as(scaled: bool) -> Any:
-        return make_features(table, chosen, leave_out=leave_out, impute=impute, standardize=scaled)
-
-    made = features_as(standardize)
+    made = make_features(table, chosen, leave_out=leave_out, impute=impute, standardize=standardize)
     suspect = [name for name in made.names if chosen is None and _looks_like_id(name)]
     if suspect:
         out.print_note(
             f"the column {suspect[0]!r} is used as a feature; if it holds ids, give "
             f"--id-column {suspect[0]}"
         )
-    units = made.X
-    if standardize:
-        with suppress(ValueError):  # numbers so large that only their ratios can be shown
-            units = features_as(False).X
-    return Task(table, made.X, made.names, k, ids, label_column, units=units)
+    return Task(table, made.X, made.names, k, ids, label_column, units=made.units)
 
 
 def _looks_like_id(name: str) -> bool:
-    return name.lower() in _ID_NAMES or name.lower().endswith(("_id", " id"))
+    return name.lower() in _ID_NAMES or name.lower().endswith(("_id", " id", "_key", " key"))
 
 
 def note_uneven(X: NDArray[np.float64], names: list[str]) -> None:
@@ -168,7 +178,9 @@ def _read_table(
         raise ValueError(f"--id-column and --label-column are both {id_column!r}")
     table, ids = read_rows(data, id_column)
     if k is not None and k > table.n_rows:
-        raise ValueError(f"-k {k} is larger than the number of rows, {table.n_rows:,}")
+        raise ValueError(
+            f"-k {k} is larger than the number of rows, {table.n_rows:,}" + see("clusters")
+        )
     return table, ids
 
 
@@ -178,13 +190,14 @@ def read_text_task(
     id_column: str | None,
     label_column: str | None,
     text_column: str,
+    stop_words: str | None,
     method: Algorithm,
 ) -> Task:
     """The task of a file in which the words of one column are the features."""
     from linkwise.datasets import prepare_text
 
     table, ids = _read_table(data, k, id_column, label_column)
-    made = prepare_text(table, text_column)
+    made = prepare_text(table, text_column, stop_words=stop_words)
     X = made.X
     if method.merges:
         if X.shape[0] * X.shape[1] > _MOST_DENSE:

@@ -22,6 +22,8 @@ from scipy.sparse.csgraph import (
     minimum_spanning_tree,
 )
 
+from linkwise._help import see
+
 from ._closure import Closure, number_nodes
 from ._colouring import Status, colour, greedy_clique
 from ._display import chain, diagnosis_html, diagnosis_text, explain_count, places
@@ -369,7 +371,7 @@ def _check_count(n_clusters: int, n_rows: int | None) -> None:
     if n_rows is not None and n_clusters > n_rows:
         raise ValueError(
             f"n_clusters={n_clusters} is larger than the number of rows, {n_rows}; "
-            f"ask for at most {n_rows}"
+            f"ask for at most {n_rows}" + see("clusters")
         )
 
 

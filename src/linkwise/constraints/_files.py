@@ -80,7 +80,8 @@ def _layout(header: Sequence[Any], columns: dict[str, str] | None, where: str) -
     if missing or ("link" not in role and "c" not in role):
         raise ConstraintError(
             f"{where}: the columns {', '.join(map(repr, names))} do not say what is linked; "
-            f'{_EXPECTED_COLUMNS}, or name them with columns={{"i": ..., "j": ...}}'
+            f'{_EXPECTED_COLUMNS}, or name them with columns={{"i": ..., "j": ...}}',
+            topic="files",
         )
     return _Layout(
         (role["i"], role["j"]), role.get("c"), role.get("link"), role.get("weight"), len(names)
@@ -95,7 +96,8 @@ def _roles(names: list[str], columns: dict[str, str], where: str) -> dict[str, i
             raise ValueError(f"columns: unknown role {key!r}; roles are {', '.join(_NAMES)}")
         if name not in names:
             raise ConstraintError(
-                f"{where}: no column is called {name!r}; there are {', '.join(map(repr, names))}"
+                f"{where}: no column is called {name!r}; there are {', '.join(map(repr, names))}",
+                topic="files",
             )
         role[key] = names.index(name)
     unknown = []
@@ -111,7 +113,8 @@ def _roles(names: list[str], columns: dict[str, str], where: str) -> dict[str, i
         raise ConstraintError(
             f"{where}: unknown column{'s' if len(unknown) > 1 else ''} "
             f"{', '.join(map(repr, unknown))}; {_EXPECTED_COLUMNS}, or name the columns to use "
-            'with columns={"i": ..., "j": ...}'
+            'with columns={"i": ..., "j": ...}',
+            topic="files",
         )
     return role
 
@@ -255,7 +258,7 @@ def parse_file(
     """Read a file of constraints; see `Constraints.read`."""
     path = Path(path)
     if not path.exists():
-        raise FileNotFoundError(f"no such file: {path}")
+        raise FileNotFoundError(f"{path}: no such file (looked for in {Path.cwd()})")
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; give a file of constraints")
     suffix = file_kind(path)
@@ -296,10 +299,14 @@ def _text(path: Path, progress: Progress | None) -> Iterator[Iterator[list[str]]
             yield _blocks(text, raw, total, progress)
 
 
+def _empty(path: Path | str, expected: str) -> ConstraintError:
+    return ConstraintError(f"{path} is empty; {expected}", topic="files")
+
+
 def _refuse_binary(start: bytes, path: Path) -> None:
     if not start.strip():
         if not start:
-            raise ConstraintError(f"{path} is empty; {_EXPECTED_COLUMNS} in its first line")
+            raise _empty(path, f"{_EXPECTED_COLUMNS} in its first line")
         return
     if b"\0" in start and start[:2] not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         raise ConstraintError(f"{path} is a binary file; expected text (CSV or JSON lines)")
@@ -338,7 +345,7 @@ def _read_csv(
 ) -> None:
     lines, n_before = _from_first_text(blocks)
     if not lines:
-        raise ConstraintError(f"{path} is empty; {_EXPECTED_COLUMNS} in its first line")
+        raise _empty(path, f"{_EXPECTED_COLUMNS} in its first line")
     delimiter = max(",;\t", key=lines[0].count)
     header = next(csv.reader(lines[:1], delimiter=delimiter))
     layout = _headless(header, path) if columns is None else None
@@ -360,7 +367,7 @@ def _read_csv(
         n_rows += reader.lines(block, number, delimiter)
         number += len(block)
     if not n_rows:
-        raise ConstraintError(f"{path} has a header but no constraints below it")
+        raise ConstraintError(f"{path} has a header but no constraints below it", topic="files")
 
 
 def _from_first_text(blocks: Iterator[list[str]]) -> tuple[list[str], int]:
@@ -444,7 +451,7 @@ def _read_json(
         if len(rows) == _BLOCK:
             _add_json(waiting, builder, source, columns)
     if not n_seen:
-        raise ConstraintError(f"{path} is empty; expected lines such as {_EXAMPLE}")
+        raise _empty(path, f"expected lines such as {_EXAMPLE}")
     _add_json(waiting, builder, source, columns)
 
 

@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise._help import see
+
 MISSING = ("", "NA", "N/A", "NaN", "nan", "NAN", "null", "NULL")
 
 _DELIMITERS = ",\t;|"
@@ -65,7 +67,7 @@ def read_delimited(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, NDArr
     except csv.Error as error:
         raise _unreadable(path, text, delimiter, error) from None
     if not blocks[0]:
-        raise spoil(path, "the file has a header line but no rows below it")
+        raise spoil(path, "the file has a header line but no rows below it" + see("data"))
     columns: dict[str, NDArray[Any]] = {}
     raw: dict[str, NDArray[Any]] = {}
     for name, parts in zip(header, blocks, strict=True):
@@ -97,7 +99,7 @@ def _decoded(path: Path) -> str:
             "(in a spreadsheet: 'CSV UTF-8')",
         ) from None
     if not text.strip():
-        raise spoil(path, "the file is empty")
+        raise spoil(path, "the file is empty" + see("data"))
     return text
 
 

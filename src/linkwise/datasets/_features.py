@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise._help import see
+
 from ._delimited import _decoded, _delimiter, _rows, repeated, spoil
 from ._table import _PARQUET_KINDS, Table, _is_number, _listed
 
@@ -22,6 +24,8 @@ _MOST_CATEGORIES = 1000
 _FEW_TEXTS = 100
 _LARGEST = 1e140
 _SHOWN = 10
+_NEARLY_ALL = 0.9  # of the cells are numbers: then the others are slips, and this is no category
+_FEW_NUMBERS = 10  # that repeat are codes of a category, such as 0, 1, 2 and 3+
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +38,8 @@ class Features:
         Finite numbers.
     names : list of str
         The column each feature comes from: ``column``, or ``column=value`` for a category.
+    units : ndarray or CSR matrix of shape (n_rows, n_features)
+        `X` before it was standardised, for people to read.
 
     Examples
     --------
@@ -44,6 +50,7 @@ class Features:
 
     X: Any
     names: list[str]
+    units: Any = None
 
 
 def prepare_features(
@@ -92,31 +99,35 @@ def prepare_features(
     if impute not in (None, "median"):
         raise ValueError(f"impute={impute!r}: expected 'median', or nothing")
     chosen = _chosen(table, columns, leave_out)
-    gaps = {name: _missing(table.column(name)) for name in chosen}
+    gaps = {name: missing(table.column(name)) for name in chosen}
     _check_gaps(table, {name: gap for name, gap in gaps.items() if gap.any()}, impute)
     blocks: list[NDArray[np.float64]] = []
     names: list[str] = []
     for name in chosen:
         column = _filled(table.column(name), gaps[name])
         if column.dtype == object:
+            _check_slips(table, name, column, gaps[name])
             block, values = _one_hot(table, name, column)
             names.extend(f"{name}={value}" for value in values)
         else:
             block = _finite(table, name, column)[:, None]
             names.append(name)
-        blocks.append(_standardized(block) if standardize else block)
-    X = np.concatenate(blocks, axis=1)
-    large = np.abs(X).max(axis=0) > _LARGEST
+        blocks.append(block)
+    units = np.concatenate(blocks, axis=1)
+    large = np.abs(units).max(axis=0) > _LARGEST
+    if standardize:
+        X = np.concatenate([_standardized(block) for block in blocks], axis=1)
+        return Features(X, names, X if large.any() else units)  # else only ratios can be shown
     if large.any():
         raise spoil(
             table.path,
             f"column {names[int(large.argmax())]!r} has numbers beyond {_LARGEST:g}, whose squares "
             "are too large to add up; use standardize=True",
         )
-    return Features(X, names)
+    return Features(units, names, units)
 
 
-def prepare_text(table: Table, column: str) -> Features:
+def prepare_text(table: Table, column: str, *, stop_words: str | None = "english") -> Features:
     r"""The words of a column of texts, weighed by TF-IDF.
 
     Parameters
@@ -124,6 +135,8 @@ def prepare_text(table: Table, column: str) -> Features:
     table : Table
     column : str
         The column of texts.
+    stop_words : {"english"} or None, default="english"
+        Words that are left out since they say nothing: the, and, how, ... None keeps all.
 
     Returns
     -------
@@ -142,22 +155,34 @@ def prepare_text(table: Table, column: str) -> Features:
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
+    if stop_words not in (None, "english"):
+        raise ValueError(f"stop_words={stop_words!r}: expected 'english', or None to keep all")
     texts = table.text(column)
     vectorizer = TfidfVectorizer(
-        sublinear_tf=True, strip_accents="unicode", min_df=2 if len(texts) > _FEW_TEXTS else 1
+        sublinear_tf=True,
+        strip_accents="unicode",
+        min_df=2 if len(texts) > _FEW_TEXTS else 1,
+        stop_words=stop_words,
     )
     try:
         X = vectorizer.fit_transform(texts)
     except ValueError:
-        raise spoil(table.path, f"column {column!r} has no words to compare by") from None
+        raise spoil(
+            table.path, f"column {column!r} has no words to compare by" + _kept(stop_words)
+        ) from None
     empty = np.flatnonzero(np.diff(X.indptr) == 0)
     if len(empty):
         raise spoil(
             table.path,
             f"column {column!r} has {len(empty):,} texts without words that others share (the "
-            f"first in row {empty[0]}); leave these rows out",
+            f"first in {place_of(table, int(empty[0]))}); leave these rows out{_kept(stop_words)}",
         )
-    return Features(X.tocsr(), vectorizer.get_feature_names_out().tolist())
+    X = X.tocsr()
+    return Features(X, vectorizer.get_feature_names_out().tolist(), X)
+
+
+def _kept(stop_words: str | None) -> str:
+    return "" if stop_words is None else "; stop_words=None keeps such as 'the' and 'how' too"
 
 
 def _chosen(table: Table, columns: Sequence[str] | None, leave_out: Collection[str]) -> list[str]:
@@ -182,7 +207,8 @@ def _chosen(table: Table, columns: Sequence[str] | None, leave_out: Collection[s
 # -------------------------------------------------------------------- gaps
 
 
-def _missing(column: NDArray[Any]) -> NDArray[np.bool_]:
+def missing(column: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which cells of a column have no value."""
     if column.dtype == object:
         return np.array([cell is None or not cell.strip() for cell in column], dtype=bool)
     return np.isnan(column)
@@ -203,7 +229,7 @@ def _check_gaps(table: Table, gaps: dict[str, NDArray[np.bool_]], impute: str | 
     raise spoil(
         table.path,
         f"values are missing: {', '.join(counts[:_SHOWN])}{more}; the first is in {first}. "
-        'Fill them, leave these columns out, or use impute="median"',
+        'Fill them, leave these columns out, or use impute="median"' + see("missing"),
     )
 
 
@@ -248,6 +274,28 @@ def _finite(table: Table, name: str, column: NDArray[np.float64]) -> NDArray[np.
     return column
 
 
+def _check_slips(
+    table: Table, name: str, column: NDArray[np.object_], gap: NDArray[np.bool_]
+) -> None:
+    """Refuse a column of numbers that a few cells of text would turn into categories."""
+    cells = [(row, column[row].strip()) for row in np.flatnonzero(~gap).tolist()]
+    slips = [(row, cell) for row, cell in cells if not _is_number(cell)]
+    if not slips or len(cells) - len(slips) < _NEARLY_ALL * len(cells):
+        return
+    values = {cell for _, cell in cells}
+    if len(values) <= min(_FEW_NUMBERS, len(cells) / 2):
+        return
+    raise spoil(table.path, _numbers_but(table, name, *slips[0], len(slips)))
+
+
+def _numbers_but(table: Table, name: str, row: int, cell: str, n_such: int) -> str:
+    many = f" ({n_such:,} such cells)" if n_such > 1 else ""
+    return (
+        f"column {name!r} has numbers, but also {cell[:40]!r} in {place_of(table, row)}{many}; "
+        "mend or empty such cells, or leave the column out: name the other columns as features"
+    )
+
+
 def _one_hot(
     table: Table, name: str, column: NDArray[np.object_]
 ) -> tuple[NDArray[np.float64], list[str]]:
@@ -263,10 +311,7 @@ def _one_hot(
 def _too_many(table: Table, name: str, cells: NDArray[np.object_], n_values: int) -> str:
     text = [row for row, cell in enumerate(cells) if not _is_number(cell)]
     if 0 < len(text) < len(cells) / 2:
-        return (
-            f"column {name!r} has numbers, but also {cells[text[0]][:40]!r} in "
-            f"{place_of(table, text[0])} ({len(text):,} such cells); mend or empty them"
-        )
+        return _numbers_but(table, name, text[0], cells[text[0]], len(text))
     return (
         f"column {name!r} holds text with {n_values:,} different values in {len(cells):,} rows, "
         "too many for a category; name the features to use, or name it as the column of ids or "

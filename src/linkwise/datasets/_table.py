@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise._help import see
 from linkwise._optional import optional
 
 from ._delimited import read_delimited, repeated, spoil
@@ -106,7 +107,10 @@ class Table:
     def _unknown(self, name: str) -> str:
         close = difflib.get_close_matches(str(name), list(self.columns), n=1, cutoff=0.5)
         hint = f"; did you mean {close[0]!r}?" if close else "."
-        return f"{self.path}: no column {name!r}{hint} The columns are {_listed(self.columns)}"
+        return (
+            f"{self.path}: no column {name!r}{hint} The columns are {_listed(self.columns)}"
+            + see("data")
+        )
 
     def _not_numbers(self, name: str) -> str:
         first = next(
@@ -174,7 +178,7 @@ def read_table(path: str | Path) -> Table:
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file (looked for in {Path.cwd()})")
     if path.stat().st_size == 0:
-        raise ValueError(f"{path}: the file is empty")
+        raise ValueError(f"{path}: the file is empty{see('data')}")
     kind = path.with_suffix("").suffix if path.suffix.lower() == ".gz" else path.suffix
     kind = kind.lower()
     if kind in _TEXT_KINDS:

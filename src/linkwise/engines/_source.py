@@ -446,7 +446,11 @@ def open_blocks(
     path = Path(data)
     files = sorted(p for p in path.iterdir() if p.suffix in _PARQUET) if path.is_dir() else [path]
     if not files or not files[0].exists():
-        what = "no Parquet files in it" if path.is_dir() else "no such file"
+        what = (
+            "no Parquet files in it"
+            if path.is_dir()
+            else f"no such file (looked for in {Path.cwd()})"
+        )
         raise FileNotFoundError(f"{path}: {what}")
     if files[0].suffix.lower() == ".npy":
         return ArrayBlocks(np.load(path.resolve(), mmap_mode="r", allow_pickle=False), memory_limit)

@@ -65,6 +65,12 @@ class Page:
         What sets each cluster apart, and its typical rows; empty if that is not known.
     priced : bool
         Whether violations have a cost.
+    about : dict of str to str
+        What it was made of: files, command, date.
+    reasons : sequence of str
+        Why this clustering was chosen, in sentences.
+    weights : dict of str to float
+        Learnt weights of the columns.
     """
 
     algorithm: str
@@ -75,6 +81,9 @@ class Page:
     n_violated: int
     profiles: dict[int, tuple[list[str], list[str]]] = field(default_factory=dict)
     priced: bool = True
+    about: dict[str, str] = field(default_factory=dict)
+    reasons: Sequence[str] = ()
+    weights: dict[str, float] = field(default_factory=dict)
 
 
 def page_html(page: Page) -> str:
@@ -83,7 +92,8 @@ def page_html(page: Page) -> str:
     about = "What became of the constraints."
     if page.profiles:
         about = "What the clusters are like, and what became of the constraints."
-    body = "\n".join((_totals(page), _sizes(page), _kept(page), _violations(page)))
+    sections = (_made_of, _totals, _reasons, _sizes, _weights, _kept, _violations)
+    body = "\n".join(filter(None, (section(page) for section in sections)))
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -102,6 +112,37 @@ def page_html(page: Page) -> str:
 """
 
 
+def _made_of(page: Page) -> str:
+    parts = [f"{escape(name)}: <code>{escape(text)}</code>" for name, text in page.about.items()]
+    return f'<p class="soft" id="about">{" · ".join(parts)}</p>' if parts else ""
+
+
+def _reasons(page: Page) -> str:
+    if not page.reasons:
+        return ""
+    items = "".join(f"<li>{escape(reason)}</li>" for reason in page.reasons)
+    return f'<section id="reasons"><h2>Why this choice</h2><ul>{items}</ul></section>'
+
+
+def _weights(page: Page) -> str:
+    if not page.weights:
+        return ""
+    largest = max(page.weights.values())
+    order = sorted(page.weights.items(), key=lambda item: -item[1])
+    rows = [
+        f'<tr><td>{escape(name)}</td><td class="number">{weight:.3g}</td>'
+        f'<td class="wide">{_bar(_share(weight, largest))}</td></tr>'
+        for name, weight in order[:_MOST_BARS]
+    ]
+    rest = len(order) - len(rows)
+    more = f"<p>... and {rest:,} more</p>" if rest else ""
+    return (
+        '<section id="weights"><h2>Learnt weights</h2><table><thead><tr><th>column</th>'
+        f'<th class="number">weight</th><th></th></tr></thead><tbody>{"".join(rows)}</tbody>'
+        f"</table>{more}</section>"
+    )
+
+
 def _totals(page: Page) -> str:
     cells = "".join(
         f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
@@ -111,11 +152,11 @@ def _totals(page: Page) -> str:
 
 
 def _sizes(page: Page) -> str:
-    total, largest = sum(page.sizes), max(page.sizes, default=0)
+    total = sum(page.sizes)
     rows = [
         f'<tr><td>{cluster}</td><td class="number">{size:,}</td>'
         f'<td class="number">{_share(size, total):.1f} %</td>'
-        f"<td>{_bar(_share(size, largest))}{_profile(page, cluster)}</td></tr>"
+        f"<td>{_bar(_share(size, total))}{_profile(page, cluster)}</td></tr>"
         for cluster, size in enumerate(page.sizes[:_MOST_BARS])
     ]
     rest = page.sizes[_MOST_BARS:]
@@ -176,7 +217,7 @@ def _violations(page: Page) -> str:
     )
 
 
-def _share(part: int, whole: int) -> float:
+def _share(part: float, whole: float) -> float:
     return 100 * part / whole if whole else 0.0
 
 

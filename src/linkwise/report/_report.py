@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
@@ -19,6 +19,7 @@ from ._page import Page, Violation, page_html
 from ._profiles import Columns, Profile, describe, word_columns
 
 _SHOWN = 20
+_ROUNDING = 1e-13
 _SHOWN_ON_PAGE = 200
 _ENDS = ("i", "j", "a", "b", "c")  # columns of `Constraints.to_frame` that hold rows
 
@@ -77,6 +78,12 @@ class Report:
     ids: Sequence[Hashable] | None = None
     n_noise: int = 0
     profiles: tuple[Profile, ...] = ()
+
+    def __post_init__(self) -> None:
+        # What is left of a cost that cancels out is rounding.
+        if self.objective is not None:
+            real = np.abs(self.costs) > _ROUNDING * abs(self.objective)
+            object.__setattr__(self, "costs", np.where(real, self.costs, 0.0))
 
     @classmethod
     def of(cls, known: Constraints, labels: NDArray, **facts: Any) -> Report:
@@ -195,19 +202,30 @@ class Report:
             "dropped": int(self.n_dropped),
         }
 
-    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+    def to_html(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        about: Mapping[str, str] | None = None,
+        weights: Mapping[str, float] | None = None,
+    ) -> str:
         """One page for a browser, with everything in it and nothing that runs.
 
         Parameters
         ----------
         path : str or path, default=None
             Also write the page there: whole, or not at all.
+        about : mapping of str to str, default=None
+            What it was made of, shown below the title: files, date.
+        weights : mapping of str to float, default=None
+            Learnt weights of the columns, to be shown.
 
         Returns
         -------
         html : str
         """
-        page = page_html(self._page())
+        shown = replace(self._page(), about=dict(about or {}), weights=dict(weights or {}))
+        page = page_html(shown)
         if path is not None:
             # A lone surrogate, which an id out of Python may have, is no UTF-8.
             with whole_file(path) as file:
@@ -267,7 +285,8 @@ class Report:
             lines.append(share)
         if self.n_dropped:
             lines.append(
-                f"{self.n_dropped:,} constraints on rows that are not in the data left out"
+                f"{self.n_dropped:,} constraint{'s' * (self.n_dropped != 1)} on rows that are not "
+                "in the data left out"
             )
         return lines
 
@@ -275,8 +294,9 @@ class Report:
 
     def _course(self) -> str:
         if self.objective is None:
-            return f"{self.n_iter:,} merges"
-        return f"objective {self.objective:.6g} after {self.n_iter} iterations"
+            return f"{self.n_iter:,} merge{'s' * (self.n_iter != 1)}"
+        many = f"{self.n_iter} iteration{'s' * (self.n_iter != 1)}"
+        return f"objective {self.objective:.6g} after {many}"
 
     def _price(self, cost: float) -> str:
         return f"cost {cost:.4g}; " if self._has_costs else ""
@@ -351,7 +371,7 @@ class Report:
             "iterations": f"{self.n_iter:,}" + ("" if self.converged else " (not converged)"),
             "time": f"{self.seconds:.2f} s",
         }
-        if not self._has_costs and found.n_violated:
+        if not self._has_costs:
             del totals["cost of the others"]
         if self.objective is None:
             totals.pop("cost of the others", None)

@@ -30,6 +30,7 @@ from ._exams import Probes, decided_share, held_out, resampled
 from ._ranking import Ranking
 from ._report import ChoiceReport
 from ._trials import Checkpoint, Examination, fingerprint
+from ._warm import compile_first
 
 _MOST_CLUSTERS = 10  # tried by default, or twice the least number if that is more
 _JUDGES = 5  # kinds of candidates whose answers tell of wrong constraints
@@ -69,7 +70,7 @@ class AutoCluster(ClusterMixin, BaseEstimator):
     time_budget : float, default=None
         Seconds. Folds then go round by round, and after each the worse half of the candidates is
         dropped as often as it takes to end in time (which then decides, besides the seed, what is
-        tried). None is no limit.
+        tried). Compiling, which the first use of a method takes, does not count. None is no limit.
     checkpoint : path, default=None
         File in which every trial is noted as it ends. After an interruption, the same call goes on
         from there; needs an integer `random_state`.
@@ -212,8 +213,11 @@ class AutoCluster(ClusterMixin, BaseEstimator):
         known, n_dropped = read_knowledge(constraints, X.shape[0], sample_ids, given_X)
         known, _ = read_links(known, read_labels(y, X.shape[0]), entailed=False)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        candidates = self._candidates(X, known)
+        if self.time_budget is not None:
+            compile_first(candidates, X, known)  # the budget is for choosing
         work = self._examination(X, known, seed)
-        work.run(self._candidates(X, known))
+        work.run(candidates)
         doubts = self._doubts(known, work)
         ranking = Ranking.of(work, self.tolerance)
         self._refit(X, known, ranking.choices(), seed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from linkwise.constraints import Given
@@ -59,8 +59,8 @@ class ChoiceReport(Report):
                 lines.append(f"  ... and {len(self.suspects) - _SHOWN:,} more")
         return lines
 
-    def _totals(self) -> dict[str, str]:
-        return {**super()._totals(), "why": " ".join(self.reasons)}
+    def _page(self) -> Any:
+        return replace(super()._page(), reasons=self.reasons)
 
     def _name(self, row: Any) -> Any:
         return self.ids[int(row)] if self.ids is not None and self._by_id else row

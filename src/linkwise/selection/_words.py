@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -12,7 +12,9 @@ from ._candidates import Candidate
 from ._doubt import Doubts
 from ._exams import LEAST_UNITS
 from ._ranking import Ranking
-from ._trials import CLEARLY_WORSE, OUT_OF_TIME
+from ._trials import CLEARLY_WORSE, OUT_OF_TIME, Trial
+
+_ROUNDING = 1e-9
 
 
 def reasons(
@@ -29,6 +31,7 @@ def reasons(
         *_against(chosen, ranking),
         *_wrong(doubts),
         *_left_over(ranking),
+        *_weak(chosen, ranking),
     )
 
 
@@ -93,6 +96,32 @@ def _left_over(ranking: Ranking) -> Iterator[str]:
         yield f"The time was enough for {ranking.work.n_complete} of {n_exams} rounds."
     if late := reasons.count(OUT_OF_TIME):
         yield f"{_counted(late, 'candidate')} dropped to keep to the time."
+
+
+def _weak(chosen: Candidate, ranking: Ranking) -> Iterator[str]:
+    """What makes the choice less certain than a score looks."""
+    work = ranking.work
+    alike = [
+        candidate
+        for candidate, score in zip(ranking.order, ranking.scores, strict=True)
+        if abs(score - ranking.best_score) <= _ROUNDING and _differ(work.trials, candidate, chosen)
+    ]
+    if work.n_complete == 1 < len(work.exams):
+        yield "The choice is weak, being by one round only; more time helps."
+    elif alike:
+        yield (
+            f"The choice is weak: {_counted(len(alike), 'candidate')} with other clusters "
+            f"{'has' if len(alike) == 1 else 'have'} the same score, and more constraints would "
+            "tell them apart."
+        )
+    numbers = {candidate.n_clusters for candidate in work.trials if candidate.n_clusters}
+    if len(numbers) > 1 and chosen.n_clusters == max(numbers):
+        yield f"k = {chosen.n_clusters} is the largest that was tried; there may be more clusters."
+
+
+def _differ(trials: Mapping[Candidate, Sequence[Trial]], one: Candidate, two: Candidate) -> bool:
+    """Whether two candidates put rows together differently in the first exam."""
+    return not np.array_equal(trials[one][0].probed, trials[two][0].probed)
 
 
 def _counted(n: int, word: str) -> str:

@@ -52,6 +52,9 @@ class Records:
         Folder below which the images are. Nothing outside of it is ever shown.
     recipe : str, default=""
         Lines of Python that make ``X`` and ``ids``.
+    units : ndarray or CSR matrix of shape (n_rows, n_features), default=None
+        The data in units that people know, for words on clusters, where that which is clustered
+        was standardised.
 
     Examples
     --------
@@ -66,6 +69,7 @@ class Records:
     image_column: str | None = None
     image_folder: Any = None
     recipe: str = ""
+    units: Any = None
 
     def __post_init__(self) -> None:
         if (self.image_column is None) != (self.image_folder is None):

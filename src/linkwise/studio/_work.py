@@ -278,7 +278,8 @@ class Work:
 
     def _all_columns(self) -> Columns:
         if self._columns is None:
-            self._columns = Columns(self.session.X, self.records.features)
+            units = self.session.X if self.records.units is None else self.records.units
+            self._columns = Columns(units, self.records.features)
             self._words = word_columns(self.records.passages)
         return self._columns
 

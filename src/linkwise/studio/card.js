@@ -104,7 +104,7 @@ export default {
       if (document.querySelector(".q-dialog")) return;
       const key = event.key.toLowerCase();
       if (key in KEYS) this.answer(KEYS[key]);
-      else if (key === "z") this.undo();
+      else if (key === "z" || key === "backspace") this.undo();
       else if (key === "escape" && this.own) this.$emit("back");
       else return;
       event.preventDefault();
