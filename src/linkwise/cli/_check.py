@@ -168,13 +168,13 @@ def _worth_lines(worth: dict[str, Any]) -> list[str]:
     lines = []
     if "informativeness" in worth:
         lines.append(
-            f"informativeness {worth['informativeness']:.0%}: so many of them plain k-means, which "
-            "does not know them, gets wrong; the higher, the more they tell"
+            f"informativeness {worth['informativeness']:.0%}: the share that plain k-means, not "
+            "told of them, gets wrong; the higher, the more they tell"
         )
     if "coherence" in worth:
         lines.append(
-            f"coherence {worth['coherence']:.0%}: so many combinations of a must-link and a "
-            "cannot-link do not point the same way; the higher, the easier to keep both"
+            f"coherence {worth['coherence']:.0%}: the share of pairs of a must-link and a "
+            "cannot-link that do not pull against each other; the higher, the easier to keep both"
         )
     if lines:
         how = ["standardised"]
