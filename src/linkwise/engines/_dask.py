@@ -182,13 +182,20 @@ def _places(finds: Sequence[list[tuple[int, Hashable]]], starts: Places) -> dict
 Bundle = list[Block]
 
 
+class Errand(NamedTuple):
+    """What a task does: work on blocks at these places. (Dask takes a plain tuple for a call.)"""
+
+    work: Work
+    places: list[int]
+    owns: list[Any]
+
+
 class Task(NamedTuple):
-    """Work on some blocks of a bundle: where they stand among those asked for, and in it."""
+    """An errand to some blocks of a bundle, and where they stand among those asked for."""
 
     bundle: int
     asked: list[int]
-    places: list[int]
-    owns: list[Any]
+    errand: Errand
 
 
 def _by_block(members: Sequence[list[int]], found: Sequence[Sequence[Any]]) -> list[Any]:
@@ -243,14 +250,6 @@ def _results(pair: tuple[Any, list[Any]]) -> list[Any]:
 
 def _same(value: Any) -> Any:
     return value
-
-
-class Errand(NamedTuple):
-    """What a task does: work on blocks at these places. (Dask takes a plain tuple for a call.)"""
-
-    work: Work
-    places: list[int]
-    owns: list[Any]
 
 
 def _run_bundle(bundle: Bundle | None, pair: Any, common: bytes, task: Errand) -> list[Any]:
@@ -413,10 +412,10 @@ class Workers:
         by_bundle: dict[int, Task] = {}
         for asked, (block, extra) in enumerate(zip(numbers, owns, strict=True)):
             bundle, place = self._home[block]
-            mine = by_bundle.setdefault(bundle, Task(bundle, [], [], []))
+            mine = by_bundle.setdefault(bundle, Task(bundle, [], Errand(work, [], [])))
             mine.asked.append(asked)
-            mine.places.append(place)
-            mine.owns.append(extra)
+            mine.errand.places.append(place)
+            mine.errand.owns.append(extra)
         tasks = list(by_bundle.values())
         told: Any = pickle.dumps(common, protocol=5)
         if len(told) > _SMALL:  # it goes to the cluster once, in a task that can be run again
@@ -426,7 +425,7 @@ class Workers:
             [self._bundles[each.bundle] if read else None for each in tasks],
             [None if states is None else states[each.bundle] for each in tasks],
             [told] * len(tasks),
-            [Errand(work, each.places, each.owns) for each in tasks],
+            [each.errand for each in tasks],
             pure=False,
             key=f"linkwise-{work.__name__}",
         )
