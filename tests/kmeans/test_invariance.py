@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris
 
 from linkwise import ConstrainedKMeans, Constraints, PCKMeans, SeededKMeans
-from linkwise.kmeans import _costs
+from linkwise.kmeans import _costs, _problem
 
 from .cases import (
     EUCLIDEAN,
@@ -250,6 +250,21 @@ def test_bounds_of_many_constrained_rows_change_nothing(method, dtype, monkeypat
     np.testing.assert_array_equal(fits[0].labels_, fits[1].labels_)
     assert fits[0].objective_ == pytest.approx(fits[1].objective_, rel=1e-10)
     assert fits[0].n_iter_ > 3
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_links_that_weigh_alike_are_walked_to_the_same_end(seed, monkeypatch):
+    X, _ = blobs(n=400, seed=seed, apart=4.0)
+    rng = np.random.default_rng(seed)
+    pairs = rng.integers(0, 400, (600, 2)).tolist()
+    known = Constraints(  # some of them wrong, and many in one group
+        must_link=[(i, j, 2.0) for i, j in pairs[:300] if i != j],
+        cannot_link=[(i, j, 0.5) for i, j in pairs[300:] if i != j],
+    )
+    model = PCKMeans(3, random_state=seed, n_init=2)
+    alike = model.fit(X, constraints=known).labels_
+    monkeypatch.setattr(_problem, "_alike", lambda costs: False)
+    np.testing.assert_array_equal(alike, model.fit(X, constraints=known).labels_)
 
 
 # -------------------------------------------------------------------- weights of rows

@@ -224,6 +224,40 @@ def test_no_row_and_no_component_gains_by_moving(method, problem):
             assert slow.objective(moved) >= now - slack
 
 
+def test_components_are_looked_at_before_a_run_ends():
+    """Looks at whole components pause while single rows move: none may gain at the end even so."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X, k = 2 * rng.normal(size=(300, 2)), 6
+        pairs = [(i, j) for i, j in rng.integers(0, 300, (80, 2)).tolist() if i != j]
+        known = Constraints(must_link=[(*ends, rng.choice([0.5, 1, 3, 7])) for ends in pairs])
+        model = PCKMeans(k, random_state=0, tol=0).fit(X, constraints=known)
+        every = known.closure().expand()
+        apart = ((X[:, None] - model.cluster_centers_) ** 2).sum(axis=2)
+
+        def objective(labels, apart=apart, every=every):
+            broken = labels[every.must_link[:, 0]] != labels[every.must_link[:, 1]]
+            return apart[np.arange(300), labels].sum() + every.must_link_weight[broken].sum()
+
+        now = objective(model.labels_)
+        assert now == pytest.approx(model.objective_)
+        for group in known.closure().components:
+            for c in range(k):
+                moved = model.labels_.copy()
+                moved[group] = c
+                assert objective(moved) >= now - 1e-9 * now, seed
+
+
+def test_a_refilled_cluster_is_not_the_end_of_a_run():
+    """The row that went to the empty cluster may draw others there."""
+    X = [0, 1, 1, -2, -1, 1, 0, 0, -1, 0, 0, 1, -1, 0, 0, 0, 2, 0, 0]
+    X = np.array(X, dtype=float).reshape(-1, 1)
+    known = Constraints(must_link=[(0, 4, 7.0), (3, 16, 0.5), (6, 7, 0.001)])
+    model = PCKMeans(4, penalty="distance", random_state=0, tol=0).fit(X, constraints=known)
+    free = np.setdiff1d(np.arange(len(X)), known.rows)
+    np.testing.assert_array_equal(model.labels_[free], model.predict(X[free]))
+
+
 # -------------------------------------------------------------------- metric update
 
 

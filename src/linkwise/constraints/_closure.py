@@ -84,10 +84,17 @@ class Closure:
         """Number of pairs that must be apart, given or entailed."""
         return int(self.sizes[self.cannot_link].prod(axis=1).sum())
 
+    @cached_property
+    def by_component(self) -> Rows:
+        """Positions in `nodes`, component after component."""
+        # Numbers of at most 16 bits are sorted in linear time.
+        numbers = self.component.astype(np.min_scalar_type(self.n_components))
+        return np.argsort(numbers, kind="stable")
+
     @property
     def components(self) -> list[list[Any]]:
         """Ids (or row numbers) of each component's rows."""
-        order = np.argsort(self.component, kind="stable")
+        order = self.by_component
         pieces = np.split(self.nodes[order], np.cumsum(self.sizes)[:-1])
         return [self._given._names(piece) for piece in pieces] if len(self.sizes) else []
 
@@ -129,7 +136,7 @@ class Closure:
         A must-link weighs as much as the lightest of its component, a cannot-link as much as the
         heaviest between the two components. Relative constraints stay as they are.
         """
-        order = np.argsort(self.component, kind="stable")
+        order = self.by_component
         starts = np.cumsum(self.sizes) - self.sizes
         rows = self.nodes[order]
         hub = np.repeat(rows[starts], self.sizes)
@@ -191,7 +198,7 @@ class Closure:
 
     def _product(self, a: Rows, b: Rows) -> tuple[Rows, Rows]:
         """All pairs of a row of component a[t] and a row of b[t], and which t each belongs to."""
-        rows = self.nodes[np.argsort(self.component, kind="stable")]
+        rows = self.nodes[self.by_component]
         starts = np.cumsum(self.sizes) - self.sizes
         counts = self.sizes[a] * self.sizes[b]
         which = np.repeat(np.arange(len(a)), counts)
@@ -223,15 +230,16 @@ class Closure:
 
 def number_nodes(*ends: Rows) -> tuple[Rows, list[Rows]]:
     """The distinct rows in `ends`, ascending, and `ends` as positions among them."""
-    flat = np.concatenate([part.reshape(-1) for part in ends]) if ends else np.zeros(0, np.int64)
+    parts = [part.reshape(-1) for part in ends]
+    flat = parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.int64), *parts])
     if not len(flat):
-        return np.zeros(0, np.int64), [part.copy() for part in ends]
+        return np.zeros(0, np.int64), list(ends)
     low, high = int(flat.min()), int(flat.max())
     if high - low <= 16 * len(flat):  # a table is far faster than sorting
         seen = np.zeros(high - low + 1, dtype=bool)
-        seen[flat - low] = True
+        seen[flat - low if low else flat] = True
         if low == 0 and seen.all():  # rows are their own numbers
-            return np.arange(high + 1), [part.copy() for part in ends]
+            return np.arange(high + 1), list(ends)
         place = np.cumsum(seen) - 1
         return np.flatnonzero(seen) + low, [place[part - low] for part in ends]
     nodes = np.unique(flat)

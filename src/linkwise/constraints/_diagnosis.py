@@ -392,7 +392,7 @@ class _Prover:
         number = np.tile(np.arange(1, len(ends) + 1), 2)  # the link behind each edge, from 1
         n_nodes = len(closure.nodes)
         self.graph: csr_array = coo_array((number, (i, j)), shape=(n_nodes, n_nodes)).tocsr()
-        self._order = np.argsort(closure.component, kind="stable")
+        self._order = closure.by_component
         self._starts = np.concatenate([[0], np.cumsum(closure.sizes)])
         self._search_from: tuple[int, Rows, Rows] | None = None
 

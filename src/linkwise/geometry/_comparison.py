@@ -202,7 +202,7 @@ def _from_pairs(closure: Closure, most: int, rng: Any) -> Ints:
         rank = sample_without_replacement(total, most, random_state=rng).astype(np.int64)
     pair = np.searchsorted(ends, rank, side="right")
     rank = rank - np.append(0, ends)[pair]
-    rows = closure.nodes[np.argsort(closure.component, kind="stable")]
+    rows = closure.nodes[closure.by_component]
     starts = np.cumsum(size) - size
     rank, k = np.divmod(rank, size[outside[pair]])
     i, j = np.divmod(rank, size[inside[pair]] - 1)

@@ -42,6 +42,10 @@ class Assigner(Protocol):
         """New labels of `rows`, and by how much the cost of violated links changed (or None)."""
         ...
 
+    def tried_all(self) -> bool:
+        """Whether no kind of move was put off; if some was, the next call tries it."""
+        ...
+
     def state(self) -> dict[str, Any]:
         """What it remembers from one call to the next."""
         ...
@@ -55,6 +59,10 @@ class Forgetful:
     """Base of the assigners that remember nothing; all clusters are open."""
 
     closed: NDArray[np.bool_] | None = None
+
+    def tried_all(self) -> bool:
+        """Nothing is put off."""
+        return True
 
     def state(self) -> dict[str, Any]:
         """Nothing is remembered."""
@@ -88,13 +96,15 @@ class IteratedModes:
     def __init__(self, problem: Problem):
         self.rows, self._links = problem.links.rows, problem.links
         self._n_calls = self._next_groups = 0
+        self._waiting = False  # for groups to be looked at again
         self._graph: WeighedGraph | None = None
         self._edge, self._moves = np.zeros(0), np.zeros(0, dtype=np.uint16)
         closure = problem.closure
-        place = np.searchsorted(self.rows, closure.nodes)
+        same = len(self.rows) == len(closure.nodes)  # the latter are among the former
+        place = np.arange(len(self.rows)) if same else np.searchsorted(self.rows, closure.nodes)
         self._group = np.empty(len(self.rows), dtype=np.int32)
         self._group[place] = closure.component
-        self._members = place[np.argsort(closure.component, kind="stable")]
+        self._members = place[closure.by_component]
         self._starts = np.concatenate([[0], np.cumsum(closure.sizes)])
 
     def __call__(
@@ -109,13 +119,16 @@ class IteratedModes:
         sizes = np.diff(self._starts)
         if labels[0] < 0:
             order = rng.permutation(len(sizes))
-            self._move_groups(graph, order[np.argsort(-sizes[order], kind="stable")], costs, labels)
+            order = order[np.argsort(-sizes[order], kind="stable")]
+            groups = (order, self._starts, self._members)
+            _link_kernels.place_groups(*groups, costs.of_all_rows(), *graph.walk, labels)
             change = None
         for _ in range(_MAX_SWEEPS):
             paid = self._move_rows(graph, costs, labels, rng)
             change = None if change is None else change + paid
             # Groups rarely move: look at them again when single rows have come to rest.
-            if (labels != before).any() or self._n_calls < self._next_groups:
+            self._waiting = self._n_calls < self._next_groups
+            if self._waiting or (labels != before).any():
                 break
             self._next_groups = self._n_calls + _GROUP_PAUSE
             order = rng.permutation(np.flatnonzero(sizes > 1))
@@ -131,6 +144,12 @@ class IteratedModes:
             self._edge = np.full(len(self.rows), np.inf)  # nothing is known yet
             self._moves = np.zeros(len(self.rows), dtype=np.uint16)
         return self._graph
+
+    def tried_all(self) -> bool:
+        """Whether groups were looked at when single rows had come to rest."""
+        if self._waiting:
+            self._next_groups = 0
+        return not self._waiting
 
     def state(self) -> dict[str, Any]:
         """When groups were looked at."""
@@ -193,7 +212,7 @@ class Hard(Forgetful):
         closure = problem.closure
         self.rows, self.mode, self._k = closure.nodes, mode, problem.k
         self._component, self._example = closure.component, example.astype(np.int32)
-        self._order = np.argsort(closure.component, kind="stable")
+        self._order = closure.by_component
         self._starts = np.cumsum(closure.sizes) - closure.sizes
         self._edges = closure.cannot_link
         self._indptr, self._neighbour, _ = neighbours(self._edges, closure.n_components)

@@ -309,12 +309,11 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
 
     def _report(self, problem: Problem, best: Solution, told: Knowledge, started: float) -> Report:
         known = problem.known
-        costs = np.zeros(known.n_constraints)
-        n_pairs = known.n_must_link + known.n_cannot_link
-        if n_pairs:
-            links = problem.links
-            where = links.positions(known) if problem.uses_entailed else np.arange(n_pairs)
-            costs[:n_pairs] = best.link_cost[where]
+        costs = best.link_cost
+        if problem.uses_entailed:
+            costs = costs[problem.links.positions(known)]
+        if known.n_relative:
+            costs = np.concatenate([costs, np.zeros(known.n_relative)])
         return Report(
             algorithm=type(self).__name__,
             constraints=known,

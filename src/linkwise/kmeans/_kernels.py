@@ -24,6 +24,27 @@ _AT_ONCE = 1_024  # rows whose bounds are looked at together
 
 
 @kernel
+def _fill_tile(X, shift, rows, beside, tile):
+    """Rows into the columns of a tile, relative to the mean.
+
+    They are laid side by side first: reads that wait for memory overlap only if no scattered
+    writes stand between them.
+
+    IN      rows (m,), of which the tile takes at most _ROWS
+    OUT     beside (_ROWS, d): scratch; tile (d, _ROWS)
+    """
+    n_features = X.shape[1]
+    for r in range(rows.shape[0]):
+        i = rows[r]
+        for f in range(n_features):
+            beside[r, f] = X[i, f]
+    for f in range(n_features):
+        mean = shift[f]
+        for r in range(_ROWS):
+            tile[f, r] = beside[r, f] - mean
+
+
+@kernel
 def _add_linear(tile, slope, c, cost):
     """Add the linear terms of cluster c to the costs of a tile, four features at a time."""
     n_features = slope.shape[0]
@@ -69,16 +90,14 @@ def assign_dense(
             rows add to and take from each cluster
     """
     n_features, k = slope.shape
-    tile = np.empty((n_features, _ROWS), X.dtype)
+    tile, beside = np.empty((n_features, _ROWS), X.dtype), np.zeros((_ROWS, n_features), X.dtype)
     cost = np.empty(_ROWS, X.dtype)
     least = np.empty(_ROWS, X.dtype)
     best = np.empty(_ROWS, np.int32)
     moved = 0
     for first in range(start, stop, _ROWS):
         m = min(_ROWS, stop - first)
-        for r in range(m):
-            for f in range(n_features):
-                tile[f, r] = X[first + r, f] - shift[f]
+        _fill_tile(X, shift, np.arange(first, first + m), beside, tile)
         for c in range(k):
             _tile_costs(tile, slope, curve, bias, c, cost)
             if c == 0:
@@ -108,15 +127,13 @@ def costs_dense(X, shift, rows, slope, curve, bias, own, log_det, out):
     OUT     out (m, k)
     """
     n_features, k = slope.shape
-    tile = np.zeros((n_features, _ROWS), slope.dtype)
+    tile = np.empty((n_features, _ROWS), slope.dtype)
+    beside = np.zeros((_ROWS, n_features), X.dtype)
     cost = np.empty(_ROWS, slope.dtype)
     norm = np.zeros(_ROWS, slope.dtype)
     for first in range(0, rows.shape[0], _ROWS):
         m = min(_ROWS, rows.shape[0] - first)
-        for r in range(m):
-            i = rows[first + r]
-            for f in range(n_features):
-                tile[f, r] = X[i, f] - shift[f]
+        _fill_tile(X, shift, rows[first : first + m], beside, tile)
         if own.size:
             _tile_norms(tile, own, norm)
         for c in range(k):
@@ -321,20 +338,20 @@ def move_dense(X, shift, rows, old, new, weight, counts, sums, squares):
 
 @kernel
 def crossed_bounds(
-    chosen, labels, slack, known, upper, lower, stretch, shrink, drift, most, second, which, start,
-    stop, crossed, rows,
+    labels, slack, known, upper, lower, stretch, shrink, drift, most, second, which, start, stop,
+    number, crossed,
 ):  # fmt: skip
-    """List those of rows start..stop that might be cheaper in another cluster; returns how many.
+    """Add those of rows start..stop that might be cheaper in another cluster to a list.
 
     Hamerly's bounds as in `assign_bounded`, with room for what links can add. The distance to the
     own centre is not taken anew: fetching a row costs as much as all of its distances.
 
-    IN      chosen (n,): which rows of X they are; known (n,): labels that the bounds are for;
-            slack (n,): the most by which links can make the present cluster dearer than another
-    IN/OUT  upper, lower (n,)
-    OUT     crossed (m,), and which rows (m,) of X they are
+    IN      slack (n,): the most by which links can make the present cluster dearer than another;
+            known (n,): labels that the bounds are for
+    IN/OUT  upper, lower (n,); crossed (m,): the list, which has `number` rows
+
+    Returns how many rows it has now.
     """
-    number = 0
     for i in range(start, stop):
         a = labels[i]
         high = upper[i] * stretch + drift[a]
@@ -342,7 +359,6 @@ def crossed_bounds(
         upper[i] = high
         lower[i] = low
         crossed[number] = i
-        rows[number] = chosen[i]
         # No branch: which rows cross cannot be foretold.
         number += a != known[i] or not high * high + slack[i] < low * low
     return number
@@ -389,43 +405,57 @@ def sift_dense(
     OUT     place (n,) of the costs of wavering rows in kept (n, k), from `start` on
     """
     n_features, k = slope.shape
-    crossed, rows = np.empty(_AT_ONCE, np.int64), np.empty(_AT_ONCE, np.int64)
-    tile = np.zeros((n_features, _ROWS), slope.dtype)
+    crossed, rows = np.empty(_AT_ONCE + _ROWS, np.int64), np.empty(_ROWS, np.int64)
+    tile = np.empty((n_features, _ROWS), slope.dtype)
+    beside = np.zeros((_ROWS, n_features), X.dtype)
     costs = np.zeros((k, _ROWS))
     norm, mine, other = np.zeros(_ROWS), np.zeros(_ROWS), np.zeros(_ROWS)
+    high, low = np.zeros(_ROWS), np.zeros(_ROWS)
     label = np.zeros(_ROWS, np.int32)
     at = start
+    number = 0
     for first in range(start, stop, _AT_ONCE):
-        n_crossed = crossed_bounds(
-            chosen, labels, slack, known, upper, lower, stretch, shrink, drift, most, second,
-            which, first, min(first + _AT_ONCE, stop), crossed, rows,
+        number = crossed_bounds(
+            labels, slack, known, upper, lower, stretch, shrink, drift, most, second, which, first,
+            min(first + _AT_ONCE, stop), number, crossed,
         )  # fmt: skip
-        for s in range(0, n_crossed, _ROWS):
-            m = min(_ROWS, n_crossed - s)
+        done = 0
+        # A tile takes as long whether it is full or not: rows that do not fill one wait.
+        while number - done >= _ROWS or (done < number and first + _AT_ONCE >= stop):
+            m = min(_ROWS, number - done)
             for r in range(m):
-                label[r] = labels[crossed[s + r]]
-                for f in range(n_features):
-                    tile[f, r] = X[rows[s + r], f] - shift[f]
+                label[r] = labels[crossed[done + r]]
+                rows[r] = chosen[crossed[done + r]]
+            _fill_tile(X, shift, rows[:m], beside, tile)
             _tile_norms(tile, own, norm)
-            for r in range(_ROWS):
-                other[r] = np.inf
             for c in range(k):
-                cost = costs[c]
-                _tile_costs(tile, slope, curve, bias, c, cost)
-                for r in range(_ROWS):
-                    mine[r] = cost[r] if label[r] == c else mine[r]
-                    other[r] = min(other[r], np.inf if label[r] == c else cost[r])
+                _tile_costs(tile, slope, curve, bias, c, costs[c])
             for r in range(m):
-                i = crossed[s + r]
-                stays, leaves = mine[r] + norm[r] - log_det, other[r] + norm[r] - log_det
-                known[i] = label[r]
-                upper[i], lower[i] = _bounds_of(stays, leaves, log_det, beyond, margin)
-                if not stays + slack[i] < leaves:
+                mine[r] = costs[label[r], r]
+                costs[label[r], r] = np.inf  # looked at without the own cluster
+            for r in range(_ROWS):
+                other[r] = costs[0, r]
+            for c in range(1, k):
+                for r in range(_ROWS):
+                    other[r] = min(other[r], costs[c, r])
+            for r in range(_ROWS):
+                mine[r] += norm[r] - log_det
+                other[r] += norm[r] - log_det
+                high[r], low[r] = _bounds_of(mine[r], other[r], log_det, beyond, margin)
+            for r in range(m):
+                i = crossed[done + r]
+                known[i], upper[i], lower[i] = label[r], high[r], low[r]
+                if not mine[r] + slack[i] < other[r]:
                     wavers[i] = True
                     place[i] = at
                     for c in range(k):
                         kept[at, c] = costs[c, r] + norm[r] - log_det
+                    kept[at, label[r]] = mine[r]
                     at += 1
+            done += m
+        number -= done
+        for r in range(number):
+            crossed[r] = crossed[done + r]
 
 
 # -------------------------------------------------------------------- nearest centre, sparse

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwise._compiled import kernel
+from linkwise._compiled import inlined, kernel
 
 _MANY = 65_535  # neighbours that moved; more are not counted
 
@@ -57,24 +57,29 @@ def fill_adjacency(ends, start, stop, cursor, neighbour, edge):
 
 
 @kernel
-def violations(ends, is_must, labels, cost, clusters):
+def violation_costs(ends, is_must, labels, cost, clusters, start, stop, each):
     """Total cost of violated links: the mean of a link's entries for the clusters of its ends.
 
-    IN      cost (m, 1), or (m, k) where `clusters`
+    IN      cost (m, 1), or (m, k) where `clusters`; of the links, start..stop are looked at
+    OUT     each (m,) or (0,): what each of them costs
     """
     total = 0.0
-    for e in range(ends.shape[0]):
+    for e in range(start, stop):
         a, b = labels[ends[e, 0]], labels[ends[e, 1]]
+        paid = 0.0
         if (a == b) != is_must[e]:
-            total += 0.5 * (cost[e, a] + cost[e, b]) if clusters else cost[e, 0]
+            paid = 0.5 * (cost[e, a] + cost[e, b]) if clusters else cost[e, 0]
+        if each.size:
+            each[e] = paid
+        total += paid
     return total
 
 
 @kernel
-def signed_costs(indptr, link, is_must, cost, start, stop, signed, total, dearest):
+def signed_costs(indptr, link, n_must, cost, start, stop, signed, total, dearest):
     """What being together costs at each entry of the adjacency: less than nothing if it must be.
 
-    IN      cost (m, 1) or (m, k); of the rows, start..stop are looked at
+    IN      cost (m, 1) or (m, k), must-links first; of the rows, start..stop are looked at
     OUT     signed (2 m,), or (0,) for costs that differ from cluster to cluster; for each row,
             total (n,) of what its links can cost, and what the dearest (n,) of them can
     """
@@ -85,7 +90,7 @@ def signed_costs(indptr, link, is_must, cost, start, stop, signed, total, deares
         for p in range(indptr[i], indptr[i + 1]):
             most = cost[link[p], 0]
             if signed.size:
-                signed[p] = -most if is_must[link[p]] else most
+                signed[p] = -most if link[p] < n_must else most
             for c in range(1, k):
                 most = max(most, cost[link[p], c])
             total[i] += most
@@ -106,14 +111,38 @@ def _add_penalty(penalty, b, must, cost, number):
             penalty[c] += 0.5 * (cost[number, c] + cost[number, b])
 
 
-# One cost for all clusters stands in `signed`: being elsewhere costs the same everywhere, so that
-# being together is rewarded instead.
+# What kernels below walk along, as `WeighedGraph` says: indptr, middle, neighbour, flat, signed,
+# link, is_must, cost. With one cost for all clusters, being elsewhere costs the same everywhere, so
+# that being together is rewarded instead. Lists have must-links first, up to `middle`: where all
+# weigh alike, two numbers (`flat`) say it all, else each entry has its own (`signed`).
+
+
+@inlined
+def _add_links(first, middle, last, labels, neighbour, flat, signed, link, is_must, cost, penalty):
+    """Add what the links at first..last cost in each cluster, of which cannot-links from `middle`.
+
+    OUT     penalty (k + 1,): the first entry is for neighbours in no cluster (-1). There is no
+            branch on what is read, so that reads overlap.
+    """
+    if flat.size:
+        for p in range(first, middle):
+            penalty[labels[neighbour[p]] + 1] += flat[0]
+        for p in range(middle, last):
+            penalty[labels[neighbour[p]] + 1] += flat[1]
+    elif signed.size:
+        for p in range(first, last):
+            penalty[labels[neighbour[p]] + 1] += signed[p]
+    else:
+        for p in range(first, last):
+            b = labels[neighbour[p]]
+            if b >= 0:
+                _add_penalty(penalty[1:], b, is_must[link[p]], cost, link[p])
 
 
 @kernel
 def icm(
-    order, place, distance, indptr, neighbour, signed, link, is_must, cost, dearest, labels, edge,
-    moves,
+    order, place, distance, indptr, middle, neighbour, flat, signed, link, is_must, cost, dearest,
+    labels, edge, moves,
 ):  # fmt: skip
     """Iterated conditional modes: each row in turn takes its cheapest cluster.
 
@@ -125,7 +154,8 @@ def icm(
     Returns how many moved, and by how much that changed what violated links cost.
     """
     k = distance.shape[1]
-    penalty = np.zeros(k)
+    penalties = np.zeros(k + 1)
+    penalty = penalties[1:]
     moved = 0
     change = 0.0
     for s in range(order.shape[0]):
@@ -142,25 +172,23 @@ def icm(
             moves[i] = 0
             if distance[t, old] + edge[i] < other:
                 continue
-        if signed.size:
-            for p in range(indptr[i], indptr[i + 1]):
-                b = labels[neighbour[p]]
-                if b >= 0:
-                    penalty[b] += signed[p]
-        else:
-            for p in range(indptr[i], indptr[i + 1]):
-                b = labels[neighbour[p]]
-                if b >= 0:
-                    _add_penalty(penalty, b, is_must[link[p]], cost, link[p])
-        best = max(old, 0)
+        _add_links(
+            indptr[i], middle[i], indptr[i + 1], labels, neighbour, flat, signed, link, is_must,
+            cost, penalties,
+        )  # fmt: skip
+        best, lowest = max(old, 0), 0
+        least = distance[t, best] + penalty[best]
+        first, second = np.inf, np.inf  # the lowest penalties
         for c in range(k):
-            if distance[t, c] + penalty[c] < distance[t, best] + penalty[best]:
+            here = penalty[c]
+            if distance[t, c] + here < least:
+                least = distance[t, c] + here
                 best = c
-        other = np.inf
-        for c in range(k):
-            if c != best:
-                other = min(other, penalty[c])
-        edge[i] = penalty[best] - other
+            second = min(second, max(first, here))
+            if here < first:
+                first = here
+                lowest = c
+        edge[i] = penalty[best] - (second if lowest == best else first)
         moves[i] = 0
         if best == old:
             continue
@@ -180,16 +208,50 @@ def rows_of_runs(runs, width, wanted, out):
     for s in range(runs.shape[0]):
         first = runs[s] * width
         for i in range(first, min(first + width, wanted.shape[0])):
-            if wanted[i]:
-                out[number] = i
-                number += 1
+            out[number] = i
+            number += wanted[i]  # no branch: which rows are wanted cannot be foretold
     return number
 
 
 @kernel
+def place_groups(
+    order, starts, members, distance, indptr, middle, neighbour, flat, signed, link, is_must, cost,
+    labels,
+):  # fmt: skip
+    """Give whole must-link components, none of which has one yet, their cheapest cluster.
+
+    IN      order of the groups; members of group g are members[starts[g]:starts[g + 1]]
+    IN/OUT  labels (n,), -1 = not placed yet
+    """
+    k = distance.shape[1]
+    total, pull = np.empty(k), np.empty(k + 1)
+    for t in range(order.shape[0]):
+        g = order[t]
+        total[:] = 0.0
+        pull[:] = 0.0
+        for q in range(starts[g], starts[g + 1]):
+            i = members[q]
+            for c in range(k):
+                total[c] += distance[i, c]
+            # Must-links stay inside the group.
+            _add_links(
+                middle[i], middle[i], indptr[i + 1], labels, neighbour, flat, signed, link, is_must,
+                cost, pull,
+            )  # fmt: skip
+        best = 0
+        for c in range(k):
+            total[c] += pull[c + 1]
+            if total[c] < total[best]:
+                best = c
+        for q in range(starts[g], starts[g + 1]):
+            labels[members[q]] = best
+
+
+@kernel
 def icm_groups(
-    order, starts, members, group, distance, indptr, neighbour, signed, link, is_must, cost, labels
-):
+    order, starts, members, group, distance, indptr, middle, neighbour, flat, signed, link,
+    is_must, cost, labels,
+):  # fmt: skip
     """One sweep in which whole must-link components take their cheapest cluster.
 
     Single rows cannot leave a component one by one without breaking links; together they can.
@@ -208,28 +270,24 @@ def icm_groups(
         total[:] = 0.0
         now = 0.0
         together = 0.0
-        assigned = True
         for q in range(starts[g], starts[g + 1]):
             i = members[q]
             a = labels[i]
-            assigned = assigned and a >= 0
             for c in range(k):
                 total[c] += distance[i, c]
-            if a >= 0:
-                now += distance[i, a]
+            now += distance[i, a]
             for p in range(indptr[i], indptr[i + 1]):
                 b = labels[neighbour[p]]
-                if b < 0:
-                    continue
                 inside = group[neighbour[p]] == g
                 share = 0.5 if inside else 1.0  # links inside are met from both ends
-                if signed.size:
+                if flat.size or signed.size:
+                    reward = signed[p] if signed.size else flat[0 if p < middle[i] else 1]
                     if inside:
-                        together += 0.5 * signed[p]
+                        together += 0.5 * reward
                     else:
-                        total[b] += signed[p]
+                        total[b] += reward
                     if a == b:  # the same terms for the present labels
-                        now += share * signed[p]
+                        now += share * reward
                     continue
                 number = link[p]
                 if not inside:
@@ -237,14 +295,14 @@ def icm_groups(
                 elif not is_must[number]:  # a contradiction: broken wherever the group goes
                     for c in range(k):
                         total[c] += 0.5 * cost[number, c]
-                if a >= 0 and (a == b) != is_must[number]:
+                if (a == b) != is_must[number]:
                     now += share * 0.5 * (cost[number, a] + cost[number, b])
         best = 0
         for c in range(1, k):
             if total[c] < total[best]:
                 best = c
         after = total[best] + together
-        if assigned and not after < now - 1e-10 * (abs(now) + abs(after)):
+        if not after < now - 1e-10 * (abs(now) + abs(after)):
             continue
         for q in range(starts[g], starts[g + 1]):
             moved += labels[members[q]] != best

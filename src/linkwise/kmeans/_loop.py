@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from linkwise.geometry import Geometry, Moments
 
-from . import _link_kernels
 from ._assign import Assigner
 from ._checkpoint import State
 from ._costs import Costs
@@ -80,7 +79,7 @@ def solve(
     iteration = done = len(run.path)
     for iteration in range(done + 1, max_iter + 1):
         moved = run.assign_rows(rng)
-        run.refill_empty_clusters()
+        moved += run.refill_empty_clusters()
         before = run.note()
         way = geometry.move_centers(run.moments)
         after = run.note()
@@ -95,7 +94,7 @@ def solve(
         settled = geometry.is_cold and (
             not geometry.learns or before - after <= tol * max(abs(after), 1e-300)
         )
-        if settled and (moved == 0 or way <= still):
+        if settled and (moved == 0 or way <= still) and (moved or assign.tried_all()):
             converged = True
             break
         if note is not None:
@@ -193,9 +192,9 @@ class _Run:
         else:
             self._link_total += change
 
-    def refill_empty_clusters(self) -> None:
-        """Give an empty cluster the free row that is farthest from its own centre."""
-        closed, k = self.assign.closed, self.problem.k
+    def refill_empty_clusters(self) -> int:
+        """Give empty clusters the free rows that are farthest from their centres; how many."""
+        closed, k, refills = self.assign.closed, self.problem.k, self._refills
         for c in np.flatnonzero(self.moments.counts <= 1e-12 * self.problem.rows.total_weight):
             if self._refills == 0 or (closed is not None and closed[c]):
                 continue
@@ -214,6 +213,7 @@ class _Run:
             self.places.move_one(row, int(c), self.moments)
             self._refilled[row] = int(c)
             self.geometry.place_one(int(c), self.problem.rows.take(np.array([row]))[0])
+        return refills - self._refills
 
     # ---------------------------------------------------------------- metric
 
@@ -260,12 +260,10 @@ class _Run:
     def link_costs(self) -> Floats:
         """What each link costs now: nothing unless it is violated."""
         links = self.problem.links
-        if not len(links.ends) or self.penalty.costless:
-            return np.zeros(len(links.ends))
-        labels = self._own_labels()
-        return violation_costs(
-            self.penalty.costs(self.geometry), links.violated(labels), labels, links.ends
-        )
+        each = np.zeros(len(links.ends))
+        if len(each) and not self.penalty.costless:
+            links.violation_cost(self._own_labels(), self.penalty.costs(self.geometry), each)
+        return each
 
     def objective(self) -> float:
         """The objective as it stands."""
@@ -279,10 +277,8 @@ class _Run:
         if self.penalty.costless:
             return 0.0
         links, cost = self.problem.links, self.penalty.costs(self.geometry)
-        labels, self._link_weight = self._own_labels(), float(cost.sum())
-        return float(
-            _link_kernels.violations(links.ends, links.is_must, labels, cost, cost.shape[1] > 1)
-        )
+        self._link_weight = float(cost.sum())
+        return links.violation_cost(self._own_labels(), cost)
 
     def note(self) -> float:
         """Write the objective down after a half step."""
@@ -308,17 +304,3 @@ class _Run:
             converged=converged,
             link_cost=link_cost,
         )
-
-
-def violation_costs(
-    cost: Floats, violated: NDArray[np.bool_], labels: NDArray, ends: NDArray
-) -> Floats:
-    """Cost of each link: zero if kept, else the mean of its entries for the clusters of its ends.
-
-    For a violated cannot-link both ends are in one cluster, so the mean is its entry for that.
-    """
-    if cost.shape[1] == 1:
-        return np.where(violated, cost[:, 0], 0.0)
-    every = np.arange(len(cost))
-    mean = 0.5 * (cost[every, labels[ends[:, 0]]] + cost[every, labels[ends[:, 1]]])
-    return np.where(violated, mean, 0.0)

@@ -31,8 +31,9 @@ class LinkGraph:
         Must-links first, then cannot-links.
     is_must : ndarray of shape (n_links,)
     weight : ndarray of shape (n_links,)
-    indptr, neighbour, link : ndarrays of int32
-        For each constrained row, its neighbours and the links to them (CSR).
+    indptr, middle, neighbour, link : ndarrays of int32
+        For each constrained row, its neighbours and the links to them (CSR), must-links first;
+        cannot-links begin at `middle`.
     """
 
     rows: Ints
@@ -40,6 +41,7 @@ class LinkGraph:
     is_must: NDArray[np.bool_]
     weight: NDArray[np.float64]
     indptr: NDArray[np.int32]
+    middle: NDArray[np.int32]
     neighbour: NDArray[np.int32]
     link: NDArray[np.int32]
 
@@ -51,7 +53,9 @@ class LinkGraph:
         ends = places.astype(np.int32)
         weight = np.concatenate([known.must_link_weight, known.cannot_link_weight])
         indptr, neighbour, link = neighbours(ends, len(rows))
-        return cls(rows, ends, is_must, weight, indptr, neighbour, link)
+        middle = indptr[:-1].copy()
+        _link_kernels.count_ends(ends, 0, known.n_must_link, middle)
+        return cls(rows, ends, is_must, weight, indptr, middle, neighbour, link)
 
     def positions(self, known: Constraints) -> Ints:
         """Where the pairwise constraints of `known` stand in this graph."""
@@ -63,23 +67,55 @@ class LinkGraph:
 
     def weighed(self, cost: NDArray[np.float64]) -> WeighedGraph:
         """The graph with what its links cost now, (n_links, 1) or (n_links, k)."""
+        n_must = int(np.count_nonzero(self.is_must))
+        one = cost.shape[1] == 1
+        if one and _alike(cost[:n_must]) and _alike(cost[n_must:]):
+            return self._weighed_alike(cost, n_must)
         total, dearest = (np.empty(len(self.rows)) for _ in range(2))
         # A cost that is the same in all clusters stands at each entry, so that walks stay in order.
-        signed = np.empty(len(self.link) if cost.shape[1] == 1 else 0)
-        what = (self.indptr, self.link, self.is_must, cost)
+        signed = np.empty(len(self.link) if one else 0)
+        what = (self.indptr, self.link, n_must, cost)
 
         def work(start: int, stop: int) -> None:
             _link_kernels.signed_costs(*what, start, stop, signed, total, dearest)
 
         with Threads(len(total), _WORK * len(self.link) // max(len(total), 1)) as threads:
             threads.map(work)
-        walk = (self.indptr, self.neighbour, signed, self.link, self.is_must, cost)
+        return self._walk(np.zeros(0), signed, cost, total, dearest)
+
+    def _weighed_alike(self, cost: NDArray[np.float64], n_must: int) -> WeighedGraph:
+        """The graph when all must-links cost the same, and all cannot-links."""
+        together, apart = (
+            float(part[0, 0]) if len(part) else 0.0 for part in np.split(cost, [n_must])
+        )
+        musts, cannots = self.middle - self.indptr[:-1], self.indptr[1:] - self.middle
+        total = together * musts + apart * cannots
+        dearest = np.maximum(together * (musts > 0), apart * (cannots > 0))
+        return self._walk(np.array([-together, apart]), np.zeros(0), cost, total, dearest)
+
+    def _walk(self, flat: Any, signed: Any, cost: Any, total: Any, dearest: Any) -> WeighedGraph:
+        lists = (self.indptr, self.middle, self.neighbour)
+        walk = (*lists, flat, signed, self.link, self.is_must, cost)
         return WeighedGraph(walk, total, dearest)
 
     def violated(self, labels: NDArray) -> NDArray[np.bool_]:
         """Which links the labels of the constrained rows break."""
         together = labels[self.ends[:, 0]] == labels[self.ends[:, 1]]
         return together != self.is_must
+
+    def violation_cost(
+        self, labels: NDArray, cost: NDArray[np.float64], each: NDArray[np.float64] | None = None
+    ) -> float:
+        """What the violated links cost together, and, where there is room for it, each link.
+
+        For a violated cannot-link both ends are in one cluster, so that the mean of its entries
+        for the clusters of its ends is its entry for that one.
+        """
+        each = np.zeros(0) if each is None else each
+        what = (self.ends, self.is_must, labels, cost, cost.shape[1] > 1)
+        with Threads(len(self.ends), _WORK) as threads:
+            parts = threads.map(lambda a, b: _link_kernels.violation_costs(*what, a, b, each))
+        return float(sum(parts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +125,10 @@ class WeighedGraph:
     Attributes
     ----------
     walk : tuple of ndarray
-        Adjacency and costs.
+        Adjacency (indptr, middle, neighbour); what being together costs, less than nothing for
+        must-links: `flat` (2,) if all must-links cost the same and all cannot-links, or else
+        `signed` at each entry, or neither if that differs from cluster to cluster; link, is_must,
+        and the cost of each link.
     total, dearest : ndarray of shape (n_touched,)
         What all links of a row can cost together, and the dearest one of them.
     """
@@ -104,10 +143,17 @@ class WeighedGraph:
         return self.walk[-1]
 
 
+def _alike(costs: NDArray[np.float64]) -> bool:
+    """Whether all are the same; mostly seen at a glance if they are not."""
+    return not len(costs) or (costs[0] == costs[-1] and costs.min() == costs.max())
+
+
 def _pairs(known: Constraints) -> tuple[Ints, NDArray[np.bool_]]:
     """Must-links, then cannot-links, and which of them are must-links."""
-    both = np.concatenate([known.must_link, known.cannot_link]).astype(np.int64)
-    return both, np.arange(len(both)) < known.n_must_link
+    both = np.concatenate([known.must_link, known.cannot_link]).astype(np.int64, copy=False)
+    is_must = np.zeros(len(both), dtype=bool)
+    is_must[: known.n_must_link] = True
+    return both, is_must
 
 
 def _link_keys(pairs: Ints, is_must: NDArray[np.bool_], span: int) -> Ints:

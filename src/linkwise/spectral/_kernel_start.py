@@ -50,7 +50,7 @@ def start(
 
 def _groups(closure: Closure) -> list[Labels]:
     """Rows of each component of two or more, the largest first."""
-    order = np.argsort(closure.component, kind="stable")
+    order = closure.by_component
     pieces = np.split(closure.nodes[order], np.cumsum(closure.sizes)[:-1])
     return sorted((piece for piece in pieces if len(piece) > 1), key=len, reverse=True)
 
