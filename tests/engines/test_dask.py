@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -33,7 +34,8 @@ dd = pytest.importorskip("dask.dataframe")
 pd = pytest.importorskip("pandas")
 distributed = pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")
-Workers = pytest.importorskip("linkwise.engines._dask").Workers
+engine = pytest.importorskip("linkwise.engines._dask")
+Workers, _even_shares = engine.Workers, engine._even_shares
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Dask's own, about sizes of graphs and the like
 
@@ -192,11 +194,26 @@ def test_rows_stay_with_the_workers_that_hold_them(client):
     rows = da.from_array(X, chunks=(100, 5)).persist()
     distributed.wait(rows)
     engine = Workers(rows, client)
-    holds = {str(key): workers for key, workers in client.who_has(rows).items()}
-    bundles = [{min(holds[str((rows.name, block, 0))]) for block in m} for m in engine._members]
+    holds = {str(key): min(workers) for key, workers in client.who_has(rows).items()}
+    holders = [Counter(holds[str((rows.name, block, 0))] for block in m) for m in engine._members]
     assert sorted(block for m in engine._members for block in m) == list(range(15))
-    assert all(len(workers) == 1 for workers in bundles)
-    assert len(bundles) == 2
+    assert sorted(map(len, engine._members)) == [7, 8]
+    surplus = max(Counter(holds.values()).values()) - 8  # more than the share of a worker
+    assert sum(most.total() - max(most.values()) for most in holders) <= max(surplus, 0) + 1
+
+
+@pytest.mark.parametrize(
+    ("held", "threads", "wanted"),
+    [
+        ({"a": [0, 1, 2], "b": [3, 4, 5]}, {"a": 1, "b": 1}, [[0, 1, 2], [3, 4, 5]]),
+        ({"a": [0, 2, 4, 5], "b": [1, 3]}, {"a": 1, "b": 1}, [[0, 2, 4], [1, 3, 5]]),
+        ({"a": [0, 1, 2, 3, 4, 5]}, {"a": 1, "b": 2}, [[0, 1], [2, 3, 4, 5]]),
+        ({"gone": [0, 1], "a": [2]}, {"a": 1, "b": 1, "c": 1}, [[2], [0], [1]]),
+        ({"a": [0]}, {"b": 4, "a": 1}, [[0]]),
+    ],
+)
+def test_every_worker_gets_its_share(held, threads, wanted):
+    assert _even_shares(held, threads) == wanted
 
 
 @pytest.mark.parametrize("method", ["pck", "mpck"])

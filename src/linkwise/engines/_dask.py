@@ -25,7 +25,6 @@ from ._source import Blocks, note_place
 
 _PATIENCE = 60.0  # seconds without any worker before giving up; dask config linkwise.patience
 _LARGEST_BUNDLE = 2**30  # bytes
-_UNEVEN = 1.5  # times its share of blocks that a worker may keep because it has them
 _SMALL = 2**18  # bytes; what is told to all travels inside each task if it is no larger
 _GLANCE = 2.0  # seconds between two looks at whether workers are left
 _NEED = "fitting Dask arrays and dataframes"
@@ -211,6 +210,20 @@ def _cuts(number: int, n_parts: int) -> list[int]:
     return [number * part // n_parts for part in range(n_parts + 1)]
 
 
+def _even_shares(held: dict[str, list[int]], threads: dict[str, int]) -> list[list[int]]:
+    """Blocks of each worker: those that it holds up to its share, and what others have too many."""
+    ends = np.cumsum([0, *threads.values()]) / max(1, sum(threads.values()))
+    sizes = np.diff(np.round(ends * sum(map(len, held.values())))).astype(int).tolist()
+    room = dict(zip(threads, sizes, strict=True))
+    shares = {worker: held.get(worker, [])[:size] for worker, size in room.items()}
+    spare = [block for worker, blocks in held.items() for block in blocks[room.get(worker, 0) :]]
+    for worker, share in shares.items():
+        missing = room[worker] - len(share)
+        share += spare[:missing]
+        spare = spare[missing:]
+    return [sorted(share) for share in shares.values() if share]
+
+
 def _flat(keys: Any) -> list[Any]:
     """Keys of a collection, out of the lists they stand in."""
     return [key for part in keys for key in _flat(part)] if isinstance(keys, list) else [keys]
@@ -313,20 +326,17 @@ class Workers:
     def _bundle(self, n_blocks: int, n_bytes: float) -> list[list[int]]:
         """Blocks of each bundle: about one for each thread, more if they would be very large.
 
-        What a worker holds already stays with it, unless one of them holds far too much.
+        What a worker holds already stays with it up to its share.
         """
         self._check_workers()
         threads = self._client.nthreads()
         even = n_blocks / max(1, sum(threads.values()))  # blocks of a thread
         large = np.inf if np.isnan(n_bytes) else n_blocks * _LARGEST_BUNDLE / max(n_bytes, 1.0)
         share, held = min(even, large), self._held(n_blocks)
-        if held is None or any(
-            len(blocks) > _UNEVEN * even * threads.get(worker, 0) for worker, blocks in held.items()
-        ):
-            held = {"": list(range(n_blocks))}
+        shares = [list(range(n_blocks))] if held is None else _even_shares(held, threads)
         return [
             blocks[a:b]
-            for blocks in held.values()
+            for blocks in shares
             for a, b in pairwise(_cuts(len(blocks), max(1, round(len(blocks) / share))))
         ]
 
@@ -474,11 +484,13 @@ class Workers:
             return False
 
     def column(self, work: Work, states: Any, own: Sequence[Any]) -> Any:
-        """A Dask array of one int32 for each row; its chunks stay on the workers."""
+        """A Dask array of one int32 for each row; its chunks stay on the workers.
+
+        Nobody waits for them: who asks for labels does.
+        """
         array = optional("dask.array", extra="dask", need=_NEED)
         delayed = optional("dask", extra="dask", need=_NEED).delayed
         tasks, futures = self._start(_run_bundle, work, None, states, own, None, False)
-        self._wait(futures)
         found = {task.bundle: delayed(future) for task, future in zip(tasks, futures, strict=True)}
         sizes = np.diff(self.starts).tolist()
         return array.concatenate([

@@ -46,6 +46,11 @@ class Moments:
             np.zeros_like(self.counts), np.zeros_like(self.sums), np.zeros_like(self.squares)
         )
 
+    def clear(self) -> None:
+        """Take all rows out."""
+        for part in (self.counts, self.sums, self.squares):
+            part[:] = 0.0
+
     def add(self, other: Moments) -> None:
         """Count another block's rows in."""
         self.counts += other.counts

@@ -184,22 +184,29 @@ def assign(
         return State(places.labels(), state.chosen, places.bounds), (moved, part)
 
 
+def assign_anew(
+    block: Block, state: None, order: Order, chosen: Ints
+) -> tuple[State, tuple[Moments, NDArray]]:
+    """`assign` whatever was before: all sums instead of changes, and the sizes of clusters."""
+    start, _ = begin(None, None, None, (block.X.shape[0], chosen))
+    after, (_, sums) = assign(block, start, order, None)
+    return after, (sums, cluster_sizes(after.labels, len(sums.counts)))
+
+
 def assign_afresh(
     block: Block, state: None, orders: tuple[Order, Order], own: tuple[Ints, dict[int, int]]
 ) -> tuple[State, tuple[int, Moments]]:
-    """`assign`, with the state before made anew from the order that led to it.
+    """`assign_anew`, with the labels before made again from the order that led to them.
 
     The result depends on no earlier state, so that what is lost later takes little to make again.
-    Returns all sums instead of changes.
     """
     before, order = orders
     chosen, refilled = own
-    start, _ = begin(None, None, None, (block.X.shape[0], chosen))
-    start, _ = assign(block, start, replace(before, bounded=False), None)
+    start, _ = assign_anew(block, None, replace(before, bounded=False), chosen)
     for row, cluster in refilled.items():
         start.labels[row] = cluster
-    after, (moved, _) = assign(block, start, order, None)
-    return after, (moved, recount(block, after, order, None)[0])
+    after, (sums, _) = assign_anew(block, None, order, chosen)
+    return after, (int((after.labels != start.labels).sum()), sums)
 
 
 def move_one(

@@ -260,28 +260,42 @@ class FarPlaces:
         self._refilled: dict[int, int] = {}  # rows moved since, one by one
         self._age = 0  # calls since states were made anew
         self._free_sizes: NDArray[np.int64] | None = None  # of clusters, without chosen rows
+        self._counted: list[Moments] | None = None  # sums of free rows that were just taken
 
     # ---------------------------------------------------------------- moving rows
 
     def assign(
-        self, geometry: Geometry, moments: Moments, closed: NDArray[np.bool_] | None, bounded: bool
-    ) -> int:
-        """All rows but the chosen to their cheapest cluster; returns how many moved."""
-        order = self._told(geometry, moments, closed=closed, bounded=bounded)
-        self._age, self._free_sizes = self._age + 1, None
-        if self._order is not None and self._engine.remembers and self._age > _FRESH:
+        self, geometry: Geometry, moments: Moments, closed: NDArray[np.bool_] | None, bounded: bool,
+        last: bool = False,
+    ) -> int:  # fmt: skip
+        """All rows but the chosen to their cheapest cluster; returns how many moved.
+
+        The `last` time, sums are taken anew in the same pass, for `recount`; nobody asks then how
+        many moved.
+        """
+        order = self._told(geometry, moments, closed=closed, bounded=bounded and not last)
+        self._age, self._free_sizes, self._counted = self._age + 1, None, None
+        remembered = self._order is not None and self._engine.remembers and self._age > _FRESH
+        if last:
+            self._assign_anew(order)
+            parts = []
+        elif remembered:
             parts = self._assign_afresh(order)
-            fresh = moments.like()
-            self._count_own(fresh)
-            moments.counts[:], moments.sums[:], moments.squares[:] = (
-                fresh.counts, fresh.sums, fresh.squares
-            )  # fmt: skip
+            moments.clear()
+            self._count_own(moments)
         else:
             self._states, parts = self._engine.advance(at_blocks.assign, self._states, order)
         for _, part in parts:
             moments.add(part)
         self._order, self._refilled = order, {}
         return sum(moved for moved, _ in parts)
+
+    def _assign_anew(self, order: Order) -> None:
+        self._states, parts = self._engine.advance(
+            at_blocks.assign_anew, None, order, own=self._inside
+        )
+        self._age, self._counted = 0, [sums for sums, _ in parts]
+        self._free_sizes = np.sum([sizes for _, sizes in parts], axis=0)
 
     def _assign_afresh(self, order: Order) -> list[tuple[int, Moments]]:
         refilled: list[dict[int, int]] = [{} for _ in self._inside]
@@ -310,7 +324,7 @@ class FarPlaces:
         """One row that was not chosen into a cluster."""
         which, inside, _ = split(self._engine.starts, np.array([row]))
         own = [(int(inside[0][0]), cluster)]
-        order, self._free_sizes = self._told(None, moments), None
+        order, self._free_sizes, self._counted = self._told(None, moments), None, None
         self._states, (part,) = self._engine.advance(
             at_blocks.move_one, self._states, order, own=own, which=which
         )
@@ -368,11 +382,15 @@ class FarPlaces:
 
     def recount(self, moments: Moments) -> Moments:
         """The moments of the clustering, taken afresh."""
+        parts, self._counted = self._counted, None  # good once: rows may be scaled anew
+        if parts is None:
+            order = self._told(None, moments)
+            found = self._engine.run(at_blocks.recount, order, states=self._states)
+            self._free_sizes = np.sum([sizes for _, sizes in found], axis=0)
+            parts = [part for part, _ in found]
         fresh = moments.like()
-        parts = self._engine.run(at_blocks.recount, self._told(None, moments), states=self._states)
-        for part, _ in parts:
+        for part in parts:
             fresh.add(part)
-        self._free_sizes = np.sum([sizes for _, sizes in parts], axis=0)
         self._count_own(fresh)
         return fresh
 

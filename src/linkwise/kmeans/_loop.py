@@ -100,7 +100,7 @@ def solve(
         if note is not None:
             note(run.state)
     if max_iter and (moved or geometry.learns):
-        run.assign_rows(rng)  # labels that fit the final centres and metric
+        run.assign_rows(rng, last=True)  # labels that fit the final centres and metric
     return run.solution(iteration, converged)
 
 
@@ -166,14 +166,14 @@ class _Run:
 
     # ---------------------------------------------------------------- rows into clusters
 
-    def assign_rows(self, rng: Any) -> int:
+    def assign_rows(self, rng: Any, last: bool = False) -> int:
         """The E-step: free rows to the nearest centre, constrained ones by the assigner."""
         rows, chosen = self.problem.rows, self.assign.rows
         moved = 0
         if len(chosen) < rows.n:
             self._told, self._refilled = self.geometry.state(), {}
             moved = self.places.assign(
-                self.geometry, self.moments, self.assign.closed, self._bounded
+                self.geometry, self.moments, self.assign.closed, self._bounded, last
             )
             self._bounded = self._bounded or (self._may_bound and moved < _CALM * rows.n)
         if len(chosen):

@@ -41,9 +41,13 @@ class Places:
     # ---------------------------------------------------------------- moving rows
 
     def assign(
-        self, geometry: Geometry, moments: Moments, closed: NDArray[np.bool_] | None, bounded: bool
-    ) -> int:
-        """All rows but the chosen to their cheapest cluster; returns how many moved."""
+        self, geometry: Geometry, moments: Moments, closed: NDArray[np.bool_] | None, bounded: bool,
+        last: bool = False,
+    ) -> int:  # fmt: skip
+        """All rows but the chosen to their cheapest cluster; returns how many moved.
+
+        That it is the `last` time saves a way to rows that live elsewhere, nothing here.
+        """
         if bounded and self.bounds is None:
             self.bounds = Bounds(self.rows.n, self.rows.dtype)
         return self.rows.assign(
