@@ -10,19 +10,14 @@ import numba
 _MATH = {"contract", "reassoc", "nsz", "arcp"}
 
 
-def kernel(function: Any, **more: Any) -> Any:
+def kernel(function: Any) -> Any:
     """Compile on first call; keep the result on disk where a folder can be written.
 
     The GIL is released, and numba's own threads are never used: its default layer aborts when two
     threads enter.
     """
-    options: dict[str, Any] = {"nogil": True, "fastmath": _MATH, "error_model": "numpy", **more}
+    options: dict[str, Any] = {"nogil": True, "fastmath": _MATH, "error_model": "numpy"}
     try:
         return numba.njit(cache=True, **options)(function)
     except RuntimeError:  # no folder for the cache can be written
         return numba.njit(**options)(function)
-
-
-def inlined(function: Any) -> Any:
-    """A kernel that becomes part of those that call it: a call with many arrays takes its time."""
-    return kernel(function, forceinline=True)

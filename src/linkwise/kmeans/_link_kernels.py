@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from linkwise._compiled import inlined, kernel
+from linkwise._compiled import kernel
 
 _MANY = 65_535  # neighbours that moved; more are not counted
 
@@ -46,13 +46,14 @@ def fill_adjacency(ends, start, stop, cursor, neighbour, edge):
 
     IN      ends (m, 2), of which start..stop are looked at
     IN/OUT  cursor (n_vertices,): where each list goes on
-    OUT     neighbour (2 m,), edge (2 m,)
+    OUT     neighbour (2 m,); edge (2 m,) or (0,)
     """
     for e in range(start, stop):
         for side in (0, 1):
             v = ends[e, side]
             neighbour[cursor[v]] = ends[e, 1 - side]
-            edge[cursor[v]] = e
+            if edge.size:
+                edge[cursor[v]] = e
             cursor[v] += 1
 
 
@@ -117,26 +118,21 @@ def _add_penalty(penalty, b, must, cost, number):
 # weigh alike, two numbers (`flat`) say it all, else each entry has its own (`signed`).
 
 
-@inlined
-def _add_links(first, middle, last, labels, neighbour, flat, signed, link, is_must, cost, penalty):
-    """Add what the links at first..last cost in each cluster, of which cannot-links from `middle`.
+@kernel
+def _add_links(first, last, labels, neighbour, signed, link, is_must, cost, penalty):
+    """Add what the links at first..last cost in each cluster, if they do not weigh alike.
 
     OUT     penalty (k + 1,): the first entry is for neighbours in no cluster (-1). There is no
             branch on what is read, so that reads overlap.
     """
-    if flat.size:
-        for p in range(first, middle):
-            penalty[labels[neighbour[p]] + 1] += flat[0]
-        for p in range(middle, last):
-            penalty[labels[neighbour[p]] + 1] += flat[1]
-    elif signed.size:
+    if signed.size:
         for p in range(first, last):
             penalty[labels[neighbour[p]] + 1] += signed[p]
-    else:
-        for p in range(first, last):
-            b = labels[neighbour[p]]
-            if b >= 0:
-                _add_penalty(penalty[1:], b, is_must[link[p]], cost, link[p])
+        return
+    for p in range(first, last):
+        b = labels[neighbour[p]]
+        if b >= 0:
+            _add_penalty(penalty[1:], b, is_must[link[p]], cost, link[p])
 
 
 @kernel
@@ -172,10 +168,14 @@ def icm(
             moves[i] = 0
             if distance[t, old] + edge[i] < other:
                 continue
-        _add_links(
-            indptr[i], middle[i], indptr[i + 1], labels, neighbour, flat, signed, link, is_must,
-            cost, penalties,
-        )  # fmt: skip
+        if flat.size:  # here, not in a function: a call with many arrays takes its time
+            for p in range(indptr[i], middle[i]):
+                penalties[labels[neighbour[p]] + 1] += flat[0]
+            for p in range(middle[i], indptr[i + 1]):
+                penalties[labels[neighbour[p]] + 1] += flat[1]
+        else:
+            ends = (indptr[i], indptr[i + 1])
+            _add_links(*ends, labels, neighbour, signed, link, is_must, cost, penalties)
         best, lowest = max(old, 0), 0
         least = distance[t, best] + penalty[best]
         first, second = np.inf, np.inf  # the lowest penalties
@@ -234,10 +234,12 @@ def place_groups(
             for c in range(k):
                 total[c] += distance[i, c]
             # Must-links stay inside the group.
-            _add_links(
-                middle[i], middle[i], indptr[i + 1], labels, neighbour, flat, signed, link, is_must,
-                cost, pull,
-            )  # fmt: skip
+            if flat.size:
+                for p in range(middle[i], indptr[i + 1]):
+                    pull[labels[neighbour[p]] + 1] += flat[1]
+            else:
+                ends = (middle[i], indptr[i + 1])
+                _add_links(*ends, labels, neighbour, signed, link, is_must, cost, pull)
         best = 0
         for c in range(k):
             total[c] += pull[c + 1]

@@ -31,9 +31,9 @@ class LinkGraph:
         Must-links first, then cannot-links.
     is_must : ndarray of shape (n_links,)
     weight : ndarray of shape (n_links,)
-    indptr, middle, neighbour, link : ndarrays of int32
-        For each constrained row, its neighbours and the links to them (CSR), must-links first;
-        cannot-links begin at `middle`.
+    indptr, middle, neighbour : ndarrays of int32
+        For each constrained row, its neighbours (CSR), must-links first; cannot-links begin at
+        `middle`.
     """
 
     rows: Ints
@@ -43,7 +43,6 @@ class LinkGraph:
     indptr: NDArray[np.int32]
     middle: NDArray[np.int32]
     neighbour: NDArray[np.int32]
-    link: NDArray[np.int32]
 
     @classmethod
     def of(cls, known: Constraints) -> LinkGraph:
@@ -52,10 +51,15 @@ class LinkGraph:
         rows, (places,) = number_nodes(both)
         ends = places.astype(np.int32)
         weight = np.concatenate([known.must_link_weight, known.cannot_link_weight])
-        indptr, neighbour, link = neighbours(ends, len(rows))
+        indptr, neighbour, _ = neighbours(ends, len(rows))
         middle = indptr[:-1].copy()
         _link_kernels.count_ends(ends, 0, known.n_must_link, middle)
-        return cls(rows, ends, is_must, weight, indptr, middle, neighbour, link)
+        return cls(rows, ends, is_must, weight, indptr, middle, neighbour)
+
+    @cached_property
+    def link(self) -> NDArray[np.int32]:
+        """The links to the neighbours; links that weigh alike do without."""
+        return neighbours(self.ends, len(self.rows), edges=True)[2]
 
     def positions(self, known: Constraints) -> Ints:
         """Where the pairwise constraints of `known` stand in this graph."""
@@ -95,7 +99,8 @@ class LinkGraph:
 
     def _walk(self, flat: Any, signed: Any, cost: Any, total: Any, dearest: Any) -> WeighedGraph:
         lists = (self.indptr, self.middle, self.neighbour)
-        walk = (*lists, flat, signed, self.link, self.is_must, cost)
+        link = np.zeros(0, dtype=np.int32) if flat.size else self.link
+        walk = (*lists, flat, signed, link, self.is_must, cost)
         return WeighedGraph(walk, total, dearest)
 
     def violated(self, labels: NDArray) -> NDArray[np.bool_]:
@@ -161,10 +166,13 @@ def _link_keys(pairs: Ints, is_must: NDArray[np.bool_], span: int) -> Ints:
     return (is_must * span + pairs.min(axis=1)) * span + pairs.max(axis=1)
 
 
-def neighbours(ends: NDArray, n_vertices: int) -> tuple[NDArray, NDArray, NDArray]:
-    """Adjacency of an undirected graph: where each vertex' list starts, neighbours, edges."""
+def neighbours(
+    ends: NDArray, n_vertices: int, edges: bool = False
+) -> tuple[NDArray, NDArray, NDArray]:
+    """Adjacency of an undirected graph: where lists start, neighbours, edges if asked."""
     indptr = np.empty(n_vertices + 1, dtype=np.int32)
-    neighbour, edge = (np.empty(2 * len(ends), dtype=np.int32) for _ in range(2))
+    neighbour = np.empty(2 * len(ends), dtype=np.int32)
+    edge = np.empty_like(neighbour) if edges else np.empty(0, dtype=np.int32)
     with Threads(len(ends), _WORK) as threads:
         part = {start: number for number, (start, _) in enumerate(threads.ranges(len(ends)))}
         counts = np.zeros((len(part), n_vertices), dtype=np.int32)
