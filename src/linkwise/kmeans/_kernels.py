@@ -24,27 +24,6 @@ _AT_ONCE = 1_024  # rows whose bounds are looked at together
 
 
 @kernel
-def _fill_tile(X, shift, rows, beside, tile):
-    """Rows into the columns of a tile, relative to the mean.
-
-    They are laid side by side first: reads that wait for memory overlap only if no scattered
-    writes stand between them.
-
-    IN      rows (m,), of which the tile takes at most _ROWS
-    OUT     beside (_ROWS, d): scratch; tile (d, _ROWS)
-    """
-    n_features = X.shape[1]
-    for r in range(rows.shape[0]):
-        i = rows[r]
-        for f in range(n_features):
-            beside[r, f] = X[i, f]
-    for f in range(n_features):
-        mean = shift[f]
-        for r in range(_ROWS):
-            tile[f, r] = beside[r, f] - mean
-
-
-@kernel
 def _add_linear(tile, slope, c, cost):
     """Add the linear terms of cluster c to the costs of a tile, four features at a time."""
     n_features = slope.shape[0]
@@ -90,14 +69,16 @@ def assign_dense(
             rows add to and take from each cluster
     """
     n_features, k = slope.shape
-    tile, beside = np.empty((n_features, _ROWS), X.dtype), np.zeros((_ROWS, n_features), X.dtype)
+    tile = np.empty((n_features, _ROWS), X.dtype)
     cost = np.empty(_ROWS, X.dtype)
     least = np.empty(_ROWS, X.dtype)
     best = np.empty(_ROWS, np.int32)
     moved = 0
     for first in range(start, stop, _ROWS):
         m = min(_ROWS, stop - first)
-        _fill_tile(X, shift, np.arange(first, first + m), beside, tile)
+        for r in range(m):
+            for f in range(n_features):
+                tile[f, r] = X[first + r, f] - shift[f]
         for c in range(k):
             _tile_costs(tile, slope, curve, bias, c, cost)
             if c == 0:
@@ -127,13 +108,15 @@ def costs_dense(X, shift, rows, slope, curve, bias, own, log_det, out):
     OUT     out (m, k)
     """
     n_features, k = slope.shape
-    tile = np.empty((n_features, _ROWS), slope.dtype)
-    beside = np.zeros((_ROWS, n_features), X.dtype)
+    tile = np.zeros((n_features, _ROWS), slope.dtype)
     cost = np.empty(_ROWS, slope.dtype)
     norm = np.zeros(_ROWS, slope.dtype)
     for first in range(0, rows.shape[0], _ROWS):
         m = min(_ROWS, rows.shape[0] - first)
-        _fill_tile(X, shift, rows[first : first + m], beside, tile)
+        for r in range(m):
+            i = rows[first + r]
+            for f in range(n_features):
+                tile[f, r] = X[i, f] - shift[f]
         if own.size:
             _tile_norms(tile, own, norm)
         for c in range(k):
@@ -352,7 +335,8 @@ def crossed_bounds(
 
     Returns how many rows it has now.
     """
-    for i in range(start, stop):
+    # Unsigned: whether a signed index is negative is looked at every time.
+    for i in range(np.uint64(start), np.uint64(stop)):
         a = labels[i]
         high = upper[i] * stretch + drift[a]
         low = max(lower[i] * shrink - (second if a == which else most), 0.0)
@@ -393,6 +377,27 @@ def wavering_rows(
         if known.size:
             known[i] = a
             upper[i], lower[i] = _bounds_of(cost[i, a], other, log_det, beyond, margin)
+
+
+@kernel
+def _fill_tile(X, shift, rows, beside, tile):
+    """Scattered rows into the columns of a tile, relative to the mean.
+
+    They are laid side by side first: reads that wait for memory overlap only if no scattered
+    writes stand between them.
+
+    IN      rows (m,), of which the tile takes at most _ROWS
+    OUT     beside (_ROWS, d): scratch; tile (d, _ROWS)
+    """
+    n_features = X.shape[1]
+    for r in range(rows.shape[0]):
+        i = rows[r]
+        for f in range(n_features):
+            beside[r, f] = X[i, f]
+    for f in range(n_features):
+        mean = shift[f]
+        for r in range(_ROWS):
+            tile[f, r] = beside[r, f] - mean
 
 
 @kernel

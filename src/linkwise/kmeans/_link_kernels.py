@@ -119,20 +119,20 @@ def _add_penalty(penalty, b, must, cost, number):
 
 
 @kernel
-def _add_links(first, last, labels, neighbour, signed, link, is_must, cost, penalty):
-    """Add what the links at first..last cost in each cluster, if they do not weigh alike.
+def _add_dear_links(first, last, labels, neighbour, link, is_must, cost, penalty):
+    """Add what the links at first..last cost where that differs from cluster to cluster.
 
-    OUT     penalty (k + 1,): the first entry is for neighbours in no cluster (-1). There is no
-            branch on what is read, so that reads overlap.
+    OUT     penalty (k + 1,): the first entry is left alone
     """
-    if signed.size:
-        for p in range(first, last):
-            penalty[labels[neighbour[p]] + 1] += signed[p]
-        return
     for p in range(first, last):
         b = labels[neighbour[p]]
         if b >= 0:
             _add_penalty(penalty[1:], b, is_must[link[p]], cost, link[p])
+
+
+# Below, links are walked along in the loops themselves: a call with many arrays takes its time.
+# There is no branch on what is read, so that reads overlap: penalties begin with an entry for
+# neighbours in no cluster (-1).
 
 
 @kernel
@@ -168,14 +168,17 @@ def icm(
             moves[i] = 0
             if distance[t, old] + edge[i] < other:
                 continue
-        if flat.size:  # here, not in a function: a call with many arrays takes its time
+        if flat.size:
             for p in range(indptr[i], middle[i]):
                 penalties[labels[neighbour[p]] + 1] += flat[0]
             for p in range(middle[i], indptr[i + 1]):
                 penalties[labels[neighbour[p]] + 1] += flat[1]
+        elif signed.size:
+            for p in range(indptr[i], indptr[i + 1]):
+                penalties[labels[neighbour[p]] + 1] += signed[p]
         else:
             ends = (indptr[i], indptr[i + 1])
-            _add_links(*ends, labels, neighbour, signed, link, is_must, cost, penalties)
+            _add_dear_links(*ends, labels, neighbour, link, is_must, cost, penalties)
         best, lowest = max(old, 0), 0
         least = distance[t, best] + penalty[best]
         first, second = np.inf, np.inf  # the lowest penalties
@@ -237,9 +240,12 @@ def place_groups(
             if flat.size:
                 for p in range(middle[i], indptr[i + 1]):
                     pull[labels[neighbour[p]] + 1] += flat[1]
+            elif signed.size:
+                for p in range(middle[i], indptr[i + 1]):
+                    pull[labels[neighbour[p]] + 1] += signed[p]
             else:
                 ends = (middle[i], indptr[i + 1])
-                _add_links(*ends, labels, neighbour, signed, link, is_must, cost, pull)
+                _add_dear_links(*ends, labels, neighbour, link, is_must, cost, pull)
         best = 0
         for c in range(k):
             total[c] += pull[c + 1]

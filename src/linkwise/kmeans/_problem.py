@@ -31,7 +31,7 @@ class LinkGraph:
         Must-links first, then cannot-links.
     is_must : ndarray of shape (n_links,)
     weight : ndarray of shape (n_links,)
-    indptr, middle, neighbour : ndarrays of int32
+    indptr, middle, neighbour : ndarrays of uint32
         For each constrained row, its neighbours (CSR), must-links first; cannot-links begin at
         `middle`.
     """
@@ -40,9 +40,9 @@ class LinkGraph:
     ends: NDArray[np.int32]
     is_must: NDArray[np.bool_]
     weight: NDArray[np.float64]
-    indptr: NDArray[np.int32]
-    middle: NDArray[np.int32]
-    neighbour: NDArray[np.int32]
+    indptr: NDArray[np.uint32]
+    middle: NDArray[np.uint32]
+    neighbour: NDArray[np.uint32]
 
     @classmethod
     def of(cls, known: Constraints) -> LinkGraph:
@@ -57,7 +57,7 @@ class LinkGraph:
         return cls(rows, ends, is_must, weight, indptr, middle, neighbour)
 
     @cached_property
-    def link(self) -> NDArray[np.int32]:
+    def link(self) -> NDArray[np.uint32]:
         """The links to the neighbours; links that weigh alike do without."""
         return neighbours(self.ends, len(self.rows), edges=True)[2]
 
@@ -99,7 +99,7 @@ class LinkGraph:
 
     def _walk(self, flat: Any, signed: Any, cost: Any, total: Any, dearest: Any) -> WeighedGraph:
         lists = (self.indptr, self.middle, self.neighbour)
-        link = np.zeros(0, dtype=np.int32) if flat.size else self.link
+        link = np.zeros(0, dtype=np.uint32) if flat.size else self.link
         walk = (*lists, flat, signed, link, self.is_must, cost)
         return WeighedGraph(walk, total, dearest)
 
@@ -170,9 +170,10 @@ def neighbours(
     ends: NDArray, n_vertices: int, edges: bool = False
 ) -> tuple[NDArray, NDArray, NDArray]:
     """Adjacency of an undirected graph: where lists start, neighbours, edges if asked."""
-    indptr = np.empty(n_vertices + 1, dtype=np.int32)
-    neighbour = np.empty(2 * len(ends), dtype=np.int32)
-    edge = np.empty_like(neighbour) if edges else np.empty(0, dtype=np.int32)
+    # Unsigned: loops look at every signed index whether it is negative.
+    indptr = np.empty(n_vertices + 1, dtype=np.uint32)
+    neighbour = np.empty(2 * len(ends), dtype=np.uint32)
+    edge = np.empty(len(neighbour) if edges else 0, dtype=np.uint32)
     with Threads(len(ends), _WORK) as threads:
         part = {start: number for number, (start, _) in enumerate(threads.ranges(len(ends)))}
         counts = np.zeros((len(part), n_vertices), dtype=np.int32)

@@ -82,8 +82,12 @@ class Report:
     def __post_init__(self) -> None:
         # What is left of a cost that cancels out is rounding.
         if self.objective is not None:
-            real = np.abs(self.costs) > _ROUNDING * abs(self.objective)
-            object.__setattr__(self, "costs", np.where(real, self.costs, 0.0))
+            paid = np.flatnonzero(self.costs)
+            rounding = paid[np.abs(self.costs[paid]) <= _ROUNDING * abs(self.objective)]
+            if len(rounding):
+                costs = self.costs.copy()
+                costs[rounding] = 0.0
+                object.__setattr__(self, "costs", costs)
 
     @classmethod
     def of(cls, known: Constraints, labels: NDArray, **facts: Any) -> Report:
