@@ -43,17 +43,35 @@ def _add_linear(tile, slope, c, cost):
 
 
 @kernel
+def _add_curved(tile, slope, curve, c, cost):
+    """`_add_linear` with squares."""
+    n_features = slope.shape[0]
+    f = 0
+    while f + 4 <= n_features:
+        s0, s1, s2, s3 = slope[f, c], slope[f + 1, c], slope[f + 2, c], slope[f + 3, c]
+        q0, q1, q2, q3 = curve[f, c], curve[f + 1, c], curve[f + 2, c], curve[f + 3, c]
+        for r in range(_ROWS):
+            x0, x1, x2, x3 = tile[f, r], tile[f + 1, r], tile[f + 2, r], tile[f + 3, r]
+            cost[r] += (x0 * (s0 + q0 * x0) + x1 * (s1 + q1 * x1)) + (
+                x2 * (s2 + q2 * x2) + x3 * (s3 + q3 * x3)
+            )
+        f += 4
+    while f < n_features:
+        s, q = slope[f, c], curve[f, c]
+        for r in range(_ROWS):
+            cost[r] += tile[f, r] * (s + q * tile[f, r])
+        f += 1
+
+
+@kernel
 def _tile_costs(tile, slope, curve, bias, c, cost):
     """Costs of a tile's rows in cluster c."""
     for r in range(_ROWS):
         cost[r] = bias[c]
     if curve.size == 0:
         _add_linear(tile, slope, c, cost)
-        return
-    for f in range(slope.shape[0]):
-        s, q = slope[f, c], curve[f, c]
-        for r in range(_ROWS):
-            cost[r] += tile[f, r] * (s + q * tile[f, r])
+    else:
+        _add_curved(tile, slope, curve, c, cost)
 
 
 @kernel

@@ -116,23 +116,10 @@ def _add_penalty(penalty, b, must, cost, number):
 # link, is_must, cost. With one cost for all clusters, being elsewhere costs the same everywhere, so
 # that being together is rewarded instead. Lists have must-links first, up to `middle`: where all
 # weigh alike, two numbers (`flat`) say it all, else each entry has its own (`signed`).
-
-
-@kernel
-def _add_dear_links(first, last, labels, neighbour, link, is_must, cost, penalty):
-    """Add what the links at first..last cost where that differs from cluster to cluster.
-
-    OUT     penalty (k + 1,): the first entry is left alone
-    """
-    for p in range(first, last):
-        b = labels[neighbour[p]]
-        if b >= 0:
-            _add_penalty(penalty[1:], b, is_must[link[p]], cost, link[p])
-
-
-# Below, links are walked along in the loops themselves: a call with many arrays takes its time.
-# There is no branch on what is read, so that reads overlap: penalties begin with an entry for
-# neighbours in no cluster (-1).
+#
+# They are walked along in the loops themselves: a call with many arrays takes its time. There is no
+# branch on what is read, so that reads overlap: penalties begin with an entry for neighbours in no
+# cluster (-1).
 
 
 @kernel
@@ -177,8 +164,14 @@ def icm(
             for p in range(indptr[i], indptr[i + 1]):
                 penalties[labels[neighbour[p]] + 1] += signed[p]
         else:
-            ends = (indptr[i], indptr[i + 1])
-            _add_dear_links(*ends, labels, neighbour, link, is_must, cost, penalties)
+            for p in range(indptr[i], indptr[i + 1]):
+                b, number = labels[neighbour[p]], link[p]
+                if b >= 0 and not is_must[number]:
+                    penalty[b] += cost[number, b]
+                elif b >= 0:
+                    for c in range(k):
+                        if c != b:
+                            penalty[c] += 0.5 * (cost[number, c] + cost[number, b])
         best, lowest = max(old, 0), 0
         least = distance[t, best] + penalty[best]
         first, second = np.inf, np.inf  # the lowest penalties
@@ -244,8 +237,10 @@ def place_groups(
                 for p in range(middle[i], indptr[i + 1]):
                     pull[labels[neighbour[p]] + 1] += signed[p]
             else:
-                ends = (middle[i], indptr[i + 1])
-                _add_dear_links(*ends, labels, neighbour, link, is_must, cost, pull)
+                for p in range(middle[i], indptr[i + 1]):
+                    b = labels[neighbour[p]]
+                    if b >= 0:
+                        pull[b + 1] += cost[link[p], b]
         best = 0
         for c in range(k):
             total[c] += pull[c + 1]

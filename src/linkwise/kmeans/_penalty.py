@@ -212,13 +212,15 @@ class DistancePenalty:
 
     def _costs(self, geometry: Mahalanobis) -> Floats:
         cost = self._lengths(geometry)
-        cannot = ~self.links.is_must
+        cannot = cost[self.links.n_must :]
         if self._published:
-            cost[cannot] = cost[cannot].sum(axis=0) - cost[cannot]
-        elif cannot.any():
+            np.subtract(cannot.sum(axis=0), cannot, out=cannot)
+        elif len(cannot):
             # Rounding, or a pair found by a sweep, may leave it shorter than some link.
-            cost[cannot] = np.maximum(self._farthest(geometry) - cost[cannot], 0.0)
-        return cost * self.links.weight[:, None]
+            np.subtract(self._farthest(geometry), cannot, out=cannot)
+            np.maximum(cannot, 0.0, out=cannot)
+        cost *= self.links.weight[:, None]
+        return cost
 
     def _farthest(self, geometry: Mahalanobis) -> Floats:
         assert self._pair is not None

@@ -57,6 +57,11 @@ class LinkGraph:
         return cls(rows, ends, is_must, weight, indptr, middle, neighbour)
 
     @cached_property
+    def n_must(self) -> int:
+        """Number of must-links."""
+        return int(np.count_nonzero(self.is_must))
+
+    @cached_property
     def link(self) -> NDArray[np.uint32]:
         """The links to the neighbours; links that weigh alike do without."""
         return neighbours(self.ends, len(self.rows), edges=True)[2]
@@ -71,7 +76,7 @@ class LinkGraph:
 
     def weighed(self, cost: NDArray[np.float64]) -> WeighedGraph:
         """The graph with what its links cost now, (n_links, 1) or (n_links, k)."""
-        n_must = int(np.count_nonzero(self.is_must))
+        n_must = self.n_must
         one = cost.shape[1] == 1
         if one and _alike(cost[:n_must]) and _alike(cost[n_must:]):
             return self._weighed_alike(cost, n_must)
