@@ -139,26 +139,27 @@ def _cluster(n_workers: int) -> Iterator[Any]:
 
 
 def _on_workers(X: np.ndarray, folder: str, chunk: int) -> Any:
-    """The rows as workers hold them, read by themselves from a file."""
+    """The rows as workers hold them, in even shares, read by themselves from a file."""
+    import dask
     import dask.array as da
     import distributed
 
     path = str(Path(folder, "x.npy"))
     if not Path(path).exists():
         np.save(path, X)
+    client = distributed.default_client()
+    workers = list(client.nthreads())
+    firsts = range(0, len(X), chunk)
     parts = [
-        da.from_delayed(_delayed(path, a, a + chunk), (min(chunk, len(X) - a), D), dtype=X.dtype)
-        for a in range(0, len(X), chunk)
+        client.submit(_slice, path, a, a + chunk, workers=[workers[place % len(workers)]])
+        for place, a in enumerate(firsts)
     ]
-    rows = da.concatenate(parts).persist()
+    rows = da.concatenate([
+        da.from_delayed(dask.delayed(part), (min(chunk, len(X) - a), D), dtype=X.dtype)
+        for a, part in zip(firsts, parts, strict=True)
+    ]).persist()  # fmt: skip
     distributed.wait(rows)
     return rows
-
-
-def _delayed(path: str, first: int, last: int) -> Any:
-    import dask
-
-    return dask.delayed(_slice)(path, first, last)
 
 
 def _slice(path: str, first: int, last: int) -> np.ndarray:
