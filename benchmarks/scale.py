@@ -262,7 +262,7 @@ def _plot(
     import matplotlib
 
     matplotlib.use("Agg")
-    from matplotlib import pyplot
+    from matplotlib import pyplot, ticker
 
     figure, axes = pyplot.subplots(figsize=(5, 3.5), layout="constrained")
     for label, values in lines.items():
@@ -270,6 +270,8 @@ def _plot(
     if log:
         axes.set_xscale("log")
         axes.set_yscale("log")
+        axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter("{x:g}")
         axes.minorticks_off()
     else:
         axes.set_ylim(bottom=0)

@@ -5,12 +5,14 @@ Whatever is drawn at random is drawn among `Rows.sample`: all rows, or a random 
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.metrics.pairwise import euclidean_distances
+from threadpoolctl import ThreadpoolController
 
 from linkwise.constraints import adjacency
 
@@ -19,6 +21,7 @@ from ._rows import Rows
 
 Floats = NDArray[np.float64]
 _MEANS = 20_000_000  # cells of means of components at hand
+_FEW = 100_000  # cells of means that one thread takes on
 _ROUGH = 30  # iterations are enough for a start
 _SOME = 2000  # rows by which starts are judged
 
@@ -82,8 +85,16 @@ def from_clustered_neighbourhoods(problem: Problem, rng: Any) -> Floats | None:
         return None
     weight = problem.closure.sizes[large].astype(np.float64)
     found = KMeans(problem.k, n_init=1, max_iter=_ROUGH, random_state=rng)
-    found.fit(means, sample_weight=weight)
+    # A second thread does not pay for few means, and costs far more than it saves if it is busy.
+    with _thread_limits().limit(limits=1 if means.size < _FEW else None, user_api="openmp"):
+        found.fit(means, sample_weight=weight)
     return np.asarray(found.cluster_centers_)
+
+
+@cache
+def _thread_limits() -> ThreadpoolController:
+    """What can limit scikit-learn's threads; making it takes some milliseconds."""
+    return ThreadpoolController()
 
 
 def uncovered(rows: Rows, centers: Floats, others: Floats) -> bool:
