@@ -252,15 +252,19 @@ def test_bounds_of_many_constrained_rows_change_nothing(method, dtype, monkeypat
     assert fits[0].n_iter_ > 3
 
 
+@pytest.mark.parametrize("clashing", [False, True])
 @pytest.mark.parametrize("seed", range(4))
-def test_links_that_weigh_alike_are_walked_to_the_same_end(seed, monkeypatch):
+def test_links_that_weigh_alike_are_walked_to_the_same_end(seed, clashing, monkeypatch):
     X, _ = blobs(n=400, seed=seed, apart=4.0)
-    rng = np.random.default_rng(seed)
-    pairs = rng.integers(0, 400, (600, 2)).tolist()
-    known = Constraints(  # some of them wrong, and many in one group
-        must_link=[(i, j, 2.0) for i, j in pairs[:300] if i != j],
-        cannot_link=[(i, j, 0.5) for i, j in pairs[300:] if i != j],
+    pairs = np.random.default_rng(seed).integers(0, 400, (600, 2)).tolist()
+    classes = np.arange(400) % 7 if not clashing else np.arange(400)
+    known = Constraints(  # of classes that are not those of the data, or with contradictions
+        must_link=[
+            (i, j, 2.0) for i, j in pairs if i < j and (clashing or classes[i] == classes[j])
+        ],
+        cannot_link=[(i, j, 0.5) for i, j in pairs if i > j and classes[i] != classes[j]],
     )
+    assert known.closure().consistent != clashing
     model = PCKMeans(3, random_state=seed, n_init=2)
     alike = model.fit(X, constraints=known).labels_
     monkeypatch.setattr(_problem, "_alike", lambda costs: False)

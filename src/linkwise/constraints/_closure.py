@@ -229,7 +229,10 @@ class Closure:
 
 
 def number_nodes(*ends: Rows) -> tuple[Rows, list[Rows]]:
-    """The distinct rows in `ends`, ascending, and `ends` as positions among them."""
+    """The distinct rows in `ends`, ascending, and `ends` as positions among them.
+
+    Positions may be the arrays that were given.
+    """
     parts = [part.reshape(-1) for part in ends]
     flat = parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.int64), *parts])
     if not len(flat):

@@ -28,6 +28,7 @@ _MAX_SWEEPS = 100
 _RUN = 64  # rows side by side that stay so when many are shuffled
 _RESTARTS = 20
 _GROUP_PAUSE = 4  # calls between two looks at whole groups
+_AT_ONCE = -1  # no pause, and no waiting for rows to come to rest
 
 
 class Assigner(Protocol):
@@ -43,7 +44,11 @@ class Assigner(Protocol):
         ...
 
     def tried_all(self) -> bool:
-        """Whether no kind of move was put off; if some was, the next call tries it."""
+        """Whether the last call put off no kind of move."""
+        ...
+
+    def try_all(self) -> None:
+        """Have the next call put off none."""
         ...
 
     def state(self) -> dict[str, Any]:
@@ -63,6 +68,9 @@ class Forgetful:
     def tried_all(self) -> bool:
         """Nothing is put off."""
         return True
+
+    def try_all(self) -> None:
+        """Nothing is put off."""
 
     def state(self) -> dict[str, Any]:
         """Nothing is remembered."""
@@ -96,10 +104,11 @@ class IteratedModes:
     def __init__(self, problem: Problem):
         self.rows, self._links = problem.links.rows, problem.links
         self._n_calls = self._next_groups = 0
-        self._waiting = False  # for groups to be looked at again
+        self._put_off = False  # whether the last call did not look at groups
         self._graph: WeighedGraph | None = None
         self._edge, self._moves = np.zeros(0), np.zeros(0, dtype=np.uint16)
         closure = problem.closure
+        self._clashing = not closure.consistent
         same = len(self.rows) == len(closure.nodes)  # the latter are among the former
         place = np.arange(len(self.rows)) if same else np.searchsorted(self.rows, closure.nodes)
         self._group = np.empty(len(self.rows), dtype=np.int32)
@@ -117,6 +126,7 @@ class IteratedModes:
         change: float | None = 0.0
         self._n_calls += 1
         sizes = np.diff(self._starts)
+        large, at_once = np.flatnonzero(sizes > 1), self._next_groups == _AT_ONCE
         if labels[0] < 0:
             order = rng.permutation(len(sizes))
             order = order[np.argsort(-sizes[order], kind="stable")]
@@ -127,12 +137,12 @@ class IteratedModes:
             paid = self._move_rows(graph, costs, labels, rng)
             change = None if change is None else change + paid
             # Groups rarely move: look at them again when single rows have come to rest.
-            self._waiting = self._n_calls < self._next_groups
-            if self._waiting or (labels != before).any():
+            look = at_once or (self._n_calls >= self._next_groups and (labels == before).all())
+            self._put_off = bool(len(large)) and not look
+            if self._put_off or not len(large):
                 break
             self._next_groups = self._n_calls + _GROUP_PAUSE
-            order = rng.permutation(np.flatnonzero(sizes > 1))
-            if not self._move_groups(graph, order, costs, labels):
+            if not self._move_groups(graph, rng.permutation(large), costs, labels):
                 break
             change = None
         return labels, change
@@ -146,10 +156,12 @@ class IteratedModes:
         return self._graph
 
     def tried_all(self) -> bool:
-        """Whether groups were looked at when single rows had come to rest."""
-        if self._waiting:
-            self._next_groups = 0
-        return not self._waiting
+        """Whether the last call looked at groups, until none moved."""
+        return not self._put_off
+
+    def try_all(self) -> None:
+        """Have the next call look at groups, whether or not single rows come to rest."""
+        self._next_groups = _AT_ONCE
 
     def state(self) -> dict[str, Any]:
         """When groups were looked at."""
@@ -177,7 +189,15 @@ class IteratedModes:
         groups = (self._starts, self._members, self._group)
         self._edge[:] = np.inf
         return int(
-            _link_kernels.icm_groups(order, *groups, costs.of_all_rows(), *graph.walk, labels)
+            _link_kernels.icm_groups(
+                order,
+                *groups,
+                costs.of_all_rows(),
+                *graph.walk,
+                graph.total,
+                self._clashing,
+                labels,
+            )
         )
 
 

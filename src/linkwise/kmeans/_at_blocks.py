@@ -190,6 +190,8 @@ def assign_anew(
     """`assign` whatever was before: all sums instead of changes, and the sizes of clusters."""
     start, _ = begin(None, None, None, (block.X.shape[0], chosen))
     after, (_, sums) = assign(block, start, order, None)
+    if block.X.dtype == np.float32:  # rows were moved in the precision that they are looked at in
+        return after, recount(block, after, order, None)
     return after, (sums, cluster_sizes(after.labels, len(sums.counts)))
 
 

@@ -275,11 +275,11 @@ class FarPlaces:
         """
         order = self._told(geometry, moments, closed=closed, bounded=bounded and not last)
         self._age, self._free_sizes, self._counted = self._age + 1, None, None
-        remembered = self._order is not None and self._engine.remembers and self._age > _FRESH
+        grown_old = self._order is not None and self._engine.remembers and self._age > _FRESH
         if last:
             self._assign_anew(order)
             parts = []
-        elif remembered:
+        elif grown_old:
             parts = self._assign_afresh(order)
             moments.clear()
             self._count_own(moments)

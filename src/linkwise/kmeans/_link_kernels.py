@@ -214,7 +214,7 @@ def place_groups(
     order, starts, members, distance, indptr, middle, neighbour, flat, signed, link, is_must, cost,
     labels,
 ):  # fmt: skip
-    """Give whole must-link components, none of which has one yet, their cheapest cluster.
+    """Put whole must-link components, none of them in a cluster yet, where they cost least.
 
     IN      order of the groups; members of group g are members[starts[g]:starts[g + 1]]
     IN/OUT  labels (n,), -1 = not placed yet
@@ -229,7 +229,7 @@ def place_groups(
             i = members[q]
             for c in range(k):
                 total[c] += distance[i, c]
-            # Must-links stay inside the group.
+            # Must-links stay inside the group: all of them count here.
             if flat.size:
                 for p in range(middle[i], indptr[i + 1]):
                     pull[labels[neighbour[p]] + 1] += flat[1]
@@ -253,7 +253,7 @@ def place_groups(
 @kernel
 def icm_groups(
     order, starts, members, group, distance, indptr, middle, neighbour, flat, signed, link,
-    is_must, cost, labels,
+    is_must, cost, dear, clashing, labels,
 ):  # fmt: skip
     """One sweep in which whole must-link components take their cheapest cluster.
 
@@ -262,23 +262,41 @@ def icm_groups(
     ones outside.
 
     IN      order of the groups; members of group g are members[starts[g]:starts[g + 1]];
-            group (n,) of each row
+            group (n,) of each row; dear (n,): the most that the links of each row can cost;
+            clashing: whether cannot-links may lie inside a group
     IN/OUT  labels (n,)
     """
     k = distance.shape[1]
-    total = np.empty(k)
+    total, pull = np.empty(k), np.empty(k)
     moved = 0
     for t in range(order.shape[0]):
         g = order[t]
         total[:] = 0.0
+        pull[:] = 0.0
         now = 0.0
         together = 0.0
+        most = 0.0  # that the group can cost now
+        for q in range(starts[g], starts[g + 1]):
+            i = members[q]
+            for c in range(k):
+                total[c] += distance[i, c]
+            now += distance[i, labels[i]]
+            most += distance[i, labels[i]] + dear[i]
+        if not total.min() < most:
+            continue
         for q in range(starts[g], starts[g + 1]):
             i = members[q]
             a = labels[i]
-            for c in range(k):
-                total[c] += distance[i, c]
-            now += distance[i, a]
+            if flat.size and not clashing:  # must-links are inside, cannot-links outside
+                kept, broken = 0, 0
+                for p in range(indptr[i], middle[i]):
+                    kept += labels[neighbour[p]] == a
+                for p in range(middle[i], indptr[i + 1]):
+                    pull[labels[neighbour[p]]] += flat[1]
+                    broken += labels[neighbour[p]] == a
+                together += 0.5 * flat[0] * (middle[i] - indptr[i])
+                now += 0.5 * flat[0] * kept + flat[1] * broken
+                continue
             for p in range(indptr[i], indptr[i + 1]):
                 b = labels[neighbour[p]]
                 inside = group[neighbour[p]] == g
@@ -301,7 +319,8 @@ def icm_groups(
                 if (a == b) != is_must[number]:
                     now += share * 0.5 * (cost[number, a] + cost[number, b])
         best = 0
-        for c in range(1, k):
+        for c in range(k):
+            total[c] += pull[c]
             if total[c] < total[best]:
                 best = c
         after = total[best] + together

@@ -94,12 +94,15 @@ def solve(
         settled = geometry.is_cold and (
             not geometry.learns or before - after <= tol * max(abs(after), 1e-300)
         )
-        if settled and (moved == 0 or way <= still) and (moved or assign.tried_all()):
-            converged = True
-            break
+        if settled and (moved == 0 or way <= still):
+            if assign.tried_all():
+                converged = True
+                break
+            assign.try_all()
         if note is not None:
             note(run.state)
-    if max_iter and (moved or geometry.learns):
+    if max_iter and (moved or geometry.learns or not assign.tried_all()):
+        assign.try_all()
         run.assign_rows(rng, last=True)  # labels that fit the final centres and metric
     return run.solution(iteration, converged)
 

@@ -83,7 +83,7 @@ class Report:
         # What is left of a cost that cancels out is rounding.
         if self.objective is not None:
             paid = np.flatnonzero(self.costs)
-            rounding = paid[np.abs(self.costs[paid]) <= _ROUNDING * abs(self.objective)]
+            rounding = paid[~(np.abs(self.costs[paid]) > _ROUNDING * abs(self.objective))]
             if len(rounding):
                 costs = self.costs.copy()
                 costs[rounding] = 0.0
