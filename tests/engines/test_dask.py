@@ -205,15 +205,29 @@ def test_rows_stay_with_the_workers_that_hold_them(client):
 @pytest.mark.parametrize(
     ("held", "threads", "wanted"),
     [
-        ({"a": [0, 1, 2], "b": [3, 4, 5]}, {"a": 1, "b": 1}, [[0, 1, 2], [3, 4, 5]]),
-        ({"a": [0, 2, 4, 5], "b": [1, 3]}, {"a": 1, "b": 1}, [[0, 2, 4], [1, 3, 5]]),
-        ({"a": [0, 1, 2, 3, 4, 5]}, {"a": 1, "b": 2}, [[0, 1], [2, 3, 4, 5]]),
-        ({"gone": [0, 1], "a": [2]}, {"a": 1, "b": 1, "c": 1}, [[2], [0], [1]]),
-        ({"a": [0]}, {"b": 4, "a": 1}, [[0]]),
+        ({"a": [0, 1, 2], "b": [3, 4, 5]}, {"a": 1, "b": 1}, {"a": [0, 1, 2], "b": [3, 4, 5]}),
+        ({"a": [0, 2, 4, 5], "b": [1, 3]}, {"a": 1, "b": 1}, {"a": [0, 2, 4], "b": [1, 3, 5]}),
+        ({"a": [0, 1, 2, 3, 4, 5]}, {"a": 1, "b": 2}, {"a": [0, 1], "b": [2, 3, 4, 5]}),
+        ({"gone": [0, 1], "a": [2]}, {"a": 1, "b": 1, "c": 1}, {"a": [2], "b": [0], "c": [1]}),
+        ({"a": [0]}, {"b": 4, "a": 1}, {"a": [0]}),
+        ({"a": [0, 1], "b": [2, 3, 4]}, {"a": 1, "b": 1}, {"a": [0, 1], "b": [2, 3, 4]}),
     ],
 )
 def test_every_worker_gets_its_share(held, threads, wanted):
     assert _even_shares(held, threads) == wanted
+
+
+def test_rows_that_one_worker_holds_are_shared(client):
+    first, *_ = client.scheduler_info()["workers"]
+    pieces = [client.scatter(X[a : a + 250], workers=[first]) for a in range(0, 1500, 250)]
+    rows = da.concatenate([
+        da.from_delayed(dask.delayed(piece), (250, 5), X.dtype) for piece in pieces
+    ]).persist(workers=[first])  # fmt: skip
+    distributed.wait(rows)
+    engine = Workers(rows, client)
+    distributed.wait(engine._bundles)
+    holders = client.who_has(engine._bundles).values()
+    assert len({min(workers) for workers in holders}) == 2
 
 
 @pytest.mark.parametrize("method", ["pck", "mpck"])

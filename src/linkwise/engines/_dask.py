@@ -210,18 +210,23 @@ def _cuts(number: int, n_parts: int) -> list[int]:
     return [number * part // n_parts for part in range(n_parts + 1)]
 
 
-def _even_shares(held: dict[str, list[int]], threads: dict[str, int]) -> list[list[int]]:
+def _even_shares(held: dict[str, list[int]], threads: dict[str, int]) -> dict[str, list[int]]:
     """Blocks of each worker: those that it holds up to its share, and what others have too many."""
-    ends = np.cumsum([0, *threads.values()]) / max(1, sum(threads.values()))
-    sizes = np.diff(np.round(ends * sum(map(len, held.values())))).astype(int).tolist()
-    room = dict(zip(threads, sizes, strict=True))
+    n_blocks, n_threads = sum(map(len, held.values())), max(1, sum(threads.values()))
+    room = {worker: n_blocks * number // n_threads for worker, number in threads.items()}
+    surplus = {worker: len(held.get(worker, ())) - size for worker, size in room.items()}
+    # What is left over stays with those who hold the most.
+    for worker in sorted(room, key=surplus.__getitem__, reverse=True)[
+        : n_blocks - sum(room.values())
+    ]:
+        room[worker] += 1
     shares = {worker: held.get(worker, [])[:size] for worker, size in room.items()}
     spare = [block for worker, blocks in held.items() for block in blocks[room.get(worker, 0) :]]
     for worker, share in shares.items():
         missing = room[worker] - len(share)
         share += spare[:missing]
         spare = spare[missing:]
-    return [sorted(share) for share in shares.values() if share]
+    return {worker: sorted(share) for worker, share in shares.items() if share}
 
 
 def _flat(keys: Any) -> list[Any]:
@@ -304,10 +309,15 @@ class Workers:
         delayed = optional("dask", extra="dask", need=_NEED).delayed
         # Partitions of dataframes do not tell their size: about 100 MB is usual.
         n_bytes = 1e8 * len(chunks.pieces) if chunks.is_frame else X.nbytes
-        self._members = self._bundle(len(chunks.pieces), n_bytes)
-        self._parts = client.compute([
-            delayed(list)([chunks.pieces[block] for block in members]) for members in self._members
-        ])  # fmt: skip
+        bundles = self._bundle(len(chunks.pieces), n_bytes)
+        self._members = [blocks for _, blocks in bundles]
+        self._parts = [
+            client.compute(
+                delayed(list)([chunks.pieces[block] for block in blocks]),
+                workers=worker, allow_other_workers=worker is not None,
+            )
+            for worker, blocks in bundles
+        ]  # fmt: skip
         facts = chunks.facts
         if facts is None:
             found = self._gather(client.map(_facts_of, self._parts, pure=False))
@@ -323,20 +333,22 @@ class Workers:
         self._indexed = chunks.is_frame and _has_index(facts, self.starts)
         self._weigh(None)
 
-    def _bundle(self, n_blocks: int, n_bytes: float) -> list[list[int]]:
+    def _bundle(self, n_blocks: int, n_bytes: float) -> list[tuple[str | None, list[int]]]:
         """Blocks of each bundle: about one for each thread, more if they would be very large.
 
-        What a worker holds already stays with it up to its share.
+        What a worker holds already stays with it up to its share: a bundle has a worker then.
         """
         self._check_workers()
         threads = self._client.nthreads()
         even = n_blocks / max(1, sum(threads.values()))  # blocks of a thread
         large = np.inf if np.isnan(n_bytes) else n_blocks * _LARGEST_BUNDLE / max(n_bytes, 1.0)
         share, held = min(even, large), self._held(n_blocks)
-        shares = [list(range(n_blocks))] if held is None else _even_shares(held, threads)
+        shares: dict[Any, list[int]] = {None: list(range(n_blocks))}
+        if held is not None:
+            shares = _even_shares(held, threads)
         return [
-            blocks[a:b]
-            for blocks in shares
+            (worker, blocks[a:b])
+            for worker, blocks in shares.items()
             for a, b in pairwise(_cuts(len(blocks), max(1, round(len(blocks) / share))))
         ]
 
