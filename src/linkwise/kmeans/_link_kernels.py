@@ -282,7 +282,10 @@ def icm_groups(
                 total[c] += distance[i, c]
             now += distance[i, labels[i]]
             most += distance[i, labels[i]] + dear[i]
-        if not total.min() < most:
+        least = total[0]
+        for c in range(1, k):
+            least = min(least, total[c])
+        if not least < most:
             continue
         for q in range(starts[g], starts[g + 1]):
             i = members[q]
