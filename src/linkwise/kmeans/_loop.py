@@ -101,8 +101,9 @@ def solve(
             assign.try_all()
         if note is not None:
             note(run.state)
-    if max_iter and (moved or geometry.learns or not assign.tried_all()):
-        assign.try_all()
+    if max_iter and (moved or geometry.learns):
+        if converged:
+            assign.try_all()
         run.assign_rows(rng, last=True)  # labels that fit the final centres and metric
     return run.solution(iteration, converged)
 
