@@ -34,8 +34,8 @@ dd = pytest.importorskip("dask.dataframe")
 pd = pytest.importorskip("pandas")
 distributed = pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")
-engine = pytest.importorskip("linkwise.engines._dask")
-Workers, _even_shares = engine.Workers, engine._even_shares
+module = pytest.importorskip("linkwise.engines._dask")
+Workers, _even_shares = module.Workers, module._even_shares
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Dask's own, about sizes of graphs and the like
 

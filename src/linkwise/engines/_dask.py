@@ -216,9 +216,8 @@ def _even_shares(held: dict[str, list[int]], threads: dict[str, int]) -> dict[st
     room = {worker: n_blocks * number // n_threads for worker, number in threads.items()}
     surplus = {worker: len(held.get(worker, ())) - size for worker, size in room.items()}
     # What is left over stays with those who hold the most.
-    for worker in sorted(room, key=surplus.__getitem__, reverse=True)[
-        : n_blocks - sum(room.values())
-    ]:
+    most, left = sorted(room, key=surplus.__getitem__, reverse=True), n_blocks - sum(room.values())
+    for worker in most[:left]:
         room[worker] += 1
     shares = {worker: held.get(worker, [])[:size] for worker, size in room.items()}
     spare = [block for worker, blocks in held.items() for block in blocks[room.get(worker, 0) :]]

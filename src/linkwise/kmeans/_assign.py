@@ -115,6 +115,7 @@ class IteratedModes:
         self._group[place] = closure.component
         self._members = place[closure.by_component]
         self._starts = np.concatenate([[0], np.cumsum(closure.sizes)])
+        self._sizes, self._large = closure.sizes, np.flatnonzero(closure.sizes > 1)
 
     def __call__(
         self, costs: Costs, labels: Labels, link_cost: Floats, rng: Any
@@ -125,11 +126,10 @@ class IteratedModes:
         before, labels = labels, labels.copy()
         change: float | None = 0.0
         self._n_calls += 1
-        sizes = np.diff(self._starts)
-        large, at_once = np.flatnonzero(sizes > 1), self._next_groups == _AT_ONCE
+        at_once = self._next_groups == _AT_ONCE
         if labels[0] < 0:
-            order = rng.permutation(len(sizes))
-            order = order[np.argsort(-sizes[order], kind="stable")]
+            order = rng.permutation(len(self._sizes))
+            order = order[np.argsort(-self._sizes[order], kind="stable")]
             groups = (order, self._starts, self._members)
             _link_kernels.place_groups(*groups, costs.of_all_rows(), *graph.walk, labels)
             change = None
@@ -138,11 +138,11 @@ class IteratedModes:
             change = None if change is None else change + paid
             # Groups rarely move: look at them again when single rows have come to rest.
             look = at_once or (self._n_calls >= self._next_groups and (labels == before).all())
-            self._put_off = bool(len(large)) and not look
-            if self._put_off or not len(large):
+            self._put_off = len(self._large) > 0 and not look
+            if self._put_off or not len(self._large):
                 break
             self._next_groups = self._n_calls + _GROUP_PAUSE
-            if not self._move_groups(graph, rng.permutation(large), costs, labels):
+            if not self._move_groups(graph, rng.permutation(self._large), costs, labels):
                 break
             change = None
         return labels, change
@@ -188,17 +188,10 @@ class IteratedModes:
     def _move_groups(self, graph: WeighedGraph, order: Ints, costs: Costs, labels: Labels) -> int:
         groups = (self._starts, self._members, self._group)
         self._edge[:] = np.inf
-        return int(
-            _link_kernels.icm_groups(
-                order,
-                *groups,
-                costs.of_all_rows(),
-                *graph.walk,
-                graph.total,
-                self._clashing,
-                labels,
-            )
+        moved = _link_kernels.icm_groups(
+            order, *groups, costs.of_all_rows(), *graph.walk, graph.total, self._clashing, labels
         )
+        return int(moved)
 
 
 def _in_random_order(wanted: NDArray[np.bool_], rng: Any) -> Ints:

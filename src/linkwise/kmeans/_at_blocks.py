@@ -204,7 +204,8 @@ def assign_afresh(
     """
     before, order = orders
     chosen, refilled = own
-    start, _ = assign_anew(block, None, replace(before, bounded=False), chosen)
+    start, _ = begin(None, None, None, (block.X.shape[0], chosen))
+    start, _ = assign(block, start, replace(before, bounded=False), None)
     for row, cluster in refilled.items():
         start.labels[row] = cluster
     after, (sums, _) = assign_anew(block, None, order, chosen)

@@ -98,20 +98,6 @@ def signed_costs(indptr, link, n_must, cost, start, stop, signed, total, dearest
             dearest[i] = max(dearest[i], most)
 
 
-@kernel
-def _add_penalty(penalty, b, must, cost, number):
-    """Add what a link to a row in cluster b costs in each cluster.
-
-    A must-link between two clusters costs the mean of both.
-    """
-    if not must:
-        penalty[b] += cost[number, b]
-        return
-    for c in range(penalty.shape[0]):
-        if c != b:
-            penalty[c] += 0.5 * (cost[number, c] + cost[number, b])
-
-
 # What kernels below walk along, as `WeighedGraph` says: indptr, middle, neighbour, flat, signed,
 # link, is_must, cost. With one cost for all clusters, being elsewhere costs the same everywhere, so
 # that being together is rewarded instead. Lists have must-links first, up to `middle`: where all
@@ -168,7 +154,7 @@ def icm(
                 b, number = labels[neighbour[p]], link[p]
                 if b >= 0 and not is_must[number]:
                     penalty[b] += cost[number, b]
-                elif b >= 0:
+                elif b >= 0:  # a must-link between two clusters costs the mean of both
                     for c in range(k):
                         if c != b:
                             penalty[c] += 0.5 * (cost[number, c] + cost[number, b])
@@ -275,17 +261,17 @@ def icm_groups(
         pull[:] = 0.0
         now = 0.0
         together = 0.0
-        most = 0.0  # that the group can cost now
+        reach = 0.0  # the most that links can cost now
         for q in range(starts[g], starts[g + 1]):
             i = members[q]
             for c in range(k):
                 total[c] += distance[i, c]
             now += distance[i, labels[i]]
-            most += distance[i, labels[i]] + dear[i]
+            reach += dear[i]
         least = total[0]
         for c in range(1, k):
             least = min(least, total[c])
-        if not least < most:
+        if not least < now + reach:
             continue
         for q in range(starts[g], starts[g + 1]):
             i = members[q]
@@ -314,8 +300,8 @@ def icm_groups(
                         now += share * reward
                     continue
                 number = link[p]
-                if not inside:
-                    _add_penalty(total, b, is_must[number], cost, number)
+                if not inside:  # must-links are inside
+                    total[b] += cost[number, b]
                 elif not is_must[number]:  # a contradiction: broken wherever the group goes
                     for c in range(k):
                         total[c] += 0.5 * cost[number, c]

@@ -76,14 +76,13 @@ class LinkGraph:
 
     def weighed(self, cost: NDArray[np.float64]) -> WeighedGraph:
         """The graph with what its links cost now, (n_links, 1) or (n_links, k)."""
-        n_must = self.n_must
         one = cost.shape[1] == 1
-        if one and _alike(cost[:n_must]) and _alike(cost[n_must:]):
-            return self._weighed_alike(cost, n_must)
+        if one and _alike(cost[: self.n_must]) and _alike(cost[self.n_must :]):
+            return self._weighed_alike(cost)
         total, dearest = (np.empty(len(self.rows)) for _ in range(2))
         # A cost that is the same in all clusters stands at each entry, so that walks stay in order.
         signed = np.empty(len(self.link) if one else 0)
-        what = (self.indptr, self.link, n_must, cost)
+        what = (self.indptr, self.link, self.n_must, cost)
 
         def work(start: int, stop: int) -> None:
             _link_kernels.signed_costs(*what, start, stop, signed, total, dearest)
@@ -92,10 +91,10 @@ class LinkGraph:
             threads.map(work)
         return self._walk(np.zeros(0), signed, cost, total, dearest)
 
-    def _weighed_alike(self, cost: NDArray[np.float64], n_must: int) -> WeighedGraph:
+    def _weighed_alike(self, cost: NDArray[np.float64]) -> WeighedGraph:
         """The graph when all must-links cost the same, and all cannot-links."""
         together, apart = (
-            float(part[0, 0]) if len(part) else 0.0 for part in np.split(cost, [n_must])
+            float(part[0, 0]) if len(part) else 0.0 for part in np.split(cost, [self.n_must])
         )
         musts, cannots = self.middle - self.indptr[:-1], self.indptr[1:] - self.middle
         total = together * musts + apart * cannots
