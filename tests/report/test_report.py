@@ -28,7 +28,7 @@ from linkwise import (
     SeededKMeans,
     SpectralLearning,
 )
-from linkwise._atomic import atomic_write
+from linkwise.io import atomic_write
 from linkwise.report import Report
 
 X = np.array([[0.0], [0.1], [5.0], [5.1], [9.0], [9.1]])

@@ -476,7 +476,7 @@ def _progress(n_init: int | None, max_iter: int) -> Iterator[Any]:
 
 def _write_hierarchy(model: Any, task: Task, newick: Path | None, dendrogram: Path | None) -> None:
     if newick is not None:
-        from linkwise._atomic import atomic_write
+        from linkwise.io import atomic_write
 
         with atomic_write(newick) as file:
             file.write((model.to_newick(task.ids) + "\n").encode("utf-8"))

@@ -256,7 +256,7 @@ def _write(curve: LearningCurve, metric: str, summary: str, folder: Path, title:
     import csv
     import io
 
-    from linkwise._atomic import atomic_write
+    from linkwise.io import atomic_write
 
     rows = [row for name in _METRICS for row in _rows(curve, name)]
     text = io.StringIO()

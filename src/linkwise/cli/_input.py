@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from linkwise.datasets import Table
 
 _LARGE_FILE = 20_000_000  # bytes; above this, reading shows that it goes on
-_PARQUET = (".parquet", ".pq")
 
 
 def clusters_option(about: str) -> Any:
@@ -87,7 +86,9 @@ def read_constraints(path: Path, ids: str, columns: list[str]) -> Constraints:
     if not path.is_file() or path.stat().st_size < _LARGE_FILE:
         return read()
     doing = f"reading {escape(path.name)}"
-    if path.suffix.lower() in _PARQUET:  # the reader does not tell how far it is
+    from linkwise.io import PARQUET
+
+    if path.suffix.lower() in PARQUET:  # the reader does not tell how far it is
         with out.errors.status(doing):
             return read()
     from rich.progress import Progress

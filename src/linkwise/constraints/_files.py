@@ -1,41 +1,41 @@
 """Constraints from files and frames.
 
-Entry points: `parse_file` (CSV, JSON lines, Parquet) and `parse_frame`. Files are read in blocks,
-so that ten million lines need no more memory than the constraints in them, and every wrong line is
-named in one error.
+Entry points: `parse_file` (CSV, JSON lines, Parquet) and `parse_frame`. Files are read in blocks:
+ten million lines need no more memory than the constraints in them. One error names every wrong
+line.
 """
 
 from __future__ import annotations
 
-import codecs
 import csv
-import gzip
-import io
 import json
 import os
 import re
-import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
-from linkwise._optional import optional
+from linkwise.io import (
+    DELIMITED,
+    JSON_LINES,
+    PARQUET,
+    FileFormatError,
+    Progress,
+    open_parquet,
+    quoted,
+    require_file,
+    suffix_of,
+    text_blocks,
+)
 
 from ._builder import KINDS, Builder, IdMode, Kind, Parts
 from ._errors import ConstraintError
 
-Progress = Callable[[int, int], None]
-
-_BLOCK = 65_536
-CSV = (".csv", ".tsv", ".txt")
-JSON_LINES = (".jsonl", ".ndjson")
-PARQUET = (".parquet", ".pq")
-
+_BLOCK_ROWS = 65_536
 # What columns may be called. The first name of each is the one we write.
 _NAMES: dict[str, tuple[str, ...]] = {
     "i": ("i", "id1", "id_1", "row1", "row_1", "first", "left", "source"),
@@ -79,7 +79,7 @@ def _layout(header: Sequence[Any], columns: dict[str, str] | None, where: str) -
     missing = [name for name in ("i", "j") if name not in role]
     if missing or ("link" not in role and "c" not in role):
         raise ConstraintError(
-            f"{where}: the columns {', '.join(map(repr, names))} do not say what is linked; "
+            f"{where}: the columns {quoted(names)} do not say what is linked; "
             f'{_EXPECTED_COLUMNS}, or name them with columns={{"i": ..., "j": ...}}',
             topic="files",
         )
@@ -96,7 +96,7 @@ def _roles(names: list[str], columns: dict[str, str], where: str) -> dict[str, i
             raise ValueError(f"columns: unknown role {key!r}; roles are {', '.join(_NAMES)}")
         if name not in names:
             raise ConstraintError(
-                f"{where}: no column is called {name!r}; there are {', '.join(map(repr, names))}",
+                f"{where}: no column is called {name!r}; there are {quoted(names)}",
                 topic="files",
             )
         role[key] = names.index(name)
@@ -112,7 +112,7 @@ def _roles(names: list[str], columns: dict[str, str], where: str) -> dict[str, i
     if unknown and not columns:
         raise ConstraintError(
             f"{where}: unknown column{'s' if len(unknown) > 1 else ''} "
-            f"{', '.join(map(repr, unknown))}; {_EXPECTED_COLUMNS}, or name the columns to use "
+            f"{quoted(unknown)}; {_EXPECTED_COLUMNS}, or name the columns to use "
             'with columns={"i": ..., "j": ...}',
             topic="files",
         )
@@ -257,83 +257,33 @@ def parse_file(
 ) -> Parts:
     """Read a file of constraints; see `Constraints.read`."""
     path = Path(path)
-    if not path.exists():
-        raise FileNotFoundError(f"{path}: no such file (looked for in {Path.cwd()})")
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; give a file of constraints")
+    require_file(path)
     suffix = file_kind(path)
     builder = Builder(str(path), ids)
     source = builder.source(path.name, is_file=True)
-    if suffix in PARQUET:
-        _read_parquet(path, builder, source, columns)
-    else:
-        with _text(path, progress) as file:
+    try:
+        if suffix in PARQUET:
+            _read_parquet(path, builder, source, columns)
+        else:
             read = _read_json if suffix in JSON_LINES else _read_csv
-            read(file, path, builder, source, columns)
+            read(text_blocks(path, progress), path, builder, source, columns)
+    except FileFormatError as error:
+        raise ConstraintError(str(error), topic="files") from None
     return builder.build()
 
 
 def file_kind(path: Path) -> str:
-    suffix = path.suffixes[-2] if path.suffix == ".gz" and len(path.suffixes) > 1 else path.suffix
-    if suffix.lower() not in (*CSV, *JSON_LINES, *PARQUET):
-        known = ", ".join((*CSV, *JSON_LINES, *PARQUET))
-        raise ConstraintError(f"{path}: cannot tell the format from {suffix!r}; use one of {known}")
-    return suffix.lower()
-
-
-@contextmanager
-def _text(path: Path, progress: Progress | None) -> Iterator[Iterator[list[str]]]:
-    """The lines of a text file, with their ends, in blocks."""
-    total = path.stat().st_size
-    with path.open("rb") as raw:
-        start = raw.read(4096)
-        raw.seek(0)
-        if path.suffix == ".gz":
-            binary: Any = gzip.GzipFile(fileobj=raw)
-        else:
-            _refuse_binary(start, path)
-            binary = raw
-        wide = start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # Excel's "Unicode text"
-        encoding = "utf-16" if wide else "utf-8-sig"
-        with io.TextIOWrapper(binary, encoding=encoding, newline="") as text:
-            yield _blocks(text, raw, total, progress)
+    """Return the suffix of a file of constraints; refuse those of other formats."""
+    suffix, known = suffix_of(path), (*DELIMITED, *JSON_LINES, *PARQUET)
+    if suffix not in known:
+        raise ConstraintError(
+            f"{path}: cannot tell the format from {suffix!r}; use one of {', '.join(known)}"
+        )
+    return suffix
 
 
 def _empty(path: Path | str, expected: str) -> ConstraintError:
     return ConstraintError(f"{path} is empty; {expected}", topic="files")
-
-
-def _refuse_binary(start: bytes, path: Path) -> None:
-    if not start.strip():
-        if not start:
-            raise _empty(path, f"{_EXPECTED_COLUMNS} in its first line")
-        return
-    if b"\0" in start and start[:2] not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        raise ConstraintError(f"{path} is a binary file; expected text (CSV or JSON lines)")
-
-
-def _blocks(
-    text: IO[str], raw: IO[bytes], total: int, progress: Progress | None
-) -> Iterator[list[str]]:
-    """Blocks of lines; reports progress, and turns decoding errors into a line number."""
-    number = 0
-    while True:
-        try:
-            block = list(islice(text, _BLOCK))
-        except UnicodeDecodeError as error:
-            byte = error.object[error.start]
-            raise ConstraintError(
-                f"{raw.name}: not UTF-8 text (byte 0x{byte:02x} after about line {number:,}); "
-                "save the file as UTF-8"
-            ) from None
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise ConstraintError(f"{raw.name}: not a gzip file ({error})") from None
-        if not block:
-            return
-        number += len(block)
-        yield block
-        if progress is not None:
-            progress(raw.tell(), total)
 
 
 def _read_csv(
@@ -391,7 +341,7 @@ def _read_quoted(lines: Iterator[str], number: int, delimiter: str, block: _Read
         numbers: list[int] = []
         begun = reader.line_num
         try:
-            for row in islice(reader, _BLOCK):
+            for row in islice(reader, _BLOCK_ROWS):
                 rows.append(row if any(cell.strip() for cell in row) else [])
                 numbers.append(number + begun + 1)  # where the row begins, if it spans lines
                 begun = reader.line_num
@@ -448,7 +398,7 @@ def _read_json(
         rows, numbers = waiting.setdefault(tuple(item), ([], []))
         rows.append(list(item.values()))
         numbers.append(number)
-        if len(rows) == _BLOCK:
+        if len(rows) == _BLOCK_ROWS:
             _add_json(waiting, builder, source, columns)
     if not n_seen:
         raise _empty(path, f"expected lines such as {_EXAMPLE}")
@@ -483,16 +433,10 @@ def _hashable(cell: Any) -> Any:
 def _read_parquet(
     path: Path, builder: Builder, source: int, columns: dict[str, str] | None
 ) -> None:
-    parquet = optional("pyarrow.parquet", extra="parquet", need="Reading Parquet files")
-    arrow = optional("pyarrow", extra="parquet", need="Reading Parquet files")
-    try:
-        file = parquet.ParquetFile(path)
-    except arrow.ArrowInvalid as error:
-        raise ConstraintError(f"{path}: not a Parquet file ({error})") from None
-    with file:
+    with open_parquet(path) as file:
         layout = _layout(file.schema_arrow.names, columns, str(path))
         reader, line = _Reader(builder, source, layout, from_text=False), 1
-        for batch in file.iter_batches(_BLOCK):
+        for batch in file.iter_batches(_BLOCK_ROWS):
             cells = [_arrow_column(column) for column in batch.columns]
             reader.columns(cells, np.arange(line, line + batch.num_rows))
             line += batch.num_rows

@@ -1,24 +1,19 @@
-"""Constraints to files and frames: written whole or not at all."""
+"""Constraints to files and frames."""
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
-import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwise._atomic import atomic_write
 from linkwise._optional import optional
+from linkwise.io import PARQUET, is_gzip, write_table
 
 from ._builder import KINDS
 from ._errors import ConstraintError
-from ._files import JSON_LINES, PARQUET, file_kind
+from ._files import file_kind
 
 if TYPE_CHECKING:
     from ._constraints import Constraints
@@ -63,37 +58,7 @@ def write(given: Constraints, path: str | os.PathLike[str]) -> None:
             f"{path}: the id {odd!r} is a {type(odd).__name__}; files hold ids that are text or "
             "numbers, so turn the ids into text first"
         )
-    if path.suffix == ".gz" and suffix in PARQUET:
+    if is_gzip(path) and suffix in PARQUET:
         raise ConstraintError(f"{path}: Parquet is compressed already; drop the .gz")
     table = _table(given)
-    with atomic_write(path) as file:
-        if suffix in PARQUET:
-            arrow = optional("pyarrow", extra="parquet", need="Writing Parquet files")
-            parquet = optional("pyarrow.parquet", extra="parquet", need="Writing Parquet files")
-            parquet.write_table(arrow.table(table), file)
-            return
-        binary = gzip.GzipFile(fileobj=file, mode="wb") if path.suffix == ".gz" else file
-        with io.TextIOWrapper(binary, encoding="utf-8", newline="") as text:
-            lines = _json_lines(table) if suffix in JSON_LINES else _csv_lines(table, suffix)
-            text.writelines(lines)
-
-
-def _csv_lines(table: dict[str, list[Any]], suffix: str) -> Iterable[str]:
-    line = io.StringIO()
-    writer = csv.writer(line, delimiter="\t" if suffix == ".tsv" else ",", lineterminator="\n")
-    for row in _chain_rows(table):
-        writer.writerow("" if cell is None else cell for cell in row)
-        yield line.getvalue()
-        line.seek(0)
-        line.truncate()
-
-
-def _chain_rows(table: dict[str, list[Any]]) -> Iterator[Sequence[Any]]:
-    yield list(table)
-    yield from zip(*table.values(), strict=True)
-
-
-def _json_lines(table: dict[str, list[Any]]) -> Iterable[str]:
-    for row in zip(*table.values(), strict=True):
-        item = {key: cell for key, cell in zip(table, row, strict=True) if cell is not None}
-        yield json.dumps(item, ensure_ascii=False, default=str) + "\n"
+    write_table(path, list(table), [list(table.values())])

@@ -10,6 +10,8 @@ are looked for in the folder that the environment variable ``LINKWISE_DATA`` nam
 ``~/.cache/linkwise``.
 """
 
+from linkwise.io import Table, read_table
+
 from ._catalog import BAUMANN_HOCHBAUM
 from ._features import Features, prepare_features, prepare_text
 from ._generate import make_blobs, make_hierarchy, make_slides
@@ -22,7 +24,6 @@ from ._side_information import (
     load_taxonomy,
     load_tree,
 )
-from ._table import Table, read_table
 
 __all__ = [
     "BAUMANN_HOCHBAUM",

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch, check_random_state
 
+from linkwise.io import Table, read_table
+
 from ._catalog import ENTRIES, Entry, Kind, find
 from ._folder import data_file
-from ._table import Table, read_table
 from ._text_features import WEIGHTINGS, word_matrix
 
 

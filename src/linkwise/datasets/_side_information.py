@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from linkwise.constraints._tree import Tree
+from linkwise.io import Table, read_table
 
 from ._folder import data_file
 from ._load import features_of, load
-from ._table import Table, read_table
 
 _ADE4 = "the R package ade4"
 

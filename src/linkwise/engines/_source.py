@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise._optional import optional
+from linkwise.io import PARQUET, is_number_type, open_parquet, quoted, require_file
 
 from ._engine import Indices
 
@@ -28,7 +29,6 @@ _SHARE = 16  # of the memory that is left, a block takes this part: work on it m
 _LEAST_BLOCK, _LARGEST_BLOCK = 2**20, 2**26  # bytes
 _FOOTING = 320_000_000  # bytes a process takes that has loaded and compiled what a fit needs
 _LEAST_LEFT = 2**26  # bytes that must be left for the work itself
-_PARQUET = (".parquet", ".pq")
 
 
 def read_size(text: int | float | str) -> int:
@@ -225,7 +225,6 @@ class ParquetBlocks(Blocks):
         leave_out: Sequence[str] = (), id_column: str | None = None, memory_limit: Any = None,
     ):  # fmt: skip
         need = f"reading {paths[0].name}"
-        self._parquet = optional("pyarrow.parquet", extra="parquet", need=need)
         self._arrow = optional("pyarrow", extra="parquet", need=need)
         self.paths, self.id_column = [path.resolve() for path in paths], id_column
         self._files = [self._open(path) for path in self.paths]
@@ -240,19 +239,15 @@ class ParquetBlocks(Blocks):
         self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
     def _open(self, path: Path) -> Any:
-        try:
-            return self._parquet.ParquetFile(path, pre_buffer=False, buffer_size=2**20)
-        except (ValueError, OSError) as error:
-            raise ValueError(f"{path}: not a Parquet file that can be read ({error})") from None
+        return open_parquet(path, pre_buffer=False, buffer_size=2**20)
 
     def __getstate__(self) -> dict[str, Any]:
         """Names of files travel, open files do not."""
-        return {**self.__dict__, "_files": None, "_parquet": None, "_arrow": None}
+        return {**self.__dict__, "_files": None, "_arrow": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Open the files where this arrives."""
         self.__dict__.update(state)
-        self._parquet = optional("pyarrow.parquet", extra="parquet", need="reading Parquet")
         self._arrow = optional("pyarrow", extra="parquet", need="reading Parquet")
         self._files = [self._open(_seen_here(path)) for path in self.paths]
 
@@ -267,8 +262,7 @@ class ParquetBlocks(Blocks):
         for name in wanted:
             if name not in schema.names:
                 raise ValueError(
-                    f"{self.paths[0]}: no column {name!r}; the columns are "
-                    f"{', '.join(map(repr, schema.names[:20]))}"
+                    f"{self.paths[0]}: no column {name!r}; the columns are {quoted(schema.names)}"
                 )
         chosen = list(columns) if columns is not None else [
             name for name in schema.names
@@ -276,8 +270,7 @@ class ParquetBlocks(Blocks):
         ]  # fmt: skip
         types = optional("pyarrow.types", extra="parquet", need="reading Parquet")
         kinds = [schema.field(name).type for name in chosen]
-        tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
-        text = [n for n, k in zip(chosen, kinds, strict=True) if not any(t(k) for t in tests)]
+        text = [n for n, k in zip(chosen, kinds, strict=True) if not is_number_type(k)]
         if text or not chosen:
             raise ValueError(
                 f"{self.paths[0]}: read by blocks, features must be columns of numbers; "
@@ -444,16 +437,15 @@ def open_blocks(
     if isinstance(data, np.ndarray):
         return ArrayBlocks(data, memory_limit)
     path = Path(data)
-    files = sorted(p for p in path.iterdir() if p.suffix in _PARQUET) if path.is_dir() else [path]
-    if not files or not files[0].exists():
-        what = (
-            "no Parquet files in it"
-            if path.is_dir()
-            else f"no such file (looked for in {Path.cwd()})"
-        )
-        raise FileNotFoundError(f"{path}: {what}")
+    if path.is_dir():
+        files = sorted(p for p in path.iterdir() if p.suffix.lower() in PARQUET)
+        if not files:
+            raise FileNotFoundError(f"{path}: no Parquet files in it")
+    else:
+        require_file(path)
+        files = [path]
     if files[0].suffix.lower() == ".npy":
         return ArrayBlocks(np.load(path.resolve(), mmap_mode="r", allow_pickle=False), memory_limit)
-    if files[0].suffix.lower() in _PARQUET:
+    if files[0].suffix.lower() in PARQUET:
         return ParquetBlocks(files, columns, leave_out, id_column, memory_limit)
     raise ValueError(f"{path}: only .npy and Parquet files can be read by blocks")

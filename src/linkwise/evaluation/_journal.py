@@ -19,8 +19,8 @@ import numpy as np
 import scipy
 import sklearn
 
-from linkwise._atomic import atomic_write
 from linkwise._version import __version__
+from linkwise.io import atomic_write
 
 from ._experiment import Experiment, Key, Point
 

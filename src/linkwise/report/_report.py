@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise._atomic import atomic_write
 from linkwise._optional import optional
 from linkwise.constraints import Constraints, Given, Satisfaction, table_html
+from linkwise.io import atomic_write
 
 from ._page import Page, Violation, page_html
 from ._profiles import Columns, Profile, describe, word_columns

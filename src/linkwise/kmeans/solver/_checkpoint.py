@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise._atomic import atomic_write
+from linkwise.io import atomic_write
 
 from ._problem import Problem
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise._help import see
-from linkwise._optional import optional
 
-from ._delimited import read_delimited, repeated, spoil
-
-_TEXT_KINDS = (".csv", ".tsv", ".tab", ".txt")
-_PARQUET_KINDS = (".parquet", ".pq")
-_SHOWN = 20
+from ._delimited import read_delimited
+from ._formats import (
+    DELIMITED,
+    NUMPY,
+    PARQUET,
+    FileFormatError,
+    quoted,
+    repeated,
+    require_file,
+    suffix_of,
+)
+from ._parquet import is_number_type, open_parquet
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +103,7 @@ class Table:
         chosen = self.numeric_names if names is None else list(names)
         if not chosen:
             raise ValueError(
-                f"{self.path}: no columns of numbers; the columns are {_listed(self.columns)}"
+                f"{self.path}: no columns of numbers; the columns are {quoted(self.columns)}"
             )
         for name in chosen:
             if self.column(name).dtype == object:
@@ -108,7 +114,7 @@ class Table:
         close = difflib.get_close_matches(str(name), list(self.columns), n=1, cutoff=0.5)
         hint = f"; did you mean {close[0]!r}?" if close else "."
         return (
-            f"{self.path}: no column {name!r}{hint} The columns are {_listed(self.columns)}"
+            f"{self.path}: no column {name!r}{hint} The columns are {quoted(self.columns)}"
             + see("data")
         )
 
@@ -117,14 +123,14 @@ class Table:
             (
                 f"{cell[:40]!r} in row {row + 1}"
                 for row, cell in enumerate(self.columns[name])
-                if cell is not None and not _is_number(cell)
+                if cell is not None and not is_number(cell)
             ),
             "its numbers are stored as text",  # a Parquet or NumPy file may do so
         )
         return (
             f"{self.path}: column {name!r} holds text, not numbers: {first}. Choose other columns, "
             "or mend this one; a cell whose value is missing should be empty. "
-            f"Columns of numbers: {_listed(self.numeric_names)}"
+            f"Columns of numbers: {quoted(self.numeric_names)}"
         )
 
 
@@ -173,25 +179,22 @@ def read_table(path: str | Path) -> Table:
            [3. , nan]])
     """
     path = Path(path)
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder; name a file in it")
-    if not path.exists():
-        raise FileNotFoundError(f"{path}: no such file (looked for in {Path.cwd()})")
+    require_file(path)
     if path.stat().st_size == 0:
-        raise ValueError(f"{path}: the file is empty{see('data')}")
-    kind = path.with_suffix("").suffix if path.suffix.lower() == ".gz" else path.suffix
-    kind = kind.lower()
-    if kind in _TEXT_KINDS:
+        raise FileFormatError(path, f"the file is empty{see('data')}")
+    suffix = suffix_of(path)
+    if suffix in DELIMITED:
         columns, cells = read_delimited(path)
-    elif kind in _PARQUET_KINDS:
+    elif suffix in PARQUET:
         columns, cells = _read_parquet(path)
-    elif kind in (".npy", ".npz"):
+    elif suffix in NUMPY:
         columns, cells = _read_numpy(path)
     else:
-        known = ", ".join((*_TEXT_KINDS, *_PARQUET_KINDS, ".npy", ".npz"))
-        raise ValueError(
-            f"{path}: cannot read files of the kind {kind or path.name!r}; "
-            f"save the data as one of {known} (text also as .gz)"
+        known = ", ".join((*DELIMITED, *PARQUET, *NUMPY))
+        raise FileFormatError(
+            path,
+            f"cannot read files of the kind {suffix or path.name!r}; "
+            f"save the data as one of {known} (text also as .gz)",
         )
     return Table(columns, path, cells)
 
@@ -200,22 +203,22 @@ def read_table(path: str | Path) -> Table:
 
 
 def _read_parquet(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    parquet = optional("pyarrow.parquet", extra="parquet", need=f"reading {path.name}")
-    types = optional("pyarrow.types", extra="parquet", need=f"reading {path.name}")
-    try:
-        with parquet.ParquetFile(path) as file:
+    with open_parquet(path) as file:
+        try:
             table = file.read()
-    except (ValueError, OSError) as error:  # pyarrow's own errors are subclasses of these
-        raise spoil(path, f"not a Parquet file that can be read ({error})") from None
+        except (ValueError, OSError) as error:
+            raise FileFormatError(path, f"damaged Parquet file ({error})") from None
     again = repeated(table.column_names)
     if again:
-        raise spoil(path, f"more than one column is called {_listed(again)}; rename all but one")
+        raise FileFormatError(
+            path, f"more than one column is called {quoted(again)}; rename all but one"
+        )
     if table.num_rows == 0 or table.num_columns == 0:
-        raise spoil(path, "there are no rows in it")
+        raise FileFormatError(path, "there are no rows in it")
     columns: dict[str, NDArray[Any]] = {}
     cells: dict[str, Any] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
-        numeric = _is_numeric_type(types, column.type)
+        numeric = is_number_type(column.type) or str(column.type) == "null"
         if numeric and name.startswith("__index_level_"):
             continue  # pandas' row numbers: not data
         cells[name] = column
@@ -226,24 +229,11 @@ def _read_parquet(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     return columns, cells
 
 
-def _is_numeric_type(types: Any, kind: Any) -> bool:
-    return any(
-        test(kind)
-        for test in (
-            types.is_integer,
-            types.is_floating,
-            types.is_decimal,
-            types.is_boolean,
-            types.is_null,
-        )
-    )
-
-
 def _arrow_text(path: Path, name: str, column: Any) -> NDArray[np.object_]:
     try:
         return np.array(column.cast("large_string").to_pylist(), dtype=object)
     except (ValueError, NotImplementedError):
-        raise spoil(
+        raise FileFormatError(
             path, f"column {name!r} is of type {column.type}; only numbers and text can be read"
         ) from None
 
@@ -257,17 +247,17 @@ def _read_numpy(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
             with loaded:
                 arrays = dict(loaded)
     except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise spoil(path, f"not an array that NumPy can read ({error})") from None
+        raise FileFormatError(path, f"not an array that NumPy can read ({error})") from None
     flat = {key: array for key, array in arrays.items() if array.ndim == 1 and key}
     wide = [array for array in arrays.values() if array.ndim == 2]
     shapes = ", ".join(f"{key or 'array'} {array.shape}" for key, array in arrays.items())
     lengths = {len(array) for array in (*flat.values(), *wide)}
     if len(wide) != 1 or len(flat) + 1 != len(arrays) or len(lengths) != 1:
-        raise spoil(
-            path, f"wanted is one two-dimensional array, rows by columns; the file holds {shapes}"
+        raise FileFormatError(
+            path, f"expected one two-dimensional array, rows by columns; the file holds {shapes}"
         )
     if 0 in wide[0].shape:
-        raise spoil(path, f"there are no rows in it: {shapes}")
+        raise FileFormatError(path, f"there are no rows in it: {shapes}")
     cells = {f"x{place}": column for place, column in enumerate(wide[0].T)} | flat
     return {name: _array_column(path, name, cell) for name, cell in cells.items()}, cells
 
@@ -277,7 +267,7 @@ def _array_column(path: Path, name: str, cells: NDArray[Any]) -> NDArray[Any]:
         return cells.astype(np.float64)
     if cells.dtype.kind in "US":
         return _as_text(cells)
-    raise spoil(
+    raise FileFormatError(
         path, f"column {name!r} is of type {cells.dtype}; only numbers and text can be read"
     )
 
@@ -295,15 +285,10 @@ def _as_text(cells: Any) -> NDArray[np.object_]:
     return cells.astype(str).astype(object)
 
 
-def _is_number(cell: str) -> bool:
+def is_number(cell: str) -> bool:
+    """Whether a cell of text is a number; 1_0, which Python reads as ten, is not."""
     try:
         float(cell)
     except ValueError:
         return False
     return "_" not in cell
-
-
-def _listed(names: Iterable[str]) -> str:
-    names = list(names)
-    rest = f" ... and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return (", ".join(repr(name) for name in names[:_SHOWN]) or "none") + rest

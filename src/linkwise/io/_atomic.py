@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Atomic writes: a file is complete or not there."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from typing import IO
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """A file that takes its name only when it is complete; whatever interrupts it leaves nothing.
+    """Open a temporary file that gets its name when it is complete; an error removes it.
 
     Parameters
     ----------
     path : str or path
-        What is there is replaced; a link stays a link. Pipes and devices are written to directly.
+        An existing file is replaced; a symbolic link keeps pointing to its target. Pipes and
+        devices are written to directly.
     """
     path = Path(path)
     if path.exists() and not path.is_file():

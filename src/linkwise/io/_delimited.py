@@ -1,18 +1,16 @@
 """Read delimited text (CSV and its kin) column by column.
 
-Entry point: `read_delimited`. Cells go from `csv.reader` into byte arrays a block at a time, so
-that no more than one block is ever held as Python strings; numbers are parsed a column at a time.
+Entry points: `read_delimited`, and `line_of_row` for messages. Cells go from `csv.reader` into byte
+arrays block by block, so that at most one block is held as Python strings; numbers are parsed
+column by column.
 """
 
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import re
-import zlib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -22,24 +20,16 @@ from numpy.typing import NDArray
 
 from linkwise._help import see
 
+from ._formats import FileFormatError, listed, quoted, repeated
+from ._text import read_text
+
 MISSING = ("", "NA", "N/A", "NaN", "nan", "NAN", "null", "NULL")
 
 _DELIMITERS = ",\t;|"
-_BLOCK = 20_000
+_BLOCK_ROWS = 20_000
 # A longer cell is text for certain; as fixed-width bytes a block of such cells would be huge.
 _LONGEST_NUMBER = 64
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
-_SHOWN = 20
-
-
-def spoil(path: Path, what: str) -> ValueError:
-    """Make the error for a file that cannot be used: which one, and what is wrong with it."""
-    return ValueError(f"{path}: {what}")
-
-
-def repeated(names: Iterable[str]) -> list[str]:
-    """List the names that occur more than once."""
-    return [name for name, times in Counter(names).items() if times > 1]
 
 
 def read_delimited(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
@@ -52,7 +42,7 @@ def read_delimited(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, NDArr
     cells : dict of str to ndarray
         The cells as they stand in the file, as bytes or as objects.
     """
-    text = _decoded(path)
+    text = _checked_text(path)
     delimiter = _delimiter(text)
     rows = filter(None, _rows(text, delimiter))  # a blank line is an empty row
     try:
@@ -67,7 +57,7 @@ def read_delimited(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, NDArr
     except csv.Error as error:
         raise _unreadable(path, text, delimiter, error) from None
     if not blocks[0]:
-        raise spoil(path, "the file has a header line but no rows below it" + see("data"))
+        raise FileFormatError(path, "the file has a header line but no rows below it" + see("data"))
     columns: dict[str, NDArray[Any]] = {}
     raw: dict[str, NDArray[Any]] = {}
     for name, parts in zip(header, blocks, strict=True):
@@ -75,31 +65,13 @@ def read_delimited(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, NDArr
     return columns, raw
 
 
-# -------------------------------------------------------------------- bytes, header, rows
+# -------------------------------------------------------------------- header and rows
 
 
-def _decoded(path: Path) -> str:
-    data = path.read_bytes()
-    if data.startswith(b"\x1f\x8b"):
-        try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError, zlib.error) as error:
-            raise spoil(path, f"damaged gzip file ({error}); fetch it again") from None
-    if b"\0" in data[:4096]:
-        raise spoil(
-            path, "binary data, not a text file; save the table as CSV in UTF-8 (not as UTF-16)"
-        )
-    try:
-        text = data.decode("utf-8-sig")  # "-sig": spreadsheets put a byte order mark first
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise spoil(
-            path,
-            f"line {line} is not UTF-8 (byte 0x{data[error.start]:02x}); save the file as UTF-8 "
-            "(in a spreadsheet: 'CSV UTF-8')",
-        ) from None
+def _checked_text(path: Path) -> str:
+    text = read_text(path)
     if not text.strip():
-        raise spoil(path, "the file is empty" + see("data"))
+        raise FileFormatError(path, "the file is empty" + see("data"))
     return text
 
 
@@ -118,14 +90,13 @@ def _delimiter(text: str) -> str:
 def _check_header(path: Path, names: Sequence[str]) -> None:
     again = repeated(name for name in names if name)
     if again:
-        shown = ", ".join(map(repr, again[:_SHOWN]))
-        raise spoil(
+        raise FileFormatError(
             path,
-            f"line 1: more than one column is called {shown}; rename all but one "
+            f"line 1: more than one column is called {quoted(again)}; rename all but one "
             "(or add a header line, if line 1 is data)",
         )
     if "" in names:
-        raise spoil(
+        raise FileFormatError(
             path,
             f"line 1: column {list(names).index('') + 1} has no name; give it one in the header "
             "line, such as 'id' for row numbers, or remove the column",
@@ -133,7 +104,7 @@ def _check_header(path: Path, names: Sequence[str]) -> None:
     # Without a header, decimal commas may pass for the delimiter: 5,1;3,5 is 5 and 1;3 and 5 then.
     parts = re.split(f"[{_DELIMITERS}]", ",".join(names))
     if all(_NUMBER.fullmatch(part.strip()) for part in parts) and not _counts_up(names):
-        raise spoil(path, _headless(names))
+        raise FileFormatError(path, _headless(names))
 
 
 def _counts_up(names: Sequence[str]) -> bool:
@@ -161,7 +132,7 @@ class _RaggedError(Exception):
 
 def _blocks(rows: Iterator[list[str]], width: int) -> Iterator[list[tuple[str, ...]]]:
     """Yield the cells of some thousand rows at a time, as columns."""
-    while block := list(islice(rows, _BLOCK)):
+    while block := list(islice(rows, _BLOCK_ROWS)):
         try:
             columns = list(zip(*block, strict=True))
         except ValueError:
@@ -237,10 +208,9 @@ def _ragged(path: Path, text: str, delimiter: str) -> ValueError:
             bad.append(f"line {start} has {len(row)}")
         total += bool(row)
         start = rows.line_num + 1  # a quoted cell may run over several lines
-    more = f", ... and {len(bad) - _SHOWN:,} more" if len(bad) > _SHOWN else ""
-    return spoil(
+    return FileFormatError(
         path,
-        f"the header line has {width} cells, but {', '.join(bad[:_SHOWN])}{more} "
+        f"the header line has {width} cells, but {listed(bad)} "
         f"({len(bad):,} of {total - 1:,} rows). Put cells that contain {delimiter!r} in quotes, "
         "and fill up or remove the other lines",
     )
@@ -256,4 +226,16 @@ def _unreadable(path: Path, text: str, delimiter: str, error: csv.Error) -> Valu
     hint = "a quote is opened there and never closed, or text follows a closed one"
     if "field limit" in str(error):
         hint += f"; cells above {csv.field_size_limit():,} characters need Parquet"
-    return spoil(path, f"line {start}: cannot be read ({error}): {hint}")
+    return FileFormatError(path, f"line {start}: cannot be read ({error}): {hint}")
+
+
+def line_of_row(path: Path, row: int) -> int:
+    """Find the line, counted from 1, in which a row of data begins (rows count from 0)."""
+    text = read_text(path)
+    cells, seen, start = _rows(text, _delimiter(text)), -2, 1
+    for row_cells in cells:  # blank lines do not count, cells may run over several lines
+        seen += bool(row_cells)
+        if row_cells and seen == row:
+            break
+        start = cells.line_num + 1
+    return start
