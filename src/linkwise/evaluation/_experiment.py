@@ -14,13 +14,13 @@ from dataclasses import dataclass, fields
 from numbers import Integral
 from typing import Any, NamedTuple
 
-import joblib
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 
 from linkwise._adapters import check_base, fit, labels_of, seed_names
+from linkwise._fingerprint import data_arrays, digest, parameter_text
 from linkwise._validation import check_number
 
 from ._protocol import Draw, Protocol, as_protocol
@@ -190,7 +190,7 @@ class Experiment:
     def fingerprint(self) -> dict[str, Any]:
         """What must agree for points of two runs to belong together."""
         settings = {k: v for k, v in self.protocol.to_dict().items() if k != "n_trials"}
-        data = joblib.hash([*_content(self.X), self.y])
+        data = digest(*data_arrays(self.X), self.y)
         return {"data": data, "protocol": settings, "random_state": self.seed}
 
     def described(self) -> dict[str, dict[str, str]]:
@@ -260,23 +260,10 @@ def _scoring(given: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _content(X: Any) -> list[Any]:
-    """Arrays that tell data apart; a sparse matrix itself also pickles what it has found out."""
-    if not sparse.issparse(X):
-        return [np.asarray(X)]
-    X = X.tocsr(copy=True)
-    X.sum_duplicates()
-    return [X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64), X.shape]
-
-
 def _described(estimator: Any) -> dict[str, str]:
     plain = clone(estimator).set_params(**dict.fromkeys(seed_names(estimator)))
     found = {"": type(estimator).__name__}
     for name, value in sorted(plain.get_params(deep=True).items()):
-        if hasattr(value, "get_params"):
-            found[name] = type(value).__name__
-        elif isinstance(value, np.ndarray):
-            found[name] = f"array {joblib.hash(value)}"
-        elif name.rpartition("__")[2] not in ("steps", "memory", "verbose", "callback", "n_jobs"):
-            found[name] = getattr(value, "__qualname__", None) or repr(value)
+        if name.rpartition("__")[2] not in ("steps", "memory", "verbose", "callback", "n_jobs"):
+            found[name] = parameter_text(value)
     return found

@@ -19,8 +19,9 @@ import numpy as np
 import scipy
 import sklearn
 
+from linkwise._fingerprint import another_run
 from linkwise._version import __version__
-from linkwise.io import atomic_write
+from linkwise.io import atomic_write, drop_cut_line
 
 from ._experiment import Experiment, Key, Point
 
@@ -54,7 +55,7 @@ class Journal:
             raise ValueError(f"file={str(path)!r}: points are appended to a .csv file")
         if path.is_file() and path.stat().st_size:
             self._check(path)
-            _drop_cut_line(path)
+            drop_cut_line(path)
             self.points.update(read_points(path))
             self._describe()
         else:
@@ -146,18 +147,7 @@ def _beside(path: Path) -> Path:
 
 
 def _another(path: Path, what: str, before: Any, now: Any) -> ValueError:
-    return ValueError(
-        f"{path} is of another run: {what} was {before!r} there and is {now!r} now; name another "
-        "file, or delete this one to start afresh"
-    )
-
-
-def _drop_cut_line(path: Path) -> None:
-    """Drop a last line that a crash has cut off; its point is measured again."""
-    content = path.read_bytes()
-    if not content.endswith(b"\n"):
-        with path.open("rb+") as file:
-            file.truncate(content.rfind(b"\n") + 1)
+    return another_run(path, f"{what} was {before!r} there and is {now!r} now")
 
 
 def _lines(rows: Iterable[Iterable[Any]]) -> str:

@@ -6,7 +6,7 @@ which tells the format of a file from its name. What a format means for constrai
 `constraints/_files.py`.
 """
 
-from ._atomic import atomic_write
+from ._atomic import atomic_write, drop_cut_line
 from ._delimited import line_of_row
 from ._formats import (
     DELIMITED,
@@ -38,6 +38,7 @@ __all__ = [
     "Table",
     "atomic_write",
     "check_output_format",
+    "drop_cut_line",
     "is_gzip",
     "is_number",
     "is_number_type",

@@ -1,4 +1,4 @@
-"""Atomic writes: a file is complete or not there."""
+"""Writes that survive a crash: a file is complete or not there, an appended line likewise."""
 
 from __future__ import annotations
 
@@ -34,3 +34,11 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+def drop_cut_line(path: Path) -> None:
+    """Remove a last line without line end, which a crash has cut off, from a file of lines."""
+    content = path.read_bytes()
+    if not content.endswith(b"\n"):
+        with path.open("rb+") as file:
+            file.truncate(content.rfind(b"\n") + 1)

@@ -6,9 +6,7 @@ the seed of the search and the number of the exam, so that neither order nor int
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,11 +17,12 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.metrics import silhouette_score
 
 from linkwise._adapters import fit, labels_of
+from linkwise._fingerprint import data_arrays, digest, parameter_text
 from linkwise.constraints import Constraints
+from linkwise.io import drop_cut_line
 
 from ._candidates import Candidate
 from ._scores import Figures, clearly_worse, link_counts, right_answers, stability
@@ -78,18 +77,19 @@ class Checkpoint:
         assert self.path is not None
         if not self.path.exists():
             return
+        drop_cut_line(self.path)
         for line in self.path.read_text(encoding="utf-8").splitlines():
             try:
                 key, together, probed, kept, index, seconds, error = json.loads(line)
                 bits = _from_text(together), _from_text(probed)
             except (ValueError, TypeError):
-                continue  # a line cut off by a crash; its trial is done again
+                continue  # not a line of ours; its trial is done again
             yield key, Trial(*bits, float(kept), float(index), float(seconds), str(error))
 
     def key(self, candidate: Candidate, exam: int) -> str:
         """What names a trial: data, knowledge and seed, the candidate's parameters, the exam."""
-        parameters = sorted((name, str(value)) for name, value in candidate_parameters(candidate))
-        return _digest([self.fingerprint, str(candidate), repr(parameters), str(exam)])
+        parameters = {n: parameter_text(value) for n, value in candidate_parameters(candidate)}
+        return digest(self.fingerprint, str(candidate), sorted(parameters.items()), exam)
 
     def write(self, key: str, trial: Trial) -> None:
         """Add a trial to the file."""
@@ -99,8 +99,6 @@ class Checkpoint:
         bits = [_as_text(trial.together), _as_text(trial.probed)]
         line = json.dumps([key, *bits, trial.kept, trial.index, trial.seconds, trial.error])
         with self.path.open("a", encoding="utf-8") as file:
-            if file.tell() and not _ends_with_newline(self.path):
-                file.write("\n")
             file.write(line + "\n")
 
 
@@ -122,27 +120,10 @@ def candidate_parameters(candidate: Candidate) -> Iterable[tuple[str, Any]]:
             yield name, value
 
 
-def _ends_with_newline(path: Path) -> bool:
-    with path.open("rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read(1) == b"\n"
-
-
 def fingerprint(X: Any, known: Constraints, *others: Any) -> str:
     """A name for data and knowledge that changes when they do."""
-    arrays = [X.data, X.indices, X.indptr] if sparse.issparse(X) else [X]
-    arrays += [known.must_link, known.must_link_weight]
-    arrays += [known.cannot_link, known.cannot_link_weight]
-    parts = [np.ascontiguousarray(array).tobytes() for array in arrays]
-    return _digest([*parts, repr((X.shape, others))])
-
-
-def _digest(parts: Iterable[bytes | str]) -> str:
-    found = hashlib.blake2b(digest_size=12)
-    for part in parts:
-        found.update(part.encode() if isinstance(part, str) else part)
-        found.update(b"\0")
-    return found.hexdigest()
+    links = known.must_link, known.must_link_weight, known.cannot_link, known.cannot_link_weight
+    return digest(*data_arrays(X), *links, *others)
 
 
 # ------------------------------------------------------------------------ the work

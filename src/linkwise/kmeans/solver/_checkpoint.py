@@ -6,7 +6,6 @@ of all other rows follow from the centers they were assigned by, and are made ag
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import time
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise._fingerprint import another_run, digest, parameter_text
 from linkwise.io import atomic_write
 
 from ._problem import Problem
@@ -50,7 +50,7 @@ class Checkpoint:
             "method": type(estimator).__name__,
             "parameters": _parameters(estimator),
             "shape": [problem.rows.n, problem.rows.d, str(problem.rows.dtype)],
-            "constraints": _digest(
+            "constraints": digest(
                 problem.known.must_link, problem.known.cannot_link,
                 problem.known.must_link_weight, problem.known.cannot_link_weight,
                 np.zeros(0) if problem.seeds is None else problem.seeds,
@@ -95,10 +95,7 @@ class Checkpoint:
         elif not np.allclose(looks, self._looks, rtol=1e-5, atol=1e-12 * np.abs(looks).max()):
             what = "of other rows"
         if what:
-            raise ValueError(
-                f"checkpoint {self.path} is of another fit: {what}; remove it to start anew, or "
-                "name another file"
-            )
+            raise another_run(f"checkpoint {self.path}", what, "fit")
 
     def due(self) -> bool:
         """Whether it is time to note the state; asked once an iteration."""
@@ -123,23 +120,10 @@ class Checkpoint:
 
 def _parameters(estimator: Any) -> dict[str, str]:
     return {
-        name: _digest(value) if isinstance(value, (np.ndarray, list, tuple)) else _word(value)
+        name: parameter_text(value)
         for name, value in estimator.get_params(deep=False).items()
         if name not in _FREE
     }
-
-
-def _word(value: Any) -> str:
-    return f"{value.__module__}.{value.__qualname__}" if callable(value) else repr(value)
-
-
-def _digest(*arrays: Any) -> str:
-    found = hashlib.sha256()
-    for array in arrays:
-        array = np.ascontiguousarray(array)
-        found.update(f"{array.dtype}{array.shape}".encode())
-        found.update(array.tobytes())
-    return found.hexdigest()
 
 
 def _packed(state: State, prefix: str = "") -> tuple[dict[str, Any], dict[str, NDArray]]:
