@@ -1,6 +1,6 @@
 """
 A labeling session: ask, answer, undo, go on tomorrow
-======================================================
+=====================================================
 
 No knowledge yet? A session asks for it, one question at a time, and keeps every answer in a file
 before it asks the next. This is what ``linkwise label`` and ``linkwise studio`` do on a terminal

@@ -12,12 +12,12 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from linkwise import Constraints, HMRFKMeans, MPCKMeans, PCKMeans
-from linkwise.datasets import load
 from linkwise.geometry import Bregman, Cosine, Divergence, Moments, Rayleigh
 from linkwise.kmeans.rows._assignments import Assignments
 from linkwise.kmeans.rows._local_rows import Rows
 from linkwise.kmeans.solver._penalties import PairPenalty
 from linkwise.kmeans.solver._problem import Problem
+from papers.datasets import load
 
 from .cases import blobs, same_partition, taking_part, watched
 

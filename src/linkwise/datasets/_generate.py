@@ -46,10 +46,6 @@ def make_slides(
     X : ndarray of shape (n_samples, 2)
     y : ndarray of shape (n_samples,)
 
-    See Also
-    --------
-    load : ``load("slides_2d")`` is the slides' own data.
-
     Examples
     --------
     >>> from linkwise.datasets import make_slides

@@ -75,7 +75,7 @@ def load_tree(name: str) -> tuple[Tree, Bunch]:
 
     Examples
     --------
-    >>> from linkwise.datasets import load_tree
+    >>> from papers.datasets import load_tree
     >>> tree, fish = load_tree("fish49")  # doctest: +SKIP
     >>> tree.n_leaves, fish.data.shape  # doctest: +SKIP
     (49, (49, 7))
@@ -134,7 +134,7 @@ def load_taxonomy(name: str = "carnivora") -> dict[str, NDArray[np.object_]]:
 
     Examples
     --------
-    >>> from linkwise.datasets import load_taxonomy
+    >>> from papers.datasets import load_taxonomy
     >>> taxonomy = load_taxonomy("carnivora")  # doctest: +SKIP
     >>> [column[0] for column in taxonomy.values()]  # doctest: +SKIP
     ['Caniformia', 'Canidae', 'Canis', 'Canis lupus']
@@ -168,7 +168,7 @@ class Cars60:
 
     Examples
     --------
-    >>> from linkwise.datasets import load_cars60
+    >>> from papers.datasets import load_cars60
     >>> load_cars60().labels[:2].tolist()  # doctest: +SKIP
     ['offroad_suv', 'ordinary']
     """
@@ -194,7 +194,7 @@ def load_cars60() -> Cars60:
 
     Examples
     --------
-    >>> from linkwise.datasets import load_cars60
+    >>> from papers.datasets import load_cars60
     >>> cars = load_cars60()  # doctest: +SKIP
     >>> cars.central.shape, cars.labels.shape  # doctest: +SKIP
     ((7097, 3), (60,))
@@ -237,7 +237,7 @@ class ProvenOptimum:
 
     Examples
     --------
-    >>> from linkwise.datasets import load_proven_optima
+    >>> from papers.datasets import load_proven_optima
     >>> load_proven_optima("iris")[0].instance  # doctest: +SKIP
     'ml_0_cl_100_0'
     """
@@ -263,7 +263,7 @@ def load_proven_optima(name: str) -> list[ProvenOptimum]:
 
     Examples
     --------
-    >>> from linkwise.datasets import load_proven_optima
+    >>> from papers.datasets import load_proven_optima
     >>> first = load_proven_optima("iris")[0]  # doctest: +SKIP
     >>> first.instance, len(first.cannot_link), round(first.objective, 4)  # doctest: +SKIP
     ('ml_0_cl_100_0', 100, 81.5149)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.sparse.csgraph import connected_components
 
-from linkwise.datasets import load, load_cars60, load_proven_optima, load_taxonomy, load_tree
+from papers.datasets import load, load_cars60, load_proven_optima, load_taxonomy, load_tree
 
 
 @pytest.mark.parametrize(

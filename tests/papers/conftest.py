@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from linkwise.datasets import load
+from papers.datasets import load
 
 
 @pytest.fixture(scope="session")

@@ -1,16 +1,17 @@
 """The data sets that `load` knows: one row each, and how a name is looked up.
 
 Entry points: `ENTRIES` (name to row), `find` (a name as people type it to its row) and
-`BAUMANN_HOCHBAUM` (25 of the names). To add a data
-set, put its file into the data folder and a row into `_ROWS`.
+`BAUMANN_HOCHBAUM` (25 of the names). To add a data set, put its file into the data folder and a row
+into `_ROWS`.
 """
 
 from __future__ import annotations
 
 import difflib
-import re
 from dataclasses import dataclass, replace
 from typing import Literal
+
+from linkwise.datasets._load import SKLEARN_SETS, SOURCE, reduced_name
 
 Kind = Literal["table", "sklearn", "images", "texts", "words"]
 
@@ -24,7 +25,7 @@ class Entry:
     name, title : str
         The name to load it by, and a few words on what it is.
     file : str
-        File in the data folder, or the loader's name in `sklearn.datasets`.
+        File in the data folder, or its name in `linkwise.datasets`.
     source : str
         Where the data comes from.
     aliases : tuple of str
@@ -62,7 +63,6 @@ class Entry:
 
 _UCI = "UCI Machine Learning Repository"
 _KEEL = "KEEL repository"
-_SKLEARN = "UCI Machine Learning Repository, in the copy that ships with scikit-learn"
 _STATLOG = "Statlog project, in the UCI Machine Learning Repository"
 _DILS = "toy data of G. Gonzalez-Almagro's DILS_CC (GitHub, ggalmagro/DILS_CC)"
 _MASS = "data frame `crabs` of the R package MASS"
@@ -130,24 +130,9 @@ def _news(name: str, title: str, *groups: str) -> Entry:
 
 _ROWS: tuple[Entry, ...] = (
     # In scikit-learn
-    Entry("iris", "load_iris", "Iris flowers of three species", _SKLEARN, kind="sklearn"),
-    Entry("wine", "load_wine", "Chemistry of Italian wines", _SKLEARN, kind="sklearn"),
-    Entry(
-        "wdbc",
-        "load_breast_cancer",
-        "Breast cancer Wisconsin (diagnostic): cell nuclei in images",
-        _SKLEARN,
-        ("breast_cancer", "breast_cancer_wisconsin_diagnostic"),
-        kind="sklearn",
-    ),
-    Entry(
-        "digits",
-        "load_digits",
-        "Handwritten digits, 8 x 8 pixels",
-        _SKLEARN,
-        ("digits1797",),
-        "These are 1,797 of the rows of optdigits.",
-        kind="sklearn",
+    *(
+        Entry(known.name, known.name, known.title, SOURCE, known.aliases, known.note, "sklearn")
+        for known in SKLEARN_SETS
     ),
     # In the five papers
     _csv("crabs_gender", "Leptograpsus crabs, male and female", _MASS, "crabs_sex"),
@@ -455,13 +440,8 @@ _ELSEWHERE = {
 }
 
 
-def _key(name: str) -> str:
-    """Reduce a name to what counts: News-Different-3 and news_different_3 are the same."""
-    return re.sub(r"[^a-z0-9]", "", name.lower())
-
-
 _BY_KEY: dict[str, Entry] = {
-    _key(name): entry for entry in _ROWS for name in (entry.name, *entry.aliases)
+    reduced_name(name): entry for entry in _ROWS for name in (entry.name, *entry.aliases)
 }
 
 
@@ -477,7 +457,7 @@ def find(name: str) -> Entry:
     -------
     entry : Entry
     """
-    key = _key(str(name))
+    key = reduced_name(str(name))
     if key in _BY_KEY:
         return _BY_KEY[key]
     if key in _ELSEWHERE:
@@ -486,4 +466,4 @@ def find(name: str) -> Entry:
     close += [other for other in _BY_KEY if key and (key in other or other in key)]
     similar = ", ".join(dict.fromkeys(_BY_KEY[other].name for other in close))
     hint = f"similar names: {similar}. " if similar else ""
-    raise ValueError(f"no data set is called {name!r}; {hint}All names: linkwise.datasets.names()")
+    raise ValueError(f"no data set is called {name!r}; {hint}All names: papers.datasets.names()")
