@@ -138,7 +138,10 @@ class Builder:
             ids = [self._id(c, source, int(lines[i]), from_text) for i, c in enumerate(cells)]
             rows = integers([self._stand_in() if cell is None else cell for cell in ids])
             if rows is not None:
-                self._numbers.add(len(rows), int(rows[0]), source, int(lines[0]))
+                given = [i for i, cell in enumerate(ids) if cell is not None]
+                if given:
+                    first = given[0]
+                    self._numbers.add(len(given), int(rows[first]), source, int(lines[first]))
                 return rows
             for i, cell in enumerate(ids):
                 number = is_integer(cell) and abs(cell) <= _LARGEST  # type: ignore[arg-type]
