@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, get_args
 
-Said = Literal["same", "different", "unsure"]
-ANSWERS: tuple[Said, ...] = get_args(Said)
-_SHORT: dict[Any, Said] = {"s": "same", "d": "different", "u": "unsure"}
-_TRUTH: dict[Any, Said] = {True: "same", False: "different", None: "unsure"}
+Verdict = Literal["same", "different", "unsure"]
+ANSWERS: tuple[Verdict, ...] = get_args(Verdict)
+_SHORT: dict[Any, Verdict] = {"s": "same", "d": "different", "u": "unsure"}
+_TRUTH: dict[Any, Verdict] = {True: "same", False: "different", None: "unsure"}
 
 
 class Question(NamedTuple):
@@ -67,14 +67,14 @@ class Answer:
     >>> with Session([[0.0], [0.1], [5.0]], n_clusters=2, who="ana") as session:
     ...     _ = session.tell("same", (0, 1), weight=0.8)
     ...     answer = session.answers[0]
-    >>> answer.said, answer.weight, answer.who, answer.stands
+    >>> answer.said, answer.weight, answer.who, answer.is_active
     ('same', 0.8, 'ana', True)
     """
 
     id: int
     i: int
     j: int
-    said: Said
+    said: Verdict
     weight: float
     who: str
     at: datetime
@@ -92,13 +92,13 @@ class Answer:
         return self.said == "unsure" or together == (self.said == "same")
 
     @property
-    def stands(self) -> bool:
+    def is_active(self) -> bool:
         """Whether it was not taken back."""
         return self.undone_at is None
 
 
 @dataclass(frozen=True)
-class ClusterCount:
+class ClusterCountAnswer:
     """How many clusters there are, as somebody said it in the course of a session.
 
     Attributes
@@ -122,7 +122,7 @@ class ClusterCount:
     --------
     >>> from linkwise import Session
     >>> with Session([[0.0], [0.1], [5.0]], n_clusters=3) as session:
-    ...     _ = session.tell_clusters(2)
+    ...     _ = session.set_n_clusters(2)
     ...     session.cluster_counts[0].n_clusters
     2
     """
@@ -137,7 +137,7 @@ class ClusterCount:
     undone_by: str | None = None
 
     @property
-    def stands(self) -> bool:
+    def is_active(self) -> bool:
         """Whether it was not taken back."""
         return self.undone_at is None
 
@@ -192,7 +192,7 @@ class Dispute:
         return list(zip(self.rows[:-1], self.rows[1:], self.against, strict=True))
 
 
-def as_said(given: Any) -> Said:
+def parse_answer(given: Any) -> Verdict:
     """An answer in one of its spellings: same/s/True, different/d/False, unsure/u/None."""
     if given is None or isinstance(given, bool):
         return _TRUTH[given]

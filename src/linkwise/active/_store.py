@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._questions import Answer, ClusterCount, Question
+from ._questions import Answer, ClusterCountAnswer, Question
 
 _APPLICATION = 0x6C6E6B77  # "lnkw": tells a session from any other SQLite file
 _VERSION = 2
@@ -260,7 +260,7 @@ class Store:
         with self._lock:
             return dict(self._execute("SELECT row, name FROM row_name").fetchall())
 
-    def take_back(self, ids: Sequence[int], who: str) -> None:
+    def retract(self, ids: Sequence[int], who: str) -> None:
         """Mark answers as undone; they stay in the file."""
         self._mark("answer", ids, who)
 
@@ -276,7 +276,7 @@ class Store:
 
     # ---------------------------------------------------------------- how many clusters
 
-    def counts(self) -> list[ClusterCount]:
+    def counts(self) -> list[ClusterCountAnswer]:
         """Every number of clusters that was ever said, in order."""
         with self._lock:
             rows = self._execute("SELECT * FROM cluster_count ORDER BY id").fetchall()
@@ -292,15 +292,15 @@ class Store:
                 (n_clusters, after, json.dumps(list(answers)), who, datetime.now(UTC).isoformat()),
             )
 
-    def take_back_count(self, count: ClusterCount, who: str) -> None:
+    def retract_count(self, count: ClusterCountAnswer, who: str) -> None:
         """Mark a number of clusters as undone, and the answers that were given with it."""
         with self.writing():
-            self.take_back(count.answers, who)
+            self.retract(count.answers, who)
             self._mark("cluster_count", [count.id], who)
 
     # ---------------------------------------------------------------- questions being asked
 
-    def in_hand(self) -> dict[str, list[Question]]:
+    def pending(self) -> dict[str, list[Question]]:
         """The questions that people have before them, by person."""
         with self._lock:
             rows = self._execute(
@@ -311,7 +311,7 @@ class Store:
             found.setdefault(who, []).append(Question(i, j))
         return found
 
-    def hand_out(self, who: str, questions: Sequence[Question], seconds: float) -> None:
+    def reserve(self, who: str, questions: Sequence[Question], seconds: float) -> None:
         """Note that a person has these questions, and no others, for some time."""
         with self.writing():
             self._execute("DELETE FROM in_hand WHERE who = ? OR until <= ?", (who, time.time()))
@@ -375,11 +375,13 @@ def _answer(row: Sequence[Any]) -> Answer:
     return Answer(number, i, j, said, weight, who, given, _time(undone_at), undone_by)
 
 
-def _count(row: Sequence[Any]) -> ClusterCount:
+def _count(row: Sequence[Any]) -> ClusterCountAnswer:
     number, n_clusters, after, answers, who, at, undone_at, undone_by = row
     given = tuple(json.loads(answers))
     said = datetime.fromisoformat(at)
-    return ClusterCount(number, n_clusters, after, given, who, said, _time(undone_at), undone_by)
+    return ClusterCountAnswer(
+        number, n_clusters, after, given, who, said, _time(undone_at), undone_by
+    )
 
 
 def _time(text: str | None) -> datetime | None:

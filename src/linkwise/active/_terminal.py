@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ._progress import Progress
-from ._questions import Answer, ClusterCount, Dispute
+from ._questions import Answer, ClusterCountAnswer, Dispute
 
 _KEYS = {"s": "same", "d": "different", "u": "unsure", "z": "undo", "q": "stop"}
 _HELP = "s same   d different   u unsure   z undo   q quit"
@@ -136,11 +136,11 @@ class TerminalOracle:
         ]
         return _KEYS[self._asked(lines, Text(_HELP, style="bold"), tuple(_KEYS))]
 
-    def undone(self, said: Sequence[Answer | ClusterCount]) -> None:
+    def undone(self, said: Sequence[Answer | ClusterCountAnswer]) -> None:
         """Say, with the next question, what was taken back."""
         told = [
             str(one)
-            if isinstance(one, ClusterCount)
+            if isinstance(one, ClusterCountAnswer)
             else f"{self._called(one.i)} and {self._called(one.j)}: {one.said}"
             for one in said
         ]
@@ -190,7 +190,7 @@ class TerminalOracle:
         of = "" if now.n_clusters is None else f" of {now.n_clusters}"
         return [
             Text(f"{_answers(now.n_answers)}: {told}"),
-            Text(f"{now.n_groups}{of} groups, {now.n_placed:,} of {now.n_rows:,} rows placed"),
+            Text(f"{now.n_groups}{of} groups, {now.n_covered:,} of {now.n_rows:,} rows placed"),
             Text(rest if now.expected_remaining else ""),
             Text(now.hint, style="green" if now.stop else ""),
         ]
