@@ -431,3 +431,11 @@ def test_an_unlucky_model_without_centers():
     uncertain = session(X, NormalizedPointUncertainty(n_trees=3), model=Plain())
     assert uncertain.run(LabelOracle(y)) > 10
     assert RandomPairs().uses_model is False
+
+
+@pytest.mark.parametrize("wrong", [{"n": -1}, {"n": 1.5}, {"n": 3, "batch": 0}])
+def test_run_refuses_numbers_of_answers_that_cannot_be(wrong):
+    with Session([[0.0], [1.0], [5.0]], n_clusters=2) as session:
+        with pytest.raises((TypeError, ValueError), match="n=|batch="):
+            session.run(LabelOracle([0, 0, 1]), **wrong)
+        assert not session.answers

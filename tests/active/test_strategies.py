@@ -18,11 +18,12 @@ from linkwise.active import (
     Session,
     Strategy,
 )
+from linkwise.active._incremental_closure import IncrementalClosure
 from linkwise.active._neighborhood_strategies import (
     NormalizedPointUncertainty,
     normalized_uncertainty,
 )
-from linkwise.active._neighborhoods import Nearest
+from linkwise.active._neighborhoods import Nearest, find_neighborhoods
 from linkwise.active._settings import STRATEGIES
 from linkwise.active._strategy import QueryContext
 
@@ -360,3 +361,15 @@ def test_a_strategy_of_one_s_own():
     assert work.run(LabelOracle(y)) == 7
     work.undo(3)
     assert work.ask() == (5, 0)
+
+
+def test_components_that_are_apart_are_not_both_inferred_into_the_last_neighborhood():
+    """2 and 3 are both apart from neighborhood 1, but also from each other."""
+    known = IncrementalClosure()
+    for i, j in [(0, 1), (2, 1), (3, 1), (2, 3)]:
+        assert known.add(i, j, "different")
+    found = find_neighborhoods(known, 2)
+    inferred = [row for row, _ in found.inferred]
+    assert len(inferred) <= 1
+    for group in found.groups:
+        assert not any(known.relation(a, b) == "different" for a in group for b in group)

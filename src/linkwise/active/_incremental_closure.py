@@ -7,14 +7,13 @@ proportional to the smaller of the two components it joins.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from linkwise.constraints import Constraints
 
 from ._questions import Answer, Dispute, Verdict
 
-Names = Sequence[Any] | Mapping[int, Any]  # what rows are called
+Names = Sequence[Hashable] | Mapping[int, Hashable]  # what rows are called
 
 
 class IncrementalClosure:
@@ -110,7 +109,7 @@ def fold(answers: Iterable[Answer]) -> tuple[IncrementalClosure, list[Answer], l
 
 def links(answers: Iterable[Answer], names: Names | None = None) -> Constraints:
     """The answers as constraints, by row number or by the names of the rows."""
-    rows: dict[str, list[tuple[Any, Any, float]]] = {"same": [], "different": []}
+    rows: dict[str, list[tuple[Hashable, Hashable, float]]] = {"same": [], "different": []}
     for answer in answers:
         if answer.said != "unsure":
             i, j = answer.question if names is None else (names[answer.i], names[answer.j])

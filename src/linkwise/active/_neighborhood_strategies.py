@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from linkwise._types import Matrix
+
 from ._neighborhoods import Neighborhoods, squared_distances
 from ._questions import Question
 from ._strategy import QueryContext, Questions, Rows, Strategy
@@ -94,14 +96,14 @@ def _candidates(context: QueryContext, found: Neighborhoods) -> NDArray[np.bool_
     return free
 
 
-def _typical(X: Any, group: list[int]) -> Iterator[int]:
+def _typical(X: Matrix, group: list[int]) -> Iterator[int]:
     """The rows of a neighborhood, those nearest to its mean first."""
     rows = np.array(group)
     distance = squared_distances(X[rows], _mean(X, group))[:, 0]
     yield from rows[np.argsort(distance, kind="stable")].tolist()
 
 
-def _mean(X: Any, group: list[int]) -> Any:
+def _mean(X: Matrix, group: list[int]) -> Any:
     mean = np.asarray(X[np.array(group)].mean(axis=0)).reshape(1, -1)
     return sparse.csr_array(mean) if sparse.issparse(X) else mean
 
@@ -242,7 +244,7 @@ class NormalizedPointUncertainty(_NeighborhoodStrategy):
             if getattr(self, name) < least:
                 raise ValueError(f"{name}={getattr(self, name)} must be at least {least}")
 
-    def prepare(self, X: Any, labels: NDArray[Any], seed: int) -> sparse.csr_array:
+    def prepare(self, X: Matrix, labels: NDArray[np.int32], seed: int) -> sparse.csr_array:
         """The leaves of every row, one in each tree, as a matrix of zeros and ones."""
         from sklearn.ensemble import RandomForestClassifier
 

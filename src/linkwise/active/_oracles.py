@@ -188,7 +188,7 @@ class LanguageModelOracle:
         return too_dear or (self._max_calls is not None and self.n_calls >= self._max_calls)
 
     def _count(
-        self, a: str, b: str, reply: Any, *, parsed: bool = True, failed: bool = False
+        self, a: str, b: str, reply: str, *, parsed: bool = True, failed: bool = False
     ) -> None:
         price = self._price(a, b, reply) if callable(self._price) else self._price
         with self._lock:
@@ -212,7 +212,7 @@ _VERDICTS: tuple[tuple[Verdict, str], ...] = (
 _CONFIDENCE = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(%|percent)?")
 
 
-def read_reply(reply: Any) -> tuple[Verdict, float] | None:
+def read_reply(reply: object) -> tuple[Verdict, float] | None:
     """An answer and its confidence out of what a language model wrote; None if there is none."""
     if not isinstance(reply, str):
         return None

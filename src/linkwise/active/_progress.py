@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from math import ceil
-from typing import Any
+
+from linkwise._types import JsonDict
 
 ROUNDS, LITTLE = 3, 0.01  # so many refits in a row that change so few labels: time to stop
 
@@ -92,7 +93,7 @@ class Progress:
             return f"the last refit changed {self.changed[-1]:.1%} of the labels: go on"
         return "too early to tell when to stop"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonDict:
         """The same as plain values."""
         derived = {name: getattr(self, name) for name in ("expected_remaining", "stop", "hint")}
         return {**asdict(self), "changed": list(self.changed), **derived}

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+
+if TYPE_CHECKING:
+    from linkwise._types import Labels
 
 Verdict = Literal["same", "different", "unsure"]
 ANSWERS: tuple[Verdict, ...] = get_args(Verdict)
-_SHORT: dict[Any, Verdict] = {"s": "same", "d": "different", "u": "unsure"}
-_TRUTH: dict[Any, Verdict] = {True: "same", False: "different", None: "unsure"}
+_SHORT: dict[object, Verdict] = {"s": "same", "d": "different", "u": "unsure"}
+_TRUTH: dict[object, Verdict] = {True: "same", False: "different", None: "unsure"}
 
 
 class Question(NamedTuple):
@@ -86,7 +89,7 @@ class Answer:
         """What was asked."""
         return Question(self.i, self.j)
 
-    def is_kept(self, labels: Any) -> bool:
+    def is_kept(self, labels: Labels) -> bool:
         """Whether a clustering keeps it; -1 is no cluster."""
         together = bool(labels[self.i] == labels[self.j] and labels[self.i] >= 0)
         return self.said == "unsure" or together == (self.said == "same")
@@ -173,7 +176,7 @@ class Dispute:
 
     answer: Answer
     against: tuple[Answer, ...]
-    rows: tuple[Any, ...]
+    rows: tuple[Hashable, ...]
 
     @property
     def choices(self) -> tuple[Answer, ...]:
@@ -188,11 +191,11 @@ class Dispute:
             f"but earlier answers say the opposite: {', '.join(steps)}"
         )
 
-    def _steps(self) -> list[tuple[Any, Any, Answer]]:
+    def _steps(self) -> list[tuple[Hashable, Hashable, Answer]]:
         return list(zip(self.rows[:-1], self.rows[1:], self.against, strict=True))
 
 
-def parse_answer(given: Any) -> Verdict:
+def parse_answer(given: object) -> Verdict:
     """An answer in one of its spellings: same/s/True, different/d/False, unsure/u/None."""
     if given is None or isinstance(given, bool):
         return _TRUTH[given]
@@ -204,7 +207,7 @@ def parse_answer(given: Any) -> Verdict:
     raise ValueError(f"answer {given!r}: expected one of {', '.join(map(repr, ANSWERS))}")
 
 
-def as_question(given: Any, n_rows: int) -> Question:
+def as_question(given: object, n_rows: int) -> Question:
     """A question about two different rows of the data, from a question or a pair."""
     if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != 2:
         raise ValueError(f"question {given!r}: expected two row numbers (i, j)")

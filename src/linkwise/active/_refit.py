@@ -16,13 +16,14 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
+from linkwise._types import Estimator, JsonDict, Matrix
 from linkwise.constraints import Constraints
 
 from ._questions import Answer
@@ -155,13 +156,13 @@ class Fit:
     seconds : float
     """
 
-    model: Any
+    model: Estimator
     labels: Labels
     centers: NDArray[np.float64] | None
     n_answers: int
     changed: float | None
     violated: int
-    view: Any
+    view: object
     seconds: float
 
     @property
@@ -191,10 +192,10 @@ class RefitScheduler:
 
     def __init__(
         self,
-        X: Any,
-        model: Any,
+        X: Matrix,
+        model: Estimator,
         knowledge: Callable[[AnswerPrefix], tuple[Constraints, int]],
-        prepare: Callable[[Any, Labels, int], Any] | None,
+        prepare: Callable[[Matrix, Labels, int], object] | None,
         store: Store,
         seed: int,
         background: bool = True,
@@ -362,11 +363,11 @@ class RefitScheduler:
             return [None]
         return [carry_over(self._X, before.labels, at.answers, k)]
 
-    def _start(self, k: int, centers: NDArray[np.float64] | str | None) -> Any:
+    def _start(self, k: int, centers: NDArray[np.float64] | str | None) -> Estimator:
         """An unfitted model that starts at given centers, afresh, or (None) as the user set it."""
         model = clone(self._model)
         params = model.get_params(deep=False)
-        changes: dict[str, Any] = {}
+        changes: JsonDict = {}
         if "n_clusters" in params:
             changes["n_clusters"] = k
         if params.get("random_state", 0) is None:
@@ -375,7 +376,7 @@ class RefitScheduler:
             changes.update({"n_init": 1} if isinstance(centers, str) else {"init": centers})
         return model.set_params(**changes)
 
-    def _best(self, models: list[Any], known: Constraints) -> Any:
+    def _best(self, models: list[Estimator], known: Constraints) -> Estimator:
         """Fit them, and keep the one of the lowest objective; the first of equals."""
         if not hasattr(models[0], "init"):
             models = models[:1]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from linkwise._types import Estimator, JsonDict, Matrix, PathLike
 from linkwise._validation import check_number
 from linkwise._version import __version__
 from linkwise.constraints import Constraints, row_names
@@ -92,19 +93,19 @@ class Session:
 
     def __init__(
         self,
-        X: Any,
+        X: Matrix,
         strategy: Strategy | str = "ExploreConsolidate",
-        model: Any = None,
+        model: Estimator | None = None,
         n_clusters: int | None = None,
         *,
-        path: Any = None,
+        path: PathLike | None = None,
         sample_ids: Sequence[Hashable] | None = None,
         constraints: Any = None,
         refit_every: int | None = 10,
         random_state: int = 0,
         who: str | None = None,
         background: bool = True,
-        about: dict[str, Any] | None = None,
+        about: JsonDict | None = None,
     ):
         ids = row_names(X) if sample_ids is None else list(sample_ids)
         X = _settings.read_rows(X)
@@ -135,7 +136,7 @@ class Session:
             background,
             self._notify,
         )
-        self._view: Any = None
+        self._view: object = None
         self._questions: Questions | None = None
         self._wanted: AnswerPrefix | None = None
         self._context = QueryContext(X, n_clusters, random_state, view=lambda: self._view)
@@ -145,11 +146,11 @@ class Session:
     @classmethod
     def open(
         cls,
-        path: Any,
-        X: Any,
+        path: PathLike,
+        X: Matrix,
         *,
         strategy: Strategy | None = None,
-        model: Any = None,
+        model: Estimator | None = None,
         sample_ids: Sequence[Hashable] | None = None,
         who: str | None = None,
         background: bool = True,
@@ -185,7 +186,7 @@ class Session:
             background=background,
         )
 
-    def _begin(self, X: Any, constraints: Any, about: dict[str, Any] | None) -> dict[str, Any]:
+    def _begin(self, X: Matrix, constraints: Any, about: JsonDict | None) -> JsonDict:
         """Write the settings of a new session, or compare them with those in the file."""
         about = dict(about or {})
         given = {
@@ -277,8 +278,8 @@ class Session:
 
     def tell(
         self,
-        answer: Any,
-        question: Any = None,
+        answer: object,
+        question: object = None,
         *,
         weight: float = 1.0,
         who: str | None = None,
@@ -318,7 +319,7 @@ class Session:
     def set_n_clusters(
         self,
         n_clusters: int | None,
-        answers: Sequence[tuple[Any, Any]] = (),
+        answers: Sequence[tuple[object, object]] = (),
         *,
         who: str | None = None,
     ) -> list[Dispute]:
@@ -450,6 +451,9 @@ class Session:
         n_answers : int
             Number of answers given (and not undone) in this run.
         """
+        if n is not None:
+            check_number("n", n, Integral, 0)
+        check_number("batch", batch, Integral, 1)
         count, later = 0, set[int]()
         while n is None or count < n:
             self._settle(oracle, later)
@@ -545,7 +549,7 @@ class Session:
             return [list(group) for group in self._context.neighborhoods().groups]
 
     @property
-    def X(self) -> Any:
+    def X(self) -> Matrix:
         """The data, as float64."""
         return self._context.X
 
@@ -554,7 +558,7 @@ class Session:
         """The file that keeps the session; None if it is in memory."""
         return self._store.path
 
-    def set_metadata(self, **values: Any) -> None:
+    def set_metadata(self, **values: object) -> None:
         """Keep something more with the session, such as what clusters are called.
 
         Parameters
@@ -567,7 +571,7 @@ class Session:
         self._notify()
 
     @property
-    def metadata(self) -> dict[str, Any]:
+    def metadata(self) -> JsonDict:
         """What `set_metadata` was given."""
         return dict(self._store.settings().get("kept", {}))
 
@@ -578,7 +582,7 @@ class Session:
     # ---------------------------------------------------------------- the model
 
     @property
-    def model_(self) -> Any:
+    def model_(self) -> Estimator:
         """The model, refitted after every `refit_every` answers; waits for a refit that is due."""
         return self.fit_.model
 
@@ -681,7 +685,7 @@ class Session:
             if self.refit_every is not None:
                 self._refits.request(due, show=True)
 
-    def _await_view(self) -> tuple[AnswerPrefix | None, Any]:
+    def _await_view(self) -> tuple[AnswerPrefix | None, object]:
         """Wait, holding up nobody, for the fit that the next question depends on."""
         if not self.strategy.uses_model:
             return None, None

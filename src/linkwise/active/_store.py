@@ -12,7 +12,7 @@ import sqlite3
 import threading
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from linkwise._types import JsonDict, PathLike
 
 from ._questions import Answer, ClusterCountAnswer, Question
 
@@ -106,7 +108,7 @@ class Store:
         file without the data.
     """
 
-    def __init__(self, path: Any = None, ids: Sequence[Any] | None = None):
+    def __init__(self, path: PathLike | None = None, ids: Sequence[Hashable] | None = None):
         self.path, self._ids = None if path is None else Path(path), ids
         self._lock = threading.RLock()
         self._depth = 0
@@ -190,7 +192,7 @@ class Store:
             if self._depth == 0:
                 self._execute("COMMIT")
 
-    def _execute(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+    def _execute(self, statement: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
         try:
             return self._db.execute(statement, values)
         except sqlite3.OperationalError as error:
@@ -198,13 +200,13 @@ class Store:
 
     # ---------------------------------------------------------------- settings
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> JsonDict:
         """What the session was begun with; empty for a new one."""
         with self._lock:
             rows = self._execute("SELECT name, value FROM setting").fetchall()
         return {name: json.loads(value) for name, value in rows}
 
-    def set(self, **values: Any) -> None:
+    def set(self, **values: object) -> None:
         """Keep settings."""
         with self.writing():
             for name, value in values.items():

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise._types import JsonDict, Matrix
+
 from ._incremental_closure import IncrementalClosure
 from ._neighborhoods import Nearest, Neighborhoods, find_neighborhoods
 from ._questions import Question, Verdict
@@ -48,7 +50,7 @@ class QueryContext:
 
     def __init__(
         self,
-        X: Any,
+        X: Matrix,
         n_clusters: int | None = None,
         seed: int = 0,
         known: IncrementalClosure | None = None,
@@ -142,7 +144,7 @@ class Strategy:
         return type(self).__name__
 
     @property
-    def params(self) -> dict[str, Any]:
+    def params(self) -> JsonDict:
         """Its parameters."""
         return asdict(self)
 

@@ -102,9 +102,9 @@ class TerminalOracle:
 
     def __init__(
         self,
-        record: Callable[[int], Mapping[str, Any]],
+        record: Callable[[int], Mapping[str, object]],
         *,
-        name: Callable[[int], Any] = str,
+        name: Callable[[int], object] = str,
         progress: Callable[[], Progress] | None = None,
         console: Console | None = None,
         keys: Keys | None = None,
@@ -238,7 +238,7 @@ def _answers(n: int) -> str:
     return f"{n:,} answer{'' if n == 1 else 's'}"
 
 
-def clean(value: Any) -> str:
+def clean(value: object) -> str:
     """A value as one line of text without control characters."""
     text = " ".join(str(value).split())
     return "".join(letter if letter.isprintable() else "?" for letter in text)

@@ -6,13 +6,14 @@ not part of it.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import FastAPI, HTTPException, Query, Request
 from fastapi.middleware.gzip import GZipMiddleware
 from fastapi.responses import FileResponse, JSONResponse, Response
 from pydantic import BaseModel, Field
 
+from linkwise._types import JsonDict
 from linkwise._version import __version__
 
 from . import _exports as take_away
@@ -85,7 +86,7 @@ def _add_interview(app: FastAPI, controller: Controller) -> None:
     session = controller.session
 
     @app.get("/api/question")
-    def next_question(who: _Who = None) -> dict[str, Any]:
+    def next_question(who: _Who = None) -> JsonDict:
         """The next question with both records; null when nothing is left to ask."""
         asked = session.ask(who=who)
         if asked is None:
@@ -101,31 +102,31 @@ def _add_interview(app: FastAPI, controller: Controller) -> None:
         }
 
     @app.post("/api/answer")
-    def answer(given: GivenAnswer) -> dict[str, Any]:
+    def answer(given: GivenAnswer) -> JsonDict:
         """Answer a question. When this returns, the answer is on the disk."""
         pair = (given.i, given.j)
-        clash = session.tell(given.said, pair, weight=given.weight, who=given.who)
+        clash = controller.tell(given.said, pair, given.who, given.weight)
         return {"dispute": None if clash is None else controller.dispute(clash)}
 
     @app.post("/api/undo")
-    def undo(given: Undo) -> dict[str, Any]:
+    def undo(given: Undo) -> JsonDict:
         """Take back the last answers of a person."""
         return {"undone": [controller.answer(one) for one in session.undo(given.n, who=given.who)]}
 
     @app.post("/api/clusters")
-    def clusters(given: GivenCount) -> dict[str, Any]:
+    def clusters(given: GivenCount) -> JsonDict:
         """Say how many clusters there are; the model is refitted. Undo takes it back."""
         session.set_n_clusters(given.n_clusters, who=given.who)
         return {"n_clusters": session.n_clusters}
 
     @app.post("/api/take-back")
-    def retract(given: TakeBack) -> dict[str, Any]:
+    def retract(given: TakeBack) -> JsonDict:
         """Take back one answer, whoever gave it."""
         session.retract(given.id, who=given.who)
         return {"taken_back": given.id}
 
     @app.get("/api/answers")
-    def answers() -> dict[str, Any]:
+    def answers() -> JsonDict:
         """The answers that stand, and those among them that contradict others."""
         standing = [controller.answer(one) for one in session.answers if one.is_active]
         return {"answers": standing, "disputes": controller.disputes()}
@@ -135,12 +136,12 @@ def _add_results(app: FastAPI, controller: Controller) -> None:
     session = controller.session
 
     @app.get("/api/progress")
-    def progress() -> dict[str, Any]:
+    def progress() -> JsonDict:
         """How far the session is, and whether to stop."""
         return {**session.progress.to_dict(), "n_violated": controller.n_violated()}
 
     @app.get("/api/labels")
-    def labels(refit: bool = False) -> dict[str, Any]:
+    def labels(refit: bool = False) -> JsonDict:
         """The cluster of every row in the newest fit, or (refit) with all answers so far."""
         fit = session.refit() if refit else session.latest or session.fit_
         ids = [controller.name(row) for row in range(len(fit.labels))]
@@ -166,15 +167,15 @@ def _add_view(app: FastAPI, controller: Controller) -> None:
     """What the page fetches: the map, a record under the pointer, images."""
 
     @app.get("/view/points", include_in_schema=False)
-    def points(kind: str = "PCA") -> dict[str, Any]:
+    def points(kind: str = "PCA") -> JsonDict:
         return controller.points(kind)
 
     @app.get("/view/picture", include_in_schema=False)
-    def picture(kind: str = "PCA") -> dict[str, Any]:
+    def picture(kind: str = "PCA") -> JsonDict:
         return controller.picture(kind)
 
     @app.get("/view/record/{row}", include_in_schema=False)
-    def record(row: int) -> dict[str, Any]:
+    def record(row: int) -> JsonDict:
         _check_row(controller, row)
         return {"name": controller.name(row), "fields": controller.records.fields(row)}
 

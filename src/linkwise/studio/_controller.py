@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise._types import JsonDict
 from linkwise.active import Answer, ClusterCountAnswer, Dispute, Session
 
 from ._clusters import (
@@ -64,12 +65,12 @@ class Controller:
 
     # ---------------------------------------------------------------- questions
 
-    def question(self, who: str | None = None) -> dict[str, Any] | None:
+    def question(self, who: str | None = None) -> JsonDict | None:
         """The next question, with both records; None when nothing is left to ask."""
         asked = self.session.ask(who=who)
         return None if asked is None else self.pair(asked.i, asked.j)
 
-    def pair(self, i: int, j: int) -> dict[str, Any]:
+    def pair(self, i: int, j: int) -> JsonDict:
         """Two records side by side."""
         names = [self.name(i), self.name(j)]
         fields = self.records.compare(i, j)
@@ -105,26 +106,33 @@ class Controller:
             raise ValueError(f"there is no record called {name.strip()!r}")
         return row
 
-    def tell(self, said: str, pair: tuple[int, int], who: str | None = None) -> None:
-        """Answer a question; a group that is new is looked for at once, if k is not known."""
+    def tell(
+        self, said: str, pair: tuple[int, int], who: str | None = None, weight: float = 1.0
+    ) -> Dispute | None:
+        """Record an answer; return what it contradicts.
+
+        If k is unknown and the answer reveals a new group, a refit is requested at once, so that
+        the new group gets a cluster.
+        """
         session = self.session
-        session.tell(said, pair, who=who)
+        dispute = session.tell(said, pair, who=who, weight=weight)
         fit = session.latest
         if said == "different" and session.n_clusters is None and fit is not None:
             n_shown = len(np.unique(fit.labels[fit.labels >= 0]))
             if session.progress.n_groups > n_shown:
                 session.request_refit()
+        return dispute
 
     def others_asked(self, who: str | None) -> list[str]:
         """Who else has a question in hand."""
         me = self.session.who if who is None else who
         return [name for name, asked in self.session.pending.items() if asked and name != me]
 
-    def disputes(self) -> list[dict[str, Any]]:
+    def disputes(self) -> list[JsonDict]:
         """Answers that contradict, each with its chain."""
         return [self.dispute(dispute) for dispute in self.session.disputes]
 
-    def dispute(self, dispute: Dispute) -> dict[str, Any]:
+    def dispute(self, dispute: Dispute) -> JsonDict:
         """A contradiction in plain values; one of its answers has to go."""
         return {
             "text": str(dispute),
@@ -132,9 +140,9 @@ class Controller:
             "answers": [self.answer(answer) for answer in dispute.choices],
         }
 
-    def answer(self, answer: Answer | ClusterCountAnswer) -> dict[str, Any]:
+    def answer(self, answer: Answer | ClusterCountAnswer) -> JsonDict:
         """An answer, or a number of clusters that somebody said, in plain values."""
-        about: dict[str, Any]
+        about: JsonDict
         if isinstance(answer, ClusterCountAnswer):
             about = {"n_clusters": answer.n_clusters, "answers": list(answer.answers)}
         else:
@@ -154,7 +162,7 @@ class Controller:
             return str(answer)
         return f"{self.name(answer.i)} and {self.name(answer.j)}: {answer.said}"
 
-    def history(self) -> list[dict[str, Any]]:
+    def history(self) -> list[JsonDict]:
         """What was said, the newest first, also what was taken back."""
         disputed = {dispute.answer.id for dispute in self.session.disputes}
         said: list[Answer | ClusterCountAnswer] = [
@@ -195,7 +203,7 @@ class Controller:
                 self._places[kind] = project(self.session.X, kind, seed)
             return self._places[kind]
 
-    def points(self, kind: str) -> dict[str, Any]:
+    def points(self, kind: str) -> JsonDict:
         """The points of the map, which stay where they are."""
         drawn = self.places(kind)[self.rows]
         return {
@@ -206,7 +214,7 @@ class Controller:
             "projections": projections(),
         }
 
-    def picture(self, kind: str) -> dict[str, Any]:
+    def picture(self, kind: str) -> JsonDict:
         """What changes on the map: clusters, and links with whether they are kept."""
         fit, places = self.session.latest, self.places(kind)
         labels = np.full(len(places), -1) if fit is None else fit.labels
@@ -245,7 +253,7 @@ class Controller:
         """What a cluster is called."""
         return self.cluster_names().get(number, f"cluster {number + 1}")
 
-    def mark(self, number: int) -> dict[str, Any]:
+    def mark(self, number: int) -> JsonDict:
         """How a cluster is shown; that stays, since clusters keep their numbers."""
         color = COLORS[number % len(COLORS)]
         return {

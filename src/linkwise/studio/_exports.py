@@ -10,7 +10,6 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from ._controller import Controller
 _FORMULA = (*"=+-@\t\r\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
-def harmless(cell: Any) -> Any:
+def harmless(cell: object) -> object:
     """A cell that no spreadsheet runs as a formula; numbers stay as they are."""
     if not isinstance(cell, str) or not cell.lstrip(" ").startswith(_FORMULA) or _is_number(cell):
         return cell
@@ -37,7 +36,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _csv(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def _csv(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(head)

@@ -17,6 +17,8 @@ from urllib.parse import quote, unquote
 from fastapi import Request
 from nicegui import Client, events, ui
 
+from linkwise._types import JsonDict
+
 from ._panels import Clusters, Contradictions, History, ProgressPanel, TakeAway, button, put
 from ._state import TabState, look
 
@@ -88,7 +90,7 @@ class View:
         self._turn = 0
         self._picked: list[int] = []
         self._own: tuple[int, int] | None = None
-        self._question: dict[str, Any] | None = None
+        self._question: JsonDict | None = None
         self._refreshing = self._again = False
 
     # ---------------------------------------------------------------- building

@@ -8,6 +8,8 @@ from typing import Any, Protocol
 
 from nicegui import events, ui
 
+from linkwise._types import JsonDict
+
 from . import _exports as take_away
 from ._controller import LONGEST_NAME, Controller
 from ._model_choice import Choice
@@ -16,7 +18,7 @@ from ._state import TabState
 _STOP_BELOW = 0.01  # share of labels that changes, below which one may stop
 
 
-def put(element: ui.element, **props: Any) -> None:
+def put(element: ui.element, **props: object) -> None:
     """Change properties of an element, and send them only if they differ."""
     changed = {name: value for name, value in props.items() if element.props.get(name) != value}
     if changed:
@@ -241,7 +243,7 @@ class Contradictions:
         if self._state is not None and self._state.disputes:
             self._open(self._state.disputes[0])
 
-    def _open(self, dispute: dict[str, Any]) -> None:
+    def _open(self, dispute: JsonDict) -> None:
         self._shown = dispute["answers"][-1]["id"]
         self._card.clear()
         with self._card:
@@ -252,7 +254,7 @@ class Contradictions:
             button("Later", self._dialog.close)
         self._dialog.open()
 
-    def _claim(self, answer: dict[str, Any], last: bool) -> None:
+    def _claim(self, answer: JsonDict, last: bool) -> None:
         a, b = answer["names"]
         told = "are the same" if answer["said"] == "same" else "are different"
         with ui.element("div").classes("lw-claim"):

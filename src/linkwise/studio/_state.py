@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from linkwise._types import JsonDict
 from linkwise.active import Progress
 
 from ._clusters import Cluster
@@ -43,15 +43,15 @@ class TabState:
     """
 
     asked: bool
-    question: dict[str, Any] | None
+    question: JsonDict | None
     others: list[str]
     progress: Progress
     n_violated: int | None
-    disputes: list[dict[str, Any]]
-    clusters: list[dict[str, Any]]
+    disputes: list[JsonDict]
+    clusters: list[JsonDict]
     n_more: int
-    rounds: list[dict[str, Any]]
-    history: list[dict[str, Any]]
+    rounds: list[JsonDict]
+    history: list[JsonDict]
     n_said: int
     choice: Choice
     version: str
@@ -97,7 +97,7 @@ def look(controller: Controller, who: str, ask: bool) -> TabState:
     )
 
 
-def _in_words(controller: Controller, cluster: Cluster) -> dict[str, Any]:
+def _in_words(controller: Controller, cluster: Cluster) -> JsonDict:
     return {
         **controller.mark(cluster.number),
         "size": cluster.size,
