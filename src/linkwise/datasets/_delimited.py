@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise._errors import InputError
 from linkwise._help import see
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "NAN", "null", "NULL")
@@ -34,7 +35,7 @@ _SHOWN = 20
 
 def spoil(path: Path, what: str) -> ValueError:
     """Make the error for a file that cannot be used: which one, and what is wrong with it."""
-    return ValueError(f"{path}: {what}")
+    return InputError(f"{path}: {what}", where=str(path))
 
 
 def repeated(names: Iterable[str]) -> list[str]:
