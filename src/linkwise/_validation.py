@@ -8,13 +8,16 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import validate_data
 
+from linkwise._errors import InputError, Worded
 from linkwise._help import see
+from linkwise._methods import listed, on_blocks
 from linkwise.constraints import (
     ConstraintError,
     Constraints,
@@ -23,6 +26,7 @@ from linkwise.constraints import (
     row_names,
 )
 
+Knowable: TypeAlias = "Constraints | pd.DataFrame | str | PathLike[str] | None"
 MAX_ENTAILED = 1_000_000  # beyond so many links, only the given ones take part
 
 
@@ -62,10 +66,11 @@ def _refuse_elsewhere(estimator: Any, X: Any) -> None:
     if len(shape) == 2 and isinstance(shape[0], Integral):
         n, d = int(shape[0]), int(shape[1])
         size = f" ({n:,} x {d:,}: {8e-9 * n * d:,.3g} GB)"
+    others = listed(method.name for method in on_blocks())
     raise TypeError(
         f"{name} needs {needs}{size}, but X is a {type(X).__module__.partition('.')[0]} "
-        f"{type(X).__name__}. Give it rows in memory: X.compute(), or a sample of them; PCKMeans, "
-        "MPCKMeans, HMRFKMeans, SeededKMeans, ConstrainedKMeans and COPKMeans work on it as it is"
+        f"{type(X).__name__}. Give it rows in memory: X.compute(), or a sample of them; {others} "
+        "work on it as it is"
     )
 
 
@@ -137,13 +142,13 @@ def read_named(
         known = given.to_rows(n_samples, ids, missing="raise" if ids is None else "drop")
     except ConstraintError as error:
         raise _in_pipelines(error) if ids is None and given.has_ids else error from None
-    if ids is None or not given.n_constraints:
+    if ids is None or (sample_ids is None and not given.n_constraints):
         return Knowledge(known, 0)
     n_dropped = given.n_constraints - known.n_constraints
     names = ids.tolist() if hasattr(ids, "tolist") else list(ids)
     if sample_ids is None and not given.has_ids:
         _warn_of_index(names, n_dropped, given.n_constraints)
-    if not known.n_constraints:
+    if given.n_constraints and not known.n_constraints:
         refuse_strangers(given, names)
     return Knowledge(known, n_dropped, None if isinstance(ids, Mapping) else names)
 
@@ -166,7 +171,7 @@ def refuse_strangers(given: Constraints, names: Collection[Hashable]) -> None:
     rows = f" and the rows are called {_some(list(names))}" if names else ""
     raise ConstraintError(
         f"none of the {given.n_constraints:,} constraints is on rows of X: they speak of "
-        f"{_some(told)}{rows}; give the ids that the constraints use: as sample_ids (one id a "
+        f"{_some(told)}{rows}; give the ids that the constraints use: as sample_ids (one id per "
         "row), or as the index of X, X.set_index(...)",
         topic="ids",
     )
@@ -220,9 +225,10 @@ def read_labels(y: Any, n_samples: int, n_clusters: int | None = None) -> NDArra
         )
     values = np.asarray(y)
     if values.shape != (n_samples,):
-        raise ValueError(
-            f"y has shape {values.shape}; expected one label a row, shape ({n_samples},), "
-            "with -1 for unknown" + see("labels")
+        raise InputError(
+            f"{{y}} has shape {values.shape}; expected one label per row, shape ({n_samples},), "
+            "with -1 for unknown",
+            topic="labels",
         )
     numbers = values.dtype.kind in "iu" and n_clusters is not None
     if numbers and values.min() >= -1 and values.max() < n_clusters:
@@ -297,11 +303,65 @@ def teller(estimator: Any, run: int) -> Callable[[int, float], None] | None:
     return tell
 
 
-def warn_unconverged(estimator: Any) -> None:
-    """Say that the best run was cut short; to be called from what `fit` calls."""
-    warnings.warn(
-        f"{type(estimator).__name__} did not converge in max_iter={estimator.max_iter} iterations; "
-        "raise max_iter or tol",
-        ConvergenceWarning,
-        stacklevel=4,
-    )
+class ConstrainedClusterMixin(ClusterMixin):  # type: ignore[misc]
+    """What every clusterer with constraints shares: reading, `fit_predict`, progress.
+
+    A subclass has `fit` with these keywords, and sets `labels_`.
+    """
+
+    def fit_predict(
+        self, X: ArrayLike, y: ArrayLike | None = None, *,
+        constraints: Knowable = None, sample_ids: ArrayLike | None = None, **fit_params: Any,
+    ) -> NDArray[np.int32]:  # fmt: skip
+        """Cluster the rows of X and return their labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data, of a kind that `fit` accepts.
+        y : array-like of shape (n_samples,), default=None
+            Partial labels, -1 for unknown.
+        constraints : Constraints, DataFrame or path, default=None
+            Constraints by row number, or by id when `sample_ids` is given or X is a DataFrame with
+            an index.
+        sample_ids : array-like of shape (n_samples,), default=None
+            Id of each row.
+        **fit_params : object
+            Other parameters of `fit`.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        fit_params |= {} if sample_ids is None else {"sample_ids": sample_ids}
+        return self.fit(X, y, constraints=constraints, **fit_params).labels_
+
+    def _read_rows(
+        self, X: Any, constraints: Knowable, sample_ids: ArrayLike | None, *,
+        accept_sparse: bool = True,
+    ) -> tuple[Any, Knowledge]:  # fmt: skip
+        """Rows in memory, and the constraints on them by row number."""
+        rows = read_data(self, X, accept_sparse=accept_sparse)
+        return rows, read_named(constraints, rows.shape[0], sample_ids, X)
+
+    def _check_enough_rows(self, n_samples: int) -> None:
+        if self.n_clusters is not None and n_samples < self.n_clusters:
+            raise InputError(
+                f"n_samples={n_samples} should be >= {{n_clusters={self.n_clusters}}}.",
+                limit=n_samples,
+            )
+
+
+class UnconvergedWarning(Worded, ConvergenceWarning):  # type: ignore[misc]
+    """The best run was cut short by `max_iter`."""
+
+    def __init__(self, template: str):
+        super().__init__(template)
+        self.template = template
+
+
+def warn_unconverged(estimator: BaseEstimator) -> None:
+    """Warn that the best run was cut short; to be called from what `fit` calls."""
+    name, most = type(estimator).__name__, estimator.max_iter
+    text = f"{name} did not converge in {{max_iter={most}}} iterations; {{iterate_more}}"
+    warnings.warn(UnconvergedWarning(text), stacklevel=4)

@@ -156,7 +156,7 @@ def _show(links: Path, diagnosis: Diagnosis, worth: dict[str, Any]) -> None:
     body = RichTable.grid(padding=(0, 1))
     for line in contradiction_lines(diagnosis):
         body.add_row("[red]✗[/red]", escape(line))
-    facts = map(out.in_command_words, diagnosis_lines(diagnosis))
+    facts = diagnosis_lines(diagnosis, out.in_options)
     for line in [*facts, *_worth_lines(worth.get("worth", {}))]:
         body.add_row("•", escape(line))
     out.console.print(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +15,7 @@ from rich.table import Table as RichTable
 from . import _output as out
 from ._algorithms import find_algorithm
 from ._build import make_estimator
-from ._cluster_input import read_task
+from ._cluster_input import read_input
 from ._input import (
     Data,
     FeatureNames,
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 _BASELINE = "kmeans"  # scikit-learn's, which is told nothing
 _KINDS = ("pairs", "balanced", "triplets", "informative")
 _METRICS = ("ari", "nmi", "pair_f")
-_FROM_LABELS = ("labels", "one tagged group")
 _FILES = {
     "points.csv": "every fit",
     "scores.csv": "means and tests",
@@ -107,7 +105,7 @@ def compare(
         linkwise compare data.csv --truth class --noise 0.2 --trials 20 --metric nmi
     """
     with out.plain_errors():
-        task = _Task.read(data, truth, features, id_column, standardize, impute)
+        task = _LabeledRows.read(data, truth, features, id_column, standardize, impute)
         k = clusters or len(set(task.classes))
         methods = _methods(algorithms, k, kind)
         numbers = _numbers(constraints)
@@ -138,7 +136,7 @@ def compare(
 
 
 @dataclass(frozen=True)
-class _Task:
+class _LabeledRows:
     """Rows whose class is known."""
 
     X: Any
@@ -148,11 +146,11 @@ class _Task:
     def read(
         cls, data: Path, truth: str, features: str | None, id_column: str | None,
         standardize: bool, impute: str | None,
-    ) -> _Task:  # fmt: skip
+    ) -> _LabeledRows:  # fmt: skip
         """The features and the classes; rows without a class are left out, and counted."""
         import numpy as np
 
-        found = read_task(data, None, id_column, truth, features, impute, standardize)
+        found = read_input(data, None, id_column, truth, features, impute, standardize)
         cells = [cell.strip() for cell in found.table.text(truth)]
         known = np.array([cell != "" for cell in cells])
         if not known.any():
@@ -179,12 +177,12 @@ def _methods(text: str, k: int, kind: str) -> dict[str, Any]:
         if name.lower() in (_BASELINE, "k-means"):
             continue
         method = find_algorithm(name)
-        if method.knows in _FROM_LABELS:
+        if method.starts_from_labels:
             raise ValueError(
                 f"--algorithms {name}: {method.name} starts from labels, not from constraints; "
                 "leave it out"
             )
-        if kind in ("triplets", "informative") and "triplets" not in method.knows:
+        if kind in ("triplets", "informative") and "triplets" not in method.takes:
             raise ValueError(
                 f"--algorithms {name} does not use triplets; with --kind {kind} give recon"
             )
@@ -219,7 +217,7 @@ def _folder(output: Path | None) -> Path | None:
 
 def _measure(
     methods: dict[str, Any],
-    task: _Task,
+    task: _LabeledRows,
     numbers: list[int],
     protocol: tuple[int, int, str, float],
     metric: str,
@@ -231,8 +229,7 @@ def _measure(
     from linkwise.evaluation import Protocol, learning_curve
 
     n_trials, n_folds, kind, noise = protocol
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with out.warnings_as_notes():
         try:
             curve = learning_curve(
                 methods, task.X, task.classes, numbers, Protocol(n_trials, n_folds, kind, noise),
@@ -243,8 +240,6 @@ def _measure(
             if folder is not None:
                 out.print_note("the same command goes on where this one was stopped")
             raise
-    for text in dict.fromkeys(str(warning.message) for warning in caught):
-        out.print_note(text)
     return curve
 
 

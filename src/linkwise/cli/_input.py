@@ -163,7 +163,7 @@ def check_rows(
     except ValueError as error:
         if not meant:
             raise
-        raise ValueError(f"{hint}use --id-column {meant}\n{error}") from None
+        raise ValueError(f"{hint}use --id-column {meant}\n{out.in_words(error)}") from None
     if meant:
         out.print_note(f"{hint}if ids are meant, use --id-column {meant}")
     return found

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from ._constraints import Constraints
 
 _ABSENT = "constraints on rows that the data does not have"
-_PERHAPS_IDS = (
-    " (if these numbers are ids, give sample_ids (one id a row) or a DataFrame with an index)"
-)
+_PERHAPS_IDS = " (if these numbers are ids, {give_ids})"
 
 
 def to_rows(given: Constraints, n_rows: int | None, sample_ids: Any, missing: str) -> Constraints:
@@ -48,7 +46,7 @@ def check_rows(given: Constraints, n_rows: int | None) -> None:
     if given.has_ids:
         raise ConstraintError(
             f"the constraints speak of ids ({given.rows[0]!r}, ...) but the rows have none; "
-            "give sample_ids (one id a row) or a DataFrame with an index",
+            "{give_ids}",
             topic="ids",
         )
     problems = []
@@ -97,7 +95,7 @@ def _known_ids(sample_ids: Any, n_rows: int | None) -> dict[Hashable, int]:
     for row, name in enumerate(names):
         if rows.setdefault(name, row) != row:
             raise ConstraintError(
-                f"sample_ids: rows {rows[name]} and {row} have the same id {name!r}; "
+                f"{{sample_ids}}: rows {rows[name]} and {row} have the same id {name!r}; "
                 "ids must differ",
                 topic="ids",
             )

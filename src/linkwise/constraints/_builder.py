@@ -15,6 +15,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise._errors import InputError
+
 from ._errors import ConstraintError, complain
 from ._links import Links, Rows, Source, concatenate, merge_repeated
 
@@ -65,7 +67,7 @@ class Builder:
 
     def __init__(self, what: str, ids: IdMode = "auto"):
         if ids not in ("auto", "rows", "text"):
-            raise ValueError(f"ids={ids!r}: expected 'auto', 'rows' or 'text'")
+            raise InputError(f"{{ids={ids!r}}}: expected 'auto', 'rows' or 'text'")
         self.what = what
         self.ids = ids
         self.sources: list[Source] = []
@@ -244,7 +246,7 @@ class Builder:
         other = f"{value!r} at {self.sources[source].at(line)}"
         for value, source, line in rare.places:
             advice = (
-                'if all are ids, read them with ids="text" (on the command line: --ids text)'
+                "if all are ids, read them with {ids_as_text}"
                 if self.sources[source].is_file
                 else "use one or the other throughout"
             )

@@ -22,7 +22,7 @@ from scipy.sparse.csgraph import (
     minimum_spanning_tree,
 )
 
-from linkwise._help import see
+from linkwise._errors import InputError, as_field
 
 from ._closure import Closure, number_nodes
 from ._coloring import Status, color, greedy_clique
@@ -260,7 +260,7 @@ class Diagnosis:
                 topic="consistency",
             )
         if not self.clusters.possible:
-            raise ConstraintError(explain_count(self.clusters), topic="clusters")
+            raise ConstraintError(explain_count(self.clusters, as_field), topic="clusters")
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values, ready for JSON."""
@@ -367,11 +367,13 @@ def _check_count(n_clusters: int, n_rows: int | None) -> None:
     if isinstance(n_clusters, bool) or not isinstance(n_clusters, (int, np.integer)):
         raise TypeError(f"n_clusters={n_clusters!r} must be an integer")
     if n_clusters < 1:
-        raise ValueError(f"n_clusters={n_clusters} must be at least 1")
+        raise InputError(f"{{n_clusters={n_clusters}}} must be at least 1", limit=1)
     if n_rows is not None and n_clusters > n_rows:
-        raise ValueError(
-            f"n_clusters={n_clusters} is larger than the number of rows, {n_rows}; "
-            f"ask for at most {n_rows}" + see("clusters")
+        raise InputError(
+            f"{{n_clusters={n_clusters}}} is larger than the number of rows, {n_rows}; "
+            f"ask for at most {n_rows}",
+            topic="clusters",
+            limit=n_rows,
         )
 
 

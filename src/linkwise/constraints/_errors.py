@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from linkwise._help import see
+from linkwise._errors import InputError, fill, in_python
 
 SHOWN, SHOWN_ALIKE = 20, 3
 
 
-class ConstraintError(ValueError):
+class ConstraintError(InputError):
     """Constraints that cannot be used: wrong input, or knowledge that contradicts itself.
 
     Parameters
     ----------
     message : str
-        What is wrong, and what to do.
+        What is wrong, and what to do; parameters may stand in braces, see `Worded`.
     problems : sequence of str
         As the attribute; the message alone if not given.
     topic : str, default=None
@@ -42,12 +42,11 @@ class ConstraintError(ValueError):
     __module__ = "linkwise"  # the name that people import, and see in a traceback
 
     def __init__(self, message: str, problems: Sequence[str] = (), *, topic: str | None = None):
-        super().__init__(message if topic is None else message + see(topic))
-        self.problems = tuple(problems) or (message,)
-        self.topic = topic
+        super().__init__(message, topic=topic)
+        self.problems = tuple(fill(problem, in_python) for problem in problems or (message,))
 
     def __reduce__(self) -> tuple:
-        return type(self), (str(self), self.problems), {"topic": self.topic}
+        return type(self), (self.template, self.problems), {"topic": self.topic}
 
 
 def _first_of_each(problems: Sequence[str]) -> list[str]:
@@ -71,6 +70,6 @@ def complain(what: str, problems: Sequence[str], topic: str) -> None:
     first = _first_of_each(problems)
     shown = [f"  {problem}" for problem in first]
     if len(problems) > len(first):
-        shown.append(f"  ... and {len(problems) - len(first):,} more (see the error's `problems`)")
+        shown.append(f"  ... and {len(problems) - len(first):,} more{{all_problems}}")
     listed = "\n".join(shown)
     raise ConstraintError(f"{what}: {len(problems):,} problems\n{listed}", problems, topic=topic)

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwise._errors import InputError
 from linkwise.io import (
     DELIMITED,
     JSON_LINES,
@@ -80,7 +81,7 @@ def _layout(header: Sequence[Any], columns: dict[str, str] | None, where: str) -
     if missing or ("link" not in role and "c" not in role):
         raise ConstraintError(
             f"{where}: the columns {quoted(names)} do not say what is linked; "
-            f'{_EXPECTED_COLUMNS}, or name them with columns={{"i": ..., "j": ...}}',
+            f"{_EXPECTED_COLUMNS}, or name them with {{name_columns}}",
             topic="files",
         )
     return _Layout(
@@ -93,7 +94,7 @@ def _roles(names: list[str], columns: dict[str, str], where: str) -> dict[str, i
     role: dict[str, int] = {}
     for key, name in columns.items():
         if key not in _NAMES:
-            raise ValueError(f"columns: unknown role {key!r}; roles are {', '.join(_NAMES)}")
+            raise InputError(f"{{columns}}: unknown role {key!r}; roles are {', '.join(_NAMES)}")
         if name not in names:
             raise ConstraintError(
                 f"{where}: no column is called {name!r}; there are {quoted(names)}",
@@ -113,7 +114,7 @@ def _roles(names: list[str], columns: dict[str, str], where: str) -> dict[str, i
         raise ConstraintError(
             f"{where}: unknown column{'s' if len(unknown) > 1 else ''} "
             f"{quoted(unknown)}; {_EXPECTED_COLUMNS}, or name the columns to use "
-            'with columns={"i": ..., "j": ...}',
+            "with {name_columns}",
             topic="files",
         )
     return role
@@ -268,7 +269,7 @@ def parse_file(
             read = _read_json if suffix in JSON_LINES else _read_csv
             read(text_blocks(path, progress), path, builder, source, columns)
     except FileFormatError as error:
-        raise ConstraintError(str(error), topic="files") from None
+        raise ConstraintError(error.template, topic="files") from None
     return builder.build()
 
 

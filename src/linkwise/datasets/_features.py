@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise._errors import InputError
 from linkwise._help import see
 from linkwise.io import (
     DELIMITED,
@@ -104,7 +105,7 @@ def prepare_features(
            [12.25,  1.  ,  0.  ]])
     """
     if impute not in (None, "median"):
-        raise ValueError(f"impute={impute!r}: expected 'median', or nothing")
+        raise InputError(f"{{impute={impute!r}}}: expected 'median', or nothing")
     chosen = _chosen(table, columns, leave_out)
     gaps = {name: missing(table.column(name)) for name in chosen}
     _check_gaps(table, {name: gap for name, gap in gaps.items() if gap.any()}, impute)
@@ -129,7 +130,7 @@ def prepare_features(
         raise FileFormatError(
             table.path,
             f"column {names[int(large.argmax())]!r} has numbers beyond {_LARGEST:g}, whose squares "
-            "are too large to add up; use standardize=True",
+            "are too large to add up; use {scale_columns}",
         )
     return Features(units, names, units)
 
@@ -189,7 +190,7 @@ def prepare_text(table: Table, column: str, *, stop_words: str | None = "english
 
 
 def _kept(stop_words: str | None) -> str:
-    return "" if stop_words is None else "; stop_words=None keeps such as 'the' and 'how' too"
+    return "" if stop_words is None else "; {keep_stop_words} keeps such as 'the' and 'how' too"
 
 
 def _chosen(table: Table, columns: Sequence[str] | None, leave_out: Collection[str]) -> list[str]:
@@ -205,9 +206,9 @@ def _chosen(table: Table, columns: Sequence[str] | None, leave_out: Collection[s
     if not columns:
         raise ValueError("no features are named")
     if again := repeated(columns):
-        raise ValueError(f"features: {quoted(again)} named more than once")
+        raise InputError(f"{{features}}: {quoted(again)} named more than once")
     if both := [name for name in columns if name in leave_out]:
-        raise ValueError(f"features: {quoted(both)} holds ids or labels; it is no feature")
+        raise InputError(f"{{features}}: {quoted(both)} holds ids or labels; it is no feature")
     return list(columns)
 
 
@@ -226,7 +227,7 @@ def _check_gaps(table: Table, gaps: dict[str, NDArray[np.bool_]], impute: str | 
     if empty:
         raise FileFormatError(
             table.path,
-            f"no row has a value in {quoted(empty)}; name the other columns as features",
+            f"no row has a value in {quoted(empty)}; {{name_features}}",
         )
     if impute is not None or not gaps:
         return
@@ -235,7 +236,7 @@ def _check_gaps(table: Table, gaps: dict[str, NDArray[np.bool_]], impute: str | 
     raise FileFormatError(
         table.path,
         f"values are missing: {listed(counts)}; the first is in {first}. "
-        'Fill them, leave these columns out, or use impute="median"' + see("missing"),
+        "Fill them, leave these columns out, or use {impute_median}" + see("missing"),
     )
 
 
@@ -290,7 +291,7 @@ def _numbers_but(table: Table, name: str, row: int, cell: str, n_such: int) -> s
     many = f" ({n_such:,} such cells)" if n_such > 1 else ""
     return (
         f"column {name!r} has numbers, but also {cell[:40]!r} in {place_of(table, row)}{many}; "
-        "mend or empty such cells, or leave the column out: name the other columns as features"
+        "mend or empty such cells, or leave the column out: {name_features}"
     )
 
 
@@ -312,8 +313,8 @@ def _too_many(table: Table, name: str, cells: NDArray[np.object_], n_values: int
         return _numbers_but(table, name, text[0], cells[text[0]], len(text))
     return (
         f"column {name!r} holds text with {n_values:,} different values in {len(cells):,} rows, "
-        "too many for a category; name the features to use, or name it as the column of ids or "
-        f"of texts. Columns of numbers: {quoted(table.numeric_names)}"
+        f"too many for a category; {{name_special_columns}}. Columns of numbers: "
+        f"{quoted(table.numeric_names)}"
     )
 
 

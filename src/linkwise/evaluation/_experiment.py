@@ -20,6 +20,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from linkwise._adapters import check_base, fit, labels_of, seed_names
+from linkwise._errors import InputError
 from linkwise._fingerprint import data_arrays, digest, parameter_text
 from linkwise._validation import check_number
 
@@ -127,8 +128,9 @@ class Experiment:
                 try:
                     self.draw(most, trial, fold)
                 except ValueError as error:
-                    raise ValueError(
-                        f"n_constraints={most} are too many for trial {trial}, fold {fold}: {error}"
+                    raise InputError(
+                        f"{{n_constraints={most}}} are too many for trial {trial}, fold {fold}: "
+                        f"{error}"
                     ) from None
 
     @property

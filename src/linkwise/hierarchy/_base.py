@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
+from linkwise._errors import InputError
 from linkwise._validation import check_number, read_data, read_labels, read_named
 from linkwise.constraints import Constraints, Tree, row_names
 from linkwise.report import Report
@@ -81,7 +82,9 @@ class BaseHierarchy(ClusterMixin, BaseEstimator):
         check_is_fitted(self)
         check_number("n_clusters", n_clusters, Integral, 1)
         if n_clusters > self.n_leaves_:
-            raise ValueError(f"n_clusters={n_clusters} is larger than the {self.n_leaves_:,} rows")
+            raise InputError(
+                f"{{n_clusters={n_clusters}}} is larger than the {self.n_leaves_:,} rows"
+            )
         return self._cut(n_clusters)
 
     # ---------------------------------------------------------------- reading
@@ -97,7 +100,10 @@ class BaseHierarchy(ClusterMixin, BaseEstimator):
             _check_distances(X)
         n_samples = X.shape[0]
         if self.n_clusters is not None and n_samples < self.n_clusters:
-            raise ValueError(f"n_samples={n_samples} should be >= n_clusters={self.n_clusters}.")
+            raise InputError(
+                f"n_samples={n_samples} should be >= {{n_clusters={self.n_clusters}}}.",
+                limit=n_samples,
+            )
         told = read_named(constraints, n_samples, sample_ids, given)
         known, self._n_dropped, self._told_by = told
         labels = self._seeds(y, n_samples)

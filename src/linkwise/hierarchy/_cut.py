@@ -298,11 +298,11 @@ def _most(parts: Parts) -> int:
 def _why_not(k: int, least: int, most: int) -> str:
     if k > most:
         return (
-            f"n_clusters={k} is too large: must-links leave {most} groups of rows; ask for at most "
-            f"{most}"
+            f"{{n_clusters={k}}} is too large: must-links leave {most} groups of rows; ask for "
+            f"at most {most}"
         )
     return (
-        f"n_clusters={k} is too small: the hierarchy keeps cannot-linked rows apart only in "
+        f"{{n_clusters={k}}} is too small: the hierarchy keeps cannot-linked rows apart only in "
         f"{least} clusters or more; ask for at least {least}, or give fewer constraints"
     )
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 
+from linkwise._errors import InputError
+
 DELIMITED = (".csv", ".tsv", ".tab", ".txt")
 JSON_LINES = (".jsonl", ".ndjson")
 PARQUET = (".parquet", ".pq")
@@ -14,22 +16,23 @@ NUMPY = (".npy", ".npz")
 MAX_LISTED = 20  # items that a message lists before it says "... and 7 more"
 
 
-class FileFormatError(ValueError):
+class FileFormatError(InputError):
     """A file whose content cannot be used.
 
     Parameters
     ----------
     path : path
+        As `where` in the error.
     problem : str
-        What is wrong, and what to do.
+        What is wrong, and what to do; parameters may stand in braces, see `InputError`.
     """
 
     def __init__(self, path: str | Path, problem: str):
-        super().__init__(path, problem)
-        self.path, self.problem = path, problem
+        super().__init__(f"{path}: {problem}", where=str(path))
+        self.problem = problem
 
-    def __str__(self) -> str:
-        return f"{self.path}: {self.problem}"
+    def __reduce__(self) -> tuple[type, tuple[str | None, str]]:
+        return type(self), (self.where, self.problem)
 
 
 def suffix_of(path: Path) -> str:

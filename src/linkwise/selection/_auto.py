@@ -19,6 +19,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from linkwise._adapters import fit, labels_of, last_step
+from linkwise._errors import InputError
 from linkwise._validation import check_number, read_data, read_knowledge, read_labels, read_links
 from linkwise.constraints import Constraints, Given
 from linkwise.report import Report
@@ -283,7 +284,9 @@ class AutoCluster(ClusterMixin, BaseEstimator):
             check_number("n_clusters", k, Integral, 1)
         possible = [int(k) for k in given if k <= n_samples]
         if not possible:
-            raise ValueError(f"n_samples={n_samples} should be >= n_clusters={min(given)}.")
+            raise InputError(
+                f"n_samples={n_samples} should be >= {{n_clusters={min(given)}}}.", limit=n_samples
+            )
         return possible
 
     def _default_numbers(self, n_samples: int, known: Constraints) -> list[int]:

@@ -19,6 +19,7 @@ from sklearn.base import (
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from linkwise._errors import InputError
 from linkwise._validation import (
     check_choice,
     check_number,
@@ -190,7 +191,9 @@ class ConstrainedKernelKMeans(
         given_X, X = X, read_data(self, X)
         n = X.shape[0]
         if n < self.n_clusters:
-            raise ValueError(f"n_samples={n} should be >= n_clusters={self.n_clusters}.")
+            raise InputError(
+                f"n_samples={n} should be >= {{n_clusters={self.n_clusters}}}.", limit=n
+            )
         a = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         known, n_dropped, ids = read_named(constraints, n, sample_ids, given_X)
         known, links = read_links(known, read_labels(y, n), entailed=self.entailed)

@@ -21,6 +21,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from linkwise._adapters import check_base, cluster, seeded
+from linkwise._errors import InputError
 from linkwise._validation import (
     check_choice,
     check_number,
@@ -207,7 +208,9 @@ class SpectralLearning(
 
     def _n_components(self, n: int) -> int:
         if n < self.n_clusters:
-            raise ValueError(f"n_samples={n} should be >= n_clusters={self.n_clusters}.")
+            raise InputError(
+                f"n_samples={n} should be >= {{n_clusters={self.n_clusters}}}.", limit=n
+            )
         k = self.n_clusters if self.n_components is None else self.n_components
         if k > n:
             raise ValueError(f"n_components={k} is more than the {n} rows of X; lower it")

@@ -19,6 +19,7 @@ from sklearn.base import (
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from linkwise._errors import InputError
 from linkwise._validation import (
     Knowledge,
     check_number,
@@ -138,7 +139,10 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         rows = self._read(X, sample_weight)
         try:
             if rows.n < self.n_clusters:
-                raise ValueError(f"n_samples={rows.n} should be >= n_clusters={self.n_clusters}.")
+                raise InputError(
+                    f"n_samples={rows.n} should be >= {{n_clusters={self.n_clusters}}}.",
+                    limit=rows.n,
+                )
             told = self._knowledge(rows, constraints, sample_ids, X)
             seeds = self._seeds(y, rows.n)
             problem = Problem(rows, self.n_clusters, told.known, seeds, ids=told.ids)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwise._errors import InputError
 from linkwise._validation import read_labels
 from linkwise.kmeans.solver._assigners import Assigner, Pinned
 from linkwise.kmeans.solver._init_centers import (
@@ -199,7 +200,7 @@ class PreIdentifiedKMeans(BaseKMeans):
         else:
             chosen = codes >= 0
             if len(np.unique(codes[chosen])) > 1:
-                raise ValueError("y has several labels; say with `tag` which one is the cluster")
+                raise InputError("{y}: several labels; say with {tag} which one is the cluster")
         self.tag_ = values[chosen][0] if chosen.any() else None
         return np.where(chosen, 0, -1) if chosen.any() else None
 
@@ -212,8 +213,8 @@ class PreIdentifiedKMeans(BaseKMeans):
         if problem.seeds is not None:
             others = int((problem.seeds < 0).sum())
             if others < problem.k - 1:
-                raise ValueError(
-                    f"only {others} rows are outside the known cluster; n_clusters={problem.k} "
+                raise InputError(
+                    f"only {others} rows are outside the known cluster; {{n_clusters={problem.k}}} "
                     f"needs at least {problem.k - 1} of them"
                 )
         self._is_closed_ = problem.seeds is not None and problem.k > 1
@@ -282,7 +283,8 @@ def _with_seeds(problem: Problem) -> Problem:
         for cluster, group in enumerate(chosen_neighborhoods(problem)[0]):
             seeds[closure.nodes[closure.component == group]] = cluster
     elif seeds.max(initial=-1) >= problem.k:
-        raise ValueError(
-            f"y has {len(np.unique(seeds[seeds >= 0]))} labels, more than n_clusters={problem.k}"
+        n_labels = len(np.unique(seeds[seeds >= 0]))
+        raise InputError(
+            f"{{y}} has {n_labels} labels, more than {{n_clusters={problem.k}}}", limit=problem.k
         )
     return Problem(problem.rows, problem.k, problem.known, seeds)
