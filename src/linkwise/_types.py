@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, Self, TypeAlias, TypeGuard
 
 import numpy as np
@@ -17,6 +18,13 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 JsonDict = dict[str, Any]  # values that `json.dumps` takes
 PathLike = str | os.PathLike[str]
+RandomState = np.random.RandomState
+Seed = int | RandomState | None  # `random_state` as users give it
+Names = Sequence[Hashable]
+SampleIds = Names | NDArray | Mapping[Hashable, int] | None  # id of each row, or rows of some ids
+Metric = str | Callable[[Floats, Floats], float]
+Numbers = int | Iterable[int]
+LabelsLike = ArrayLike | Mapping[Hashable, Hashable]  # one label per row, or per id
 
 
 class Estimator(Protocol):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
+
+from linkwise._types import Names, SampleIds
 
 from ._builder import KINDS, Kind, Parts, is_integer
 from ._closure import number_nodes
@@ -19,7 +22,9 @@ _ABSENT = "constraints on rows that the data does not have"
 _PERHAPS_IDS = " (if these numbers are ids, {give_ids})"
 
 
-def to_rows(given: Constraints, n_rows: int | None, sample_ids: Any, missing: str) -> Constraints:
+def to_rows(
+    given: Constraints, n_rows: int | None, sample_ids: SampleIds, missing: str
+) -> Constraints:
     """See `Constraints.to_rows`."""
     if missing not in ("raise", "drop"):
         raise ValueError(f"missing={missing!r}: expected 'raise' or 'drop'")
@@ -82,7 +87,9 @@ def _unknown(given: Constraints, kind: Kind, ends: Rows) -> Iterator[str]:
         yield f"{link.where}: no row has the id {name!r}"
 
 
-def _known_ids(sample_ids: Any, n_rows: int | None) -> dict[Hashable, int]:
+def _known_ids(
+    sample_ids: Names | NDArray | Mapping[Hashable, int], n_rows: int | None
+) -> dict[Hashable, int]:
     """Row number of each id; ids must be unique, one for each row (a mapping has only some)."""
     if isinstance(sample_ids, Mapping):
         return dict(sample_ids)

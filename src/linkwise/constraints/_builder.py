@@ -8,7 +8,7 @@ problem with its place, and makes links only when there is none.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise._errors import InputError
+from linkwise._types import LabelsLike
 
 from ._errors import ConstraintError, complain
 from ._links import Links, Rows, Source, concatenate, merge_repeated
@@ -26,6 +27,9 @@ KINDS: tuple[Kind, ...] = ("must", "cannot", "relative")
 ARITY: dict[Kind, int] = {"must": 2, "cannot": 2, "relative": 3}
 
 # An integer as Python would print it: "007" and "+7" are ids, not row numbers.
+Cells = Sequence[Any]  # of a column, as a file or a user gives them
+LinksLike = Iterable[Iterable[Hashable]] | NDArray  # rows (i, j), (i, j, weight) or (a, b, c)
+
 INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 _ROW_NUMBERS = re.compile(r"(?:(?:0|[1-9][0-9]{0,17}),)*+(?:0|[1-9][0-9]{0,17})")
 _EXACT = 2**53  # integers up to here survive a float64
@@ -91,7 +95,7 @@ class Builder:
     def add(
         self,
         kind: Kind,
-        columns: Sequence[Rows | Sequence[Any]],
+        columns: Sequence[Rows | Cells],
         weight: NDArray[np.float64] | None,
         source: int,
         lines: NDArray[np.int64],
@@ -113,12 +117,10 @@ class Builder:
 
     # ---------------------------------------------------------------- cells
 
-    def _column(
-        self, column: Rows | Sequence[Any], source: int, lines: Rows, from_text: bool
-    ) -> Rows:
+    def _column(self, column: Rows | Cells, source: int, lines: Rows, from_text: bool) -> Rows:
         """A column of cells as row numbers, or as positions in the table of ids."""
         rows: Rows | None = None
-        cells: Sequence[Any] = ()
+        cells: Cells = ()
         if isinstance(column, np.ndarray) and column.dtype.kind in "iu" and self.ids != "text":
             rows = column.astype(np.int64)
         else:
@@ -132,7 +134,7 @@ class Builder:
         self._numbers.add(len(rows), int(rows[0]), source, int(lines[0]))
         return rows
 
-    def _encode(self, cells: Sequence[Any], source: int, lines: Rows, from_text: bool) -> Rows:
+    def _encode(self, cells: Cells, source: int, lines: Rows, from_text: bool) -> Rows:
         ids: Sequence[Hashable] | None = self._plain_text(cells, from_text)
         if ids is not None:
             self._names.add(len(ids), ids[0], source, int(lines[0]))
@@ -158,7 +160,7 @@ class Builder:
         self._n_missing += 1
         return -_LARGEST + self._n_missing
 
-    def _plain_text(self, cells: Sequence[Any], from_text: bool) -> Sequence[str] | None:
+    def _plain_text(self, cells: Cells, from_text: bool) -> Sequence[str] | None:
         """The cells as ids at once, when all are text that cannot be a row number."""
         if self.ids == "rows" or not all(type(cell) is str for cell in cells) or not all(cells):
             return None
@@ -166,7 +168,7 @@ class Builder:
             return None
         return cells
 
-    def _id(self, cell: Any, source: int, line: int, from_text: bool) -> Hashable:
+    def _id(self, cell: object, source: int, line: int, from_text: bool) -> Hashable:
         """One cell as an id or row number; None, with a problem noted, when it is neither."""
         if isinstance(cell, np.generic):
             cell = cell.item()
@@ -181,7 +183,7 @@ class Builder:
             return None
         return str(cell) if self.ids == "text" and is_integer(cell) else cell
 
-    def _wrong(self, cell: Any) -> str | None:
+    def _wrong(self, cell: object) -> str | None:
         if is_missing(cell) or cell == "":
             return "a row number or id is missing"
         if isinstance(cell, (bool, float)):
@@ -194,7 +196,7 @@ class Builder:
             return f"ids must be hashable, not {type(cell).__name__}"
         return None
 
-    def _check_ends(self, block: _Block, cells: Sequence[Rows | Sequence[Any]]) -> None:
+    def _check_ends(self, block: _Block, cells: Sequence[Rows | Cells]) -> None:
         # A column of row numbers and one of ids cannot repeat a row (and are refused later).
         ordered = np.sort(np.column_stack(block.columns), axis=1)
         for i in np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1)).tolist():
@@ -262,15 +264,15 @@ class _Sightings:
 
     def __init__(self) -> None:
         self.count = 0
-        self.places: list[tuple[Any, int, int]] = []
+        self.places: list[tuple[object, int, int]] = []
 
-    def add(self, count: int, value: Any, source: int, line: int) -> None:
+    def add(self, count: int, value: object, source: int, line: int) -> None:
         self.count += count
         if len(self.places) < _MOST_PLACES:
             self.places.append((value, source, line))
 
 
-def _shown(cell: Any) -> Any:
+def _shown(cell: object) -> object:
     """A cell as it is shown in a message: numbers without quotes."""
     if isinstance(cell, np.generic):
         cell = cell.item()
@@ -280,7 +282,7 @@ def _shown(cell: Any) -> Any:
     return int(cell) if isinstance(cell, float) and cell.is_integer() else cell
 
 
-def is_missing(cell: Any) -> bool:
+def is_missing(cell: object) -> bool:
     """Whether a cell is None, NaN, NaT or pandas' NA."""
     if cell is None:
         return True
@@ -292,11 +294,11 @@ def is_missing(cell: Any) -> bool:
         return False
 
 
-def is_integer(cell: Any) -> bool:
+def is_integer(cell: object) -> bool:
     return isinstance(cell, (int, np.integer)) and not isinstance(cell, (bool, np.bool_))
 
 
-def integers(cells: Sequence[Any], *, from_text: bool = False) -> Rows | None:
+def integers(cells: Cells, *, from_text: bool = False) -> Rows | None:
     """The cells as row numbers, or None when some cell is not an integer that fits.
 
     With `from_text`, text counts as an integer in the form Python prints it in.
@@ -319,7 +321,7 @@ def integers(cells: Sequence[Any], *, from_text: bool = False) -> Rows | None:
 # -------------------------------------------------------------------- arguments of a call
 
 
-def add_rows(builder: Builder, kind: Kind, given: Any, name: str) -> None:
+def add_rows(builder: Builder, kind: Kind, given: LinksLike, name: str) -> None:
     """Add rows ``(i, j)``, ``(i, j, weight)``, or those of triplets, given as an argument."""
     source, arity = builder.source(name), ARITY[kind]
     if hasattr(given, "to_numpy"):
@@ -335,7 +337,7 @@ def add_rows(builder: Builder, kind: Kind, given: Any, name: str) -> None:
         weight = table[:, arity].astype(float) if table.shape[1] > arity else None
         builder.add(kind, list(table[:, :arity].astype(np.int64).T), weight, source, lines)
         return
-    cells: list[list[Any]] = []
+    cells: list[list[object]] = []
     weights: list[float] = []
     kept: list[int] = []
     for line, row in enumerate(rows):
@@ -354,7 +356,7 @@ def add_rows(builder: Builder, kind: Kind, given: Any, name: str) -> None:
     builder.add(kind, columns, np.array(weights, dtype=float), source, np.array(kept, np.int64))
 
 
-def _numeric_table(rows: Any, arity: int) -> NDArray[Any] | None:
+def _numeric_table(rows: object, arity: int) -> NDArray | None:
     """The rows as one array, if they are whole numbers with at most a weight behind them."""
     try:
         table = np.asarray(rows)
@@ -375,16 +377,16 @@ def _numeric_table(rows: Any, arity: int) -> NDArray[Any] | None:
     return table
 
 
-def _row(row: Any) -> list[Any] | None:
+def _row(row: object) -> list[object] | None:
     if isinstance(row, (str, bytes)) or not isinstance(row, Iterable):
         return None
     return list(row)
 
 
-def _weight(cell: Any) -> float | None:
+def _weight(cell: object) -> float | None:
     """A weight as a float; None when it is no number."""
     try:
-        return float(cell)
+        return float(cell)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return None
 
@@ -394,7 +396,7 @@ def _form(arity: int) -> str:
     return f"({ends}) or ({ends}, weight)"
 
 
-def add_groups(builder: Builder, groups: Any) -> None:
+def add_groups(builder: Builder, groups: Iterable[Iterable[Hashable]]) -> None:
     """Add sets of rows that belong together, each as a star around its first member."""
     source = builder.source("groups")
     if isinstance(groups, dict):
@@ -416,7 +418,7 @@ def add_groups(builder: Builder, groups: Any) -> None:
             builder.add("must", [hub, members[1:]], None, source, lines)
 
 
-def add_labels(builder: Builder, labels: Any, ids: Sequence[Hashable] | None = None) -> None:
+def add_labels(builder: Builder, labels: LabelsLike, ids: Sequence[Hashable] | None = None) -> None:
     """Add partial labels: rows of a class form a star, and the classes' hubs are kept apart."""
     source = builder.source("labels")
     names, codes = known_labels(labels, ids)
@@ -435,7 +437,7 @@ def add_labels(builder: Builder, labels: Any, ids: Sequence[Hashable] | None = N
     add("cannot", order[starts][first], order[starts][second])
 
 
-def _adder(builder: Builder, names: Rows | list[Hashable], source: int) -> Any:
+def _adder(builder: Builder, names: Rows | list[Hashable], source: int) -> Callable[..., None]:
     def add(kind: Kind, i: Rows, j: Rows) -> None:
         if isinstance(names, np.ndarray):
             builder.add(kind, [names[i], names[j]], None, source, names[j])
@@ -447,7 +449,7 @@ def _adder(builder: Builder, names: Rows | list[Hashable], source: int) -> Any:
 
 
 def known_labels(
-    labels: Any, ids: Sequence[Hashable] | None = None
+    labels: LabelsLike, ids: Sequence[Hashable] | None = None
 ) -> tuple[Rows | list[Hashable], Rows]:
     """The labeled rows and their classes as codes 0..k-1.
 
@@ -470,7 +472,7 @@ def known_labels(
 
 
 def label_codes(
-    labels: Any, ids: Sequence[Hashable] | None = None
+    labels: LabelsLike, ids: Sequence[Hashable] | None = None
 ) -> tuple[Sequence[Hashable] | None, Rows]:
     """Ids of the rows, if they have any, and their labels as codes 0..k-1; unknown is -1."""
     if isinstance(labels, dict):
@@ -481,7 +483,8 @@ def label_codes(
     if values.ndim != 1:
         raise ValueError(f"labels must be one-dimensional, not of shape {values.shape}")
     if values.dtype.kind in "US" and not isinstance(labels, np.ndarray):
-        values = np.array(list(labels), dtype=object)  # NumPy made text of -1, None and NaN
+        # NumPy made text of -1, None and NaN.
+        values = np.array(list(labels), dtype=object)  # type: ignore[arg-type]
     if ids is not None and len(ids) != len(values):
         raise ValueError(f"{len(values)} labels but {len(ids)} ids; there must be one id a row")
     known = _is_known(values)
@@ -490,7 +493,7 @@ def label_codes(
     return ids, codes
 
 
-def _number(values: NDArray[Any]) -> Rows:
+def _number(values: NDArray) -> Rows:
     """Number values by sorted order; objects that cannot be sorted by first appearance."""
     if values.dtype.kind == "O":
         table: dict[Hashable, int] = {}
@@ -505,7 +508,7 @@ def _number(values: NDArray[Any]) -> Rows:
     return np.unique(values, return_inverse=True)[1].reshape(-1)
 
 
-def _is_known(values: NDArray[Any]) -> NDArray[np.bool_]:
+def _is_known(values: NDArray) -> NDArray[np.bool_]:
     if values.dtype.kind in "iuf":
         return (values != -1) & (values == values)  # NaN differs from itself
     if values.dtype.kind == "O":
@@ -515,7 +518,7 @@ def _is_known(values: NDArray[Any]) -> NDArray[np.bool_]:
     return np.ones(len(values), dtype=bool)
 
 
-def row_names(X: Any) -> list[Hashable] | None:
+def row_names(X: object) -> list[Hashable] | None:
     """The index of a frame or series as ids; None for arrays and for a plain 0, 1, 2, ... index."""
     index = getattr(X, "index", None)
     if index is None or not hasattr(X, "iloc"):

@@ -215,7 +215,7 @@ class Closure:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def _key(self) -> tuple[Any, ...]:
+    def _key(self) -> tuple[object, ...]:
         members = [frozenset(rows) for rows in self.components]
         apart = {frozenset((members[a], members[b])) for a, b in self.cannot_link.tolist()}
         return frozenset(members), frozenset(apart), self.consistent

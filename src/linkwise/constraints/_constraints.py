@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from os import PathLike
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise._help import see
+from linkwise._types import Estimator, LabelsLike, MatrixLike, SampleIds, Seed
 
 from . import _binding, _diagnosis, _display, _files, _measure, _sample, _satisfaction, _write
 from ._builder import (
@@ -17,6 +18,7 @@ from ._builder import (
     Builder,
     IdMode,
     Kind,
+    LinksLike,
     Parts,
     add_groups,
     add_labels,
@@ -26,6 +28,10 @@ from ._builder import (
 from ._closure import Closure, close, number_nodes
 from ._errors import ConstraintError
 from ._links import Links, Rows, Source, concatenate, is_member, merge_repeated
+from ._tree import TreeLike
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Constraints:
@@ -81,15 +87,15 @@ class Constraints:
 
     def __init__(
         self,
-        must_link: Any = None,
-        cannot_link: Any = None,
-        relative: Any = None,
+        must_link: LinksLike | None = None,
+        cannot_link: LinksLike | None = None,
+        relative: LinksLike | None = None,
         *,
         groups: Iterable[Iterable[Hashable]] | None = None,
-        labels: Any = None,
+        labels: LabelsLike | None = None,
     ):
         builder = Builder("constraints")
-        arguments: tuple[tuple[Kind, Any, str], ...] = (
+        arguments: tuple[tuple[Kind, LinksLike | None, str], ...] = (
             ("must", must_link, "must_link"),
             ("cannot", cannot_link, "cannot_link"),
             ("relative", relative, "relative"),
@@ -119,13 +125,13 @@ class Constraints:
         new._fill(parts)
         return new
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Constraints are immutable; {name!r} cannot be set")
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"Constraints are immutable; {name!r} cannot be deleted")
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         links = {kind: self._links(kind) for kind in KINDS}
         return _unpickle, (Parts(links, self._ids, self._sources, self._n_repeated),)
 
@@ -134,12 +140,12 @@ class Constraints:
     @classmethod
     def from_labels(
         cls,
-        y: Any,
+        y: LabelsLike,
         n: int | None = None,
         kind: Literal["pairs", "balanced", "triplets", "informative"] = "pairs",
         *,
         ids: Sequence[Hashable] | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> Constraints:
         """Draw constraints out of (partial) labels.
 
@@ -177,11 +183,11 @@ class Constraints:
     @classmethod
     def from_tree(
         cls,
-        tree: Any,
+        tree: TreeLike,
         how: Literal["minimal", "sample"] = "minimal",
         n: int | None = None,
         *,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> Constraints:
         """Turn a hierarchy into relative constraints.
 
@@ -208,7 +214,7 @@ class Constraints:
 
     @classmethod
     def from_frame(
-        cls, frame: Any, *, columns: dict[str, str] | None = None, ids: IdMode = "auto"
+        cls, frame: pd.DataFrame, *, columns: dict[str, str] | None = None, ids: IdMode = "auto"
     ) -> Constraints:
         """Take over a table with columns ``i, j, link[, weight]`` or ``a, b, c[, weight]``.
 
@@ -259,7 +265,7 @@ class Constraints:
         """
         _write.write(self, path)
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> pd.DataFrame:
         """The constraints as a pandas DataFrame that `from_frame` understands."""
         return _write.to_frame(self)
 
@@ -301,17 +307,17 @@ class Constraints:
         return float(sum(self._links(kind).weight.sum() for kind in KINDS))
 
     @property
-    def must_link(self) -> NDArray[Any]:
+    def must_link(self) -> NDArray:
         """Must-links, shape (n_must_link, 2): row numbers, or ids as objects."""
         return self._public(self._must)
 
     @property
-    def cannot_link(self) -> NDArray[Any]:
+    def cannot_link(self) -> NDArray:
         """Cannot-links, shape (n_cannot_link, 2): row numbers, or ids as objects."""
         return self._public(self._cannot)
 
     @property
-    def relative(self) -> NDArray[Any]:
+    def relative(self) -> NDArray:
         """Relative constraints ab|c, shape (n_relative, 3): row numbers, or ids as objects."""
         return self._public(self._relative)
 
@@ -343,7 +349,7 @@ class Constraints:
     def _links(self, kind: Kind) -> Links:
         return cast(Links, getattr(self, f"_{kind}"))
 
-    def _public(self, links: Links) -> NDArray[Any]:
+    def _public(self, links: Links) -> NDArray:
         if self._ids is None:
             return links.ends
         flat = np.empty(links.ends.size, dtype=object)
@@ -419,7 +425,10 @@ class Constraints:
         """Links (ends and weights) that follow from these constraints, besides `given` ones."""
         sources = (*self._sources, Source("entailed"))
         links: dict[Kind, Links] = {"relative": self._relative}
-        new: tuple[tuple[Kind, Any], ...] = (("must", must), ("cannot", cannot))
+        new: tuple[tuple[Kind, tuple[Rows, NDArray[np.float64]]], ...] = (
+            ("must", must),
+            ("cannot", cannot),
+        )
         for kind, (ends, weight) in new:
             added = Links.make(ends, weight, len(sources) - 1)
             before = [] if given is None else [given._links(kind)]
@@ -450,7 +459,10 @@ class Constraints:
         """
         sources = (*self._sources, Source(source))
         links: dict[Kind, Links] = {"relative": self._relative}
-        new: tuple[tuple[Kind, Any], ...] = (("must", must_link), ("cannot", cannot_link))
+        new: tuple[tuple[Kind, tuple[Rows, NDArray[np.float64]]], ...] = (
+            ("must", must_link),
+            ("cannot", cannot_link),
+        )
         for kind, (ends, weight) in new:
             given = self._links(kind)
             origin = np.full(len(ends), len(sources) - 1, dtype=np.int32)
@@ -564,11 +576,11 @@ class Constraints:
         mask[chosen if chosen.size else []] = True
         return self._where(*_sample.by_kind(self, mask))
 
-    def sample(self, n: int, *, random_state: Any = None) -> Constraints:
+    def sample(self, n: int, *, random_state: Seed = None) -> Constraints:
         """A random subset of `n` constraints."""
         return _sample.subset(self, n, random_state)
 
-    def flip(self, share: float, *, random_state: Any = None) -> Constraints:
+    def flip(self, share: float, *, random_state: Seed = None) -> Constraints:
         """Make a share of the constraints wrong, to see what noise does.
 
         Must-links become cannot-links and the other way round; in ab|c, c changes places with
@@ -581,7 +593,7 @@ class Constraints:
     def to_rows(
         self,
         n_rows: int | None = None,
-        sample_ids: Any = None,
+        sample_ids: SampleIds = None,
         *,
         missing: Literal["raise", "drop"] = "raise",
     ) -> Constraints:
@@ -619,7 +631,11 @@ class Constraints:
         return self._closure
 
     def satisfied(
-        self, labels: Any = None, *, hierarchy: Any = None, sample_ids: Any = None
+        self,
+        labels: LabelsLike | None = None,
+        *,
+        hierarchy: TreeLike | None = None,
+        sample_ids: SampleIds = None,
     ) -> _satisfaction.Satisfaction:
         """Which constraints a labeling, or a hierarchy, keeps.
 
@@ -642,7 +658,11 @@ class Constraints:
         return _satisfaction.judge(self, labels, hierarchy, sample_ids)
 
     def violations(
-        self, labels: Any = None, *, hierarchy: Any = None, sample_ids: Any = None
+        self,
+        labels: LabelsLike | None = None,
+        *,
+        hierarchy: TreeLike | None = None,
+        sample_ids: SampleIds = None,
     ) -> Constraints:
         """The constraints that a labeling, or a hierarchy, does not keep.
 
@@ -688,7 +708,9 @@ class Constraints:
             _binding.check_rows(self, n_rows)
         return _diagnosis.diagnose(self, n_clusters, n_rows, limit=limit, time_limit=time_limit)
 
-    def informativeness(self, X: Any, clusterer: Any, *, sample_ids: Any = None) -> float:
+    def informativeness(
+        self, X: MatrixLike, clusterer: Estimator, *, sample_ids: SampleIds = None
+    ) -> float:
         """Share of the constraints that an unconstrained clusterer gets wrong.
 
         High: the constraints tell what the clusterer would not have found by itself.
@@ -698,7 +720,7 @@ class Constraints:
         X : array-like of shape (n_rows, n_features)
             The data.
         clusterer : estimator with ``fit_predict``
-            Any scikit-learn clusterer; it is cloned.
+            A scikit-learn clusterer; it is cloned.
         sample_ids : sequence of hashable, default=None
             Id of each row; the index of a DataFrame if not given.
 
@@ -713,9 +735,9 @@ class Constraints:
         self,
         X: ArrayLike,
         *,
-        sample_ids: Any = None,
+        sample_ids: SampleIds = None,
         max_pairs: int = 1_000_000,
-        random_state: Any = 0,
+        random_state: Seed = 0,
     ) -> float:
         """Share of (must-link, cannot-link) pairs that do not pull against each other.
 
@@ -758,7 +780,7 @@ def _unpickle(parts: Parts) -> Constraints:
     return Constraints._of(parts)
 
 
-def as_constraints(given: Any) -> Constraints:
+def as_constraints(given: Constraints | pd.DataFrame | str | PathLike[str] | None) -> Constraints:
     """Take what estimators accept as constraints: an object, a frame, a path, or nothing."""
     if given is None:
         return Constraints()

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array
@@ -23,6 +23,7 @@ from scipy.sparse.csgraph import (
 )
 
 from linkwise._errors import InputError, as_field
+from linkwise._types import JsonDict
 
 from ._closure import Closure, number_nodes
 from ._coloring import Status, color, greedy_clique
@@ -262,7 +263,7 @@ class Diagnosis:
         if not self.clusters.possible:
             raise ConstraintError(explain_count(self.clusters, as_field), topic="clusters")
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonDict:
         """Everything as plain values, ready for JSON."""
         count = self.clusters
         return {
@@ -310,7 +311,7 @@ def plain(value: Hashable) -> Hashable:
 _LONG_PROOF = 1000
 
 
-def _contradiction_dict(contradiction: Contradiction) -> dict[str, Any]:
+def _contradiction_dict(contradiction: Contradiction) -> JsonDict:
     return {
         "kind": contradiction.kind,
         "text": str(contradiction),

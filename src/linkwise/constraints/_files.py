@@ -11,13 +11,14 @@ import csv
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from linkwise._errors import InputError
 from linkwise.io import (
@@ -33,8 +34,12 @@ from linkwise.io import (
     text_blocks,
 )
 
-from ._builder import KINDS, Builder, IdMode, Kind, Parts
+from ._builder import KINDS, Builder, Cells, IdMode, Kind, Parts
 from ._errors import ConstraintError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow
 
 _BLOCK_ROWS = 65_536
 # What columns may be called. The first name of each is the one we write.
@@ -72,7 +77,7 @@ class _Layout:
 # -------------------------------------------------------------------- finding the columns
 
 
-def _layout(header: Sequence[Any], columns: dict[str, str] | None, where: str) -> _Layout:
+def _layout(header: Iterable[object], columns: dict[str, str] | None, where: str) -> _Layout:
     names = [str(name).strip() for name in header]
     role = _roles(names, columns or {}, where)
     if {"a", "b"} <= role.keys() and not {"i", "j"} & role.keys():
@@ -138,7 +143,7 @@ class _Reader:
         self.builder, self.source, self.layout = builder, source, layout
         self.from_text, self.decimal_comma = from_text, decimal_comma
 
-    def rows(self, rows: Sequence[Sequence[Any]], lines: Sequence[int]) -> None:
+    def rows(self, rows: Sequence[Cells], lines: Sequence[int]) -> None:
         """Add a block of rows, leaving out blank ones and noting those of a wrong width."""
         width = self.layout.width
         if any(len(row) != width for row in rows):
@@ -166,9 +171,9 @@ class _Reader:
         return sum(map(bool, rows))
 
     def _of_right_width(
-        self, rows: Sequence[Sequence[Any]], lines: Sequence[int]
-    ) -> tuple[list[Sequence[Any]], list[int]]:
-        kept: list[Sequence[Any]] = []
+        self, rows: Sequence[Cells], lines: Sequence[int]
+    ) -> tuple[list[Cells], list[int]]:
+        kept: list[Cells] = []
         kept_lines = []
         for row, line in zip(rows, lines, strict=True):
             if len(row) == self.layout.width:
@@ -179,7 +184,7 @@ class _Reader:
                 self.builder.problem(self.source, line, f"{what} {self.layout.width}")
         return kept, kept_lines
 
-    def columns(self, columns: Sequence[Sequence[Any]], lines: np.ndarray) -> None:
+    def columns(self, columns: Sequence[Cells | NDArray], lines: NDArray) -> None:
         """Add a block given by columns."""
         layout = self.layout
         kinds = self._kinds(columns, lines)
@@ -200,7 +205,7 @@ class _Reader:
                 kind, cells, weight[chosen], self.source, lines[chosen], from_text=self.from_text
             )
 
-    def _kinds(self, columns: Sequence[Sequence[Any]], lines: np.ndarray) -> np.ndarray:
+    def _kinds(self, columns: Sequence[Cells | NDArray], lines: NDArray) -> NDArray:
         """Kind of each row as a position in KINDS, -1 where it cannot be told."""
         if self.layout.link is None:
             return np.full(len(lines), KINDS.index("relative"))
@@ -215,7 +220,7 @@ class _Reader:
             self._problem(lines[p], f"link {words[p]!r}: {_EXPECTED_LINK}")
         return kinds
 
-    def _weights(self, cells: Sequence[Any], lines: np.ndarray) -> np.ndarray:
+    def _weights(self, cells: Cells | NDArray, lines: NDArray) -> NDArray:
         if self.decimal_comma:
             cells = [cell.replace(",", ".") for cell in cells]
         try:
@@ -226,11 +231,11 @@ class _Reader:
             weight[[cell is None for cell in cells]] = 1.0
         return weight
 
-    def _weight(self, cell: Any, line: int) -> float:
+    def _weight(self, cell: object, line: int) -> float:
         if cell is None or (isinstance(cell, str) and not cell.strip()):
             return 1.0  # left empty: as if there were no weight
         try:
-            return float(cell)
+            return float(cell)  # type: ignore[arg-type]
         except (TypeError, ValueError):
             self._problem(line, f"weight {cell!r} is not a number")
             return 1.0
@@ -239,7 +244,7 @@ class _Reader:
         self.builder.problem(self.source, int(line), text)
 
 
-def _pick(column: Sequence[Any], chosen: np.ndarray) -> Any:
+def _pick(column: Cells | NDArray, chosen: NDArray) -> Cells | NDArray:
     if len(chosen) == len(column):
         return column
     if isinstance(column, np.ndarray):
@@ -381,7 +386,7 @@ def _read_json(
     columns: dict[str, str] | None,
 ) -> None:
     """One object a line; objects with the same keys are handled together."""
-    waiting: dict[tuple[str, ...], tuple[list[list[Any]], list[int]]] = {}
+    waiting: dict[tuple[str, ...], tuple[list[list[object]], list[int]]] = {}
     n_seen = 0
     for number, line in enumerate(chain.from_iterable(blocks), 1):
         if not line.strip():
@@ -410,7 +415,7 @@ _EXAMPLE = '{"i": 0, "j": 4, "link": "must"}'
 
 
 def _add_json(
-    waiting: dict[tuple[str, ...], tuple[list[list[Any]], list[int]]],
+    waiting: dict[tuple[str, ...], tuple[list[list[object]], list[int]]],
     builder: Builder,
     source: int,
     columns: dict[str, str] | None,
@@ -427,7 +432,7 @@ def _add_json(
     waiting.clear()
 
 
-def _hashable(cell: Any) -> Any:
+def _hashable(cell: object) -> object:
     return json.dumps(cell) if isinstance(cell, (list, dict)) else cell
 
 
@@ -445,13 +450,13 @@ def _read_parquet(
         raise ConstraintError(f"{path} has columns but no constraints")
 
 
-def _arrow_column(column: Any) -> Any:
+def _arrow_column(column: pyarrow.Array) -> Cells | NDArray:
     if column.null_count == 0 and str(column.type).startswith(("int", "uint", "float", "double")):
         return column.to_numpy()
     return column.to_pylist()
 
 
-def parse_frame(frame: Any, columns: dict[str, str] | None, ids: IdMode) -> Parts:
+def parse_frame(frame: pd.DataFrame, columns: dict[str, str] | None, ids: IdMode) -> Parts:
     """Take over a frame; see `Constraints.from_frame`."""
     if not hasattr(frame, "columns"):
         raise TypeError(f"expected a DataFrame, not {type(frame).__name__}")
@@ -460,7 +465,7 @@ def parse_frame(frame: Any, columns: dict[str, str] | None, ids: IdMode) -> Part
     names = list(frame.columns)
     layout = _layout(names, columns, "frame")
     arrays = [np.asarray(frame[name]) for name in names]
-    cells: list[Any] = [a if a.dtype.kind in "iuf" else a.tolist() for a in arrays]
+    cells: list[Cells | NDArray] = [a if a.dtype.kind in "iuf" else a.tolist() for a in arrays]
     reader = _Reader(builder, source, layout, from_text=False)
     reader.columns(cells, np.arange(len(frame)))
     return builder.build()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,28 +17,30 @@ from ._errors import ConstraintError
 from ._files import file_kind
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ._constraints import Constraints
 
 
-def _table(given: Constraints) -> dict[str, list[Any]]:
+def _table(given: Constraints) -> dict[str, Sequence[object]]:
     """Columns that describe the constraints: no column that says the same in every row."""
     pairs, triplets = given.n_must_link + given.n_cannot_link, given.n_relative
     ends = [*given.must_link.tolist(), *given.cannot_link.tolist(), *given.relative.tolist()]
     weight = np.concatenate([given._links(kind).weight for kind in KINDS])
-    table: dict[str, list[Any]] = {}
+    table: dict[str, Sequence[object]] = {}
     i, j = ("i", "j") if pairs or not triplets else ("a", "b")
     table[i], table[j] = [end[0] for end in ends], [end[1] for end in ends]
     if triplets:
         table["c"] = [end[2] if len(end) > 2 else None for end in ends]
     if pairs or not triplets:
-        table["link"] = ["must"] * given.n_must_link + ["cannot"] * given.n_cannot_link
-        table["link"] += ["relative"] * triplets
+        numbers = (given.n_must_link, given.n_cannot_link, triplets)
+        table["link"] = [kind for kind, n in zip(KINDS, numbers, strict=True) for _ in range(n)]
     if (weight != 1).any():
         table["weight"] = weight.tolist()
     return table
 
 
-def to_frame(given: Constraints) -> Any:
+def to_frame(given: Constraints) -> pd.DataFrame:
     """See `Constraints.to_frame`."""
     pandas = optional("pandas", extra="parquet", need="A DataFrame of constraints")
     table = pandas.DataFrame(_table(given))

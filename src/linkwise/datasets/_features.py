@@ -215,7 +215,7 @@ def _chosen(table: Table, columns: Sequence[str] | None, leave_out: Collection[s
 # -------------------------------------------------------------------- gaps
 
 
-def missing(column: NDArray[Any]) -> NDArray[np.bool_]:
+def missing(column: NDArray) -> NDArray[np.bool_]:
     """Which cells of a column have no value."""
     if column.dtype == object:
         return np.array([cell is None or not cell.strip() for cell in column], dtype=bool)
@@ -240,7 +240,7 @@ def _check_gaps(table: Table, gaps: dict[str, NDArray[np.bool_]], impute: str | 
     )
 
 
-def _filled(column: NDArray[Any], gap: NDArray[np.bool_]) -> NDArray[Any]:
+def _filled(column: NDArray, gap: NDArray[np.bool_]) -> NDArray:
     if not gap.any():
         return column
     column = column.copy()

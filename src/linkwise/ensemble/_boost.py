@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from linkwise._adapters import check_base, n_clusters_of, takes_constraints
+from linkwise._types import SampleIds, Seed
 from linkwise._validation import (
     check_number,
     read_data,
@@ -143,7 +144,7 @@ class BoostCluster(ClusterMixin, BaseEstimator):
         max_kernel_rows: int = 5000,
         verbose: int = 0,
         callback: Callable[[int, int, float], None] | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
     ):
         self.base = base
         self.n_rounds = n_rounds
@@ -160,7 +161,7 @@ class BoostCluster(ClusterMixin, BaseEstimator):
     # ---------------------------------------------------------------- fit
 
     def fit(
-        self, X: Any, y: Any = None, *, constraints: Any = None, sample_ids: Any = None
+        self, X: Any, y: Any = None, *, constraints: Any = None, sample_ids: SampleIds = None
     ) -> BoostCluster:
         """Cluster the rows of X with what is known about them.
 

@@ -19,6 +19,7 @@ from linkwise._adapters import (
     seed_names,
     seeded,
 )
+from linkwise._types import RandomState
 from linkwise._validation import mean_and_spread
 from linkwise.constraints import Constraints
 
@@ -109,7 +110,12 @@ class Boosting:
     """
 
     def __init__(
-        self, X: Any, base: Any, n_components: int, rng: Any, passed: Constraints | None = None
+        self,
+        X: Any,
+        base: Any,
+        n_components: int,
+        rng: RandomState,
+        passed: Constraints | None = None,
     ):
         self.X, self.base, self.n_components = X, base, n_components
         self.rng, self.passed = rng, passed

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from linkwise._adapters import takes_constraints
 from linkwise._optional import optional
+from linkwise._types import Estimator, JsonDict, Numbers, PathLike
 from linkwise._validation import check_number
 
 from . import _summary as _words
@@ -22,6 +23,10 @@ from ._journal import read_points
 from ._protocol import Draw
 from ._ranking import Ranking
 from ._significance import LEVELS, Comparison, adjusted, paired_p
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 Floats = NDArray[np.float64]
 
@@ -74,7 +79,7 @@ class LearningCurve:
         )  # fmt: skip
 
     @classmethod
-    def read(cls, path: Any) -> LearningCurve:
+    def read(cls, path: PathLike) -> LearningCurve:
         """The curve of a file that `learning_curve` has written, as far as it got.
 
         Methods and trials that are not complete are read too; what is missing is NaN.
@@ -126,7 +131,7 @@ class LearningCurve:
         points = {key: point for key, point in self.points.items() if key.method in methods}
         return replace(self, points=points, methods=tuple(methods))
 
-    def with_numbers(self, n_constraints: Any) -> LearningCurve:
+    def with_numbers(self, n_constraints: Numbers) -> LearningCurve:
         """The curve of some of the numbers of constraints."""
         numbers = tuple(sorted(self._chosen(n_constraints)))
         points = {key: p for key, p in self.points.items() if key.n_constraints in numbers}
@@ -140,7 +145,7 @@ class LearningCurve:
 
     # ---------------------------------------------------------------- figures
 
-    def values(self, metric: str, n_constraints: Any = None) -> Floats:
+    def values(self, metric: str, n_constraints: Numbers | None = None) -> Floats:
         """Scores as an array.
 
         Parameters
@@ -169,7 +174,7 @@ class LearningCurve:
                 found[place] = point.seconds if metric == "seconds" else point.values[metric]
         return found
 
-    def by_trial(self, metric: str, n_constraints: Any = None) -> Floats:
+    def by_trial(self, metric: str, n_constraints: Numbers | None = None) -> Floats:
         """Scores averaged over folds, shape (n_methods, n_numbers, n_trials).
 
         A trial with a missing fold is missing.
@@ -180,16 +185,18 @@ class LearningCurve:
         """Mean scores, shape (n_methods, n_numbers); missing trials are left out."""
         return _mean(self.by_trial(metric))
 
-    def _chosen(self, n_constraints: Any) -> tuple[int, ...]:
+    def _chosen(self, n_constraints: Numbers | None) -> tuple[int, ...]:
         if n_constraints is None:
             return self.n_constraints
-        asked = (n_constraints,) if np.isscalar(n_constraints) else tuple(n_constraints)
+        if not isinstance(n_constraints, Iterable):
+            n_constraints = (n_constraints,)
+        asked = tuple(n_constraints)
         for n in asked:
             if n not in self.n_constraints:
                 raise ValueError(f"n_constraints={n}: the curve has {self.n_constraints}")
         return asked
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[JsonDict]:
         """One row for each fit."""
         return [
             {**key._asdict(), **point.values, "seconds": point.seconds, "note": point.note}
@@ -197,7 +204,7 @@ class LearningCurve:
         ]
 
     @property
-    def frame(self) -> Any:
+    def frame(self) -> pd.DataFrame:
         """The same as a pandas DataFrame."""
         pandas = optional("pandas", extra="parquet", need="LearningCurve.frame")
         return pandas.DataFrame(self.rows())
@@ -209,7 +216,7 @@ class LearningCurve:
         baseline: str | None = None,
         metric: str | None = None,
         *,
-        n_constraints: Any = None,
+        n_constraints: Numbers | None = None,
         pooled: bool = False,
         test: str = "t",
         correction: str | None = "holm",
@@ -266,7 +273,7 @@ class LearningCurve:
             raise ValueError(f"baseline={given!r}: there are {', '.join(self.methods)}")
         return given
 
-    def best(self, metric: str | None = None, *, confidence: float = 0.95) -> list[dict[str, Any]]:
+    def best(self, metric: str | None = None, *, confidence: float = 0.95) -> list[JsonDict]:
         """The best method for each number of constraints, and who is not significantly worse.
 
         Parameters
@@ -290,7 +297,11 @@ class LearningCurve:
         return found
 
     def rank(
-        self, metric: str | None = None, *, n_constraints: Any = None, confidence: float = 0.95
+        self,
+        metric: str | None = None,
+        *,
+        n_constraints: Numbers | None = None,
+        confidence: float = 0.95,
     ) -> Ranking:
         """Rank the methods over the trials on this data; for several data sets see `rank_methods`.
 
@@ -321,7 +332,7 @@ class LearningCurve:
         ----------
         method : str
         n_constraints, trial, fold : int
-            Any, also those that the curve has not.
+            All, also those that the curve has not.
 
         Returns
         -------
@@ -352,10 +363,10 @@ class LearningCurve:
         band: str = "confidence",
         spacing: str = "linear",
         title: str = "",
-        figure: Any = None,
+        figure: Figure | None = None,
         test: str = "t",
         correction: str | None = "holm",
-    ) -> Any:
+    ) -> Figure:
         """Draw the curves, and below them where each method differs from the baseline.
 
         Parameters
@@ -399,7 +410,7 @@ class LearningCurve:
         return _words.table(self, self.metrics[0])
 
 
-def _listens(estimator: Any) -> bool:
+def _listens(estimator: Estimator) -> bool:
     steps = [step for _, step in getattr(estimator, "steps", [("", estimator)])]
     return any(takes_constraints(step) for step in steps)
 

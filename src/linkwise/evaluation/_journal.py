@@ -12,7 +12,6 @@ import json
 import platform
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import joblib
 import numpy as np
@@ -20,6 +19,7 @@ import scipy
 import sklearn
 
 from linkwise._fingerprint import another_run
+from linkwise._types import JsonDict, PathLike
 from linkwise._version import __version__
 from linkwise.io import atomic_write, drop_cut_line
 
@@ -37,11 +37,11 @@ class Journal:
         What the points must belong to.
     """
 
-    def __init__(self, path: Any, experiment: Experiment):
+    def __init__(self, path: PathLike | None, experiment: Experiment):
         self.path = None if path is None else Path(path)
         self.experiment = experiment
         self.points: dict[Key, Point] = {}
-        self._others: dict[str, Any] = {}  # methods in the file that are not asked for now
+        self._others: JsonDict = {}  # methods in the file that are not asked for now
         if self.path is not None:
             self._open(self.path)
 
@@ -146,11 +146,11 @@ def _beside(path: Path) -> Path:
     return path.with_suffix(".json")
 
 
-def _another(path: Path, what: str, before: Any, now: Any) -> ValueError:
+def _another(path: Path, what: str, before: object, now: object) -> ValueError:
     return another_run(path, f"{what} was {before!r} there and is {now!r} now")
 
 
-def _lines(rows: Iterable[Iterable[Any]]) -> str:
+def _lines(rows: Iterable[Iterable[object]]) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise._types import JsonDict, Matrix, RandomState
 from linkwise._validation import check_number
 from linkwise.constraints import Constraints
 
@@ -85,7 +86,7 @@ class Protocol:
         """
         return replace(self, **changes)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonDict:
         """What the protocol says, in plain values."""
         found = {field.name: getattr(self, field.name) for field in fields(self)}
         if callable(self.kind):
@@ -101,7 +102,7 @@ class Protocol:
             order = order[np.argsort(y[order], kind="stable")]
         return [np.sort(order[fold :: self.n_folds]) for fold in range(self.n_folds)]
 
-    def draw(self, X: Any, y: Rows, n: int, seed: int, trial: int, fold: int) -> Draw:
+    def draw(self, X: Matrix, y: Rows, n: int, seed: int, trial: int, fold: int) -> Draw:
         """What one fit sees, and which rows it is scored on."""
         folds = self.folds(y, seed, trial)
         others = [rows for number, rows in enumerate(folds) if number != fold]
@@ -112,7 +113,9 @@ class Protocol:
             known = known.flip(self.noise, random_state=_random(seed, _NOISE, trial, fold, n))
         return Draw(train, folds[fold], known, _number(seed, _MODEL, trial, fold))
 
-    def _constraints(self, X: Any, y: Rows, train: Rows, n: int, rng: Any) -> Constraints:
+    def _constraints(
+        self, X: Matrix, y: Rows, train: Rows, n: int, rng: RandomState
+    ) -> Constraints:
         if callable(self.kind):
             known = self.kind(X, y, train, n, rng)
             _refuse_leaks(known, train)
@@ -172,7 +175,7 @@ PROTOCOLS = {
 }
 
 
-def as_protocol(given: Any) -> Protocol:
+def as_protocol(given: Protocol | str | None) -> Protocol:
     """A protocol, the paper's of that name, or the default if None."""
     if given is None:
         return Protocol()

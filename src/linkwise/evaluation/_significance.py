@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from linkwise._types import JsonDict
 from linkwise._validation import check_choice
 
 Floats = NDArray[np.float64]
@@ -155,7 +155,7 @@ class Comparison:
             reached[self.p <= 1 - level + 1e-12] = level
         return reached * np.sign(self.difference)
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[JsonDict]:
         """One row for each test."""
         numbers = self.n_constraints or (None,)
         return [

@@ -19,11 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise._types import Floats
 from linkwise.constraints import ConstraintError, Constraints, Tree
 
 Ints = NDArray[np.int64]
@@ -316,7 +316,7 @@ def _labels(parts: Parts) -> NDArray[np.int32]:
     return labels
 
 
-def nearer_by_means(X: Any, distance: Callable[[Any, Any], Any]) -> Nearer:
+def nearer_by_means(X: Floats, distance: Callable[[Floats, Floats], Floats]) -> Nearer:
     """Nearness of sets of rows by the distances of their means."""
 
     def nearer(left: Ints, right: Ints) -> Callable[[Ints], int]:
@@ -326,7 +326,7 @@ def nearer_by_means(X: Any, distance: Callable[[Any, Any], Any]) -> Nearer:
     return nearer
 
 
-def nearer_by_distances(distances: Any) -> Nearer:
+def nearer_by_distances(distances: Floats) -> Nearer:
     """Nearness of sets of rows by their average distances."""
 
     def nearer(left: Ints, right: Ints) -> Callable[[Ints], int]:

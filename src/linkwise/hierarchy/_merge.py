@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
+
+from linkwise._types import Floats, Metric
 
 from . import _kernels as kernels
 from . import _triplet_kernels as relative
@@ -67,7 +68,7 @@ def merge(
     return clusters.children, np.sqrt(heights) if linkage in kernels.SQUARED else heights
 
 
-def condensed(X: Any, metric: Any, linkage: str) -> NDArray[np.float64]:
+def condensed(X: Floats, metric: Metric, linkage: str) -> NDArray[np.float64]:
     """Distances between all rows, as `merge` wants them; a new array."""
     check_memory(len(X), 4)
     if isinstance(metric, str) and metric == "precomputed":

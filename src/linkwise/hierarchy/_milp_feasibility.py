@@ -6,12 +6,12 @@ inside the clusters of such a witness never lead into a dead end.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
+
+from linkwise._types import Floats
 
 from ._feasible import FeasibleConstraints, Ints
 
@@ -79,7 +79,7 @@ def _rules(cannot: Ints, relative: Ints, n_items: int, k: int) -> list[LinearCon
     return rules
 
 
-def _at_most(columns: Ints, sign: Any, size: int, least: float = -np.inf) -> LinearConstraint:
+def _at_most(columns: Ints, sign: Floats, size: int, least: float = -np.inf) -> LinearConstraint:
     """In each row, these signs times the variables of these columns are at most 1."""
     place = np.repeat(np.arange(len(columns)), len(sign))
     entries = (np.tile(sign, len(columns)), (place, columns.ravel()))

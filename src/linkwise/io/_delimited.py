@@ -32,7 +32,7 @@ _LONGEST_NUMBER = 64
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 
 
-def read_delimited(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
+def read_delimited(path: Path) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
     """Read a text file with a header line.
 
     Returns
@@ -48,7 +48,7 @@ def read_delimited(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, NDArr
     try:
         header = [name.strip() for name in next(rows)]
         _check_header(path, header)
-        blocks: list[list[NDArray[Any]]] = [[] for _ in header]
+        blocks: list[list[NDArray]] = [[] for _ in header]
         for block in _blocks(rows, len(header)):
             for parts, cells in zip(blocks, block, strict=True):
                 parts.append(_packed(cells))
@@ -58,8 +58,8 @@ def read_delimited(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, NDArr
         raise _unreadable(path, text, delimiter, error) from None
     if not blocks[0]:
         raise FileFormatError(path, "the file has a header line but no rows below it" + see("data"))
-    columns: dict[str, NDArray[Any]] = {}
-    raw: dict[str, NDArray[Any]] = {}
+    columns: dict[str, NDArray] = {}
+    raw: dict[str, NDArray] = {}
     for name, parts in zip(header, blocks, strict=True):
         columns[name], raw[name] = _typed(_joined(parts), decimal_comma=delimiter == ";")
     return columns, raw
@@ -145,7 +145,7 @@ def _blocks(rows: Iterator[list[str]], width: int) -> Iterator[list[tuple[str, .
 # -------------------------------------------------------------------- cells to columns
 
 
-def _packed(cells: Sequence[str]) -> NDArray[Any]:
+def _packed(cells: Sequence[str]) -> NDArray:
     """Hold cells as bytes if they might be numbers (a fifth of the memory), else as objects."""
     if max(map(len, cells)) <= _LONGEST_NUMBER:
         try:
@@ -155,17 +155,17 @@ def _packed(cells: Sequence[str]) -> NDArray[Any]:
     return np.array(cells, dtype=object)
 
 
-def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
+def _joined(parts: list[NDArray]) -> NDArray:
     if any(part.dtype == object for part in parts):
         parts = [_unpacked(part) for part in parts]
     return np.concatenate(parts)
 
 
-def _unpacked(cells: NDArray[Any]) -> NDArray[np.object_]:
+def _unpacked(cells: NDArray) -> NDArray[np.object_]:
     return cells if cells.dtype == object else np.char.decode(cells, "ascii").astype(object)
 
 
-def _typed(cells: NDArray[Any], *, decimal_comma: bool) -> tuple[NDArray[Any], NDArray[Any]]:
+def _typed(cells: NDArray, *, decimal_comma: bool) -> tuple[NDArray, NDArray]:
     """Turn cells into numbers if all of them are, else into text; and keep the cells for `text`."""
     if cells.dtype != object:
         numbers = _numbers(cells)

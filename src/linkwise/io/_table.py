@@ -60,7 +60,7 @@ class Table:
            [nan]])
     """
 
-    columns: dict[str, NDArray[Any]]
+    columns: dict[str, NDArray]
     path: Path
     # What the cells looked like in the file, in whatever form the reader keeps them: "007" is an
     # id and must not come back as 7.0.
@@ -76,7 +76,7 @@ class Table:
         """Names of the columns that hold numbers."""
         return [name for name, column in self.columns.items() if column.dtype != object]
 
-    def column(self, name: str) -> NDArray[Any]:
+    def column(self, name: str) -> NDArray:
         """Return the column called `name`; ValueError if there is none."""
         try:
             return self.columns[name]
@@ -202,7 +202,7 @@ def read_table(path: str | Path) -> Table:
 # -------------------------------------------------------------------- other formats
 
 
-def _read_parquet(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+def _read_parquet(path: Path) -> tuple[dict[str, NDArray], dict[str, Any]]:
     with open_parquet(path) as file:
         try:
             table = file.read()
@@ -215,7 +215,7 @@ def _read_parquet(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         )
     if table.num_rows == 0 or table.num_columns == 0:
         raise FileFormatError(path, "there are no rows in it")
-    columns: dict[str, NDArray[Any]] = {}
+    columns: dict[str, NDArray] = {}
     cells: dict[str, Any] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         numeric = is_number_type(column.type) or str(column.type) == "null"
@@ -238,7 +238,7 @@ def _arrow_text(path: Path, name: str, column: Any) -> NDArray[np.object_]:
         ) from None
 
 
-def _read_numpy(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+def _read_numpy(path: Path) -> tuple[dict[str, NDArray], dict[str, Any]]:
     try:
         loaded = np.load(path, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
@@ -262,7 +262,7 @@ def _read_numpy(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     return {name: _array_column(path, name, cell) for name, cell in cells.items()}, cells
 
 
-def _array_column(path: Path, name: str, cells: NDArray[Any]) -> NDArray[Any]:
+def _array_column(path: Path, name: str, cells: NDArray) -> NDArray:
     if cells.dtype.kind in "fiub":
         return cells.astype(np.float64)
     if cells.dtype.kind in "US":

@@ -180,7 +180,7 @@ class Report:
         frame = self.constraints.to_frame()
         if self._by_id:
             names = dict(enumerate(self.ids or ()))
-            for column in frame.columns.intersection(_ENDS):
+            for column in frame.columns.intersection(list(_ENDS)):
                 frame[column] = frame[column].astype(object).map(names, na_action="ignore")
         frame["kept"] = self._mask()
         frame["cost"] = self.costs

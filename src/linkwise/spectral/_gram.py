@@ -15,6 +15,8 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils import gen_batches
 
+from linkwise._types import RandomState
+
 Floats = NDArray[np.float64]
 
 MOST_EXACT = 5_000  # rows; beyond, an RBF kernel is approximated
@@ -105,7 +107,7 @@ def _dense(values: Any) -> Floats:
     return np.asarray(values.toarray() if sparse.issparse(values) else values, dtype=np.float64)
 
 
-def make(X: Any, kernel: str, gamma: float, n_landmarks: int | None, rng: Any) -> Gram:
+def make(X: Any, kernel: str, gamma: float, n_landmarks: int | None, rng: RandomState) -> Gram:
     """The inner products of X under a kernel.
 
     Parameters

@@ -20,6 +20,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from linkwise._errors import InputError
+from linkwise._types import RandomState, SampleIds, Seed
 from linkwise._validation import (
     check_choice,
     check_number,
@@ -138,7 +139,7 @@ class ConstrainedKernelKMeans(
         tol: float = 0.0,
         verbose: int = 0,
         callback: Callable[[int, int, float], None] | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
     ):
         self.n_clusters = n_clusters
         self.kernel = kernel
@@ -162,7 +163,7 @@ class ConstrainedKernelKMeans(
         y: Any = None,
         *,
         constraints: Any = None,
-        sample_ids: Any = None,
+        sample_ids: SampleIds = None,
         sample_weight: ArrayLike | None = None,
     ) -> ConstrainedKernelKMeans:
         """Cluster the rows of X with what is known about them.
@@ -250,7 +251,7 @@ class ConstrainedKernelKMeans(
         share = min(1.0, len(a) / given) if given > 0 else 1.0
         return max(scatter, 0.0) / (4 * self.n_clusters) * share
 
-    def _best_run(self, objective: Objective, known: Constraints, rng: Any) -> Found:
+    def _best_run(self, objective: Objective, known: Constraints, rng: RandomState) -> Found:
         shift = objective.shift() if self.shift == "psd" else self.shift
         best: Found | None = None
         for run in range(_AUTO_RUNS if self.n_init == "auto" else self.n_init):

@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from linkwise._adapters import check_base, cluster, seeded
 from linkwise._errors import InputError
+from linkwise._types import RandomState, SampleIds, Seed
 from linkwise._validation import (
     check_choice,
     check_number,
@@ -129,7 +130,7 @@ class SpectralLearning(
         normalize_rows: bool = True,
         entailed: bool = True,
         n_init: Any = "auto",
-        random_state: Any = None,
+        random_state: Seed = None,
     ):
         self.n_clusters = n_clusters
         self.n_components = n_components
@@ -143,7 +144,7 @@ class SpectralLearning(
         self.random_state = random_state
 
     def fit(
-        self, X: Any, y: Any = None, *, constraints: Any = None, sample_ids: Any = None
+        self, X: Any, y: Any = None, *, constraints: Any = None, sample_ids: SampleIds = None
     ) -> SpectralLearning:
         """Cluster the rows of X with what is known about them.
 
@@ -221,7 +222,7 @@ class SpectralLearning(
             return self.clusterer
         return KMeans(self.n_clusters, n_init=10 if self.n_init == "auto" else self.n_init)
 
-    def _embed(self, A: Any, k: int, rng: Any) -> None:
+    def _embed(self, A: Any, k: int, rng: RandomState) -> None:
         self._laplacian_values, vectors = smallest(A, k, rng)
         top = max(float(A.sum(axis=1).max()), 1e-300)
         self.eigenvalues_ = 1.0 - self._laplacian_values / top
