@@ -5,7 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from numbers import Integral
-from typing import Any, NamedTuple
+from os import PathLike
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +26,9 @@ from linkwise.constraints import (
     label_codes,
     row_names,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Knowable: TypeAlias = "Constraints | pd.DataFrame | str | PathLike[str] | None"
 MAX_ENTAILED = 1_000_000  # beyond so many links, only the given ones take part

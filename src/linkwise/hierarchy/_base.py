@@ -9,18 +9,24 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from linkwise._errors import InputError
-from linkwise._validation import check_number, read_data, read_labels, read_named
+from linkwise._validation import (
+    ConstrainedClusterMixin,
+    check_number,
+    read_data,
+    read_labels,
+    read_named,
+)
 from linkwise.constraints import Constraints, Tree, row_names
 from linkwise.report import Report
 
 Floats = NDArray[np.float64]
 
 
-class BaseHierarchy(ClusterMixin, BaseEstimator):
+class BaseHierarchy(ConstrainedClusterMixin, BaseEstimator):
     """Base of the hierarchical estimators; see its subclasses.
 
     A subclass builds `children_` and `distances_` in `_build`, and cuts them in `_cut`.
@@ -99,11 +105,7 @@ class BaseHierarchy(ClusterMixin, BaseEstimator):
         if self._precomputed:
             _check_distances(X)
         n_samples = X.shape[0]
-        if self.n_clusters is not None and n_samples < self.n_clusters:
-            raise InputError(
-                f"n_samples={n_samples} should be >= {{n_clusters={self.n_clusters}}}.",
-                limit=n_samples,
-            )
+        self._check_enough_rows(n_samples)
         told = read_named(constraints, n_samples, sample_ids, given)
         known, self._n_dropped, self._told_by = told
         labels = self._seeds(y, n_samples)
@@ -211,10 +213,6 @@ class BaseHierarchy(ClusterMixin, BaseEstimator):
         if names is not None and len(names) != self.n_leaves_:
             raise ValueError(f"{len(names):,} ids for {self.n_leaves_:,} rows; give one id a row")
         return names
-
-    def fit_predict(self, X: Any, y: Any = None, **params: Any) -> NDArray[np.int32]:
-        """Fit and return the labels; parameters are those of `fit`."""
-        return self.fit(X, y, **params).labels_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
