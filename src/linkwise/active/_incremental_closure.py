@@ -1,4 +1,4 @@
-"""What follows from the answers so far, kept up to date as they come in.
+"""Closure of the answers so far, updated per answer.
 
 `IncrementalClosure` is the closure of `linkwise.constraints` that grows by one answer at a time:
 components of rows that belong together, and which components are apart. One answer takes time
@@ -7,18 +7,17 @@ proportional to the smaller of the two components it joins.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from linkwise.constraints import Constraints
 
-from ._questions import Answer, Dispute, Said
+from ._questions import Answer, Dispute, Verdict
 
-Names = Sequence[Any] | Mapping[int, Any]  # what rows are called
+Names = Sequence[Hashable] | Mapping[int, Hashable]  # what rows are called
 
 
 class IncrementalClosure:
-    """Components and what keeps them apart, from answers that do not contradict.
+    """Must-link components and the cannot-links between them.
 
     Attributes
     ----------
@@ -39,26 +38,26 @@ class IncrementalClosure:
         self._first: dict[int, int] = {}
 
     def root(self, row: int) -> int:
-        """The component of a row; the row itself while nothing touches it."""
+        """Root of the component of a row; the row itself if no answer names it."""
         return self._root.get(row, row)
 
     def roots(self) -> list[int]:
-        """The components in the order in which their rows were first compared."""
+        """Roots in the order in which their rows were first compared."""
         return sorted(self.members, key=self._first.__getitem__)
 
-    def relation(self, i: int, j: int) -> Said | None:
-        """What the answers say about two rows, directly or by closure; None if nothing."""
+    def relation(self, i: int, j: int) -> Verdict | None:
+        """What the closure says about two rows; None if nothing."""
         a, b = self.root(i), self.root(j)
         if a == b:
             return "same"
         return "different" if b in self.apart.get(a, ()) else None
 
-    def is_open(self, i: int, j: int) -> bool:
-        """Whether it makes sense to ask: not decided, and nobody was unsure about it."""
+    def is_undecided(self, i: int, j: int) -> bool:
+        """Whether the closure leaves a pair open and nobody was unsure about it."""
         return self.relation(i, j) is None and j not in self.unsure.get(i, ())
 
-    def add(self, i: int, j: int, said: Said) -> bool:
-        """Take an answer in; False, and nothing changed, if it contradicts earlier ones."""
+    def add(self, i: int, j: int, said: Verdict) -> bool:
+        """Add an answer; return False and change nothing if it contradicts earlier ones."""
         if said == "unsure":
             self.unsure.setdefault(i, set()).add(j)
             self.unsure.setdefault(j, set()).add(i)
@@ -95,22 +94,22 @@ class IncrementalClosure:
 
 
 def fold(answers: Iterable[Answer]) -> tuple[IncrementalClosure, list[Answer], list[Answer]]:
-    """What follows from answers in their order: knowledge, answers that count, disputed ones.
+    """Closure of answers in order; return it with the accepted and the disputed answers.
 
     An answer that contradicts those before it is disputed and does not count.
     """
     known = IncrementalClosure()
-    counted: list[Answer] = []
+    accepted: list[Answer] = []
     disputed: list[Answer] = []
     for answer in answers:
         added = known.add(answer.i, answer.j, answer.said)
-        (counted if added else disputed).append(answer)
-    return known, counted, disputed
+        (accepted if added else disputed).append(answer)
+    return known, accepted, disputed
 
 
 def links(answers: Iterable[Answer], names: Names | None = None) -> Constraints:
-    """The answers as constraints, by row number or by the names of the rows."""
-    rows: dict[str, list[tuple[Any, Any, float]]] = {"same": [], "different": []}
+    """Answers as constraints, by row number or by id."""
+    rows: dict[str, list[tuple[Hashable, Hashable, float]]] = {"same": [], "different": []}
     for answer in answers:
         if answer.said != "unsure":
             i, j = answer.question if names is None else (names[answer.i], names[answer.j])
@@ -118,13 +117,13 @@ def links(answers: Iterable[Answer], names: Names | None = None) -> Constraints:
     return Constraints(must_link=rows["same"], cannot_link=rows["different"])
 
 
-def explain(disputed: Answer, counted: Sequence[Answer], names: Names | None = None) -> Dispute:
-    """The shortest chain of answers that together say the opposite of a disputed one."""
+def explain(disputed: Answer, accepted: Sequence[Answer], names: Names | None = None) -> Dispute:
+    """The shortest chain of answers that contradicts a disputed one."""
     given: dict[str, list[Answer]] = {"must": [], "cannot": []}
-    for answer in (*counted, disputed):
+    for answer in (*accepted, disputed):
         if answer.said != "unsure":
             given["must" if answer.said == "same" else "cannot"].append(answer)
-    found = links((*counted, disputed)).diagnose(limit=20).contradictions
+    found = links((*accepted, disputed)).diagnose(limit=20).contradictions
     shortest = min(found, key=lambda contradiction: contradiction.proof.n_constraints)
     proof = (given[link.kind][link.line] for link in shortest.links)
     rows, against = _walk(disputed, [answer for answer in proof if answer is not disputed])
@@ -132,7 +131,7 @@ def explain(disputed: Answer, counted: Sequence[Answer], names: Names | None = N
 
 
 def _walk(disputed: Answer, against: Sequence[Answer]) -> tuple[list[int], tuple[Answer, ...]]:
-    """Put the answers in the order in which they lead from one row of the dispute to the other."""
+    """Sort the answers into a path from one row of the dispute to the other."""
     rows, left, ordered = [disputed.i], list(against), []
     while left:
         step = next(_leaving(rows[-1], left))

@@ -1,4 +1,4 @@
-"""Where a refit starts when there are more or fewer clusters than before.
+"""Warm start of a refit when the number of clusters has changed.
 
 The clusters before are joined or parted as the answers say.
 """
@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from linkwise._types import Matrix
 
 from ._neighborhoods import squared_distances
 from ._questions import Answer
@@ -19,9 +20,9 @@ Labels = NDArray[np.int32]
 
 
 def carry_over(
-    X: Any, labels: Labels, answers: Sequence[Answer], k: int
+    X: Matrix, labels: Labels, answers: Sequence[Answer], k: int
 ) -> NDArray[np.float64] | None:
-    """Centers of k clusters out of the clusters before; None if the answers do not say which.
+    """Centers of k clusters from the previous labels; None if the answers do not determine them.
 
     Parameters
     ----------
@@ -42,7 +43,7 @@ def carry_over(
 
 
 def _join(labels: Labels, answers: Sequence[Answer]) -> Labels | None:
-    """Join the two clusters that most answers join."""
+    """Merge the two clusters that most must-links connect."""
     across = Counter(
         tuple(sorted((int(labels[a.i]), int(labels[a.j]))))
         for a in answers
@@ -54,8 +55,8 @@ def _join(labels: Labels, answers: Sequence[Answer]) -> Labels | None:
     return np.where(labels == two, one, labels)
 
 
-def _part(X: Any, labels: Labels, answers: Sequence[Answer]) -> Labels | None:
-    """Part the cluster of the last two rows that are different but in one cluster."""
+def _part(X: Matrix, labels: Labels, answers: Sequence[Answer]) -> Labels | None:
+    """Split the cluster that contains the last violated cannot-link."""
     for a in reversed(answers):
         if a.said == "different" and labels[a.i] == labels[a.j] >= 0:
             rows = np.flatnonzero(labels == labels[a.i])
