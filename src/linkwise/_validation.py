@@ -5,7 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from numbers import Integral
-from typing import Any, NamedTuple
+from os import PathLike
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +19,7 @@ from sklearn.utils.validation import validate_data
 from linkwise._errors import InputError, Worded
 from linkwise._help import see
 from linkwise._methods import listed, on_blocks
+from linkwise._types import SampleIds
 from linkwise.constraints import (
     ConstraintError,
     Constraints,
@@ -25,6 +27,9 @@ from linkwise.constraints import (
     label_codes,
     row_names,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Knowable: TypeAlias = "Constraints | pd.DataFrame | str | PathLike[str] | None"
 MAX_ENTAILED = 1_000_000  # beyond so many links, only the given ones take part
@@ -311,7 +316,7 @@ class ConstrainedClusterMixin(ClusterMixin):  # type: ignore[misc]
 
     def fit_predict(
         self, X: ArrayLike, y: ArrayLike | None = None, *,
-        constraints: Knowable = None, sample_ids: ArrayLike | None = None, **fit_params: Any,
+        constraints: Knowable = None, sample_ids: SampleIds = None, **fit_params: Any,
     ) -> NDArray[np.int32]:  # fmt: skip
         """Cluster the rows of X and return their labels.
 
@@ -337,7 +342,7 @@ class ConstrainedClusterMixin(ClusterMixin):  # type: ignore[misc]
         return self.fit(X, y, constraints=constraints, **fit_params).labels_
 
     def _read_rows(
-        self, X: Any, constraints: Knowable, sample_ids: ArrayLike | None, *,
+        self, X: Any, constraints: Knowable, sample_ids: SampleIds, *,
         accept_sparse: bool = True,
     ) -> tuple[Any, Knowledge]:  # fmt: skip
         """Rows in memory, and the constraints on them by row number."""

@@ -12,12 +12,9 @@ from linkwise import (
     RCA,
     ConstrainedKMeans,
     Constraints,
-    COPKMeans,
     GPKMeans,
-    HMRFKMeans,
     MPCKMeans,
     PCKMeans,
-    PreIdentifiedKMeans,
     ReCon,
     SeededKMeans,
     open_blocks,
@@ -26,23 +23,12 @@ from linkwise.engines import _serial, _source, is_elsewhere, split
 from linkwise.engines._source import read_size
 from linkwise.kmeans.rows import _local_rows as _rows
 from linkwise.kmeans.rows import _remote_rows as _far
+from tests.methods import on_blocks
 
 X, Y = make_blobs(1500, 5, centers=4, cluster_std=3.0, random_state=0)
 KNOWN = Constraints.from_labels(Y, 150, "balanced", random_state=0)
 WEIGHT = np.random.default_rng(0).random(len(X))
-METHODS = {
-    "pck": PCKMeans(4, n_init=2),
-    "mpck": MPCKMeans(4, n_init=2),
-    "mpck-full": MPCKMeans(4, metric="full", n_init=1),
-    "mpck-own": MPCKMeans(4, metric="full", per_cluster=True, n_init=1),
-    "hmrf": HMRFKMeans(4, n_init=1),
-    "hmrf-cosine": HMRFKMeans(4, distortion="cosine", eta=1.0, n_init=1),
-    "hmrf-divergence": HMRFKMeans(4, distortion="divergence", eta=0.01, n_init=1, max_iter=30),
-    "seeded": SeededKMeans(4),
-    "constrained": ConstrainedKMeans(4),
-    "cop": COPKMeans(4, n_init=2),
-    "preidentified": PreIdentifiedKMeans(4, n_init=2),
-}
+METHODS = on_blocks()
 
 
 @pytest.fixture(autouse=True)

@@ -479,3 +479,17 @@ def test_plot(tmp_path):
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert "chosen: PCK, k = 3" in labels
     ax.figure.savefig(tmp_path / "choice.png")
+
+
+def test_the_report_names_rows_by_their_ids():
+    X, y = blobs(60)
+    names = [f"id{row}" for row in range(60)]
+    rows = Constraints.from_labels(y, 40, random_state=0)
+    known = Constraints(
+        must_link=[(names[i], names[j]) for i, j in [*rows.must_link.tolist(), (0, 59)]],
+        cannot_link=[(names[i], names[j]) for i, j in rows.cannot_link.tolist()],
+    )
+    model = AutoCluster([PCKMeans()], 2, n_folds=2, random_state=0)
+    model.fit(X, constraints=known, sample_ids=names)
+    assert set(model.report_.to_frame()["i"]) <= set(names)
+    assert model.report_.ids == names

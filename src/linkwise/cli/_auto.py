@@ -83,7 +83,7 @@ class Choice:
         return self.method.short == AUTO or (self.clusters is None and not self.method.merges)
 
     def fit(
-        self, given: Input, options: Mapping[str, Value], runs: Mapping[str, int | None]
+        self, given: Input, options: Mapping[str, Value | None], runs: Mapping[str, int | None]
     ) -> AutoCluster:
         """The fitted `AutoCluster`; `options` and `runs` are as for `make_estimator`."""
         from linkwise import AutoCluster
@@ -110,7 +110,7 @@ class Choice:
         return model
 
     def _candidates(
-        self, options: Mapping[str, Value], runs: Mapping[str, int | None]
+        self, options: Mapping[str, Value | None], runs: Mapping[str, int | None]
     ) -> str | list[tuple[str, BaseEstimator]]:
         if self.method.short != AUTO:
             method = make_estimator(self.method, 2, options, None, runs)

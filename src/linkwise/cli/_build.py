@@ -22,9 +22,9 @@ _GPK_OWN = ("threshold", "reduced")
 def make_estimator(
     method: Method,
     k: int | None,
-    options: Mapping[str, Value],
+    options: Parameters,
     callback: Callback,
-    runs: Mapping[str, int | None],
+    runs: Runs,
 ) -> BaseEstimator:
     """The estimator of a method.
 
@@ -72,9 +72,9 @@ def _takes(method: Method, name: str) -> bool:
 def _propagating(
     method: Method,
     k: int | None,
-    options: Mapping[str, Value],
+    options: Parameters,
     callback: Callback,
-    runs: Mapping[str, int | None],
+    runs: Runs,
 ) -> BaseEstimator:
     """GPKMeans around a method of ours, which takes all options but GPKMeans' own."""
     own = {name: value for name, value in options.items() if name in _GPK_OWN}

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import BaseEstimator
 from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -17,11 +17,11 @@ from sklearn.utils.validation import check_is_fitted
 from linkwise._adapters import check_base, n_clusters_of, takes_constraints
 from linkwise._types import SampleIds, Seed
 from linkwise._validation import (
+    ConstrainedClusterMixin,
     check_number,
     read_data,
     read_labels,
     read_links,
-    read_named,
 )
 from linkwise.report import Report
 
@@ -32,7 +32,7 @@ _AUTO_COMPONENTS = 5
 _MOST_ALPHA = 100.0
 
 
-class BoostCluster(ClusterMixin, BaseEstimator):
+class BoostCluster(ConstrainedClusterMixin, BaseEstimator):
     """Lets any clusterer listen to pairwise constraints.
 
     Each round projects the data onto directions in which the must-links that are kept worst so far
@@ -184,9 +184,8 @@ class BoostCluster(ClusterMixin, BaseEstimator):
         """
         started = time.perf_counter()
         base = self._check_parameters()
-        given_X, X = X, read_data(self, X)
+        X, (known, n_dropped, ids) = self._read_rows(X, constraints, sample_ids)
         n_components = self._n_components(base, X.shape[1])
-        known, n_dropped, ids = read_named(constraints, X.shape[0], sample_ids, given_X)
         known, links = read_links(known, read_labels(y, X.shape[0]), entailed=self.entailed)
         work = Boosting(
             X, base, n_components, check_random_state(self.random_state),
@@ -249,10 +248,6 @@ class BoostCluster(ClusterMixin, BaseEstimator):
             print(f"round {iteration}: loss {loss:.6g}")
         if self.callback is not None:
             self.callback(0, iteration, loss)
-
-    def fit_predict(self, X: Any, y: Any = None, **params: Any) -> NDArray[np.int32]:
-        """Fit and return the labels; parameters are those of `fit`."""
-        return self.fit(X, y, **params).labels_
 
     # ---------------------------------------------------------------- new rows
 

@@ -5,17 +5,23 @@ from __future__ import annotations
 import time
 from collections.abc import Hashable, Sequence
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from linkwise._errors import InputError
 from linkwise._types import Floats, MatrixLike, Metric, SampleIds
-from linkwise._validation import check_number, read_data, read_labels, read_named
+from linkwise._validation import (
+    ConstrainedClusterMixin,
+    check_number,
+    read_data,
+    read_labels,
+    read_named,
+)
 from linkwise.constraints import Constraints, Tree, row_names
 from linkwise.report import Report
 
@@ -25,7 +31,7 @@ if TYPE_CHECKING:
     from linkwise._validation import Knowable
 
 
-class BaseHierarchy(ClusterMixin, BaseEstimator):
+class BaseHierarchy(ConstrainedClusterMixin, BaseEstimator):
     """Base of the hierarchical estimators; see its subclasses.
 
     A subclass builds `children_` and `distances_` in `_build`, and cuts them in `_cut`.
@@ -109,11 +115,7 @@ class BaseHierarchy(ClusterMixin, BaseEstimator):
         if self._precomputed:
             _check_distances(X)
         n_samples = X.shape[0]
-        if self.n_clusters is not None and n_samples < self.n_clusters:
-            raise InputError(
-                f"n_samples={n_samples} should be >= {{n_clusters={self.n_clusters}}}.",
-                limit=n_samples,
-            )
+        self._check_enough_rows(n_samples)
         told = read_named(constraints, n_samples, sample_ids, given)
         known, self._n_dropped, self._told_by = told
         labels = self._seeds(y, n_samples)
@@ -223,10 +225,6 @@ class BaseHierarchy(ClusterMixin, BaseEstimator):
         if names is not None and len(names) != self.n_leaves_:
             raise ValueError(f"{len(names):,} ids for {self.n_leaves_:,} rows; give one id a row")
         return names
-
-    def fit_predict(self, X: Any, y: Any = None, **params: Any) -> NDArray[np.int32]:
-        """Fit and return the labels; parameters are those of `fit`."""
-        return self.fit(X, y, **params).labels_
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import cosine_distances, euclidean_distances
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
@@ -20,7 +20,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from linkwise._adapters import fit, labels_of, last_step
 from linkwise._errors import InputError
-from linkwise._validation import check_number, read_data, read_knowledge, read_labels, read_links
+from linkwise._validation import (
+    ConstrainedClusterMixin,
+    Knowledge,
+    check_number,
+    read_data,
+    read_labels,
+    read_links,
+)
 from linkwise.constraints import Constraints, Given
 from linkwise.report import Report
 
@@ -43,7 +50,7 @@ def _can_predict(estimator: Any) -> bool:
     return chosen is None or hasattr(chosen, "predict")
 
 
-class AutoCluster(ClusterMixin, BaseEstimator):
+class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
     """Chooses k, algorithm, metric and preprocessing by the constraints themselves.
 
     Some constraints are held back, each candidate clusters with the rest, and is scored by how it
@@ -210,8 +217,7 @@ class AutoCluster(ClusterMixin, BaseEstimator):
         """
         started = time.perf_counter()
         self._check_parameters()
-        given_X, X = X, read_data(self, X)
-        known, n_dropped = read_knowledge(constraints, X.shape[0], sample_ids, given_X)
+        X, (known, n_dropped, ids) = self._read_rows(X, constraints, sample_ids)
         known, _ = read_links(known, read_labels(y, X.shape[0]), entailed=False)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         candidates = self._candidates(X, known)
@@ -222,7 +228,8 @@ class AutoCluster(ClusterMixin, BaseEstimator):
         doubts = self._doubts(known, work)
         ranking = Ranking.of(work, self.tolerance)
         self._refit(X, known, ranking.choices(), seed)
-        self._store(known, ranking, doubts, n_dropped, time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        self._store(Knowledge(known, n_dropped, ids), ranking, doubts, seconds)
         return self
 
     def _check_parameters(self) -> None:
@@ -327,9 +334,9 @@ class AutoCluster(ClusterMixin, BaseEstimator):
         raise ValueError("no candidate could be fitted with all constraints: " + "; ".join(errors))
 
     def _store(
-        self, known: Constraints, ranking: Ranking, doubts: NoiseEstimate | None, n_dropped: int,
-        seconds: float,
+        self, given: Knowledge, ranking: Ranking, doubts: NoiseEstimate | None, seconds: float,
     ) -> None:  # fmt: skip
+        known = given.known
         self.results_ = ranking.table(self._chosen)
         self.best_score_ = float(ranking.score_of(self._chosen))
         self.n_clusters_ = len(np.unique(self.labels_[self.labels_ >= 0]))
@@ -337,14 +344,15 @@ class AutoCluster(ClusterMixin, BaseEstimator):
         self.suspects_: tuple[Given, ...] = ()
         if doubts is not None and doubts.clear:
             self.suspects_ = tuple(known.at(int(place)) for place in doubts.suspects())
-        report = self._inner_report(known, n_dropped, seconds)
+        report = self._inner_report(given, seconds)
         self.report_ = ChoiceReport(
             **{own.name: getattr(report, own.name) for own in fields(report)},
             reasons=_words.reasons(self._chosen, ranking, self.criterion_, known, doubts),
             suspects=self.suspects_,
         )
 
-    def _inner_report(self, known: Constraints, n_dropped: int, seconds: float) -> Report:
+    def _inner_report(self, given: Knowledge, seconds: float) -> Report:
+        known = given.known
         model = last_step(self.best_estimator_)
         own = getattr(model, "report_", None)
         costs = own.costs if own is not None and own.constraints == known else np.zeros(0)
@@ -357,12 +365,9 @@ class AutoCluster(ClusterMixin, BaseEstimator):
             n_iter=int(getattr(model, "n_iter_", 1)),
             converged=own is None or own.converged,
             seconds=seconds,
-            n_dropped=n_dropped,
+            n_dropped=given.n_dropped,
+            ids=given.ids,
         )
-
-    def fit_predict(self, X: Any, y: Any = None, **params: Any) -> NDArray[np.int32]:
-        """Fit and return the labels; parameters are those of `fit`."""
-        return self.fit(X, y, **params).labels_
 
     # ---------------------------------------------------------------- afterwards
 

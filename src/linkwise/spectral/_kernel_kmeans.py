@@ -13,22 +13,20 @@ from scipy import sparse
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
-    ClusterMixin,
     TransformerMixin,
 )
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from linkwise._errors import InputError
 from linkwise._types import RandomState, SampleIds, Seed
 from linkwise._validation import (
+    ConstrainedClusterMixin,
     check_choice,
     check_number,
     mean_and_spread,
     read_data,
     read_labels,
     read_links,
-    read_named,
     teller,
     warn_unconverged,
 )
@@ -43,7 +41,7 @@ _AUTO_RUNS = 5
 
 
 class ConstrainedKernelKMeans(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ConstrainedClusterMixin, BaseEstimator
 ):
     """Kernel k-means that earns a reward for kept must-links and pays for broken cannot-links.
 
@@ -189,14 +187,10 @@ class ConstrainedKernelKMeans(
         """
         started = time.perf_counter()
         self._check_parameters()
-        given_X, X = X, read_data(self, X)
+        X, (known, n_dropped, ids) = self._read_rows(X, constraints, sample_ids)
         n = X.shape[0]
-        if n < self.n_clusters:
-            raise InputError(
-                f"n_samples={n} should be >= {{n_clusters={self.n_clusters}}}.", limit=n
-            )
+        self._check_enough_rows(n)
         a = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        known, n_dropped, ids = read_named(constraints, n, sample_ids, given_X)
         known, links = read_links(known, read_labels(y, n), entailed=self.entailed)
         rng = check_random_state(self.random_state)
         self.gamma_ = self._gamma(X)
@@ -286,10 +280,6 @@ class ConstrainedKernelKMeans(
         pairs = np.concatenate([known.must_link, known.cannot_link]).astype(np.int64)
         larger = mass[self.labels_[pairs]].max(axis=1, initial=0.0)
         return 2 * self.link_weight_ * weight / np.where(larger > 0, larger, 1.0)
-
-    def fit_predict(self, X: Any, y: Any = None, **params: Any) -> NDArray[np.int32]:
-        """Fit and return the labels; parameters are those of `fit`."""
-        return self.fit(X, y, **params).labels_
 
     # ---------------------------------------------------------------- new rows
 

@@ -13,14 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
-    ClusterMixin,
     TransformerMixin,
 )
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from linkwise._errors import InputError
 from linkwise._validation import (
+    ConstrainedClusterMixin,
     Knowledge,
     check_number,
     read_data,
@@ -48,7 +47,9 @@ Floats = NDArray[np.float64]
 _ALIKE = 1e-10  # share of an objective that may be rounding
 
 
-class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+class BaseKMeans(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ConstrainedClusterMixin, BaseEstimator
+):
     """Base of the k-means estimators; see its subclasses.
 
     A subclass chooses the pieces of the loop: `_geometry`, `_penalty`, `_assigner` and the
@@ -138,11 +139,7 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         self._check_parameters()
         rows = self._read(X, sample_weight)
         try:
-            if rows.n < self.n_clusters:
-                raise InputError(
-                    f"n_samples={rows.n} should be >= {{n_clusters={self.n_clusters}}}.",
-                    limit=rows.n,
-                )
+            self._check_enough_rows(rows.n)
             told = self._knowledge(rows, constraints, sample_ids, X)
             seeds = self._seeds(y, rows.n)
             problem = Problem(rows, self.n_clusters, told.known, seeds, ids=told.ids)
@@ -331,10 +328,6 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
             n_dropped=told.n_dropped,
             ids=told.ids,
         )
-
-    def fit_predict(self, X: Any, y: Any = None, **params: Any) -> NDArray[np.int32]:
-        """Fit and return the labels; parameters are those of `fit`."""
-        return self.fit(X, y, **params).labels_
 
     # ---------------------------------------------------------------- new rows
 

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
-    ClusterMixin,
     TransformerMixin,
     clone,
 )
@@ -24,11 +23,11 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from linkwise._validation import (
     MAX_ENTAILED,
+    ConstrainedClusterMixin,
     Knowledge,
     check_number,
     read_data,
     read_labels,
-    read_named,
 )
 from linkwise.constraints import ConstraintError, Constraints
 from linkwise.kmeans.estimators._mpck import MPCKMeans
@@ -61,7 +60,9 @@ class Round:
     n_moved: int
 
 
-class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+class GPKMeans(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ConstrainedClusterMixin, BaseEstimator
+):
     """Constrained clustering with few constraints, which are spread to their surroundings.
 
     The base clusters with the given constraints. These are then propagated to pairs of rows near
@@ -230,8 +231,8 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         started = time.perf_counter()
         self._check_parameters()
         base = self._ready_base()
-        given_X, X = X, read_data(self, X, accept_sparse=self._takes_sparse())
-        told = read_named(constraints, X.shape[0], sample_ids, given_X)
+        sparse = self._takes_sparse()
+        X, told = self._read_rows(X, constraints, sample_ids, accept_sparse=sparse)
         sources = told.known
         seeds = self._seeds(y, X.shape[0])
         fit: dict[str, Any] = {"y": y}
@@ -424,10 +425,6 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         costs[a : a + b] = report.costs[first : first + b]
         costs[a : a + b] *= sources.cannot_link_weight / known.cannot_link_weight[:b]
         return costs
-
-    def fit_predict(self, X: Any, y: Any = None, **params: Any) -> NDArray[np.int32]:
-        """Fit and return the labels; parameters are those of `fit`."""
-        return self.fit(X, y, **params).labels_
 
     # ---------------------------------------------------------------- new rows
 
