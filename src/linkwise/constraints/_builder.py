@@ -8,7 +8,7 @@ problem with its place, and makes links only when there is none.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise._errors import InputError
-from linkwise._types import LabelsLike
 
-from ._errors import ConstraintError, complain
+from ._errors import complain
 from ._links import Links, Rows, Source, concatenate, merge_repeated
 
 Kind = Literal["must", "cannot", "relative"]
@@ -26,16 +25,15 @@ IdMode = Literal["auto", "rows", "text"]
 KINDS: tuple[Kind, ...] = ("must", "cannot", "relative")
 ARITY: dict[Kind, int] = {"must": 2, "cannot": 2, "relative": 3}
 
-# An integer as Python would print it: "007" and "+7" are ids, not row numbers.
 Cells = Sequence[Any]  # of a column, as a file or a user gives them
 LinksLike = Iterable[Iterable[Hashable]] | NDArray  # rows (i, j), (i, j, weight) or (a, b, c)
 
+# An integer as Python would print it: "007" and "+7" are ids, not row numbers.
 INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 _ROW_NUMBERS = re.compile(r"(?:(?:0|[1-9][0-9]{0,17}),)*+(?:0|[1-9][0-9]{0,17})")
 _EXACT = 2**53  # integers up to here survive a float64
 _LARGEST = 2**63 - 1
 _MOST_PLACES = 1000
-_MOST_CLASSES = 10_000
 
 
 @dataclass
@@ -316,212 +314,3 @@ def integers(cells: Cells, *, from_text: bool = False) -> Rows | None:
     except (TypeError, AttributeError, OverflowError):
         pass
     return None
-
-
-# -------------------------------------------------------------------- arguments of a call
-
-
-def add_rows(builder: Builder, kind: Kind, given: LinksLike, name: str) -> None:
-    """Add rows ``(i, j)``, ``(i, j, weight)``, or those of triplets, given as an argument."""
-    source, arity = builder.source(name), ARITY[kind]
-    if hasattr(given, "to_numpy"):
-        given = given.to_numpy()
-    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
-        raise TypeError(f"{name} must be rows of {arity} ids, not {type(given).__name__}")
-    rows = given if isinstance(given, np.ndarray) else list(given)
-    if len(rows) == 0:
-        return
-    table = _numeric_table(rows, arity)
-    lines = np.arange(len(rows))
-    if table is not None:
-        weight = table[:, arity].astype(float) if table.shape[1] > arity else None
-        builder.add(kind, list(table[:, :arity].astype(np.int64).T), weight, source, lines)
-        return
-    cells: list[list[object]] = []
-    weights: list[float] = []
-    kept: list[int] = []
-    for line, row in enumerate(rows):
-        values = _row(row)
-        if values is None or len(values) not in (arity, arity + 1):
-            builder.problem(source, line, f"expected {_form(arity)}, found {row!r}")
-            continue
-        weight_of_row = _weight(values[arity]) if len(values) > arity else 1.0
-        if weight_of_row is None:
-            builder.problem(source, line, f"weight {values[arity]!r} is not a number")
-            continue
-        cells.append(values[:arity])
-        weights.append(weight_of_row)
-        kept.append(line)
-    columns = [list(column) for column in zip(*cells, strict=True)] or [[] for _ in range(arity)]
-    builder.add(kind, columns, np.array(weights, dtype=float), source, np.array(kept, np.int64))
-
-
-def _numeric_table(rows: object, arity: int) -> NDArray | None:
-    """The rows as one array, if they are whole numbers with at most a weight behind them."""
-    try:
-        table = np.asarray(rows)
-    except ValueError:  # rows of different lengths
-        return None
-    if table.ndim != 2 or table.dtype.kind not in "iuf" or table.shape[1] not in (arity, arity + 1):
-        return None
-    if isinstance(rows, list) and any(type(cell) is bool for row in rows for cell in row):
-        return None  # NumPy takes True for 1
-    ends = table[:, :arity]
-    if table.dtype.kind == "f":
-        with np.errstate(invalid="ignore"):
-            exact = np.isfinite(ends) & (ends == np.floor(ends)) & (np.abs(ends) < _EXACT)
-        if not exact.all():
-            return None
-    elif table.dtype.kind == "u" and ends.size and ends.max() > np.iinfo(np.int64).max:
-        return None
-    return table
-
-
-def _row(row: object) -> list[object] | None:
-    if isinstance(row, (str, bytes)) or not isinstance(row, Iterable):
-        return None
-    return list(row)
-
-
-def _weight(cell: object) -> float | None:
-    """A weight as a float; None when it is no number."""
-    try:
-        return float(cell)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return None
-
-
-def _form(arity: int) -> str:
-    ends = "i, j" if arity == 2 else "a, b, c"
-    return f"({ends}) or ({ends}, weight)"
-
-
-def add_groups(builder: Builder, groups: Iterable[Iterable[Hashable]]) -> None:
-    """Add sets of rows that belong together, each as a star around its first member."""
-    source = builder.source("groups")
-    if isinstance(groups, dict):
-        groups = groups.values()
-    if isinstance(groups, (str, bytes)) or not isinstance(groups, Iterable):
-        raise TypeError(f"groups must be sets of rows, not {type(groups).__name__}")
-    for line, group in enumerate(groups):
-        members = _row(group)
-        if members is None:
-            builder.problem(
-                source, line, f"expected a group of row numbers or ids, found {group!r}"
-            )
-            continue
-        if all(isinstance(member, Hashable) for member in members):  # else the check below says so
-            members = list(dict.fromkeys(members))
-        if len(members) > 1:
-            hub = [members[0]] * (len(members) - 1)
-            lines = np.full(len(hub), line, dtype=np.int64)
-            builder.add("must", [hub, members[1:]], None, source, lines)
-
-
-def add_labels(builder: Builder, labels: LabelsLike, ids: Sequence[Hashable] | None = None) -> None:
-    """Add partial labels: rows of a class form a star, and the classes' hubs are kept apart."""
-    source = builder.source("labels")
-    names, codes = known_labels(labels, ids)
-    order = np.argsort(codes, kind="stable")
-    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    hub = np.repeat(order[starts], np.diff(starts, append=len(order)))
-    inside = order != hub
-    add = _adder(builder, names, source)
-    add("must", hub[inside], order[inside])
-    if len(starts) > _MOST_CLASSES:
-        raise ConstraintError(
-            f"labels with {len(starts):,} classes would need a cannot-link for every two of them; "
-            f"the limit is {_MOST_CLASSES:,} classes: give groups (or must-links) instead"
-        )
-    first, second = np.triu_indices(len(starts), 1)
-    add("cannot", order[starts][first], order[starts][second])
-
-
-def _adder(builder: Builder, names: Rows | list[Hashable], source: int) -> Callable[..., None]:
-    def add(kind: Kind, i: Rows, j: Rows) -> None:
-        if isinstance(names, np.ndarray):
-            builder.add(kind, [names[i], names[j]], None, source, names[j])
-        elif len(i):
-            columns = [[names[k] for k in i.tolist()], [names[k] for k in j.tolist()]]
-            builder.add(kind, columns, None, source, np.asarray(j, dtype=np.int64))
-
-    return add
-
-
-def known_labels(
-    labels: LabelsLike, ids: Sequence[Hashable] | None = None
-) -> tuple[Rows | list[Hashable], Rows]:
-    """The labeled rows and their classes as codes 0..k-1.
-
-    Parameters
-    ----------
-    labels : array-like, mapping or Series
-        One label per row with -1, None, NaN or '' for unknown, or a mapping from id to label.
-    ids : sequence of hashable, default=None
-        Ids of the rows.
-
-    Returns
-    -------
-    names : ndarray of row numbers, or list of ids
-    codes : ndarray
-    """
-    ids, codes = label_codes(labels, ids)
-    rows = np.flatnonzero(codes >= 0)
-    names: Rows | list[Hashable] = rows if ids is None else [ids[row] for row in rows.tolist()]
-    return names, codes[rows]
-
-
-def label_codes(
-    labels: LabelsLike, ids: Sequence[Hashable] | None = None
-) -> tuple[Sequence[Hashable] | None, Rows]:
-    """Ids of the rows, if they have any, and their labels as codes 0..k-1; unknown is -1."""
-    if isinstance(labels, dict):
-        ids, labels = list(labels), list(labels.values())
-    elif ids is None:
-        ids = row_names(labels)
-    values = np.asarray(labels)
-    if values.ndim != 1:
-        raise ValueError(f"labels must be one-dimensional, not of shape {values.shape}")
-    if values.dtype.kind in "US" and not isinstance(labels, np.ndarray):
-        # NumPy made text of -1, None and NaN.
-        values = np.array(list(labels), dtype=object)  # type: ignore[arg-type]
-    if ids is not None and len(ids) != len(values):
-        raise ValueError(f"{len(values)} labels but {len(ids)} ids; there must be one id a row")
-    known = _is_known(values)
-    codes = np.full(len(values), -1, dtype=np.int64)
-    codes[known] = _number(values[known])
-    return ids, codes
-
-
-def _number(values: NDArray) -> Rows:
-    """Number values by sorted order; objects that cannot be sorted by first appearance."""
-    if values.dtype.kind == "O":
-        table: dict[Hashable, int] = {}
-        return np.array([table.setdefault(v, len(table)) for v in values.tolist()], np.int64)
-    if values.dtype.kind in "iu" and len(values):
-        low, high = int(values.min()), int(values.max())
-        if high - low <= len(values):  # a table is far faster than sorting
-            place = (values - values.dtype.type(low)).astype(np.int64)
-            seen = np.zeros(high - low + 1, dtype=bool)
-            seen[place] = True
-            return (np.cumsum(seen) - 1)[place]
-    return np.unique(values, return_inverse=True)[1].reshape(-1)
-
-
-def _is_known(values: NDArray) -> NDArray[np.bool_]:
-    if values.dtype.kind in "iuf":
-        return (values != -1) & (values == values)  # NaN differs from itself
-    if values.dtype.kind == "O":
-        return np.array([not is_missing(v) and v not in (-1, "-1", "") for v in values], dtype=bool)
-    if values.dtype.kind == "U":
-        return (values != "-1") & (values != "")  # an empty cell of a file
-    return np.ones(len(values), dtype=bool)
-
-
-def row_names(X: object) -> list[Hashable] | None:
-    """The index of a frame or series as ids; None for arrays and for a plain 0, 1, 2, ... index."""
-    index = getattr(X, "index", None)
-    if index is None or not hasattr(X, "iloc"):
-        return None
-    names = index.tolist()
-    return None if names == list(range(len(names))) else names

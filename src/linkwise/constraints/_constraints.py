@@ -12,21 +12,22 @@ from numpy.typing import ArrayLike, NDArray
 from linkwise._help import see
 from linkwise._types import Estimator, LabelsLike, MatrixLike, SampleIds, Seed
 
-from . import _binding, _diagnosis, _display, _files, _measure, _sample, _satisfaction, _write
-from ._builder import (
-    KINDS,
-    Builder,
-    IdMode,
-    Kind,
-    LinksLike,
-    Parts,
-    add_groups,
-    add_labels,
-    add_rows,
-    is_integer,
+from . import (
+    _binding,
+    _diagnosis,
+    _display,
+    _files,
+    _measure,
+    _proofs,
+    _sample,
+    _satisfaction,
+    _write,
 )
+from ._arguments import add_groups, add_rows
+from ._builder import KINDS, Builder, IdMode, Kind, LinksLike, Parts, is_integer
 from ._closure import Closure, close, number_nodes
 from ._errors import ConstraintError
+from ._labels import add_labels
 from ._links import Links, Rows, Source, concatenate, is_member, merge_repeated
 from ._tree import TreeLike
 
@@ -706,7 +707,7 @@ class Constraints:
         """
         if n_rows is not None and not self.has_ids:
             _binding.check_rows(self, n_rows)
-        return _diagnosis.diagnose(self, n_clusters, n_rows, limit=limit, time_limit=time_limit)
+        return _proofs.diagnose(self, n_clusters, n_rows, limit=limit, time_limit=time_limit)
 
     def informativeness(
         self, X: MatrixLike, clusterer: Estimator, *, sample_ids: SampleIds = None

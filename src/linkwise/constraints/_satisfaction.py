@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from linkwise._types import LabelsLike, SampleIds
 
-from ._builder import INTEGER, label_codes
+from ._builder import INTEGER
+from ._labels import label_codes
 from ._links import Links, Rows
 from ._tree import Tree, TreeLike, as_tree
 

@@ -19,8 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwise._types import LabelsLike
 
-from ._builder import INTEGER, label_codes
+from ._builder import INTEGER
 from ._errors import ConstraintError
+from ._labels import label_codes
 
 Nested = Hashable | Sequence["Nested"]  # a leaf, or the children of a node
 Taxonomy = Mapping[str, Sequence[Hashable]] | Sequence[Sequence[Hashable]] | NDArray

@@ -76,7 +76,7 @@ class BoostCluster(ConstrainedClusterMixin, BaseEstimator):
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each row, -1 for noise if the base has such.
-    history_ : list of Round
+    history_ : list of BoostRound
         Alpha, loss and Theorem 1's bound of every round, and more.
     stopped_ : str
         Why the rounds ended.

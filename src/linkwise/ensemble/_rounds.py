@@ -42,7 +42,7 @@ def exp(logarithm: float) -> float:
     return float(np.exp(logarithm)) if logarithm < _LARGEST else float("inf")
 
 
-class Round(NamedTuple):
+class BoostRound(NamedTuple):
     """What a round did; `pandas.DataFrame(model.history_)` makes a table of them.
 
     Attributes
@@ -121,7 +121,7 @@ class Boosting:
         self.rng, self.passed = rng, passed
         self.members = Memberships(X.shape[0])
         self.views: list[_View] = []
-        self.history: list[Round] = []
+        self.history: list[BoostRound] = []
         self.last: Any = None
 
     # ---------------------------------------------------------------- rounds
@@ -185,7 +185,7 @@ class Boosting:
         self.members.add(labels, step.alpha)
         self.views.append(_View(view.mean, view.P, answerer))
         self.history.append(
-            Round(
+            BoostRound(
                 step.alpha, exp(log_loss), exp(log_bound), step.must_broken, step.cannot_broken,
                 view.P.shape[1], len(answerer.names),
             )

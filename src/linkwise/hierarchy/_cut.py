@@ -11,7 +11,7 @@ branches that join the part above it go to the nearer side. That breaks nothing:
   a, b or with neither (Definition 4.2 of the paper).
 
 A branch that no side may take makes the cut go through the top of its part instead, which spends
-a cluster on it; or, if it is smaller than `Parts.outlier`, it goes to the nearer side all the same
+a cluster on it; or, if it is smaller than `CutParts.outlier`, it goes to the nearer side all the same
 (section 4.2.1).
 """
 
@@ -32,7 +32,7 @@ Nearer = Callable[[Ints, Ints], Callable[[Ints], int]]
 
 
 @dataclass
-class Parts:
+class CutParts:
     """A hierarchy that is being cut: a binary tree whose branches may be hung elsewhere.
 
     Attributes
@@ -177,7 +177,7 @@ def least_clusters(children: Ints, known: Constraints) -> int:
     return len(make_parts(children, known, None).roots)
 
 
-def make_parts(children: Ints, known: Constraints, nearer: Nearer | None) -> Parts:
+def make_parts(children: Ints, known: Constraints, nearer: Nearer | None) -> CutParts:
     """A hierarchy to be cut, with the constraints that it keeps."""
     n = len(children) + 1
     tree = Tree.from_linkage(children) if n > 1 else Tree([-1], [0])
@@ -191,7 +191,7 @@ def make_parts(children: Ints, known: Constraints, nearer: Nearer | None) -> Par
     order = np.argsort(at, kind="stable")
     starts = np.searchsorted(at[order], np.arange(2 * n))
     weight = known.relative_weight
-    parts = Parts(
+    parts = CutParts(
         left=left, right=right, up=tree.parent.copy(), size=size,
         support=np.bincount(at, weight, 2 * n - 1).astype(np.float64),
         whole=_whole(known, left, right, n),
@@ -215,7 +215,7 @@ def _whole(known: Constraints, left: Ints, right: Ints, n: int) -> NDArray[np.bo
     return group >= 0
 
 
-def _without_cannot_links(parts: Parts, tree: Tree, known: Constraints) -> list[int]:
+def _without_cannot_links(parts: CutParts, tree: Tree, known: Constraints) -> list[int]:
     """The largest branches that no cannot-link lies in; they become parts."""
     torn = np.zeros(len(parts.left), dtype=bool)
     if known.n_cannot_link:
@@ -268,7 +268,7 @@ def cut(
     return _labels(parts)
 
 
-def _undo_all(parts: Parts, k: int, known_apart: bool, size: int) -> None:
+def _undo_all(parts: CutParts, k: int, known_apart: bool, size: int) -> None:
     """Undo merges of a kind, the best supported and latest first, until there are k parts."""
     fresh = list(parts.roots)
     waiting: dict[int, tuple[tuple[float, int], int]] = {}  # root: key and merge
@@ -289,7 +289,7 @@ def _undo_all(parts: Parts, k: int, known_apart: bool, size: int) -> None:
         fresh = [part for part in parts.roots if part not in before]
 
 
-def _most(parts: Parts) -> int:
+def _most(parts: CutParts) -> int:
     """How many parts there can be: each must-linked group stays whole."""
     n = parts.n_rows
     return n - int(parts.whole[n:].sum())
@@ -307,7 +307,7 @@ def _why_not(k: int, least: int, most: int) -> str:
     )
 
 
-def _labels(parts: Parts) -> NDArray[np.int32]:
+def _labels(parts: CutParts) -> NDArray[np.int32]:
     """Clusters numbered by their first row."""
     labels = np.empty(parts.n_rows, dtype=np.int32)
     members = sorted((parts.rows(root) for root in parts.roots), key=lambda rows: int(rows.min()))

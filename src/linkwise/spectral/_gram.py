@@ -1,6 +1,6 @@
 """Inner products of rows in a kernel's space, without an n x n matrix where that can be.
 
-Entry point: `make`. `Features` holds the rows of that space themselves (linear kernels, Nystroem's
+Entry point: `make`. `FeatureGram` holds the rows of that space themselves (linear kernels, Nystroem's
 approximation), `Matrix` all inner products.
 """
 
@@ -39,7 +39,7 @@ class Gram(Protocol):
         """Inner products of new rows with those of the fit, times H."""
 
 
-class Features:
+class FeatureGram:
     """Rows of the kernel's space itself.
 
     Parameters
@@ -127,14 +127,14 @@ def make(X: Any, kernel: str, gamma: float, n_landmarks: int | None, rng: Random
     if kernel == "linear":
         # Centring changes no distance, but spares digits; sparse rows stay where they are.
         shift = _Shift(None if sparse.issparse(X) else X.mean(axis=0, dtype=np.float64))
-        return Features(shift(X), shift)
+        return FeatureGram(shift(X), shift)
     if n_landmarks is None and X.shape[0] > MOST_EXACT:
         n_landmarks = _LANDMARKS
     if n_landmarks is None:
         return Matrix(_dense(rbf_kernel(X, gamma=gamma)), _Between(X, gamma))
     n_landmarks = min(n_landmarks, X.shape[0])
     map_ = Nystroem(kernel="rbf", gamma=gamma, n_components=n_landmarks, random_state=rng).fit(X)
-    return Features(map_.transform(X), map_.transform)
+    return FeatureGram(map_.transform(X), map_.transform)
 
 
 class _Shift:
