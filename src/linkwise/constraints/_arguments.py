@@ -52,7 +52,7 @@ def add_rows(builder: Builder, kind: Kind, given: LinksLike, name: str) -> None:
 
 
 def _numeric_table(rows: object, arity: int) -> NDArray | None:
-    """The rows as one array, if they are whole numbers with at most a weight behind them."""
+    """The rows as one array, if they hold integers, followed by at most a weight."""
     try:
         table = np.asarray(rows)
     except ValueError:  # rows of different lengths
@@ -79,7 +79,7 @@ def _row(row: object) -> list[object] | None:
 
 
 def _weight(cell: object) -> float | None:
-    """A weight as a float; None when it is no number."""
+    """A weight as a float; None if it is not a number."""
     try:
         return float(cell)  # type: ignore[arg-type]
     except (TypeError, ValueError):
@@ -105,7 +105,9 @@ def add_groups(builder: Builder, groups: Iterable[Iterable[Hashable]]) -> None:
                 source, line, f"expected a group of row numbers or ids, found {group!r}"
             )
             continue
-        if all(isinstance(member, Hashable) for member in members):  # else the check below says so
+        if all(
+            isinstance(member, Hashable) for member in members
+        ):  # otherwise the check below reports it
             members = list(dict.fromkeys(members))
         if len(members) > 1:
             hub = [members[0]] * (len(members) - 1)

@@ -1,4 +1,9 @@
-"""Binding constraints to data: ids become row numbers, and what the data lacks is named."""
+"""Binding constraints to data: ids become row numbers, and ids without a row are reported.
+
+The ends of links are integers inside: row numbers, or positions in a table of ids. All algorithms
+work on the result of `to_rows`. Integers given together with `sample_ids` are ids, otherwise row
+numbers. A fold of cross-validation needs ``missing="drop"``: its data lacks some of the rows.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +85,7 @@ def _rows_of(given: Constraints, nodes: Rows, row_of: dict[Hashable, int]) -> Ro
 
 
 def _unknown(given: Constraints, kind: Kind, ends: Rows) -> Iterator[str]:
-    """What is wrong with the links that have an end of -1."""
+    """A problem for each link with an end of -1."""
     wrong = np.flatnonzero((ends < 0).any(axis=1)).tolist()
     for position, link in zip(wrong, given._given(kind, wrong), strict=True):
         name = link.rows[int(np.argmin(ends[position]))]
@@ -90,13 +95,13 @@ def _unknown(given: Constraints, kind: Kind, ends: Rows) -> Iterator[str]:
 def _known_ids(
     sample_ids: Names | NDArray | Mapping[Hashable, int], n_rows: int | None
 ) -> dict[Hashable, int]:
-    """Row number of each id; ids must be unique, one for each row (a mapping has only some)."""
+    """Row number of each id. Ids must be unique; a mapping may have only some of the rows."""
     if isinstance(sample_ids, Mapping):
         return dict(sample_ids)
     names = sample_ids.tolist() if hasattr(sample_ids, "tolist") else list(sample_ids)
     if n_rows is not None and len(names) != n_rows:
         raise ConstraintError(
-            f"{len(names)} sample_ids for {n_rows} rows; give one id a row", topic="ids"
+            f"{len(names)} sample_ids for {n_rows} rows; give one id per row", topic="ids"
         )
     rows: dict[Hashable, int] = {}
     for row, name in enumerate(names):

@@ -1,8 +1,8 @@
 """From raw cells to checked links.
 
-Everything a person can hand over (arguments, frames, files) passes through one `Builder`: it
-gathers blocks of cells, finds out whether they speak of row numbers or of ids, collects every
-problem with its place, and makes links only when there is none.
+All input (arguments, frames, files) passes through one `Builder`: it collects blocks of cells,
+finds out whether they are row numbers or ids, records every problem with its line, and makes links
+only if there is no problem.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _Block:
 
 
 class Builder:
-    """Gathers constraints block by block, checks all of them, and only then makes them.
+    """Collects constraints block by block, checks all of them, then builds the links.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class Builder:
         self._problems: list[tuple[int, int, str]] = []
         self._table: dict[Hashable, int] = {}
         self._n_missing = 0
-        # Where row numbers and ids stand, a few of each: a mixture of the two is refused.
+        # Where row numbers and ids were seen, a few of each: a mixture of the two is refused.
         self._numbers = _Sightings()
         self._names = _Sightings()
 
@@ -87,7 +87,7 @@ class Builder:
         return len(self.sources) - 1
 
     def problem(self, source: int, line: int, text: str) -> None:
-        """Note that something is wrong at a line."""
+        """Record a problem at a line."""
         self._problems.append((source, line, text))
 
     def add(
@@ -103,7 +103,7 @@ class Builder:
         """Take a block of constraints: one column of cells per end.
 
         With `from_text` the cells come from a text file, where "12" may mean the number and
-        blanks around a cell mean nothing.
+        blanks around a cell are ignored.
         """
         if not len(lines):
             return
@@ -154,12 +154,12 @@ class Builder:
         return np.array([table.setdefault(cell, len(table)) for cell in ids], dtype=np.int64)
 
     def _stand_in(self) -> int:
-        """A number for a cell that is missing, unlike any other, so that checks can go on."""
+        """A unique number for a missing cell, so that the other checks can run."""
         self._n_missing += 1
         return -_LARGEST + self._n_missing
 
     def _plain_text(self, cells: Cells, from_text: bool) -> Sequence[str] | None:
-        """The cells as ids at once, when all are text that cannot be a row number."""
+        """The cells as ids, if all are text that cannot be a row number (the fast path)."""
         if self.ids == "rows" or not all(type(cell) is str for cell in cells) or not all(cells):
             return None
         if from_text and any(c[0] in "-0123456789" and INTEGER.fullmatch(c) for c in cells):
@@ -167,7 +167,7 @@ class Builder:
         return cells
 
     def _id(self, cell: object, source: int, line: int, from_text: bool) -> Hashable:
-        """One cell as an id or row number; None, with a problem noted, when it is neither."""
+        """One cell as an id or row number; None, with a problem recorded, if it is neither."""
         if isinstance(cell, np.generic):
             cell = cell.item()
         if isinstance(cell, str):
@@ -240,7 +240,7 @@ class Builder:
         return Parts(links, ids, tuple(self.sources), n_merged)
 
     def _mixed(self) -> None:
-        """Name the cells of the rarer sort: they are the likely slips."""
+        """Report the cells of the rarer kind: they are the likely mistakes."""
         rare, common = sorted((self._names, self._numbers), key=lambda seen: seen.count)
         value, source, line = common.places[0]
         other = f"{value!r} at {self.sources[source].at(line)}"
@@ -258,7 +258,7 @@ class Builder:
 
 
 class _Sightings:
-    """How many cells of a sort there were, and where the first few stood."""
+    """Number of cells of one kind, and where the first few were found."""
 
     def __init__(self) -> None:
         self.count = 0

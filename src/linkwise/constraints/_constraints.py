@@ -1,4 +1,4 @@
-"""What is known about the data: the `Constraints` class."""
+"""`Constraints`: must-links, cannot-links and relative constraints on rows."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 
 class Constraints:
-    """What is known about some rows: together, apart, or closer than a third.
+    """Must-links, cannot-links and relative constraints on rows.
 
-    Immutable. Rows are named by their number, or by ids of any hashable type (all the one or all
-    the other). A pair given twice counts once, with the largest weight.
+    Immutable. Rows are given by number, or by ids of any hashable type; the two do not mix. A pair
+    given twice counts once, with the largest weight.
 
     Parameters
     ----------
@@ -217,12 +217,12 @@ class Constraints:
     def from_frame(
         cls, frame: pd.DataFrame, *, columns: dict[str, str] | None = None, ids: IdMode = "auto"
     ) -> Constraints:
-        """Take over a table with columns ``i, j, link[, weight]`` or ``a, b, c[, weight]``.
+        """Convert a table with columns ``i, j, link[, weight]`` or ``a, b, c[, weight]``.
 
         Parameters
         ----------
         frame : pandas or polars DataFrame
-            One constraint a row.
+            One constraint per row.
         columns : dict, default=None
             Own names of the columns, such as ``{"i": "person_1", "j": "person_2"}``.
         ids : {"auto", "rows", "text"}
@@ -261,7 +261,7 @@ class Constraints:
     def write(self, path: str | PathLike[str]) -> None:
         """Write the constraints to a CSV, JSON lines or Parquet file that `read` understands.
 
-        The file appears whole or not at all. Ids must be text or numbers. CSV does not tell
+        The file is written completely or not at all. Ids must be text or numbers. CSV does not tell
         the text "12" from the number 12: read such ids with ``ids="text"``.
         """
         _write.write(self, path)
@@ -294,7 +294,7 @@ class Constraints:
 
     @property
     def n_repeated(self) -> int:
-        """How many constraints were given again and merged."""
+        """Number of repeated constraints that were merged."""
         return self._n_repeated
 
     @property
@@ -377,7 +377,7 @@ class Constraints:
         return self._codes.get(name)
 
     def _given(self, kind: Kind, positions: Sequence[int]) -> Iterator[_diagnosis.Given]:
-        """Single constraints, for people to read."""
+        """Single constraints, as they are shown to users."""
         links = self._links(kind)
         for p in positions:
             yield _diagnosis.Given(
@@ -398,7 +398,7 @@ class Constraints:
         raise IndexError(f"there are {self.n_constraints} constraints; none at {position}")
 
     def _first(self, n: int) -> list[_diagnosis.Given]:
-        """The first n constraints, for people to read."""
+        """The first n constraints, as they are shown to users."""
         shown: list[_diagnosis.Given] = []
         for kind in KINDS:
             shown.extend(self._given(kind, range(min(n - len(shown), len(self._links(kind))))))
@@ -556,7 +556,7 @@ class Constraints:
         return self.n_constraints > 0
 
     def restrict(self, rows: Iterable[Hashable]) -> Constraints:
-        """The constraints wholly among the given rows or ids."""
+        """The constraints whose ends are all among the given rows or ids."""
         codes = [self._code(row) for row in rows]
         chosen = np.array([code for code in codes if code is not None], dtype=np.int64)
         inside = (np.isin(self._links(kind).ends, chosen) for kind in KINDS)
@@ -589,7 +589,7 @@ class Constraints:
         """
         return _sample.flip(self, share, random_state)
 
-    # ---------------------------------------------------------------- speaking of data
+    # ---------------------------------------------------------------- binding to data
 
     def to_rows(
         self,
@@ -605,7 +605,7 @@ class Constraints:
         n_rows : int, default=None
             Number of rows; needed when there are no ids.
         sample_ids : sequence of hashable, or mapping from id to row number, default=None
-            Id of each row. Without it the constraints must speak of row numbers.
+            Id of each row. Without it the constraints must be on row numbers.
         missing : {"raise", "drop"}
             What to do about ids that no row has. Dropping is right for a part of the data, such
             as a fold of cross-validation.
@@ -613,13 +613,13 @@ class Constraints:
         return _binding.to_rows(self, n_rows, sample_ids, missing)
 
     def _by_id(self, ids: Sequence[Hashable] | None) -> Constraints:
-        """The other way round, for people to read: row numbers become the ids of the rows."""
+        """The inverse of `to_rows`, for display: row numbers become ids."""
         if ids is None or self.has_ids:
             return self
         links = {kind: self._links(kind) for kind in KINDS}
         return type(self)._of(Parts(links, tuple(ids), self._sources, self._n_repeated))
 
-    # ---------------------------------------------------------------- questions to ask of it
+    # ---------------------------------------------------------------- analysis
 
     def closure(self) -> Closure:
         """What follows from the must- and cannot-links, held as components.
@@ -643,13 +643,13 @@ class Constraints:
         Parameters
         ----------
         labels : array-like of shape (n_rows,), or mapping from id to label, default=None
-            A partition. -1 is no cluster: such a row is together with nobody. A relative
+            A partition. -1 is no cluster: such a row is together with no other. A relative
             constraint ab|c is kept unless c is with one of a, b and not with the other.
         hierarchy : Tree, Newick text, nested lists or linkage matrix, default=None
             If given, relative constraints are judged by it: ab|c is kept when a and b meet
             below c.
         sample_ids : sequence of hashable, default=None
-            Id of each row, when the constraints speak of ids.
+            Id of each row, if the constraints are on ids.
 
         Returns
         -------
@@ -679,7 +679,7 @@ class Constraints:
         limit: int = 20,
         time_limit: float = 10.0,
     ) -> _diagnosis.Diagnosis:
-        """Find out whether all this can hold, with proofs, and what it is made of.
+        """Check whether the constraints are consistent, with proofs, and summarize them.
 
         Parameters
         ----------
@@ -714,7 +714,7 @@ class Constraints:
     ) -> float:
         """Share of the constraints that an unconstrained clusterer gets wrong.
 
-        High: the constraints tell what the clusterer would not have found by itself.
+        Higher is more informative: the clusterer alone would not have found these.
 
         Parameters
         ----------
@@ -742,8 +742,8 @@ class Constraints:
     ) -> float:
         """Share of (must-link, cannot-link) pairs that do not pull against each other.
 
-        A must-link and a cannot-link are at odds in a metric space when their projections on
-        each other overlap: one draws together what the other pushes apart. NaN without both
+        A must-link and a cannot-link are incoherent if their projections on each other overlap: one
+        pulls rows together that the other pushes apart. NaN without both
         kinds.
 
         Parameters
@@ -753,7 +753,7 @@ class Constraints:
         sample_ids : sequence of hashable, default=None
             Id of each row; the index of a DataFrame if not given.
         max_pairs : int, default=1_000_000
-            Beyond so many combinations a random sample of that size is taken.
+            If there are more combinations, a random sample of this size is used.
         random_state : int, RandomState instance or None, default=0
             Seed of the sample.
 
@@ -782,7 +782,7 @@ def _unpickle(parts: Parts) -> Constraints:
 
 
 def as_constraints(given: Constraints | pd.DataFrame | str | PathLike[str] | None) -> Constraints:
-    """Take what estimators accept as constraints: an object, a frame, a path, or nothing."""
+    """Convert what estimators accept as constraints: an object, a frame, a path, or None."""
     if given is None:
         return Constraints()
     if isinstance(given, Constraints):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Given:
-    """One constraint as it was given, for people to read.
+    """One constraint as it was given, as it is shown to users.
 
     Attributes
     ----------
@@ -138,9 +138,10 @@ class ClusterCount:
         "infeasible": proved by an odd cycle or by exhaustive search. "too large": must-links
         leave fewer groups of rows than that. None when no number was asked about.
     least : int
-        At least so many clusters are needed.
+        The least number of clusters that is possible.
     most : int or None
-        At most so many clusters can all be non-empty; None when the number of rows is unknown.
+        The largest number of clusters that can all be non-empty; None if the number of rows is
+        unknown.
     proof : tuple of tuple
         The groups of rows that prove "too small" or "infeasible"; for `least`, the groups that
         must all be apart.
@@ -172,13 +173,13 @@ class ClusterCount:
 
     @property
     def possible(self) -> bool:
-        """Whether nothing speaks against the number of clusters."""
+        """Whether the number of clusters is not ruled out."""
         return self.status in (None, "feasible", "undecided")
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What a set of constraints says, whether it is consistent, and what follows.
+    """Summary of a set of constraints: whether it is consistent, with proofs, and what follows.
 
     Attributes
     ----------
@@ -190,7 +191,7 @@ class Diagnosis:
         The contradictions, each with its proof; at most `limit` of them.
     n_contradictions : int
         Number of all contradictions found: cannot-links inside a must-link component, relative
-        constraints at odds with pairs, and one for inconsistent relative constraints.
+        constraints that contradict pairs, and one for inconsistent relative constraints.
     suspects : tuple of (Given, int)
         The given constraints that take part in more than one of `contradictions`, and in how
         many: the first place to look for a mistake.
@@ -293,7 +294,7 @@ class Diagnosis:
 
 
 def plain(value: Hashable) -> Hashable:
-    """An id as JSON can hold it."""
+    """An id as a value that JSON can hold."""
     return value if isinstance(value, (int, float, str)) else str(value)
 
 

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from ._constraints import Constraints
     from ._diagnosis import ClusterCount, Diagnosis
 
-_SHOWN_ROWS = 10
+_MAX_ROWS = 10
 
 
 # -------------------------------------------------------------------- words
 
 
 def explain_count(count: ClusterCount, wording: Wording = in_python) -> str:
-    """Say in words whether the number of clusters will do."""
+    """Explain whether the number of clusters is possible."""
     given = wording("n_clusters", count.n_clusters)
     k, groups = count.n_clusters, [f"{{{shorten(group, ', ')}}}" for group in count.proof[:12]]
     listed = ", ".join(groups) + (", ..." if len(count.proof) > 12 else "")
@@ -104,7 +104,7 @@ def kinds(given: Constraints | Diagnosis) -> list[str]:
 
 
 def diagnosis_lines(diagnosis: Diagnosis, wording: Wording = in_python) -> list[str]:
-    """The diagnosis without its contradictions, one sentence a line."""
+    """The diagnosis without its contradictions, one sentence per line."""
     lines = [_and(kinds(diagnosis)) or "no constraints"]
     if diagnosis.n_repeated:
         lines[0] += f" ({count(diagnosis.n_repeated, 'repetition')} merged)"
@@ -177,7 +177,7 @@ def constraints_html(given: Constraints) -> str:
     title = f"<b>Constraints</b>: {escape(_and(kinds(given)) or 'none')}"
     rows = [
         (link.kind, ", ".join(map(str, link.rows)), f"{link.weight:g}", link.where)
-        for link in given._first(_SHOWN_ROWS)
+        for link in given._first(_MAX_ROWS)
     ]
     if not rows:
         return f"<div>{title}</div>"

@@ -1,4 +1,4 @@
-"""The one error of this package: what is known contradicts itself, or cannot be read."""
+"""The error of this package: constraints that contradict each other or cannot be read."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 from linkwise._errors import InputError, fill, in_python
+from linkwise.io import MAX_LISTED
 
-SHOWN, SHOWN_ALIKE = 20, 3
+_MAX_ALIKE = 3  # problems shown that have the same reason
 
 
 class ConstraintError(InputError):
-    """Constraints that cannot be used: wrong input, or knowledge that contradicts itself.
+    """Constraints that cannot be used: wrong input, or constraints that contradict each other.
 
     Parameters
     ----------
@@ -25,7 +26,7 @@ class ConstraintError(InputError):
     Attributes
     ----------
     problems : tuple of str
-        Every single thing that is wrong; the message shows the first few of them.
+        Every problem; the message shows the first few.
     topic : str or None
         The page of the guide that helps, as ``linkwise help`` takes it.
 
@@ -56,9 +57,9 @@ def _first_of_each(problems: Sequence[str]) -> list[str]:
     for problem in problems:
         reason = problem.partition(": ")[2]
         times[reason] += 1
-        if times[reason] <= SHOWN_ALIKE:
+        if times[reason] <= _MAX_ALIKE:
             found.append(problem)
-    return found[:SHOWN]
+    return found[:MAX_LISTED]
 
 
 def complain(what: str, problems: Sequence[str], topic: str) -> None:

@@ -206,7 +206,7 @@ class _Reader:
             )
 
     def _kinds(self, columns: Sequence[Cells | NDArray], lines: NDArray) -> NDArray:
-        """Kind of each row as a position in KINDS, -1 where it cannot be told."""
+        """Kind of each row as a position in KINDS, -1 if it is unknown."""
         if self.layout.link is None:
             return np.full(len(lines), KINDS.index("relative"))
         cells = columns[self.layout.link]
@@ -385,7 +385,7 @@ def _read_json(
     source: int,
     columns: dict[str, str] | None,
 ) -> None:
-    """One object a line; objects with the same keys are handled together."""
+    """One object per line; objects with the same keys are handled together."""
     waiting: dict[tuple[str, ...], tuple[list[list[object]], list[int]]] = {}
     n_seen = 0
     for number, line in enumerate(chain.from_iterable(blocks), 1):
@@ -457,7 +457,7 @@ def _arrow_column(column: pyarrow.Array) -> Cells | NDArray:
 
 
 def parse_frame(frame: pd.DataFrame, columns: dict[str, str] | None, ids: IdMode) -> Parts:
-    """Take over a frame; see `Constraints.from_frame`."""
+    """Convert a frame; see `Constraints.from_frame`."""
     if not hasattr(frame, "columns"):
         raise TypeError(f"expected a DataFrame, not {type(frame).__name__}")
     builder = Builder("frame", ids)

@@ -21,7 +21,11 @@ _MAX_CLASSES = 10_000
 
 
 def add_labels(builder: Builder, labels: LabelsLike, ids: Sequence[Hashable] | None = None) -> None:
-    """Add partial labels: rows of a class form a star, and the classes' hubs are kept apart."""
+    """Add partial labels: must-links from the first row of each class to the others.
+
+    One cannot-link between the first rows of every two classes is enough: the closure implies the
+    rest, and proofs stay short.
+    """
     source = builder.source("labels")
     names, codes = known_labels(labels, ids)
     order = np.argsort(codes, kind="stable")
@@ -88,7 +92,7 @@ def label_codes(
         # NumPy made text of -1, None and NaN.
         values = np.array(list(labels), dtype=object)  # type: ignore[arg-type]
     if ids is not None and len(ids) != len(values):
-        raise ValueError(f"{len(values)} labels but {len(ids)} ids; there must be one id a row")
+        raise ValueError(f"{len(values)} labels but {len(ids)} ids; there must be one id per row")
     known = _is_known(values)
     codes = np.full(len(values), -1, dtype=np.int64)
     codes[known] = _number(values[known])

@@ -19,7 +19,7 @@ class Source(NamedTuple):
     is_file: bool = False
 
     def at(self, line: int) -> str:
-        """Name one line of the source, as a person would look it up."""
+        """Name one line of the source, as a user would look it up."""
         if line < 0:
             return self.name
         return f"line {line:,} of {self.name}" if self.is_file else f"{self.name}[{line}]"

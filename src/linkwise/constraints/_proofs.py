@@ -156,7 +156,7 @@ class _Prover:
             inside = self.graph[members][:, members]
             start = int(np.searchsorted(members, i))
             above = breadth_first_order(inside, start, directed=True)[1]
-            self._search_from = (i, members, above)  # clashes of one row tend to come in a row
+            self._search_from = (i, members, above)  # consecutive contradictions often share a row
         return self._search_from[1:]
 
 

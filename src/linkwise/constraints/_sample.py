@@ -1,4 +1,9 @@
-"""Constraints for experiments: drawn out of labels or trees, thinned out, or made wrong."""
+"""Constraints for experiments: drawn from labels or trees, subsampled, or with noise.
+
+Informative triplets: for an inner node with children v1..vr and each sibling w, the triplets
+v1 vj | w. They are n - 2 for a binary tree and (k - 1)(n - k) for a two-level tree of k classes,
+and they imply every triplet of the tree (tested against all trees of up to six leaves).
+"""
 
 from __future__ import annotations
 

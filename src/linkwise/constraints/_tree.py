@@ -147,7 +147,7 @@ class Tree:
 
     @classmethod
     def from_taxonomy(cls, table: Taxonomy, ids: Sequence[Hashable] | None = None) -> Tree:
-        """Build a tree from a table with one row a leaf and columns from general to special.
+        """Build a tree from a table with one row per leaf and columns from general to special.
 
         Rows are grouped by their first column, within it by the second, and so on. A cell that is
         None, NaN or empty leaves that rank out.

@@ -1,4 +1,4 @@
-"""From a person's table to numbers that distances can be measured in.
+"""From a table to numbers that distances can be computed with.
 
 Entry points: `prepare_features` and the `Features` it returns.
 """
@@ -47,7 +47,7 @@ class Features:
     names : list of str
         The column each feature comes from: ``column``, or ``column=value`` for a category.
     units : ndarray or CSR matrix of shape (n_rows, n_features)
-        `X` before it was standardized, for people to read.
+        `X` before it was standardized, for display.
 
     Examples
     --------
@@ -195,7 +195,7 @@ def _kept(stop_words: str | None) -> str:
 
 def _chosen(table: Table, columns: Sequence[str] | None, leave_out: Collection[str]) -> list[str]:
     for name in (*leave_out, *(columns or ())):
-        table.column(name)  # says what is wrong
+        table.column(name)  # raises if it does not exist
     if columns is None:
         chosen = [name for name in table.columns if name not in leave_out]
         if not chosen:
@@ -253,7 +253,7 @@ def _filled(column: NDArray, gap: NDArray[np.bool_]) -> NDArray:
 
 
 def place_of(table: Table, row: int) -> str:
-    """Where a row stands in its file: the line if it is text, else the row number."""
+    """Where a row is in its file: the line for text files, else the row number."""
     if suffix_of(table.path) in DELIMITED:
         return f"line {line_of_row(table.path, row):,}"
     return f"row {row:,} (counted from 0)"
@@ -268,7 +268,7 @@ def _finite(table: Table, name: str, column: NDArray[np.float64]) -> NDArray[np.
         raise FileFormatError(
             table.path,
             f"column {name!r} has {int(wrong.sum()):,} infinite values, the first in "
-            f"{place_of(table, int(wrong.argmax()))}; mend or leave out this column",
+            f"{place_of(table, int(wrong.argmax()))}; correct or leave out this column",
         )
     return column
 
@@ -291,7 +291,7 @@ def _numbers_but(table: Table, name: str, row: int, cell: str, n_such: int) -> s
     many = f" ({n_such:,} such cells)" if n_such > 1 else ""
     return (
         f"column {name!r} has numbers, but also {cell[:40]!r} in {place_of(table, row)}{many}; "
-        "mend or empty such cells, or leave the column out: {name_features}"
+        "correct or empty such cells, or leave the column out: {name_features}"
     )
 
 

@@ -1,4 +1,4 @@
-"""Any clusterer, made to listen: BoostCluster."""
+"""BoostCluster: pairwise constraints for any clusterer."""
 
 from ._boost import BoostCluster
 from ._rounds import BoostRound

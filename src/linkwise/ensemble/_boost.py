@@ -1,4 +1,4 @@
-"""BoostCluster: any clusterer, shown the data round after round as the constraints want it seen."""
+"""BoostCluster: boosts any clusterer with projections that agree with the constraints."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MOST_ALPHA = 100.0
 
 
 class BoostCluster(ConstrainedClusterMixin, BaseEstimator):
-    """Lets any clusterer listen to pairwise constraints.
+    """Makes any clusterer use pairwise constraints, by boosting.
 
     Each round projects the data onto directions in which the must-links that are kept worst so far
     are short and the cannot-links long, lets the base cluster the projected rows, and adds the
@@ -63,8 +63,8 @@ class BoostCluster(ConstrainedClusterMixin, BaseEstimator):
     pass_constraints : bool, default=False
         Whether the base gets the constraints as well; for bases of linkwise.
     max_kernel_rows : int, default=5000
-        A base that takes a kernel, an affinity or distances gets K itself up to so many rows, as
-        an n x n matrix. Beyond, and for other bases, it gets the leading eigenvectors of K.
+        A base that takes a kernel, an affinity or distances gets K itself, an n x n matrix, up to
+        this many rows. Beyond, and for other bases, it gets the leading eigenvectors of K.
     verbose : int, default=0
         If not 0, print the loss of every round.
     callback : callable, default=None
@@ -163,7 +163,7 @@ class BoostCluster(ConstrainedClusterMixin, BaseEstimator):
     def fit(
         self, X: Any, y: Any = None, *, constraints: Any = None, sample_ids: SampleIds = None
     ) -> BoostCluster:
-        """Cluster the rows of X with what is known about them.
+        """Cluster the rows of X under the constraints.
 
         Parameters
         ----------

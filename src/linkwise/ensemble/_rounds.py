@@ -1,4 +1,10 @@
-"""The rounds of BoostCluster, the clustering of K that ends them, and the way for new rows."""
+"""The rounds of BoostCluster, the final clustering of K, and prediction.
+
+A clustering that comes a second time gains only rounding; three seeds are tried before a round
+gives up. The final clustering sees max(s + 1, k) dimensions of K, each as long as the root of its
+eigenvalue: in trials, fewer dimensions than clusters cost NMI on vowel, and unit vectors on
+pendigits. No matrix is n x n.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +49,7 @@ def exp(logarithm: float) -> float:
 
 
 class BoostRound(NamedTuple):
-    """What a round did; `pandas.DataFrame(model.history_)` makes a table of them.
+    """Figures of one round; `pandas.DataFrame(model.history_)` makes a table of them.
 
     Attributes
     ----------
@@ -254,7 +260,7 @@ class Boosting:
     # ---------------------------------------------------------------- new rows
 
     def forget(self) -> Boosting:
-        """Let go of the rows, unless new ones must be compared with them."""
+        """Drop the rows, unless `predict` needs them."""
         first = self.views[0].answerer if self.views else self.answerer
         if first is not None and first.base is not None:
             self.X = None

@@ -92,8 +92,8 @@ class LearningCurve:
         numbers = tuple(sorted({key.n_constraints for key in points}))
         beside, n_folds = path.with_suffix(".json"), max(key.fold for key in points) + 1
         if beside.is_file():
-            told = json.loads(beside.read_text(encoding="utf-8"))
-            n_folds = told["protocol"]["n_folds"]
+            kept = json.loads(beside.read_text(encoding="utf-8"))
+            n_folds = kept["protocol"]["n_folds"]
         metrics = tuple(next(iter(points.values())).values)
         n_trials = max(key.trial for key in points) + 1
         return cls(points, methods, numbers, n_trials, n_folds, metrics)
@@ -226,7 +226,7 @@ class LearningCurve:
         Parameters
         ----------
         baseline : str, default=None
-            The method to compare with; the first that is not told constraints, or the first.
+            The method to compare with; the first that takes no constraints, or the first.
         metric : str, default=None
             The first score if None.
         n_constraints : int or sequence of int, default=None
@@ -264,17 +264,21 @@ class LearningCurve:
         )  # fmt: skip
 
     def baseline_or(self, given: str | None) -> str:
-        """The method of this name; if None the first that is not told constraints, or the first."""
+        """The method of this name; if None the first that takes no constraints, or the first."""
         if given is None:
             known = self._experiment.estimators if self._experiment else {}
-            deaf = [name for name in self.methods if name in known and not _listens(known[name])]
-            return next(iter(deaf), self.methods[0])
+            without = [
+                name
+                for name in self.methods
+                if name in known and not _takes_constraints(known[name])
+            ]
+            return next(iter(without), self.methods[0])
         if given not in self.methods:
             raise ValueError(f"baseline={given!r}: there are {', '.join(self.methods)}")
         return given
 
     def best(self, metric: str | None = None, *, confidence: float = 0.95) -> list[JsonDict]:
-        """The best method for each number of constraints, and who is not significantly worse.
+        """The best method per number of constraints, and those not significantly worse.
 
         Parameters
         ----------
@@ -378,7 +382,7 @@ class LearningCurve:
         strip : bool, default=True
             Whether to draw the strip of significance; it takes two methods and two trials.
         levels : sequence of float, default=(0.9, 0.95, 0.975, 0.99)
-            Levels of confidence that are told apart.
+            Levels of confidence to distinguish.
         band : {"confidence", "deviation", "none"}
             95 % confidence of the mean over trials, or one standard deviation of the trials.
         spacing : {"linear", "even"}
@@ -403,14 +407,14 @@ class LearningCurve:
         return draw_curve(self, metric, against, baseline, levels, band, spacing, title, figure)
 
     def summary(self, metric: str | None = None, *, baseline: str | None = None) -> str:
-        """In words: which method is best, and from how many constraints on it is worth it."""
+        """Summary in words: which method is best, and from how many constraints on."""
         return _words.summary(self, metric or self.metrics[0], self.baseline_or(baseline))
 
     def __str__(self) -> str:
         return _words.table(self, self.metrics[0])
 
 
-def _listens(estimator: Estimator) -> bool:
+def _takes_constraints(estimator: Estimator) -> bool:
     steps = [step for _, step in getattr(estimator, "steps", [("", estimator)])]
     return any(takes_constraints(step) for step in steps)
 

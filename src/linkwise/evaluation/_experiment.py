@@ -1,7 +1,7 @@
 """One experiment: methods, data and protocol; and any single point of it.
 
 Entry points: `Experiment.of` checks what a user gave, `Experiment.measure` is one fit with its
-scores. Nothing here knows of files or of other points.
+scores. Files and other points are handled elsewhere.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Estimators = Estimator | Iterable[Estimator | tuple[str, Estimator]] | Mapping[s
 
 
 class Key(NamedTuple):
-    """What names a point: one method, one draw."""
+    """Identifies a point: one method, one draw."""
 
     method: str
     n_constraints: int
@@ -47,7 +47,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Point:
-    """What came out of one fit.
+    """Result of one fit.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """Everything that a learning curve follows from.
+    """Everything that determines a learning curve.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class Experiment:
         protocol: Protocol | str | None, scoring: str | Iterable[str], record: Record | None,
         seed: int,
     ) -> Experiment:  # fmt: skip
-        """Check what a user gave."""
+        """Check the arguments of the user."""
         check_number("random_state", seed, Integral, 0)  # None could not be drawn again
         if hasattr(X, "reset_index"):
             rows = X.reset_index(drop=True)  # constraints are by row number
@@ -233,7 +233,7 @@ def _classes(y: ArrayLike, n_rows: int) -> NDArray[np.int64]:
     """Classes as 0, 1, 2, ...; here -1 is a class like others."""
     values = np.asarray(y)
     if values.shape != (n_rows,):
-        raise ValueError(f"y has shape {values.shape}; expected one class a row, ({n_rows},)")
+        raise ValueError(f"y has shape {values.shape}; expected one class per row, ({n_rows},)")
     missing = [row for row, cell in enumerate(values.tolist()) if cell is None or cell != cell]
     if missing:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""How an experiment is done: folds, and constraints that see nothing of the fold that is scored.
+"""Protocol of an experiment: folds, and constraints that use no row of the scored fold.
 
 Entry points: `Protocol`, `PROTOCOLS` (those of the papers by name) and `as_protocol`.
 
@@ -76,7 +76,7 @@ class Protocol:
             )
 
     def but(self, **changes: Any) -> Protocol:
-        """The same protocol with some things changed.
+        """The same protocol with some fields changed.
 
         Examples
         --------
@@ -87,7 +87,7 @@ class Protocol:
         return replace(self, **changes)
 
     def to_dict(self) -> JsonDict:
-        """What the protocol says, in plain values."""
+        """The protocol as plain values."""
         found = {field.name: getattr(self, field.name) for field in fields(self)}
         if callable(self.kind):
             found["kind"] = getattr(self.kind, "__qualname__", None) or repr(self.kind)
@@ -133,7 +133,7 @@ class Draw:
     Attributes
     ----------
     train, test : ndarray of int
-        Rows that constraints may speak of, and rows that are scored.
+        Rows that constraints may mention, and rows that are scored.
     constraints : Constraints
         By row number.
     seed : int

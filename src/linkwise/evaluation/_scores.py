@@ -125,7 +125,7 @@ def score(
     constraints : Constraints, DataFrame or path, default=None
         If given, the share of them that is kept is added, unless none counts.
     sample_ids : sequence of hashable, default=None
-        Id of each row, when the constraints speak of ids.
+        Id of each row, if the constraints are on ids.
 
     Returns
     -------
@@ -171,7 +171,7 @@ def _restricted(
         raise ValueError(f"labels must be one-dimensional, not {truth.shape} and {found.shape}")
     if len(truth) != len(found):
         raise ValueError(
-            f"{len(truth)} true labels but {len(found)} clusters; there must be one of each a row"
+            f"{len(truth)} true labels but {len(found)} clusters; there must be one of each per row"
         )
     if rows is not None:
         chosen = _positions(rows, len(truth))
@@ -268,5 +268,5 @@ def _pair_scores(pairs: NDArray[np.int64]) -> PairScores:
 
 
 def _share(part: float, whole: float) -> float:
-    """A share; of nothing, all."""
+    """A share; 1 if there is nothing to count."""
     return float(part / whole) if whole else 1.0

@@ -1,6 +1,8 @@
 """Whether a difference is more than chance: paired tests, corrected for their number.
 
-Entry points: `paired_p` (one test), `adjusted` (many), `Comparison` (a method against others).
+Entry points: `paired_p` (one test), `adjusted` (many), `Comparison` (a method against others). The
+unit of a test is a trial, the mean over its folds: folds of one trial share constraints and are not
+independent draws.
 """
 
 from __future__ import annotations
@@ -63,7 +65,7 @@ def paired_p(difference: Floats, test: str = "t", ratio: float = 0.0) -> float:
 
 
 def adjusted(p: Floats, correction: str | None = "holm") -> Floats:
-    """p-values corrected for being many; NaN counts as no test.
+    """p-values corrected for multiple tests; NaN counts as no test.
 
     Parameters
     ----------

@@ -55,7 +55,7 @@ class BaseHierarchy(ConstrainedClusterMixin, BaseEstimator):
         self, X: MatrixLike, y: ArrayLike | None = None, *, constraints: Knowable = None,
         sample_ids: SampleIds = None,
     ) -> Self:  # fmt: skip
-        """Build the hierarchy of the rows of X with what is known about them.
+        """Build the hierarchy of the rows of X under the constraints.
 
         Parameters
         ----------
@@ -110,14 +110,14 @@ class BaseHierarchy(ConstrainedClusterMixin, BaseEstimator):
     def _read(
         self, X: MatrixLike, y: ArrayLike | None, constraints: Knowable, sample_ids: SampleIds
     ) -> tuple[Floats, Constraints]:
-        """The data and everything that is known about it, by row number."""
+        """The data and the constraints by row number."""
         given, X = X, read_data(self, X, accept_sparse=False)
         if self._precomputed:
             _check_distances(X)
         n_samples = X.shape[0]
         self._check_enough_rows(n_samples)
-        told = read_named(constraints, n_samples, sample_ids, given)
-        known, self._n_dropped, self._told_by = told
+        found = read_named(constraints, n_samples, sample_ids, given)
+        known, self._n_dropped, self._told_by = found
         labels = self._seeds(y, n_samples)
         if labels is not None and (labels >= 0).any():
             known = known + Constraints(labels=labels)
@@ -132,7 +132,7 @@ class BaseHierarchy(ConstrainedClusterMixin, BaseEstimator):
         return isinstance(self.metric, str) and self.metric == "precomputed"
 
     def _store(self, known: Constraints, labels: NDArray[np.int32], started: float) -> None:
-        """Keep the result of a fit and say what became of the constraints."""
+        """Store the result of a fit and the report on the constraints."""
         self.labels_ = labels
         self.n_leaves_ = len(labels)
         hierarchy = self._tree(None) if known.n_relative else None
@@ -223,7 +223,7 @@ class BaseHierarchy(ConstrainedClusterMixin, BaseEstimator):
     def _names(self, ids: Sequence[Hashable] | None) -> list[Hashable] | None:
         names = self._ids if ids is None else list(ids)
         if names is not None and len(names) != self.n_leaves_:
-            raise ValueError(f"{len(names):,} ids for {self.n_leaves_:,} rows; give one id a row")
+            raise ValueError(f"{len(names):,} ids for {self.n_leaves_:,} rows; give one id per row")
         return names
 
     def __sklearn_tags__(self) -> Tags:

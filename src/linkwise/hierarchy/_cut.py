@@ -10,9 +10,9 @@ branches that join the part above it go to the nearer side. That breaks nothing:
 - where a small branch is known to be apart, it goes to a side only if that leaves c with both of
   a, b or with neither (Definition 4.2 of the paper).
 
-A branch that no side may take makes the cut go through the top of its part instead, which spends
-a cluster on it; or, if it is smaller than `CutParts.outlier`, it goes to the nearer side all the same
-(section 4.2.1).
+If no side may take a branch, the cut goes through the top of its part instead, which spends a
+cluster on it; or, if the branch is smaller than `CutParts.outlier`, it goes to the nearer side all
+the same (section 4.2.1).
 """
 
 from __future__ import annotations

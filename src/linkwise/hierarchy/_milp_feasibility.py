@@ -15,7 +15,7 @@ from linkwise._types import Floats
 
 from ._feasible import FeasibleConstraints, Ints
 
-# Seconds for a cheap clustering, and for any if there is none by then.
+# Seconds to look for a clustering of low cost, and then for any clustering.
 _TIME_LIMITS = (3.0, 30.0)
 _GAP = 0.1
 _INFEASIBLE = 2  # status of scipy.optimize.milp
@@ -29,7 +29,7 @@ def find_witness(settled: FeasibleConstraints, cost: NDArray[np.float64]) -> Int
     settled : FeasibleConstraints
         What the clusters have to keep.
     cost : ndarray of shape (n_rows, k)
-        What it costs to put a row into a cluster; cheap clusterings are preferred.
+        What it costs to put a row into a cluster; clusterings of low cost are preferred.
     """
     known, group = settled.kept, settled.group
     relative, cannot = group[known.relative], group[known.cannot_link]

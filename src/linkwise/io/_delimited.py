@@ -40,7 +40,7 @@ def read_delimited(path: Path) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
     columns : dict of str to ndarray
         float64, or objects (str, None where missing).
     cells : dict of str to ndarray
-        The cells as they stand in the file, as bytes or as objects.
+        The cells as in the file, as bytes or as objects.
     """
     text = _checked_text(path)
     delimiter = _delimiter(text)
@@ -127,7 +127,7 @@ def _headless(names: Sequence[str]) -> str:
 
 
 class _RaggedError(Exception):
-    """Some line has too many or too few cells; which ones is found out in a second pass."""
+    """Some line has too many or too few cells; a second pass finds out which."""
 
 
 def _blocks(rows: Iterator[list[str]], width: int) -> Iterator[list[tuple[str, ...]]]:

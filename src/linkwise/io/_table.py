@@ -84,7 +84,7 @@ class Table:
             raise ValueError(self._unknown(name)) from None
 
     def text(self, name: str) -> NDArray[np.object_]:
-        """Return a column as text, exactly as it stands in the file; missing is ''."""
+        """Return a column as text, exactly as in the file; missing is ''."""
         self.column(name)
         return _as_text(self._cells[name])
 
@@ -129,7 +129,7 @@ class Table:
         )
         return (
             f"{self.path}: column {name!r} holds text, not numbers: {first}. Choose other columns, "
-            "or mend this one; a cell whose value is missing should be empty. "
+            "or correct this one; a cell whose value is missing should be empty. "
             f"Columns of numbers: {quoted(self.numeric_names)}"
         )
 
@@ -140,7 +140,7 @@ def read_table(path: str | Path) -> Table:
     Parameters
     ----------
     path : str or Path
-        A file whose kind shows in its name: ``.csv``, ``.tsv``, ``.tab``, ``.txt`` (all may end in
+        The suffix decides the format: ``.csv``, ``.tsv``, ``.tab``, ``.txt`` (all may end in
         ``.gz``), ``.parquet``, ``.pq``, ``.npy`` or ``.npz``.
 
     Returns

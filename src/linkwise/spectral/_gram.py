@@ -1,7 +1,7 @@
 """Inner products of rows in a kernel's space, without an n x n matrix where that can be.
 
-Entry point: `make`. `FeatureGram` holds the rows of that space themselves (linear kernels, Nystroem's
-approximation), `Matrix` all inner products.
+Entry point: `make`. `FeatureGram` holds the rows of that space themselves (linear kernels,
+Nystroem's approximation), `KernelMatrix` all inner products.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class FeatureGram:
         return _dense((H.T @ self.phi).T)
 
 
-class Matrix:
+class KernelMatrix:
     """All inner products.
 
     Parameters
@@ -123,7 +123,7 @@ def make(X: Any, kernel: str, gamma: float, n_landmarks: int | None, rng: Random
         Draws the landmarks.
     """
     if kernel == "precomputed":
-        return Matrix(_symmetric(X), _dense)
+        return KernelMatrix(_symmetric(X), _dense)
     if kernel == "linear":
         # Centring changes no distance, but spares digits; sparse rows stay where they are.
         shift = _Shift(None if sparse.issparse(X) else X.mean(axis=0, dtype=np.float64))
@@ -131,7 +131,7 @@ def make(X: Any, kernel: str, gamma: float, n_landmarks: int | None, rng: Random
     if n_landmarks is None and X.shape[0] > MOST_EXACT:
         n_landmarks = _LANDMARKS
     if n_landmarks is None:
-        return Matrix(_dense(rbf_kernel(X, gamma=gamma)), _Between(X, gamma))
+        return KernelMatrix(_dense(rbf_kernel(X, gamma=gamma)), _Between(X, gamma))
     n_landmarks = min(n_landmarks, X.shape[0])
     map_ = Nystroem(kernel="rbf", gamma=gamma, n_components=n_landmarks, random_state=rng).fit(X)
     return FeatureGram(map_.transform(X), map_.transform)

@@ -144,7 +144,7 @@ class SpectralLearning(
     def fit(
         self, X: Any, y: Any = None, *, constraints: Any = None, sample_ids: SampleIds = None
     ) -> SpectralLearning:
-        """Cluster the rows of X with what is known about them.
+        """Cluster the rows of X under the constraints.
 
         Parameters
         ----------
