@@ -1,4 +1,4 @@
-"""What every estimator shares: reading data and knowledge, checking parameters."""
+"""Shared by all estimators: reading rows and constraints, checking parameters."""
 
 from __future__ import annotations
 
@@ -31,10 +31,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Knowable: TypeAlias = "Constraints | pd.DataFrame | str | PathLike[str] | None"
-MAX_ENTAILED = 1_000_000  # beyond so many links, only the given ones take part
+MAX_ENTAILED = 1_000_000  # maximum number of entailed links; beyond, only the given ones are used
 
 
-def read_data(estimator: Any, X: Any, *, reset: bool = True, accept_sparse: bool = True) -> Any:
+def read_data(
+    estimator: BaseEstimator, X: Any, *, reset: bool = True, accept_sparse: bool = True
+) -> Any:
     """X as float32 or float64, dense in C order or CSR in which every entry stands once.
 
     Parameters
@@ -59,7 +61,7 @@ def read_data(estimator: Any, X: Any, *, reset: bool = True, accept_sparse: bool
     return X
 
 
-def _refuse_elsewhere(estimator: Any, X: Any) -> None:
+def _refuse_elsewhere(estimator: BaseEstimator, X: Any) -> None:
     """Rows on workers or on disk are not silently brought here: say what that would take."""
     if type(X).__module__.partition(".")[0] not in ("dask", "dask_expr") and not hasattr(
         X, "memory_limit"
@@ -78,7 +80,7 @@ def _refuse_elsewhere(estimator: Any, X: Any) -> None:
     )
 
 
-def read_features(estimator: Any, X: Any, *, reset: bool = True) -> None:
+def read_features(estimator: BaseEstimator, X: Any, *, reset: bool = True) -> None:
     """Learn the number and names of the features of rows that are elsewhere, or check them.
 
     Parameters
@@ -120,7 +122,7 @@ class Knowledge(NamedTuple):
 
 
 def read_knowledge(
-    constraints: Any, n_samples: int, sample_ids: Any = None, X: Any = None
+    constraints: Knowable, n_samples: int, sample_ids: ArrayLike | None = None, X: Any = None
 ) -> tuple[Constraints, int]:
     """Constraints by row number, and how many were left out because no row has their ids.
 
@@ -137,7 +139,7 @@ def read_knowledge(
 
 
 def read_named(
-    constraints: Any, n_samples: int, sample_ids: Any = None, X: Any = None
+    constraints: Knowable, n_samples: int, sample_ids: ArrayLike | None = None, X: Any = None
 ) -> Knowledge:
     """The same, with what the rows are called; parameters are those of `read_knowledge`."""
     given = as_constraints(constraints)
@@ -149,7 +151,7 @@ def read_named(
     if ids is None or (sample_ids is None and not given.n_constraints):
         return Knowledge(known, 0)
     n_dropped = given.n_constraints - known.n_constraints
-    names = ids.tolist() if hasattr(ids, "tolist") else list(ids)
+    names = ids.tolist() if hasattr(ids, "tolist") else list(ids)  # type: ignore[arg-type]
     if sample_ids is None and not given.has_ids:
         _warn_of_index(names, n_dropped, given.n_constraints)
     if given.n_constraints and not known.n_constraints:
@@ -215,7 +217,9 @@ def _warn_of_index(names: list[Any], n_dropped: int, n_given: int) -> None:
         warnings.warn(f"{what}; {advice}", UserWarning, stacklevel=5)
 
 
-def read_labels(y: Any, n_samples: int, n_clusters: int | None = None) -> NDArray[np.int64] | None:
+def read_labels(
+    y: ArrayLike | None, n_samples: int, n_clusters: int | None = None
+) -> NDArray[np.int64] | None:
     """Partial labels as 0..k-1, -1 for unknown; None when there are none.
 
     Integers that already number clusters of 0..n_clusters-1 keep their numbers.
@@ -293,7 +297,7 @@ def mean_and_spread(X: Any) -> tuple[NDArray[np.float64], float]:
     return np.asarray(mean, dtype=np.float64), float(np.sum(variance))
 
 
-def teller(estimator: Any, run: int) -> Callable[[int, float], None] | None:
+def teller(estimator: BaseEstimator, run: int) -> Callable[[int, float], None] | None:
     """What tells of an iteration and its objective; None if neither verbose nor a callback asks."""
     if not estimator.verbose and estimator.callback is None:
         return None

@@ -17,13 +17,13 @@ from ._session_options import (
     Options,
     Seed,
     SessionFile,
+    SessionInput,
     Shown,
     StrategyName,
-    Task,
     Who,
     kept_settings,
     open_session,
-    read_task,
+    read_session_input,
     session_file,
 )
 from ._write import check_target
@@ -84,7 +84,7 @@ def label(
             stop_words=stop_words,
         ).filled(kept)
         check_target(constraints_out, "--constraints-out", [data, session, constraints])
-        task = read_task(data, given)
+        task = read_session_input(data, given)
         begun = {"n_clusters": clusters, "strategy": strategy, "random_state": seed}
         work = open_session(session, kept, task, begun, constraints, who, given)
     with work:
@@ -95,7 +95,7 @@ def label(
         _tell(work, session, constraints_out)
 
 
-def _interview(work: Session, task: Task, n: int | None) -> None:
+def _interview(work: Session, task: SessionInput, n: int | None) -> None:
     from linkwise.active import TerminalOracle
 
     warnings.simplefilter("ignore")  # a refit in the background must not write over a question

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -12,7 +12,10 @@ from rich.table import Table as RichTable
 
 from . import _output as out
 
-_SHOWN = 10
+if TYPE_CHECKING:
+    from linkwise._types import JsonDict
+
+_MAX_CONTRADICTIONS = 10
 
 
 def sessions(
@@ -45,7 +48,7 @@ def sessions(
         _show(session)
 
 
-def _read(path: Path, last: int, constraints_out: Path | None) -> dict[str, Any]:
+def _read(path: Path, last: int, constraints_out: Path | None) -> JsonDict:
     """All there is to tell about one file."""
     from linkwise.active._incremental_closure import explain, fold, links
     from linkwise.active._neighborhoods import find_neighborhoods
@@ -96,7 +99,7 @@ def _counts(answers: Any) -> dict[str, int]:
     return {said: counts[said] for said in ("same", "different", "unsure")}
 
 
-def _told(answer: Any, called: dict[int, str] | None) -> dict[str, Any]:
+def _told(answer: Any, called: dict[int, str] | None) -> JsonDict:
     return {
         "id": answer.id,
         "rows": [answer.i, answer.j],
@@ -109,7 +112,7 @@ def _told(answer: Any, called: dict[int, str] | None) -> dict[str, Any]:
     }
 
 
-def _show(session: dict[str, Any]) -> None:
+def _show(session: JsonDict) -> None:
     data, k = session["data"], session["n_clusters"]
     source = f"{data['source']}, " if data["source"] else ""
     facts = [
@@ -122,7 +125,7 @@ def _show(session: dict[str, Any]) -> None:
         *((f"  by {who}", _words(counts)) for who, counts in session["people"].items()),
         ("last answer", _time(session["last"]) if session["last"] else "none yet"),
         ("groups found", str(session["groups"])),
-        *(("contradiction", text) for text in session["contradictions"][:_SHOWN]),
+        *(("contradiction", text) for text in session["contradictions"][:_MAX_CONTRADICTIONS]),
     ]
     table = RichTable(title=escape(session["file"]), show_header=False, title_justify="left")
     for name, value in facts:

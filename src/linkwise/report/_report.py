@@ -13,14 +13,15 @@ from numpy.typing import NDArray
 
 from linkwise._atomic import atomic_write
 from linkwise._optional import optional
+from linkwise._types import JsonDict
 from linkwise.constraints import Constraints, Given, Satisfaction, table_html
 
 from ._page import Page, Violation, page_html
 from ._profiles import Columns, Profile, describe, word_columns
 
-_SHOWN = 20
+_MAX_VIOLATED = 20
 _ROUNDING = 1e-13
-_SHOWN_ON_PAGE = 200
+_MAX_VIOLATED_ON_PAGE = 200
 _ENDS = ("i", "j", "a", "b", "c")  # columns of `Constraints.to_frame` that hold rows
 
 
@@ -186,7 +187,7 @@ class Report:
         frame["cost"] = self.costs
         return frame
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonDict:
         """The totals as plain values, ready for JSON."""
         found = self.satisfaction
         return {
@@ -240,7 +241,7 @@ class Report:
 
     def __str__(self) -> str:
         lines = self._lines()
-        dearest = self._dearest(_SHOWN)
+        dearest = self._dearest(_MAX_VIOLATED)
         if dearest:
             lines.append("not kept (dearest first):" if self._has_costs else "not kept:")
             lines.extend(f"  {link} [{self._price(cost)}{link.where}]" for link, cost in dearest)
@@ -254,7 +255,7 @@ class Report:
 
     def _repr_html_(self) -> str:
         facts = "".join(f"<li>{escape(line)}</li>" for line in self._lines())
-        dearest = self._dearest(_SHOWN)
+        dearest = self._dearest(_MAX_VIOLATED)
         table = tail = ""
         if dearest:
             rows = [
@@ -349,7 +350,7 @@ class Report:
                     f"{cost:.4g}" if self._has_costs else "",
                     link.where,
                 )
-                for link, cost in self._dearest(_SHOWN_ON_PAGE)
+                for link, cost in self._dearest(_MAX_VIOLATED_ON_PAGE)
             ],
             n_violated=found.n_violated,
             profiles={

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import check_random_state
 
 from linkwise._adapters import fit, labels_of
-from linkwise.constraints import Constraints
+from linkwise._types import Matrix, Seed
+from linkwise._validation import Knowable
+from linkwise.constraints import Constraints, as_constraints
 
 from ._search import Trial
 from ._splits import ConstraintFold, Pairs, held_out
@@ -33,11 +34,11 @@ class Votes:
     def __init__(self, known: Constraints):
         self.right, self.asked = np.zeros((2, known.n_must_link + known.n_cannot_link))
 
-    def add(self, exam: ConstraintFold, together: NDArray[np.bool_]) -> None:
-        """Count the answers of one exam."""
-        given = exam.place >= 0
-        np.add.at(self.right, exam.place[given], (together == exam.must)[given])
-        np.add.at(self.asked, exam.place[given], 1)
+    def add(self, fold: ConstraintFold, together: NDArray[np.bool_]) -> None:
+        """Count the answers of one fold."""
+        given = fold.place >= 0
+        np.add.at(self.right, fold.place[given], (together == fold.must)[given])
+        np.add.at(self.asked, fold.place[given], 1)
 
     def trust(self, unasked: float) -> NDArray[np.float64]:
         """Share of answers that agree with each given pair."""
@@ -70,14 +71,14 @@ class NoiseEstimate:
 
     @classmethod
     def of(
-        cls, known: Constraints, exams: Sequence[ConstraintFold], trials: Sequence[Sequence[Trial]],
+        cls, known: Constraints, folds: Sequence[ConstraintFold], trials: Sequence[Sequence[Trial]],
         score: float,
     ) -> NoiseEstimate:  # fmt: skip
         """NoiseEstimate out of the trials of some good candidates, whose best score is given."""
         votes = Votes(known)
         for own in trials:
-            for exam, trial in zip(exams, own, strict=False):
-                votes.add(exam, trial.together)
+            for fold, trial in zip(folds, own, strict=False):
+                votes.add(fold, trial.together)
         trust = votes.trust(unasked=float("nan"))
         n, against = int(np.isin(trust, (0.0, 1.0)).sum()), int((trust == 0).sum())
         clash = not known.closure().consistent
@@ -125,28 +126,32 @@ class ReweightedClusterer(ClusterMixin, BaseEstimator):
         Seed of the folds and of the base.
     """
 
-    def __init__(self, base: Any, random_state: Any = None):
+    def __init__(self, base: BaseEstimator, random_state: Seed = None):
         self.base = base
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, *, constraints: Any = None) -> ReweightedClusterer:
-        """Cluster with doubts; `constraints` by row number, y is ignored."""
-        known = Constraints() if constraints is None else constraints
+    def fit(
+        self, X: Matrix, y: ArrayLike | None = None, *, constraints: Knowable = None
+    ) -> ReweightedClusterer:
+        """Cluster with noise; `constraints` by row number, y is ignored."""
+        known = as_constraints(constraints)
         rng = check_random_state(self.random_state)
         self.trust_ = self._trust(X, known, rng)
         self.base_ = fit(self.base, X, reweighted(known, self.trust_), rng)
         self.labels_ = labels_of(self.base_, X)
         return self
 
-    def _trust(self, X: Any, known: Constraints, rng: Any) -> NDArray[np.float64]:
+    def _trust(
+        self, X: Matrix, known: Constraints, rng: np.random.RandomState
+    ) -> NDArray[np.float64]:
         votes = Votes(known)
         for _ in range(_REPEATS):
-            for exam in held_out(known, _FOLDS, rng) or ():
-                a, b = labels_of(fit(self.base, X, exam.known, rng), X)[exam.pairs].T
-                votes.add(exam, a == b)
+            for fold in held_out(known, _FOLDS, rng) or ():
+                a, b = labels_of(fit(self.base, X, fold.known, rng), X)[fold.pairs].T
+                votes.add(fold, a == b)
         return votes.trust(unasked=1.0)
 
-    def predict(self, X: Any) -> NDArray[np.int64]:
+    def predict(self, X: Matrix) -> NDArray[np.int64]:
         """Clusters of new rows, as the base has it."""
         return np.asarray(self.base_.predict(X))
 
