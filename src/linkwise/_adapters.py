@@ -1,4 +1,4 @@
-"""Anyone's clusterer in our hands: its seed, what it is told, its labels, kernels, new rows."""
+"""Adapters for third-party clusterers: seeds, constraints, labels, kernels, new rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sklearn.utils.validation import has_fit_parameter
 from linkwise._types import JsonDict, Matrix
 from linkwise.constraints import Constraints
 
-_BIGGEST_SEED = np.iinfo(np.int32).max
+_MAX_SEED = np.iinfo(np.int32).max
 
 
 def check_base(base: BaseEstimator, name: str = "base") -> None:
@@ -43,7 +43,7 @@ def seed_names(base: BaseEstimator) -> list[str]:
 
 def seeded(base: BaseEstimator, rng: np.random.RandomState) -> Any:
     """A fresh copy with seeds of its own."""
-    seeds = {name: int(rng.randint(_BIGGEST_SEED)) for name in seed_names(base)}
+    seeds = {name: int(rng.randint(_MAX_SEED)) for name in seed_names(base)}
     return clone(base).set_params(**seeds)
 
 
@@ -60,17 +60,17 @@ def n_clusters_of(base: BaseEstimator) -> int | None:
 
 
 def takes_constraints(base: BaseEstimator) -> bool:
-    """Whether the base is one that listens by itself."""
+    """Whether the base itself takes constraints."""
     return has_fit_parameter(base, "constraints")
 
 
 def listens(base: BaseEstimator) -> bool:
-    """Whether the base, or any step of a pipeline, is told constraints."""
-    return bool(_told(base, Constraints()))
+    """Whether the base, or any step of a pipeline, takes constraints."""
+    return bool(_constraint_params(base, Constraints()))
 
 
 def fit(estimator: BaseEstimator, X: Matrix, known: Constraints, rng: np.random.RandomState) -> Any:
-    """A fitted copy; every step of a pipeline that takes constraints is told them.
+    """A fitted copy; every step of a pipeline that takes constraints receives them.
 
     Parameters
     ----------
@@ -83,10 +83,10 @@ def fit(estimator: BaseEstimator, X: Matrix, known: Constraints, rng: np.random.
     """
     model = seeded(estimator, rng)
     with config_context(enable_metadata_routing=False):  # constraints go by name of the step
-        return model.fit(X, **_told(model, known))
+        return model.fit(X, **_constraint_params(model, known))
 
 
-def _told(model: BaseEstimator, known: Constraints) -> JsonDict:
+def _constraint_params(model: BaseEstimator, known: Constraints) -> JsonDict:
     if isinstance(model, Pipeline):
         listening = [name for name, step in model.steps if takes_constraints(step)]
         return {f"{name}__constraints": known for name in listening}
@@ -118,7 +118,7 @@ def kernel_parameter(base: BaseEstimator) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class LabelAdapter:
-    """Tells the clusters of rows that a base has not seen.
+    """Predicts clusters of rows that a base has not seen.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class LabelAdapter:
     """
 
     names: NDArray[np.int64]
-    base: BaseEstimator
+    base: BaseEstimator | None
 
     def predict(
         self, X: Matrix, labels: NDArray, fitted_on: Callable[[], Any]
@@ -158,7 +158,7 @@ def cluster(
     if raw.shape != (X.shape[0],) or raw.dtype.kind not in "iub":
         raise ValueError(
             f"{type(base).__name__}.fit_predict gave labels of shape {raw.shape} and type "
-            f"{raw.dtype} for {X.shape[0]:,} rows; expected one integer a row"
+            f"{raw.dtype} for {X.shape[0]:,} rows; expected one integer per row"
         )
     names = np.unique(raw[raw >= 0]).astype(np.int64)
     if not hasattr(base, "predict"):

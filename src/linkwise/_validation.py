@@ -104,7 +104,7 @@ def _with_help(error: TypeError | ValueError) -> TypeError | ValueError:
 
 
 class Knowledge(NamedTuple):
-    """What is known about the rows at hand.
+    """Constraints on the rows of X.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class Knowledge(NamedTuple):
     n_dropped : int
         How many were left out because no row has their ids.
     ids : list of shape (n_samples,) or None
-        What the rows are called, if the constraints were given by id.
+        Ids of the rows, if the constraints were given by id.
     """
 
     known: Constraints
@@ -155,11 +155,11 @@ def read_named(
     if sample_ids is None and not given.has_ids:
         _warn_of_index(names, n_dropped, given.n_constraints)
     if given.n_constraints and not known.n_constraints:
-        refuse_strangers(given, names)
+        refuse_unknown_ids(given, names)
     return Knowledge(known, n_dropped, None if isinstance(ids, Mapping) else names)
 
 
-def refuse_strangers(given: Constraints, names: Collection[Hashable]) -> None:
+def refuse_unknown_ids(given: Constraints, names: Collection[Hashable]) -> None:
     """Refuse constraints none of whose ids is that of a row.
 
     A part of the data (a fold) may lack any constraint; that it lacks every single row that they
@@ -171,13 +171,13 @@ def refuse_strangers(given: Constraints, names: Collection[Hashable]) -> None:
     names : collection of hashable
         Ids of the rows, or of those rows that the constraints speak of; may be empty.
     """
-    told, there = given.rows, set(map(str, names))
-    if any(str(name) in there for name in told):
+    wanted, there = given.rows, set(map(str, names))
+    if any(str(name) in there for name in wanted):
         return
     rows = f" and the rows are called {_some(list(names))}" if names else ""
     raise ConstraintError(
         f"none of the {given.n_constraints:,} constraints is on rows of X: they speak of "
-        f"{_some(told)}{rows}; give the ids that the constraints use: as sample_ids (one id per "
+        f"{_some(wanted)}{rows}; give the ids that the constraints use: as sample_ids (one id per "
         "row), or as the index of X, X.set_index(...)",
         topic="ids",
     )
@@ -273,10 +273,11 @@ def read_links(
     entailed : bool
         Whether what follows from `known` takes part too.
     """
-    told = Constraints()
+    from_labels = Constraints()
     if labels is not None and (labels >= 0).any():
-        told = Constraints(labels=labels)
-    return known + told, (with_entailed(known) if entailed else known) + with_entailed(told)
+        from_labels = Constraints(labels=labels)
+    pairs = with_entailed(known) if entailed else known
+    return known + from_labels, pairs + with_entailed(from_labels)
 
 
 def with_entailed(known: Constraints) -> Constraints:
@@ -297,8 +298,8 @@ def mean_and_spread(X: Any) -> tuple[NDArray[np.float64], float]:
     return np.asarray(mean, dtype=np.float64), float(np.sum(variance))
 
 
-def teller(estimator: BaseEstimator, run: int) -> Callable[[int, float], None] | None:
-    """What tells of an iteration and its objective; None if neither verbose nor a callback asks."""
+def progress_reporter(estimator: BaseEstimator, run: int) -> Callable[[int, float], None] | None:
+    """A function that reports an iteration; None if neither verbose nor a callback asks for it."""
     if not estimator.verbose and estimator.callback is None:
         return None
 
@@ -312,7 +313,7 @@ def teller(estimator: BaseEstimator, run: int) -> Callable[[int, float], None] |
 
 
 class ConstrainedClusterMixin(ClusterMixin):  # type: ignore[misc]
-    """What every clusterer with constraints shares: reading, `fit_predict`, progress.
+    """Shared by all clusterers with constraints: reading of rows, `fit_predict`.
 
     A subclass has `fit` with these keywords, and sets `labels_`.
     """

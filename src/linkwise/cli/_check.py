@@ -1,4 +1,4 @@
-"""`linkwise check`: is what you know consistent, what follows, and what is it worth?"""
+"""`linkwise check`: consistency of constraints, what they entail, how informative they are."""
 
 from __future__ import annotations
 

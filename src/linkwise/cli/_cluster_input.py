@@ -86,7 +86,7 @@ class ClusterInput:
         return [] if self.y is None else (self.y >= 0).nonzero()[0].tolist()
 
     def in_lines(self, text: str) -> str:
-        """What is said of `all_known`, with lines of the data in place of numbers of labels."""
+        """A text on `all_known`, with lines of the data in place of numbers of labels."""
         from linkwise.datasets._features import place_of
 
         rows = self._labeled()
@@ -97,7 +97,7 @@ class ClusterInput:
         return re.sub(r"\blabels\[(\d+)\]", line, text) if rows else text
 
     def names(self, found: NDArray[np.integer]) -> list[str] | None:
-        """What clusters are called: by the labels they began with, or that most of theirs have.
+        """Names of the clusters: the labels they started from, or the most frequent label.
 
         None if no label says anything; "" for a cluster without labeled rows.
         """
@@ -115,7 +115,7 @@ class ClusterInput:
         return None if called == [str(number) for number in range(len(called))] else called
 
     def described(self, report: Report, found: NDArray[np.integer]) -> Report:
-        """The report with what each cluster is like, in the person's own units."""
+        """The report with what each cluster is like, in the units of the file."""
         return report.describe(self.units, found, self.features, texts=self.texts)
 
     def close(self) -> None:
@@ -156,7 +156,7 @@ def _looks_like_id(name: str) -> bool:
 
 
 def note_uneven(X: NDArray[np.float64], names: list[str]) -> None:
-    """Say so if one column decides all distances by its unit."""
+    """Print a note if one column dominates all distances by its unit."""
     spread = X.std(axis=0)
     varying = spread > 0
     if varying.sum() < 2:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from linkwise._types import JsonDict, Matrix
     from linkwise.evaluation import LearningCurve
 
-_BASELINE = "kmeans"  # scikit-learn's, which is told nothing
+_BASELINE = "kmeans"  # scikit-learn's, without constraints
 _KINDS = ("pairs", "balanced", "triplets", "informative")
 _METRICS = ("ari", "nmi", "pair_f")
 _FILES = {
@@ -89,7 +89,7 @@ def compare(
 
     In each trial the rows are dealt into folds. Constraints are drawn from the true classes of all
     folds but one, all rows are clustered, and that one fold is scored. All algorithms see the same
-    folds and constraints; k-means, which is told nothing, is the line to beat.
+    folds and constraints; k-means without constraints is the baseline.
 
     With -o, every fit is written down at once; the same command goes on where it was stopped, and
     one with more algorithms, trials or numbers of constraints takes what is there.

@@ -1,4 +1,4 @@
-"""A word, on a terminal, when a first run spends its time on compiling. Imports numba."""
+"""A notice, on a terminal, that a first run is compiling. Imports numba."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SECONDS_BEFORE_NOTICE = 2.0
 
 @contextmanager
 def word_on_compiling() -> Iterator[None]:
-    """Say so once compiling has taken more than two seconds in all."""
+    """Print a notice once compiling has taken more than two seconds in total."""
     if not out.errors.is_terminal:
         yield
         return
@@ -26,7 +26,7 @@ def word_on_compiling() -> Iterator[None]:
 
 
 class _CompileListener(event.Listener):
-    """Listens to numba, and speaks up once it has compiled for a while.
+    """Listens to numba and prints a notice once it has compiled for a while.
 
     One compilation may be inside another; numba lets one thread at a time compile.
     """

@@ -55,7 +55,7 @@ def label(
     ] = None,
     seed: Seed = None,
 ) -> None:
-    """Say of two records whether they belong together; one key an answer.
+    """Say of two records whether they belong together; one key per answer.
 
     Keys: s same, d different, u unsure, z undo, q quit. Fields that differ are marked with a star.
     Every answer is on the disk before the next question appears; the same command goes on where

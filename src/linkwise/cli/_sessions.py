@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
@@ -14,13 +15,14 @@ from . import _output as out
 
 if TYPE_CHECKING:
     from linkwise._types import JsonDict
+    from linkwise.active import Answer
 
 _MAX_CONTRADICTIONS = 10
 
 
 def sessions(
     files: Annotated[list[Path], typer.Argument(help="Files that `linkwise label` made.")],
-    last: Annotated[int, typer.Option(help="Show so many of the last answers.", min=0)] = 0,
+    last: Annotated[int, typer.Option(help="Number of last answers to show.", min=0)] = 0,
     constraints_out: Annotated[
         Path | None,
         typer.Option(
@@ -29,7 +31,7 @@ def sessions(
     ] = None,
     as_json: out.Json = False,
 ) -> None:
-    """Tell what is in sessions: settings, answers by person, contradictions.
+    """Show what is in sessions: settings, answers by person, contradictions.
 
     Examples:
 
@@ -49,7 +51,7 @@ def sessions(
 
 
 def _read(path: Path, last: int, constraints_out: Path | None) -> JsonDict:
-    """All there is to tell about one file."""
+    """Settings, answers and contradictions of one file."""
     from linkwise.active._incremental_closure import explain, fold, links
     from linkwise.active._neighborhoods import find_neighborhoods
     from linkwise.active._settings import stored_settings
@@ -84,22 +86,24 @@ def _read(path: Path, last: int, constraints_out: Path | None) -> JsonDict:
         "first": answers[0].at.isoformat() if answers else None,
         "last": answers[-1].at.isoformat() if answers else None,
         "contradictions": [str(explain(answer, counted, called)) for answer in disputed],
-        "last_answers": [_told(answer, called) for answer in answers[max(0, len(answers) - last) :]]
+        "last_answers": [
+            _as_dict(answer, called) for answer in answers[max(0, len(answers) - last) :]
+        ]
         if last
         else [],
     }
 
 
-def _people(answers: Any) -> list[str]:
+def _people(answers: Iterable[Answer]) -> list[str]:
     return list(dict.fromkeys(answer.who for answer in answers))
 
 
-def _counts(answers: Any) -> dict[str, int]:
+def _counts(answers: Iterable[Answer]) -> dict[str, int]:
     counts = Counter(answer.said for answer in answers)
     return {said: counts[said] for said in ("same", "different", "unsure")}
 
 
-def _told(answer: Any, called: dict[int, str] | None) -> JsonDict:
+def _as_dict(answer: Answer, called: dict[int, str] | None) -> JsonDict:
     return {
         "id": answer.id,
         "rows": [answer.i, answer.j],
@@ -131,12 +135,12 @@ def _show(session: JsonDict) -> None:
     for name, value in facts:
         table.add_row(escape(name), escape(value))
     out.console.print(table)
-    for told in session["last_answers"]:
-        back = " (taken back)" if told["undone"] else ""
-        i, j = told["names"]
+    for answer in session["last_answers"]:
+        back = " (taken back)" if answer["undone"] else ""
+        i, j = answer["names"]
         out.console.print(
-            escape(f"{told['id']:>5}  {i} and {j}: {told['said']}{back}  {told['who']}  ")
-            + _time(told["at"]),
+            escape(f"{answer['id']:>5}  {i} and {j}: {answer['said']}{back}  {answer['who']}  ")
+            + _time(answer["at"]),
             highlight=False,
         )
 

@@ -1,4 +1,4 @@
-"""AutoCluster: k, algorithm, metric and preprocessing, chosen by the constraints themselves."""
+"""AutoCluster: model selection by cross-validation over constraints."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MOST_CLUSTERS = 10  # tried by default, or twice the least number if that is more
-_JUDGES = 5  # kinds of candidates whose answers tell of wrong constraints
-_N_REWEIGHTED = 2  # soft candidates that are tried with noise
+_JUDGES = 5  # best candidates, one per kind, that vote on wrong constraints
+_N_REWEIGHTED = 2  # best soft candidates that are also tried with reweighted constraints
 
 
 def _can_predict(estimator: BaseEstimator) -> bool:
@@ -56,26 +56,26 @@ def _can_predict(estimator: BaseEstimator) -> bool:
 
 
 class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
-    """Chooses k, algorithm, metric and preprocessing by the constraints themselves.
+    """Select k, algorithm, metric and preprocessing by cross-validation over constraints.
 
-    Some constraints are held back, each candidate clusters with the rest, and is scored by how it
-    answers those held back: together or apart? The fewer constraints there are, the more counts
-    what speaks for a clustering by itself: that it is stable, its silhouette, and that it keeps
-    what it is told. Among candidates too close to tell apart the simplest is taken, and fitted with
-    all constraints. Plain k-means is always a candidate, and nothing is taken that scores below it.
+    Some constraints are held back, each candidate clusters with the rest, and is scored by how
+    many of those held out it predicts. The fewer constraints there are, the more internal criteria
+    count: stability, silhouette, and the share of training constraints that are kept. Among
+    candidates too close to tell apart the simplest is taken and fitted with all constraints. Plain
+    k-means is always a candidate, and nothing is taken that scores below it.
 
     Parameters
     ----------
     candidates : "default" or list, default="default"
         What to try: clusterers or ``(name, clusterer)`` pairs, simplest first; of linkwise, of
-        scikit-learn, or pipelines. Steps whose ``fit`` takes constraints are told them.
+        scikit-learn, or pipelines. Steps whose ``fit`` takes constraints receive them.
     n_clusters : None, int or iterable of int, default=None
         Numbers of clusters to try. None is from the least number that the constraints allow, or
         2, up to 10, or twice the least number if that is more.
     n_folds : int, default=5
         Number of folds.
     tolerance : float, default=0.5
-        Candidates within so many standard errors of the best count as equal to it, and the
+        Candidates within this many standard errors of the best count as equal to it, and the
         simplest of them is taken. 1 is the usual rule; see the notes.
     race : bool, default=True
         Whether candidates that are clearly worse than the best after some folds leave the race,
@@ -107,7 +107,7 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
     results_ : list of dict
         One row for each candidate, best first: score, its standard error, whether it is tied with
         the best, what the score is made of (held_out, stability, silhouette, kept), seconds.
-        Those that left the race come last, with the score of the folds they sat.
+        Those that left the race come last, with the score of the folds they finished.
         ``pandas.DataFrame(results_)`` is a table.
     best_score_ : float
         Score of the choice.
@@ -315,7 +315,7 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
     # ---------------------------------------------------------------- what came out
 
     def _estimate_noise(self, known: Constraints, work: CandidateSearch) -> NoiseEstimate | None:
-        """Whether constraints look wrong; if they clearly do, soft candidates doubt them."""
+        """Estimate the share of wrong constraints; if clearly above 0, try reweighted candidates."""
         if self.criterion_ == "stability":
             return None
         ranking = Ranking.of(work, self.tolerance)
@@ -332,7 +332,7 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
     def _refit(
         self, X: Matrix, known: Constraints, choices: Iterable[Candidate], seed: int
     ) -> None:
-        """Fit the choice with everything; if that fails, what comes next."""
+        """Fit the best candidate to all constraints, or the next best if that fails."""
         errors = []
         for candidate in choices:
             try:
@@ -423,7 +423,7 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
 
 
 def _distances(X: Matrix, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Between some rows, for the silhouette: Euclidean on standardized features, or of words."""
+    """Distances between some rows, for the silhouette: Euclidean if dense, cosine if sparse."""
     if sparse.issparse(X):
         return np.asarray(cosine_distances(X[rows]))
     own = StandardScaler().fit(X).transform(X[rows])

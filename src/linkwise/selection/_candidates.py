@@ -77,12 +77,12 @@ class Candidate:
 
     @property
     def is_kmeans(self) -> bool:
-        """Whether it is plain k-means, which does not listen."""
+        """Whether it is plain k-means, which ignores constraints."""
         return isinstance(last_step(self.estimator), KMeans)
 
     @property
     def listens(self) -> bool:
-        """Whether any step of it is told the constraints."""
+        """Whether any of its steps receives the constraints."""
         return listens(self.estimator)
 
     @property
@@ -161,7 +161,7 @@ def _for_numbers(X: Matrix, known: Constraints) -> list[Candidate]:
 def _kind(
     name: str, space: str, method: BaseEstimator, steps: Iterable[Any], rank: int
 ) -> Candidate:
-    """A default candidate, with few runs in folds; plain k-means sits them all with one fit."""
+    """A default candidate, with few runs per fold; plain k-means needs one fit for all folds."""
     n_runs = method.get_params().get("n_init")
     estimator = in_space(steps, method)
     if n_runs is None or isinstance(method, KMeans):
@@ -197,7 +197,7 @@ def in_space(steps: Iterable[Any], method: BaseEstimator) -> Any:
 
 
 def given_candidates(given: Any, ks: Sequence[int]) -> list[Candidate]:
-    """What the user wants tried: clusterers, or (name, clusterer) pairs, for every k.
+    """Candidates given by the user: clusterers, or (name, clusterer) pairs, for every k.
 
     k-means is added if it is not among them, for comparison.
     """
@@ -228,7 +228,7 @@ def _name(method: BaseEstimator) -> str:
 
 
 def _prefix(method: BaseEstimator) -> str:
-    """What stands before the parameters of the last step."""
+    """Prefix of the parameters of the last step."""
     return f"{method.steps[-1][0]}__" if isinstance(method, Pipeline) else ""
 
 

@@ -1,4 +1,4 @@
-"""Wrong constraints: how many there may be, which ones, and a clusterer that trusts them less.
+"""Wrong constraints: their estimated share, the suspects, and a clusterer that reweights them.
 
 Entry points: `NoiseEstimate.of`, from the answers about held-out links; `ReweightedClusterer`,
 a candidate.
@@ -47,12 +47,12 @@ class Votes:
 
 @dataclass(frozen=True, eq=False)
 class NoiseEstimate:
-    """What held-out answers say about the constraints themselves.
+    """Evidence on wrong constraints from clusterings that did not see them.
 
     Attributes
     ----------
     trust : ndarray of shape (n_pairs,)
-        Share of the answers that agree with each given pair; NaN where nobody was asked.
+        Share of the answers that agree with each given pair; NaN where none was asked.
     share : float
         Estimated share of wrong ones: among the pairs on which all answers are the same, those
         that are answered the other way; no more than `most_wrong`. The candidates' own mistakes are
@@ -74,7 +74,7 @@ class NoiseEstimate:
         cls, known: Constraints, folds: Sequence[ConstraintFold], trials: Sequence[Sequence[Trial]],
         score: float,
     ) -> NoiseEstimate:  # fmt: skip
-        """NoiseEstimate out of the trials of some good candidates, whose best score is given."""
+        """Estimate from the trials of some good candidates, whose best score is given."""
         votes = Votes(known)
         for own in trials:
             for fold, trial in zip(folds, own, strict=False):
@@ -93,12 +93,12 @@ class NoiseEstimate:
         return self.contradictory or bool(self.share - 2 * self.error > _CLEARLY)
 
     def suspects(self) -> NDArray[np.int64]:
-        """Positions of the constraints that every answer speaks against; see `Constraints.at`."""
+        """Positions of the constraints that no clustering agrees with; see `Constraints.at`."""
         return np.flatnonzero(self.trust == 0)
 
 
 def most_wrong(known: Constraints) -> float:
-    """The largest share of wrong constraints that is plausible (5 %), 1 if nothing can be told.
+    """The largest share of wrong constraints that is plausible (5 %), 1 if there is no evidence.
 
     A constraint that follows from others would contradict them if one of them were wrong. If n such
     constraints contradict nothing, more than a share of 3 / n are hardly wrong.
@@ -112,7 +112,7 @@ def most_wrong(known: Constraints) -> float:
 
 
 class ReweightedClusterer(ClusterMixin, BaseEstimator):
-    """A clusterer told each link with the weight that clusterings without it lend it.
+    """A clusterer that weights each link by its agreement with clusterings made without it.
 
     Folds over the constraints are clustered without the links held back; the weight of a link is
     multiplied by the share of these clusterings that agree with it. All of that happens with the
@@ -133,7 +133,7 @@ class ReweightedClusterer(ClusterMixin, BaseEstimator):
     def fit(
         self, X: Matrix, y: ArrayLike | None = None, *, constraints: Knowable = None
     ) -> ReweightedClusterer:
-        """Cluster with noise; `constraints` by row number, y is ignored."""
+        """Cluster with reweighted constraints; `constraints` by row number, y is ignored."""
         known = as_constraints(constraints)
         rng = check_random_state(self.random_state)
         self.trust_ = self._trust(X, known, rng)
@@ -163,5 +163,5 @@ def reweighted(known: Constraints, trust: NDArray[np.float64]) -> Constraints:
     n_must = known.n_must_link
     return known.followed_by(
         (pairs.ends[:n_must], weight[:n_must]), (pairs.ends[n_must:], weight[n_must:]),
-        source="doubted",
+        source="reweighted",
     )  # fmt: skip

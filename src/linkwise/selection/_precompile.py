@@ -18,7 +18,7 @@ _LINKS = 10  # of each sort
 
 
 def compile_first(candidates: Sequence[Candidate], X: Matrix, known: Constraints) -> None:
-    """Have all that the candidates need compiled, or loaded; what comes out does not matter.
+    """Compile or load the kernels that the candidates need, by one small fit of each kind.
 
     Parameters
     ----------

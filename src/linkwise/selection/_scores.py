@@ -1,4 +1,4 @@
-"""How well candidates did: held-out links, what speaks for a clustering by itself, errors, ties.
+"""Scores of candidates: held-out links, internal criteria, standard errors, ties.
 
 All scores are functions of per-fold figures, so that leaving out one fold at a time (the jackknife)
 gives the standard error of a score and of the difference of two scores.
@@ -48,7 +48,7 @@ class Figures:
 
     @property
     def share(self) -> float:
-        """How much the held-out links count: all the more, the more there are."""
+        """Weight of the held-out links; it grows with their number."""
         return self.n_links / (self.n_links + PRIOR)
 
     @property
@@ -58,7 +58,7 @@ class Figures:
 
     @property
     def score(self) -> float:
-        """Held-out links and what speaks for the clustering by itself; decided pairs by kept."""
+        """Held-out links and internal criteria, weighted; decided pairs count by the share kept."""
         held_out = mean_f(self.counts.sum(axis=0))
         return float(self._mixed(held_out, self._by_itself.mean(), self.kept.mean()))
 
@@ -181,7 +181,7 @@ def right_answers(
 
 
 def clearly_worse(scores: Floats, right: Bools, weight: Floats, share: float) -> Bools:
-    """Who lags behind the first by more than chance explains.
+    """Candidates that are worse than the best by more than chance explains.
 
     The standard error comes from the answers to the same links, pair by pair.
 

@@ -1,4 +1,4 @@
-"""Candidates sit folds: in parallel, within a time budget, written down as they are done.
+"""The search: candidates times folds, in parallel, within a time budget, logged to a file.
 
 Entry point: `CandidateSearch.run`. A trial is one candidate in one fold. Each draws its seeds from
 the seed of the search and the number of the fold, so that neither order nor interruptions matter.
@@ -38,7 +38,7 @@ Tell = Callable[[int, int, str], None]
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What one candidate answered in one fold.
+    """Predictions of one candidate on one fold.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class TrialLog:
             yield key, Trial(*bits, float(kept), float(index), float(seconds), str(error))
 
     def key(self, candidate: Candidate, fold: int) -> str:
-        """What names a trial: data, knowledge and seed, the candidate's parameters, the fold."""
+        """Key of a trial: data, constraints, seed, parameters of the candidate, fold."""
         parameters = sorted((name, str(value)) for name, value in candidate_parameters(candidate))
         return _digest([self.fingerprint, str(candidate), repr(parameters), str(fold)])
 
@@ -115,7 +115,7 @@ def _from_text(text: str) -> NDArray[np.bool_]:
 
 
 def candidate_parameters(candidate: Candidate) -> Iterable[tuple[str, Any]]:
-    """Parameters that make a candidate what it is; its steps appear by their own parameters."""
+    """Parameters of a candidate and of its steps."""
     estimator = candidate.estimator
     for name, value in estimator.get_params(deep=True).items():
         if not hasattr(value, "get_params") and name not in ("steps", "memory"):
@@ -129,7 +129,7 @@ def _ends_with_newline(path: Path) -> bool:
 
 
 def fingerprint(X: Matrix, known: Constraints, *others: Any) -> str:
-    """A name for data and knowledge that changes when they do."""
+    """Hash of data, constraints and further values."""
     arrays = [X.data, X.indices, X.indptr] if is_sparse(X) else [X]
     arrays += [known.must_link, known.must_link_weight]
     arrays += [known.cannot_link, known.cannot_link_weight]
@@ -162,7 +162,7 @@ class CandidateSearch:
     deadline : float or None
         By the monotonic clock.
     tell : callable
-        Told how many trials are done, of how many, and what the last one was.
+        Called with the number of finished trials, the total, and the last candidate.
     probes : Probes
     distances : ndarray of shape (n_probes, n_probes)
         Of the probe rows, for the silhouette.
@@ -171,7 +171,7 @@ class CandidateSearch:
     decided : float
         Share of all pairs of rows that the constraints decide.
     race : bool
-        Whether candidates that are clearly worse than the best sit no further folds.
+        Whether candidates that are clearly worse than the best skip the remaining folds.
     """
 
     X: Matrix
@@ -198,10 +198,10 @@ class CandidateSearch:
         self.race = self.race and self.n_links > 0
 
     def run(self, candidates: Sequence[Candidate]) -> None:
-        """Examine, fold by fold; in between the clearly worse leave, and half if time is short.
+        """Run fold by fold; after each, drop clearly worse candidates, and half if time is short.
 
-        Afterwards `finalists` have all sat the first `n_complete` folds, and `out` says why the
-        others have not.
+        Afterwards `finalists` have all finished the first `n_complete` folds, and `out` says why
+        the others have not.
         """
         self.n_total += len(candidates) * len(self.folds)
         self.trials.update({candidate: [] for candidate in candidates})
@@ -210,7 +210,7 @@ class CandidateSearch:
             self._run_fold(left, number)
             done = [candidate for candidate in left if len(self.trials[candidate]) > number]
             if number and len(done) < len(left):
-                break  # a round that not all have sat does not count
+                break  # a round that not all have finished does not count
             left, n_complete = self._keep(done, left, OUT_OF_TIME), number + 1
             n_rounds = len(self.folds) - n_complete
             if not n_rounds or time.monotonic() >= self._stop():
@@ -223,7 +223,7 @@ class CandidateSearch:
     def _keep(
         self, staying: list[Candidate], left: list[Candidate], reason: str
     ) -> list[Candidate]:
-        """Note why the others leave; their folds are no longer to be waited for."""
+        """Record why the others leave; their remaining folds no longer count as pending."""
         chosen = set(staying)
         leaving = [candidate for candidate in left if candidate not in chosen]
         self.out.update(dict.fromkeys(leaving, reason))
@@ -234,7 +234,7 @@ class CandidateSearch:
         return float("inf") if self.deadline is None else self.deadline
 
     def _run_fold(self, candidates: Sequence[Candidate], number: int) -> None:
-        """One fold. Trials that are not in the checkpoint are written down when they are done."""
+        """Run one fold. Trials that are not in the log are appended when they end."""
         keys = {c: self.checkpoint.key(c, number) for c in candidates}
         missing = [(c, number, key) for c, key in keys.items() if key not in self.checkpoint.found]
         self.n_done += len(keys) - len(missing)
@@ -255,7 +255,7 @@ class CandidateSearch:
     def _run_trial(
         self, candidate: Candidate, number: int, key: str, place: int
     ) -> tuple[Candidate, str, Trial | None]:
-        """One trial; None if there is no time left for it (but one there always is)."""
+        """One trial; None if the time is over, except for the first, which always runs."""
         if time.monotonic() >= self._stop() and (place or number):
             return candidate, key, None
         started = time.perf_counter()
@@ -281,7 +281,7 @@ class CandidateSearch:
     def _labels(
         self, candidate: Candidate, fold: ConstraintFold, X: Matrix, rng: np.random.RandomState
     ) -> NDArray[np.int64]:
-        """The clustering of one fold; who does not listen has the same in all, of all rows."""
+        """Labels of one fold; computed once for candidates that ignore constraints."""
         if candidate.listens or fold.rows is not None:
             return labels_of(fit(candidate.estimator, X, fold.known, rng), X)
         if candidate not in self._unconstrained_labels:
@@ -299,7 +299,7 @@ class CandidateSearch:
         return float(silhouette_score(own, labels[chosen], metric="precomputed"))
 
     def figures(self, candidate: Candidate, n_used: int | None = None) -> Figures:
-        """What is known of a candidate from its first folds."""
+        """Figures of a candidate from its first folds."""
         trials = self.trials[candidate][:n_used]
         pairs = zip(self.folds, trials, strict=False)
         return Figures(
@@ -330,7 +330,7 @@ class CandidateSearch:
         return [candidate for candidate in left if candidate in staying]
 
     def _better_half(self, left: list[Candidate], n_rounds: int) -> list[Candidate]:
-        """The better half, again and again, until the rounds that follow fit into the time.
+        """Halve the candidates until the remaining folds fit into the time.
 
         The best k-means always stays: the choice is compared with it.
         """

@@ -1,4 +1,4 @@
-"""What candidates are examined on: constraints that were held back, or resampled rows.
+"""Folds for the search: constraints that are held out, or resampled rows.
 
 Entry points: `held_out`, folds over constraints that leak nothing into the training (CVCP), or None
 when there are too few; `resampled`, for stability when there are no folds.
@@ -29,12 +29,12 @@ _SHARE = 0.7  # of the rows and links that stay in a resample
 
 @dataclass(frozen=True, eq=False)
 class ConstraintFold:
-    """One clustering to be made, and pairs of rows on which it is asked: together or apart?
+    """Training constraints of one clustering, and the held-out pairs that it is scored on.
 
     Attributes
     ----------
     known : Constraints
-        What the clusterer is told, by position in `rows`.
+        Training constraints, by position in `rows`.
     pairs : ndarray of shape (n_pairs, 2)
         Links held back, as positions in `rows`; none in a resample.
     must : ndarray of shape (n_pairs,)
@@ -78,7 +78,7 @@ class Probes:
         return cls(rows, apart if len(apart) else pairs)
 
     def within(self, fold: ConstraintFold) -> Rows:
-        """Where the rows are among those of an fold."""
+        """Where the rows are among those of a fold."""
         return self.rows if fold.rows is None else np.searchsorted(fold.rows, self.rows)
 
 
@@ -110,7 +110,7 @@ class Pairs:
     def fold(
         self, train: Constraints, held: NDArray[np.bool_], place: Rows, rng: np.random.RandomState
     ) -> ConstraintFold:
-        """An fold on the pairs held back, or on as many of them as are asked at most."""
+        """A fold on the pairs held back, or on as many of them as are asked at most."""
         asked = np.flatnonzero(held)
         if len(asked) > _MOST_PAIRS:
             asked = np.sort(rng.choice(asked, _MOST_PAIRS, replace=False))
