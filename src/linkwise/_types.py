@@ -17,6 +17,7 @@ Labels = NDArray[np.int32]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 JsonDict = dict[str, Any]  # values that `json.dumps` takes
+Seed: TypeAlias = int | np.random.RandomState | None
 PathLike = str | os.PathLike[str]
 RandomState = np.random.RandomState
 Seed = int | RandomState | None  # `random_state` as users give it

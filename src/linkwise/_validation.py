@@ -1,4 +1,4 @@
-"""What every estimator shares: reading data and knowledge, checking parameters."""
+"""Shared by all estimators: reading rows and constraints, checking parameters."""
 
 from __future__ import annotations
 
@@ -32,10 +32,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Knowable: TypeAlias = "Constraints | pd.DataFrame | str | PathLike[str] | None"
-MAX_ENTAILED = 1_000_000  # beyond so many links, only the given ones take part
+MAX_ENTAILED = 1_000_000  # maximum number of entailed links; beyond, only the given ones are used
 
 
-def read_data(estimator: Any, X: Any, *, reset: bool = True, accept_sparse: bool = True) -> Any:
+def read_data(
+    estimator: BaseEstimator, X: Any, *, reset: bool = True, accept_sparse: bool = True
+) -> Any:
     """X as float32 or float64, dense in C order or CSR in which every entry stands once.
 
     Parameters
@@ -60,7 +62,7 @@ def read_data(estimator: Any, X: Any, *, reset: bool = True, accept_sparse: bool
     return X
 
 
-def _refuse_elsewhere(estimator: Any, X: Any) -> None:
+def _refuse_elsewhere(estimator: BaseEstimator, X: Any) -> None:
     """Rows on workers or on disk are not silently brought here: say what that would take."""
     if type(X).__module__.partition(".")[0] not in ("dask", "dask_expr") and not hasattr(
         X, "memory_limit"
@@ -79,7 +81,7 @@ def _refuse_elsewhere(estimator: Any, X: Any) -> None:
     )
 
 
-def read_features(estimator: Any, X: Any, *, reset: bool = True) -> None:
+def read_features(estimator: BaseEstimator, X: Any, *, reset: bool = True) -> None:
     """Learn the number and names of the features of rows that are elsewhere, or check them.
 
     Parameters
@@ -103,7 +105,7 @@ def _with_help(error: TypeError | ValueError) -> TypeError | ValueError:
 
 
 class Knowledge(NamedTuple):
-    """What is known about the rows at hand.
+    """Constraints on the rows of X.
 
     Attributes
     ----------
@@ -112,7 +114,7 @@ class Knowledge(NamedTuple):
     n_dropped : int
         How many were left out because no row has their ids.
     ids : list of shape (n_samples,) or None
-        What the rows are called, if the constraints were given by id.
+        Ids of the rows, if the constraints were given by id.
     """
 
     known: Constraints
@@ -121,7 +123,7 @@ class Knowledge(NamedTuple):
 
 
 def read_knowledge(
-    constraints: Any, n_samples: int, sample_ids: Any = None, X: Any = None
+    constraints: Knowable, n_samples: int, sample_ids: ArrayLike | None = None, X: Any = None
 ) -> tuple[Constraints, int]:
     """Constraints by row number, and how many were left out because no row has their ids.
 
@@ -138,7 +140,7 @@ def read_knowledge(
 
 
 def read_named(
-    constraints: Any, n_samples: int, sample_ids: Any = None, X: Any = None
+    constraints: Knowable, n_samples: int, sample_ids: ArrayLike | None = None, X: Any = None
 ) -> Knowledge:
     """The same, with what the rows are called; parameters are those of `read_knowledge`."""
     given = as_constraints(constraints)
@@ -150,15 +152,15 @@ def read_named(
     if ids is None or (sample_ids is None and not given.n_constraints):
         return Knowledge(known, 0)
     n_dropped = given.n_constraints - known.n_constraints
-    names = ids.tolist() if hasattr(ids, "tolist") else list(ids)
+    names = ids.tolist() if hasattr(ids, "tolist") else list(ids)  # type: ignore[arg-type]
     if sample_ids is None and not given.has_ids:
         _warn_of_index(names, n_dropped, given.n_constraints)
     if given.n_constraints and not known.n_constraints:
-        refuse_strangers(given, names)
+        refuse_unknown_ids(given, names)
     return Knowledge(known, n_dropped, None if isinstance(ids, Mapping) else names)
 
 
-def refuse_strangers(given: Constraints, names: Collection[Hashable]) -> None:
+def refuse_unknown_ids(given: Constraints, names: Collection[Hashable]) -> None:
     """Refuse constraints none of whose ids is that of a row.
 
     A part of the data (a fold) may lack any constraint; that it lacks every single row that they
@@ -170,13 +172,13 @@ def refuse_strangers(given: Constraints, names: Collection[Hashable]) -> None:
     names : collection of hashable
         Ids of the rows, or of those rows that the constraints speak of; may be empty.
     """
-    told, there = given.rows, set(map(str, names))
-    if any(str(name) in there for name in told):
+    wanted, there = given.rows, set(map(str, names))
+    if any(str(name) in there for name in wanted):
         return
     rows = f" and the rows are called {_some(list(names))}" if names else ""
     raise ConstraintError(
         f"none of the {given.n_constraints:,} constraints is on rows of X: they speak of "
-        f"{_some(told)}{rows}; give the ids that the constraints use: as sample_ids (one id per "
+        f"{_some(wanted)}{rows}; give the ids that the constraints use: as sample_ids (one id per "
         "row), or as the index of X, X.set_index(...)",
         topic="ids",
     )
@@ -216,7 +218,9 @@ def _warn_of_index(names: list[Any], n_dropped: int, n_given: int) -> None:
         warnings.warn(f"{what}; {advice}", UserWarning, stacklevel=5)
 
 
-def read_labels(y: Any, n_samples: int, n_clusters: int | None = None) -> NDArray[np.int64] | None:
+def read_labels(
+    y: ArrayLike | None, n_samples: int, n_clusters: int | None = None
+) -> NDArray[np.int64] | None:
     """Partial labels as 0..k-1, -1 for unknown; None when there are none.
 
     Integers that already number clusters of 0..n_clusters-1 keep their numbers.
@@ -270,10 +274,11 @@ def read_links(
     entailed : bool
         Whether what follows from `known` takes part too.
     """
-    told = Constraints()
+    from_labels = Constraints()
     if labels is not None and (labels >= 0).any():
-        told = Constraints(labels=labels)
-    return known + told, (with_entailed(known) if entailed else known) + with_entailed(told)
+        from_labels = Constraints(labels=labels)
+    pairs = with_entailed(known) if entailed else known
+    return known + from_labels, pairs + with_entailed(from_labels)
 
 
 def with_entailed(known: Constraints) -> Constraints:
@@ -294,8 +299,8 @@ def mean_and_spread(X: Any) -> tuple[NDArray[np.float64], float]:
     return np.asarray(mean, dtype=np.float64), float(np.sum(variance))
 
 
-def teller(estimator: Any, run: int) -> Callable[[int, float], None] | None:
-    """What tells of an iteration and its objective; None if neither verbose nor a callback asks."""
+def progress_reporter(estimator: BaseEstimator, run: int) -> Callable[[int, float], None] | None:
+    """A function that reports an iteration; None if neither verbose nor a callback asks for it."""
     if not estimator.verbose and estimator.callback is None:
         return None
 
@@ -309,7 +314,7 @@ def teller(estimator: Any, run: int) -> Callable[[int, float], None] | None:
 
 
 class ConstrainedClusterMixin(ClusterMixin):  # type: ignore[misc]
-    """What every clusterer with constraints shares: reading, `fit_predict`, progress.
+    """Shared by all clusterers with constraints: reading of rows, `fit_predict`.
 
     A subclass has `fit` with these keywords, and sets `labels_`.
     """

@@ -203,12 +203,12 @@ def test_what_clusters_are_like():
     model = PCKMeans(2, random_state=0).fit(X)
     report = model.report_.describe(X, model.labels_, ["age", "same"])
     first = report.profiles[model.labels_[0]]
-    assert first.told == ["age low: 0.1 (all: 4.65)"]
+    assert first.descriptions == ["age low: 0.1 (all: 4.65)"]
     assert set(first.typical) == {0, 1}
     page = report.named(["ana", "bo", "<b>", "di"]).to_html()
     assert "age low: 0.1" in page
     assert "such as &lt;b&gt;, di" in page
-    assert model.report_.describe(X, model.labels_).profiles[0].told[0].startswith("x0 ")
+    assert model.report_.describe(X, model.labels_).profiles[0].descriptions[0].startswith("x0 ")
     with pytest.raises(ValueError, match="X has 3 rows, the report is on 4"):
         model.report_.describe(X[:3], model.labels_)
 
@@ -219,7 +219,7 @@ def test_texts_are_described_by_their_words():
     labels = np.array([0, 0, 1, 1])
     report = PCKMeans(2, init=[X[:2].mean(0), X[2:].mean(0)]).fit(X).report_
     found = report.describe(X, labels, ["word"], texts=texts).profiles
-    assert found[0].told == ["says “red”: 100% (all: 50%)"]
+    assert found[0].descriptions == ["says “red”: 100% (all: 50%)"]
 
 
 def test_what_has_no_price_is_not_called_dear():

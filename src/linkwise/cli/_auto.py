@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.markup import escape
 from rich.table import Table as RichTable
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
     from linkwise._methods import Method
+    from linkwise._types import JsonDict
     from linkwise.selection import AutoCluster
 
     from ._cluster import Input
@@ -95,10 +96,12 @@ class Choice:
             _bar() as callback,
             out.warnings_as_notes(),
         ):
+            seed = options["random_state"]
+            assert isinstance(seed, int)
             model = AutoCluster(
                 self._candidates(options, runs), self.clusters, time_budget=self.time_budget,
                 checkpoint=self.checkpoint, n_jobs=-1, callback=callback,
-                random_state=options["random_state"],
+                random_state=seed,
             )  # fmt: skip
             model.fit(given.X, given.y, constraints=given.known, sample_ids=given.ids)
         n_links = model.report_.constraints.n_constraints
@@ -149,7 +152,7 @@ class Choice:
         return {"criterion": model.criterion_, "candidates": rows}
 
 
-def _cells(row: dict[str, Any]) -> list[str]:
+def _cells(row: JsonDict) -> list[str]:
     k = "" if row["n_clusters"] is None else str(row["n_clusters"])
     state = "chosen" if row["chosen"] else "as good" if row["tied"] else row["note"][:40]
     numbers = [_number(row["score"]), _number(row["standard_error"]), _number(row["seconds"])]

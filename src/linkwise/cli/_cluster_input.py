@@ -15,9 +15,10 @@ from ._input import check_rows, column_names, make_features, read_constraints, r
 
 if TYPE_CHECKING:
     import numpy as np
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from linkwise._methods import Method
+    from linkwise._types import JsonDict, Matrix
     from linkwise.constraints import Constraints
     from linkwise.datasets import Table
     from linkwise.report import Report
@@ -32,7 +33,7 @@ class ClusterInput:
     """Rows to cluster, with constraints and labels."""
 
     table: Table
-    X: Any
+    X: Matrix
     features: list[str]
     k: int | None
     ids: list[str] | None
@@ -85,7 +86,7 @@ class ClusterInput:
         return [] if self.y is None else (self.y >= 0).nonzero()[0].tolist()
 
     def in_lines(self, text: str) -> str:
-        """What is said of `all_known`, with lines of the data in place of numbers of labels."""
+        """A text on `all_known`, with lines of the data in place of numbers of labels."""
         from linkwise.datasets._features import place_of
 
         rows = self._labeled()
@@ -95,8 +96,8 @@ class ClusterInput:
 
         return re.sub(r"\blabels\[(\d+)\]", line, text) if rows else text
 
-    def names(self, found: NDArray[np.integer[Any]]) -> list[str] | None:
-        """What clusters are called: by the labels they began with, or that most of theirs have.
+    def names(self, found: NDArray[np.integer]) -> list[str] | None:
+        """Names of the clusters: the labels they started from, or the most frequent label.
 
         None if no label says anything; "" for a cluster without labeled rows.
         """
@@ -113,15 +114,15 @@ class ClusterInput:
             return None
         return None if called == [str(number) for number in range(len(called))] else called
 
-    def described(self, report: Report, found: NDArray[np.integer[Any]]) -> Report:
-        """The report with what each cluster is like, in the person's own units."""
+    def described(self, report: Report, found: NDArray[np.integer]) -> Report:
+        """The report with what each cluster is like, in the units of the file."""
         return report.describe(self.units, found, self.features, texts=self.texts)
 
     def close(self) -> None:
         """Nothing is open."""
 
     @property
-    def legend(self) -> dict[str, Any]:
+    def legend(self) -> JsonDict:
         """The label that each cluster was seeded with, for methods that work so."""
         return {"labels": list(self.classes)} if self.classes else {}
 
@@ -155,7 +156,7 @@ def _looks_like_id(name: str) -> bool:
 
 
 def note_uneven(X: NDArray[np.float64], names: list[str]) -> None:
-    """Say so if one column decides all distances by its unit."""
+    """Print a note if one column dominates all distances by its unit."""
     spread = X.std(axis=0)
     varying = spread > 0
     if varying.sum() < 2:
@@ -249,7 +250,7 @@ def _partial_labels(
     return y, tuple(names)
 
 
-def _note_unused(method: Method, known: Constraints | None, y: Any) -> None:
+def _note_unused(method: Method, known: Constraints | None, y: ArrayLike | None) -> None:
     if known is None and y is None:
         out.print_note("nothing is known: neither --constraints nor --label-column is given")
     if known is not None and known.n_relative and "triplets" not in method.takes:

@@ -138,7 +138,7 @@ def _table(report: Report, n_rows: int, given: ClusterInput | OutOfCoreInput) ->
             str(profile.number),
             f"{profile.size:,}",
             f"{profile.size / n_rows:.1%}",
-            escape("\n".join(profile.told)),
+            escape("\n".join(profile.descriptions)),
             escape(", ".join(names)),
         )
     if not report.profiles:  # rows that are elsewhere are not looked at again

@@ -27,9 +27,10 @@ from ._input import (
 )
 
 if TYPE_CHECKING:
+    from linkwise._types import JsonDict, Matrix
     from linkwise.evaluation import LearningCurve
 
-_BASELINE = "kmeans"  # scikit-learn's, which is told nothing
+_BASELINE = "kmeans"  # scikit-learn's, without constraints
 _KINDS = ("pairs", "balanced", "triplets", "informative")
 _METRICS = ("ari", "nmi", "pair_f")
 _FILES = {
@@ -88,7 +89,7 @@ def compare(
 
     In each trial the rows are dealt into folds. Constraints are drawn from the true classes of all
     folds but one, all rows are clustered, and that one fold is scored. All algorithms see the same
-    folds and constraints; k-means, which is told nothing, is the line to beat.
+    folds and constraints; k-means without constraints is the baseline.
 
     With -o, every fit is written down at once; the same command goes on where it was stopped, and
     one with more algorithms, trials or numbers of constraints takes what is there.
@@ -139,7 +140,7 @@ def compare(
 class _LabeledRows:
     """Rows whose class is known."""
 
-    X: Any
+    X: Matrix
     classes: list[str]
 
     @classmethod
@@ -166,13 +167,13 @@ class _LabeledRows:
         return cls(found.X[known], classes)
 
 
-def _methods(text: str, k: int, kind: str) -> dict[str, Any]:
+def _methods(text: str, k: int, kind: str) -> JsonDict:
     """The algorithms by their short names, k-means first."""
     from sklearn.cluster import KMeans
 
     if kind not in _KINDS:
         raise ValueError(f"--kind {kind}: expected one of {', '.join(_KINDS)}")
-    found: dict[str, Any] = {_BASELINE: KMeans(k, n_init=10)}
+    found: JsonDict = {_BASELINE: KMeans(k, n_init=10)}
     for name in column_names(text, "--algorithms"):
         if name.lower() in (_BASELINE, "k-means"):
             continue
@@ -186,7 +187,7 @@ def _methods(text: str, k: int, kind: str) -> dict[str, Any]:
             raise ValueError(
                 f"--algorithms {name} does not use triplets; with --kind {kind} give recon"
             )
-        runs: dict[str, Any] = {"n_init": None, "max_iter": None}
+        runs: JsonDict = {"n_init": None, "max_iter": None}
         found[method.short] = make_estimator(method, k, {"random_state": None}, None, runs)
     return found
 
@@ -216,7 +217,7 @@ def _folder(output: Path | None) -> Path | None:
 
 
 def _measure(
-    methods: dict[str, Any],
+    methods: JsonDict,
     task: _LabeledRows,
     numbers: list[int],
     protocol: tuple[int, int, str, float],
@@ -273,7 +274,7 @@ def _write(curve: LearningCurve, metric: str, summary: str, folder: Path, title:
     return [folder / name for name in _FILES if drawn or not name.endswith(".png")]
 
 
-def _rows(curve: LearningCurve, metric: str) -> list[dict[str, Any]]:
+def _rows(curve: LearningCurve, metric: str) -> list[JsonDict]:
     """Mean, deviation over trials, and test against k-means, for each algorithm and number."""
     tests = {
         (row["method"], row["n_constraints"]): row

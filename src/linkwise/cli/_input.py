@@ -1,4 +1,4 @@
-"""How commands read a person's files: tables, ids, features, constraints; the options for it."""
+"""Reading of tables, ids, features and constraints, and the options for it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ Impute = Annotated[
 
 @contextmanager
 def busy(doing: str, path: Path) -> Iterator[None]:
-    """Show that work on a large file goes on."""
+    """Show a spinner while a large file is read."""
     if not path.is_file() or path.stat().st_size < _LARGE_FILE:
         yield
         return
@@ -170,7 +170,7 @@ def check_rows(
 
 
 def _seeming_ids(known: Constraints, table: Table, columns: Iterable[str]) -> str | None:
-    """The first column of distinct whole numbers among which are all that constraints speak of."""
+    """The first column of distinct whole numbers with every row that the constraints name."""
     import numpy as np
 
     if not known or known.has_ids:
@@ -221,7 +221,7 @@ def make_features(
     impute: str | None,
     standardize: bool,
 ) -> Any:
-    """Numbers to cluster by, out of the chosen columns, or all but those to leave out."""
+    """Features from the chosen columns, or from all but those to leave out."""
     from linkwise.datasets import prepare_features
 
     if impute not in (None, "median"):

@@ -15,6 +15,7 @@ from ._input import column_names, read_constraints
 from ._write import write_label_parts
 
 if TYPE_CHECKING:
+    from linkwise._types import JsonDict
     from linkwise.constraints import Constraints
     from linkwise.engines import Blocks
 
@@ -153,7 +154,7 @@ class OutOfCoreInput:
             client.close()
 
     @property
-    def legend(self) -> dict[str, Any]:
+    def legend(self) -> JsonDict:
         """No cluster is seeded with a label."""
         return {}
 

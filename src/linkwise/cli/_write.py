@@ -38,7 +38,7 @@ def check_kind(path: Path | None) -> None:
 
 def write_labels(
     path: Path,
-    labels: NDArray[np.integer[Any]],
+    labels: NDArray[np.integer],
     ids: Sequence[str] | None,
     id_column: str | None,
     called: Sequence[str] | None = None,

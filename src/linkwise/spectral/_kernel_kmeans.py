@@ -28,10 +28,10 @@ from linkwise._validation import (
     check_choice,
     check_number,
     mean_and_spread,
+    progress_reporter,
     read_data,
     read_labels,
     read_links,
-    teller,
     warn_unconverged,
 )
 from linkwise.constraints import Constraints
@@ -256,7 +256,9 @@ class ConstrainedKernelKMeans(
             labels = start(
                 objective.S, objective.a, self.n_clusters, known.closure(), rng, groups=run == 0
             )
-            found = search(objective, labels, self.max_iter, self.tol, shift, teller(self, run))
+            found = search(
+                objective, labels, self.max_iter, self.tol, shift, progress_reporter(self, run)
+            )
             if best is None or found.state.objective < best.state.objective:
                 best = found
         assert best is not None

@@ -22,12 +22,12 @@ from linkwise._validation import (
     ConstrainedClusterMixin,
     Knowledge,
     check_number,
+    progress_reporter,
     read_data,
     read_features,
     read_labels,
     read_named,
-    refuse_strangers,
-    teller,
+    refuse_unknown_ids,
     warn_unconverged,
 )
 from linkwise.constraints import as_constraints
@@ -181,7 +181,7 @@ class BaseKMeans(
         ids = rows.engine.locate(given.rows) if given.n_constraints else None
         known = given.to_rows(rows.n, ids, missing="raise" if ids is None else "drop")
         if ids is not None and not known.n_constraints:
-            refuse_strangers(given, ids)
+            refuse_unknown_ids(given, ids)
         return Knowledge(known, given.n_constraints - known.n_constraints)
 
     def _check_parameters(self) -> None:
@@ -269,7 +269,7 @@ class BaseKMeans(
             max_iter=self.max_iter if max_iter is None else max_iter,
             tol=self.tol,
             rng=rng,
-            progress=teller(self, run),
+            progress=progress_reporter(self, run),
             note=note,
             resume=going,
         )
