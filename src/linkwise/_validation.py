@@ -123,7 +123,7 @@ class Knowledge(NamedTuple):
 
 
 def read_knowledge(
-    constraints: Knowable, n_samples: int, sample_ids: ArrayLike | None = None, X: Any = None
+    constraints: Knowable, n_samples: int, sample_ids: SampleIds = None, X: Any = None
 ) -> tuple[Constraints, int]:
     """Constraints by row number, and how many were left out because no row has their ids.
 
@@ -140,7 +140,7 @@ def read_knowledge(
 
 
 def read_named(
-    constraints: Knowable, n_samples: int, sample_ids: ArrayLike | None = None, X: Any = None
+    constraints: Knowable, n_samples: int, sample_ids: SampleIds = None, X: Any = None
 ) -> Knowledge:
     """The same, with what the rows are called; parameters are those of `read_knowledge`."""
     given = as_constraints(constraints)
@@ -152,7 +152,7 @@ def read_named(
     if ids is None or (sample_ids is None and not given.n_constraints):
         return Knowledge(known, 0)
     n_dropped = given.n_constraints - known.n_constraints
-    names = ids.tolist() if hasattr(ids, "tolist") else list(ids)  # type: ignore[arg-type]
+    names = ids.tolist() if hasattr(ids, "tolist") else list(ids)
     if sample_ids is None and not given.has_ids:
         _warn_of_index(names, n_dropped, given.n_constraints)
     if given.n_constraints and not known.n_constraints:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
 from linkwise._optional import optional
-from linkwise._types import JsonDict
+from linkwise._types import JsonDict, SampleIds
 from linkwise._validation import Knowable, read_knowledge
 from linkwise.constraints import Constraints, label_codes
 
@@ -31,7 +31,7 @@ def plot_clusters(
     *,
     classes: ArrayLike | None = None,
     like: ArrayLike | None = None,
-    sample_ids: ArrayLike | None = None,
+    sample_ids: SampleIds = None,
     legend: bool = True,
     ax: Axes | None = None,
 ) -> Any:
