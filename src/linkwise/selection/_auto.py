@@ -315,7 +315,7 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
     # ---------------------------------------------------------------- what came out
 
     def _estimate_noise(self, known: Constraints, work: CandidateSearch) -> NoiseEstimate | None:
-        """Estimate the share of wrong constraints; if clearly above 0, try reweighted candidates."""
+        """Estimate the share of wrong constraints; try reweighted candidates if needed."""
         if self.criterion_ == "stability":
             return None
         ranking = Ranking.of(work, self.tolerance)
