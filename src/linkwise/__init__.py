@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .spectral import ConstrainedKernelKMeans, SpectralLearning
     from .studio import Studio
 
-_MODULES = {
+_MODULE_OF = {
     **{method.name: method.module for method in METHODS},
     "Closure": "linkwise.constraints",
     "ComparisonMetric": "linkwise.geometry",
@@ -50,7 +50,7 @@ _MODULES = {
     "plot_clusters": "linkwise.report",
     "propagate": "linkwise.kmeans",
 }
-_PACKAGES = (
+_MODULES = (
     "active", "constraints", "datasets", "engines", "ensemble", "evaluation", "geometry",
     "hierarchy", "kmeans", "report", "selection", "spectral", "studio",
 )  # fmt: skip
@@ -88,12 +88,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULE_OF:
+        return getattr(importlib.import_module(_MODULE_OF[name]), name)
     if name in _MODULES:
-        return getattr(importlib.import_module(_MODULES[name]), name)
-    if name in _PACKAGES:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_PACKAGES})
+    return sorted({*__all__, *_MODULES})

@@ -103,7 +103,7 @@ def test_named(report):
     assert "1 and 4 must be together" in str(named.named(None))
     assert named.to_dict() == report.to_dict()
     assert str(named.named(np.array(ids))) == str(named)
-    with pytest.raises(ValueError, match="2 ids for 6 rows; give one id a row"):
+    with pytest.raises(ValueError, match="2 ids for 6 rows; give one id per row"):
         report.named(["a", "b"])
 
 
