@@ -15,7 +15,7 @@ NAMED = sorted(set(re.findall(r"`((?:\w+/)*\w+\.py|(?:\w+/)+)`", MAP)))
 
 @pytest.mark.parametrize("name", NAMED)
 def test_what_the_map_names_exists(name):
-    places = (PACKAGE, PACKAGE / "kmeans", ROOT, ROOT / "papers" / "teja_slides")
+    places = (PACKAGE, PACKAGE / "kmeans", ROOT, ROOT / "src", ROOT / "papers" / "teja_slides")
     assert any((place / name).exists() for place in places), name
 
 
