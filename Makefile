@@ -23,7 +23,7 @@ demo: $(VENV)/.demo
 test: lint docs-quick unit
 
 # Lint and the fast tests, side by side: under a minute on two cores once loops are compiled.
-# `slow` is a mark; tests/conftest.py lists what has it.
+# tests/slow_tests.txt lists what it leaves out.
 quick: $(VENV)/.test
 	$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint quick-tests
 

@@ -14,6 +14,11 @@ from linkwise import __version__
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 KINDS = {kind["directory"] for kind in PROJECT["tool"]["towncrier"]["type"]}
+SLOW = [
+    line
+    for line in (ROOT / "tests" / "slow_tests.txt").read_text(encoding="utf-8").splitlines()
+    if line and not line.startswith("#")
+]
 FRAGMENTS = [p for p in (ROOT / "changelog.d").glob("*") if p.name != "README.md"]
 
 
@@ -50,3 +55,13 @@ def test_formulas_become_mathml(formula, wanted):
     text = converted(docutils.math(text=formula), as_block=True)
     assert "<math" in text
     assert wanted in text
+
+
+@pytest.mark.parametrize("start", SLOW)
+def test_slow_tests_exist(start):
+    path, _, name = start.partition("::")
+    if path == "tests/papers/" and not (ROOT / "papers").exists():
+        pytest.skip("an sdist has no papers/")
+    assert (ROOT / path).exists()
+    if name:
+        assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8")
