@@ -34,7 +34,7 @@ with tempfile.TemporaryDirectory() as folder:
     known = Constraints.read(path)
 
 # %%
-# A hard method refuses such statements and says why.
+# The diagnosis names the contradiction; a hard method raises the same error.
 
 names = ["ana", "bo", "cy", "di", "eve", "flo", "gus"]
 X = np.array([[0, 0], [1, 1.6], [2.2, 1.4], [3, -0.2], [6, 0.2], [7, 1.5], [8, 0]], dtype=float)
