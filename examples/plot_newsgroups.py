@@ -2,8 +2,8 @@
 Text: three newsgroups and what a reader knows
 ==============================================
 
-Documents are long and sparse rows of word weights, compared by the angle between them.
-HMRF-KMeans clusters them so, learns which words count, and never makes the rows dense.
+Documents are long and sparse rows of word weights, compared by the angle between them. HMRF-KMeans
+clusters them by this angle, learns which words matter, and keeps the rows sparse.
 """
 
 # %%
@@ -52,8 +52,8 @@ X, words = reader.fit_transform(texts), reader.get_feature_names_out()
 print(f"{X.shape[0]} documents, {X.shape[1]} words, {X.nnz / X.shape[0]:.0f} of them in each")
 
 # %%
-# A reader says of some pairs of documents whether they are about the same. Three draws of pairs;
-# without any, the first figure is that of k-means under the cosine.
+# A reader says for some pairs of documents whether they have the same topic. There are three draws
+# of pairs; with 0 pairs, the figure is that of k-means with cosine distances.
 
 counts = (0, 50, 100, 200, 400)
 found = np.empty((3, len(counts)))
@@ -70,7 +70,7 @@ for center in model.cluster_centers_:
     print(", ".join(words[np.argsort(-center)[:8]]))
 
 # %%
-# The more a reader says, the better the groups are told apart.
+# The more pairs a reader judges, the better the groups are separated.
 
 figure, ax = plt.subplots(figsize=(7.5, 4.6), layout="constrained")
 ax.plot(counts, found.T, "o", color="#0072b2", alpha=0.35, ms=5, mew=0)

@@ -2,9 +2,9 @@
 A taxonomy as knowledge: ReCon on the zoo
 =========================================
 
-Animals are described by what one sees: hair, feathers, legs, whether they lay eggs. Clustered by
-that alone, some of them end up in odd company. A taxonomy knows better, and ReCon builds a
-hierarchy that keeps everything which the taxonomy says about the animals that it names.
+The features of the animals are what one can see: hair, feathers, legs, whether they lay eggs. By
+these features alone, some animals end up in the wrong group. A taxonomy corrects this: ReCon builds
+a hierarchy that agrees with the taxonomy on all animals that it names.
 """
 
 # %%
@@ -53,15 +53,15 @@ X = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-9)  # legs count as much
 k = len(set(classes))
 
 # %%
-# Suppose that the taxonomy names every other animal only. A tree becomes constraints of the kind
+# Suppose that the taxonomy names only every second animal. A tree becomes constraints of the kind
 # "a and b are closer to each other than to c".
 
 known = Constraints.from_tree(tree.restrict(names[::2]))
 print(known.diagnose())
 
 # %%
-# ReCon keeps every one of them in its hierarchy, and the animals that nobody spoke of go where they
-# are closest.
+# The hierarchy of ReCon satisfies all of them, and animals that the taxonomy does not name go to
+# the closest group.
 
 alone = ReCon(k, linkage="average").fit(X)
 model = ReCon(k, linkage="average").fit(X, constraints=known, sample_ids=names)
