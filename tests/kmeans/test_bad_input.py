@@ -92,7 +92,7 @@ def test_numbers_of_clusters_that_are_none(method, k):
         ("n_init", 0),
         ("n_init", "some"),
         ("n_init", 2.5),
-        ("init", "random"),
+        ("init", "randomly"),
         ("init", np.zeros((2, 2))),
         ("init", np.zeros((3, 3))),
         ("init", np.full((2, 3), np.nan)),

@@ -1,10 +1,9 @@
-"""What the methods share that may break constraints at a cost."""
+"""Base of the methods in which violated constraints have a cost."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from linkwise._help import see
+from linkwise._typing import Floats, RandomState
 from linkwise._validation import MAX_ENTAILED
 from linkwise.constraints import Constraints
 from linkwise.kmeans.solver._init_centers import (
@@ -14,7 +13,7 @@ from linkwise.kmeans.solver._init_centers import (
 )
 from linkwise.kmeans.solver._problem import Problem
 
-from ._base import BaseKMeans
+from ._base import BaseKMeans, check_n_labels
 
 FULL_NEEDS_DENSE = (
     'metric="full" needs dense data: a full matrix over sparse features would not fit; use '
@@ -24,15 +23,15 @@ _AUTO_RUNS = 5
 
 
 class SoftKMeans(BaseKMeans):
-    """Base of the methods that may break constraints at a cost."""
+    """Base of the methods in which violated constraints have a cost."""
 
     def _n_runs(self, problem: Problem) -> int:
         if self.n_init != "auto":
             return int(self.n_init)
         return _AUTO_RUNS if isinstance(self._init(), str) and problem.known else 1
 
-    def _centers(self, problem: Problem, rng: Any, run: int) -> Any:
-        """With init="auto", from clusters of neighborhoods, or from several kinds of starts."""
+    def _centers(self, problem: Problem, rng: RandomState, run: int) -> Floats:
+        """With init="auto": clusters of neighborhoods, or a different kind of start per run."""
         is_auto = isinstance(self.init, str) and self.init == "auto"
         if not is_auto or (problem.seeds is not None and (problem.seeds >= 0).any()):
             return super()._centers(problem, rng, run)
@@ -40,14 +39,14 @@ class SoftKMeans(BaseKMeans):
         if found is None and run == 0:
             return super()._centers(problem, rng, run)
         drawn = from_kmeans_plusplus(problem.rows, problem.k, rng)
-        # Drawn centers are rows, about twice as far from others as means are: if even they are
-        # nearer, the neighborhoods leave out a part of the data.
+        # Drawn centers are rows, about twice as far (squared) from other rows as means are: if
+        # even they are nearer, the neighborhoods do not cover the data.
         return drawn if found is None or uncovered(problem.rows, found, drawn) else found
 
     def _prepare(self, problem: Problem) -> Problem:
         """Partial labels become constraints like the others, and entailed links take part."""
         known, seeds = problem.known, problem.seeds
         if seeds is not None and (seeds >= 0).any():
+            check_n_labels(seeds, problem.k)
             known = known + Constraints(labels=seeds)
-            seeds = seeds if seeds.max() < problem.k else None
         return Problem(problem.rows, problem.k, known, seeds, MAX_ENTAILED)

@@ -1,4 +1,4 @@
-"""Out of inferred links, those that can hold together: for methods that keep every constraint."""
+"""The heaviest inferred links that are consistent: for methods with hard constraints."""
 
 from __future__ import annotations
 
