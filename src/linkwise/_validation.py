@@ -224,6 +224,11 @@ def read_labels(y: Any, n_samples: int, n_clusters: int | None = None) -> NDArra
             f"y has shape {values.shape}; expected one label a row, shape ({n_samples},), "
             "with -1 for unknown" + see("labels")
         )
+    if values.dtype.kind == "i" and values.min(initial=-1) < -1:
+        raise ValueError(
+            f"y has the label {values.min()}; labels are 0 or more, and only -1 means unknown"
+            + see("labels")
+        )
     numbers = values.dtype.kind in "iu" and n_clusters is not None
     if numbers and values.min() >= -1 and values.max() < n_clusters:
         return values.astype(np.int64)

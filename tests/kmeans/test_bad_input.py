@@ -184,6 +184,7 @@ def test_full_metrics_refuse_sparse_data(method):
 # -------------------------------------------------------------------- odd, but answered
 
 
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize("method", METHODS)
 def test_all_rows_the_same(method, make):
@@ -296,6 +297,7 @@ def test_one_cluster_and_broken_cannot_links(method):
     assert model.report_.satisfaction.n_violated == 2
 
 
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize("method", METHODS)
 def test_fewer_distinct_rows_than_clusters(method, make):

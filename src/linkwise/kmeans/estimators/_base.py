@@ -154,6 +154,14 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
             if rows.n < self.n_clusters:
                 raise ValueError(f"n_samples={rows.n} should be >= n_clusters={self.n_clusters}.")
             given = self._knowledge(rows, constraints, sample_ids, X)
+            if given.known.n_relative:
+                warnings.warn(
+                    f"{type(self).__name__} uses must-links and cannot-links only: "
+                    f"{given.known.n_relative:,} relative constraints have no effect and are only "
+                    "reported; ReCon uses them, or ComparisonMetric before this step",
+                    UserWarning,
+                    stacklevel=2,
+                )
             seeds = self._seeds(y, rows.n)
             problem = Problem(rows, self.n_clusters, given.known, seeds, ids=given.ids)
             problem = self._prepare(problem)
@@ -459,14 +467,12 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         return tags
 
 
-def check_n_labels(seeds: Ints, k: int) -> None:
-    """Raise if there are more label classes than clusters."""
+def too_many_labels(seeds: Ints, k: int) -> str | None:
+    """What is wrong if there are more label classes than clusters, else None."""
+    if seeds.max(initial=-1) < k:
+        return None
     n_labels = len(np.unique(seeds[seeds >= 0]))
-    if seeds.max(initial=-1) >= k:
-        raise ValueError(
-            f"y has {n_labels} different labels, more than n_clusters={k}; raise n_clusters, or "
-            "give what the labels say about pairs as constraints=Constraints(labels=y)"
-        )
+    return f"y has {n_labels} different labels, more than n_clusters={k}"
 
 
 def _progress(run: int, best: Solution | None, rng: RandomState) -> RunState:

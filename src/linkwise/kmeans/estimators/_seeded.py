@@ -29,7 +29,7 @@ from linkwise.kmeans.solver._init_centers import (
 from linkwise.kmeans.solver._penalties import NoPenalty, Penalty
 from linkwise.kmeans.solver._problem import Problem
 
-from ._base import BaseKMeans, check_n_labels
+from ._base import BaseKMeans, too_many_labels
 
 
 class SeededKMeans(BaseKMeans):
@@ -294,6 +294,6 @@ def _with_seeds(problem: Problem) -> Problem:
         closure = problem.closure
         for cluster, group in enumerate(chosen_neighborhoods(problem)[0]):
             seeds[closure.nodes[closure.component == group]] = cluster
-    else:
-        check_n_labels(seeds, problem.k)
+    elif (problem_with_y := too_many_labels(seeds, problem.k)) is not None:
+        raise ValueError(f"{problem_with_y}; raise n_clusters, or merge classes")
     return Problem(problem.rows, problem.k, problem.known, seeds)

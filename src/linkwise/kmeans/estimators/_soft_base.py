@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 from linkwise._help import see
 from linkwise._typing import Floats, RandomState
 from linkwise._validation import MAX_ENTAILED
@@ -13,7 +15,7 @@ from linkwise.kmeans.solver._init_centers import (
 )
 from linkwise.kmeans.solver._problem import Problem
 
-from ._base import BaseKMeans, check_n_labels
+from ._base import BaseKMeans, too_many_labels
 
 FULL_NEEDS_DENSE = (
     'metric="full" needs dense data: a full matrix over sparse features would not fit; use '
@@ -47,6 +49,13 @@ class SoftKMeans(BaseKMeans):
         """Partial labels become constraints like the others, and entailed links take part."""
         known, seeds = problem.known, problem.seeds
         if seeds is not None and (seeds >= 0).any():
-            check_n_labels(seeds, problem.k)
             known = known + Constraints(labels=seeds)
+            if (excess := too_many_labels(seeds, problem.k)) is not None:
+                warnings.warn(
+                    f"{excess}: not all of them can be kept apart, so some cannot-links will be "
+                    "violated; raise n_clusters, or merge classes",
+                    UserWarning,
+                    stacklevel=3,
+                )
+                seeds = None  # no start from their means
         return Problem(problem.rows, problem.k, known, seeds, MAX_ENTAILED)
