@@ -327,3 +327,14 @@ def test_runs_that_end_alike_tie_in_single_precision_too(seed, tmp_path):
     near = clone(model).fit(single, constraints=known)
     far = clone(model).fit(open_blocks(tmp_path / "x.npy"), constraints=known)
     assert (np.asarray(far.labels_) == near.labels_).mean() > 0.98
+
+
+def test_transform_of_a_dask_dataframe_with_an_empty_partition():
+    dd, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
+    frame = pd.DataFrame(np.random.RandomState(0).randn(30, 2), columns=["a", "b"])
+    model = PCKMeans(3, random_state=0).fit(frame)
+    parts = dd.concat(
+        [dd.from_pandas(frame, npartitions=2), dd.from_pandas(frame, 1).query("a > 99")]
+    )
+    for method in (model.transform, model.predict):
+        np.testing.assert_allclose(np.asarray(method(parts).compute()), method(frame))

@@ -127,7 +127,7 @@ def test_the_farthest_pair_is_the_farthest():
         # Under the identity, where the run begins; later a pair may be held.
         penalty, problem = spy.penalties[-1], spy.problems[-1]
         geometry = model._geometry(problem)
-        penalty.refresh(geometry)
+        penalty.update_bound(geometry)
         i, j = penalty.pair[0]
         assert ((X[i] - X[j]) ** 2).sum() == pytest.approx(farthest_pair(X, np.eye(3))), method
 
@@ -152,7 +152,7 @@ def random_state_of(metric: str, per_cluster: bool, seed: int, k: int = 3) -> tu
         diagonals = np.diagonal(full, axis1=1, axis2=2)
         geometry.set_metrics(full if metric == "full" else diagonals.copy())
     penalty = DistancePenalty(problem.links, rows)
-    penalty.refresh(geometry)
+    penalty.update_bound(geometry)
     metrics = geometry.metrics if per_cluster else geometry.metrics[0]
     must, cannot = weighted_links(MILD)
     pairs = np.broadcast_to(penalty.pair, (k, 2))

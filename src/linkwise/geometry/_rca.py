@@ -114,7 +114,7 @@ class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         y : array-like of shape (n_samples,), default=None
             Partial labels, -1 for unknown: rows of one label belong together.
         constraints : Constraints, DataFrame or path, default=None
-            Must-links, and what follows from them, give the chunklets; others are not looked at.
+            Must-links, and what follows from them, give the chunklets; others are ignored.
         sample_ids : array-like of shape (n_samples,), default=None
             Id of each row.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -330,7 +330,8 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         return centers - rows.shift
 
     def _store(self, best: Solution, rows: LocalRows | RemoteRows) -> None:
-        self._warn_of_empty_clusters(best)
+        if isinstance(rows, LocalRows):
+            self._warn_of_duplicates(best, rows)
         self.labels_ = best.labels
         self.cluster_centers_ = best.centers.astype(rows.dtype)
         self.objective_ = best.objective
@@ -341,9 +342,10 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         self.metrics_ = metrics if best.geometry.per_cluster else metrics[0]
         self._n_features_out = self.n_clusters
 
-    def _warn_of_empty_clusters(self, best: Solution) -> None:
+    def _warn_of_duplicates(self, best: Solution, rows: LocalRows) -> None:
+        """Warn as scikit-learn does; clusters that only constraints keep empty are no problem."""
         n_found = int(np.count_nonzero(best.assignments.sizes(self.n_clusters)))
-        if n_found < self.n_clusters:
+        if n_found < self.n_clusters and rows.n_distinct() < self.n_clusters:
             warnings.warn(
                 f"Number of distinct clusters ({n_found}) found smaller than n_clusters "
                 f"({self.n_clusters}). Possibly due to duplicate points in X.",

@@ -44,7 +44,7 @@ class HMRFKMeans(DistortionKMeans):
         Step of the gradient, halved while the objective would rise; "exact" takes the minimum in
         closed form where there is one (Euclidean; divergence with prior), or goes towards it (a
         full matrix with prior). None is "exact" for Euclidean, and the published steps
-        elsewhere: 100 (cosine), 0.08 (divergence).
+        otherwise: 100 (cosine), 0.08 (divergence).
     smoothing : float, default=1.0
         For the divergence: weight of a uniform row mixed into every center at first (3.23). It
         is halved after every iteration down to a thousandth.

@@ -82,7 +82,7 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         at most 1. Data in many dimensions needs a low one: around 0.05 in twenty.
     reduced : bool, default=False
         Whether only the heaviest link of each kind counts for a pair of rows. Otherwise their
-        weights add up, which may drown the sources once these are many.
+        weights add up, which may outweigh the sources if there are many.
     weighted : bool, default=True
         Whether the base makes use of weights. False is for bases that keep every constraint
         (`COPKMeans`): they are given only those inferred links that can all hold together, chosen
@@ -277,7 +277,7 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         return base.set_params(**{k: v for k, v in params.items() if k in own and v is not None})
 
     def _space_of(self, X: Matrix, y: ArrayLike | None, sources: Constraints) -> Matrix | None:
-        """The data as propagation looks at it; None if that is X itself."""
+        """The data in the space of propagation; None if that is X itself."""
         if self.space is None:
             return None
         self.space_ = clone(self.space)

@@ -217,6 +217,13 @@ class LocalRows:
         X = self.X
         return (X.data, X.indices, X.indptr) if is_csr(X) else (X, self.shift)
 
+    def n_distinct(self) -> int:
+        """Number of different rows."""
+        X = self._unscaled
+        if is_csr(X):  # different rows have different products with a random vector
+            return len(np.unique(X @ np.random.RandomState(0).random_sample(self.d)))
+        return len(np.unique(X, axis=0))
+
     # ---------------------------------------------------------------- extreme rows
 
     def outermost(self) -> Ints:

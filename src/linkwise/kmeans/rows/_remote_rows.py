@@ -381,7 +381,7 @@ class RemoteAssignments:
 
     def recount(self, moments: Moments) -> Moments:
         """The moments of the clustering, summed from scratch."""
-        parts, self._free_moments = self._free_moments, None  # once: rows may be scaled anew
+        parts, self._free_moments = self._free_moments, None  # used once: rows may be rescaled
         if parts is None:
             found = self._engine.run(
                 tasks.recount, self.rows.context(moments=moments), states=self._states

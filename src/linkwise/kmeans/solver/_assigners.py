@@ -23,10 +23,10 @@ from ._link_graph import WeightedGraph, neighbors
 from ._problem import Problem, RunState
 
 _MAX_SWEEPS = 100
-_RUN = 64  # rows side by side that stay so when many are shuffled
+_RUN = 64  # consecutive rows that stay together when many are shuffled
 _RESTARTS = 20
-_GROUP_PAUSE = 4  # calls between two probes at whole groups
-_AT_ONCE = -1  # no pause, and no waiting for rows to come to rest
+_GROUP_PAUSE = 4  # calls between two attempts to move whole groups
+_AT_ONCE = -1  # in the next call, whether or not single rows still move
 
 
 class Assigner(Protocol):
@@ -221,10 +221,11 @@ class Hard(StatelessAssigner):
         With consistent constraints.
     mode : {"auto", "greedy", "exact"}
         "greedy": most constrained first, improved by moves and exchanges. "exact": as greedy, and
-        when that comes to rest, HiGHS probes for anything better. "auto": greedy, with HiGHS only
-        where greedy finds no way.
+        when that no longer improves, HiGHS searches for the optimum. "auto": greedy, with HiGHS
+        only if greedy finds no assignment.
     example : ndarray of shape (n_components,)
-        Some assignment that keeps all cannot-links.
+        An assignment that satisfies all cannot-links (a coloring): a feasible problem never ends
+        without a solution.
     """
 
     def __init__(self, problem: Problem, mode: str, example: Ints | Labels):

@@ -177,22 +177,22 @@ class DistancePenalty(Penalty):
 
     def __init__(self, links: LinkGraph, rows: RowStore, *, published: bool = False):
         self.links, self.rows, self._published = links, rows, published
-        self._pair: Ints | None = None  # farthest pair under each metric, (groups, 2)
+        self.pair: Ints | None = None  # farthest pair under each metric, (groups, 2)
         self._known: tuple[Floats, Ints | None, Floats] | None = None
         self._kept_differences: Matrix | None = None
 
     def update_bound(self, geometry: Geometry) -> None:
         """Find the farthest pairs under the present metric."""
         if len(self.links.ends) and not self.links.is_must.all() and not self._published:
-            self._pair = farthest_pairs(self.rows, geometry)
+            self.pair = farthest_pairs(self.rows, geometry)
 
     def state(self) -> RunState:
         """What changes during a run."""
-        return {} if self._pair is None else {"pair": self._pair}
+        return {} if self.pair is None else {"pair": self.pair}
 
     def restore(self, state: RunState) -> None:
         """Continue from such a state."""
-        self._pair = state.get("pair")
+        self.pair = state.get("pair")
 
     def _differences(self, chosen: Ints) -> Matrix:
         if self._kept_differences is not None:
@@ -213,10 +213,10 @@ class DistancePenalty(Penalty):
         assert isinstance(geometry, Mahalanobis)
         if self._known is not None:
             metrics, pair, cost = self._known
-            if metrics is geometry.metrics and pair is self._pair:
+            if metrics is geometry.metrics and pair is self.pair:
                 return cost
         cost = self._costs(geometry)
-        self._known = geometry.metrics, self._pair, cost
+        self._known = geometry.metrics, self.pair, cost
         return cost
 
     def _costs(self, geometry: Mahalanobis) -> Floats:
@@ -232,8 +232,8 @@ class DistancePenalty(Penalty):
         return cost
 
     def _farthest(self, geometry: Mahalanobis) -> Floats:
-        assert self._pair is not None
-        lengths = geometry.lengths(self.rows.differences(self._pair))
+        assert self.pair is not None
+        lengths = geometry.lengths(self.rows.differences(self.pair))
         return np.diagonal(lengths) if geometry.n_groups > 1 else lengths[0]
 
     def scatter_term(self, geometry: Geometry, labels: Labels) -> Floats | float:
@@ -277,8 +277,8 @@ class DistancePenalty(Penalty):
                         np.full(len(part), weight[g]),
                     )
             return
-        assert self._pair is not None
-        far = self.rows.differences(self._pair)
+        assert self.pair is not None
+        far = self.rows.differences(self.pair)
         _add(scatter, geometry, np.arange(geometry.n_groups), far, weight)
 
 
