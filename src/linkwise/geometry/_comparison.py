@@ -340,7 +340,7 @@ def _moved(p: _Point, move: _Point) -> _Point:
 
 
 def _longest(values: tuple[Floats, ...], moves: tuple[Floats, ...]) -> float:
-    """How far the step may go for everything to stay positive."""
+    """The longest step that keeps everything positive."""
     shares = [
         float((-x[dx < 0] / dx[dx < 0]).min(initial=np.inf))
         for x, dx in zip(values, moves, strict=True)

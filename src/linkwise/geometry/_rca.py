@@ -21,11 +21,11 @@ _TIE = 1e-6
 
 
 class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Relevant component analysis: make what varies inside known groups count less.
+    """Relevant component analysis: scale down directions that vary inside known groups.
 
     Rows that must be together form *chunklets*. The covariance C of the rows about the means of
-    their chunklets is what varies without meaning anything; the data is transformed by C^(-1/2),
-    so that it varies alike in all directions. Euclidean distance of the result is the Mahalanobis
+    their chunklets is irrelevant variation; the data is transformed by C^(-1/2), so that chunklets
+    have unit variance in all directions. Euclidean distance of the result is the Mahalanobis
     distance with the metric C^(-1). With fewer components than features, those directions are kept
     in which the data varies most compared with its chunklets (Fisher's criterion).
 
@@ -34,10 +34,10 @@ class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     n_components : int, default=None
         Number of dimensions of the result; all if None.
     regularization : float, default=0.001
-        No direction counts as varying less inside chunklets than this share of its variance in
-        all the data. Few chunklets say nothing about some directions, which this keeps finite.
-        With 0 the closed form is taken as it is, and chunklets that do not fill the space are
-        refused.
+        Floor of the variance of a direction inside chunklets, as a share of its variance in all
+        the data. Few chunklets do not vary in some directions, which this keeps finite.
+        With 0 the closed form is used as it is, and chunklets that do not span the space raise an
+        error.
 
     Attributes
     ----------

@@ -352,7 +352,7 @@ def icm_groups(order, groups, distance, graph, dear, clashing, labels):
 
 @kernel
 def group_costs(distance, group, cost, nearest):
-    """What each group of rows costs in each cluster, and where it costs least.
+    """Cost of each group of rows in each cluster, and its cheapest cluster.
 
     IN      distance (n, k); group (n,) of each row
     OUT     cost (m, k), nearest (m,)

@@ -41,18 +41,18 @@ from ._propagate import Kernel, Radius, Scale, check_threshold, propagate
 
 @dataclass(frozen=True)
 class PropagationRound:
-    """One round of `GPKMeans`: what was propagated, and what the base made of it.
+    """One round of `GPKMeans`: the propagated links, and the result of the base.
 
     Attributes
     ----------
     n_propagated : int
-        Links inferred; full propagation counts one for each source.
+        Links inferred; full propagation counts one per source.
     n_must_link, n_cannot_link : int
-        Different links that the base was given, sources included.
+        Distinct links given to the base, sources included.
     objective : float
         The base's objective afterwards.
     n_moved : int
-        Rows that changed their cluster.
+        Rows that changed cluster.
     """
 
     n_propagated: int
@@ -63,11 +63,11 @@ class PropagationRound:
 
 
 class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
-    """Constrained clustering with few constraints, which are propagated to their surroundings.
+    """Constrained clustering with few constraints, which are propagated to nearby rows.
 
-    The base clusters with the given constraints. These are then propagated to pairs of rows near
-    theirs, weaker with the distance, and the base clusters again with all of them from the centers
-    it had found; until its objective settles.
+    The base clusters with the given constraints. These are then propagated to nearby pairs of rows,
+    weaker with the distance, and the base clusters again with all of them from its last centers,
+    until its objective no longer changes.
 
     Parameters
     ----------
@@ -207,16 +207,16 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         sample_ids: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> GPKMeans:
-        """Cluster the rows of X with a few constraints on them.
+        """Cluster the rows of X with a few constraints.
 
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features)
             The data, of a kind that the base takes.
         y : array-like of shape (n_samples,), default=None
-            Partial labels, -1 for unknown. What they say about pairs is propagated too.
+            Partial labels, -1 for unknown. The pairs that follow from them are propagated too.
         constraints : Constraints, DataFrame or path, default=None
-            What is known about pairs of rows. By row number, or by id when `sample_ids` is given
+            Must-links and cannot-links. By row number, or by id when `sample_ids` is given
             or X is a DataFrame with an index.
         sample_ids : array-like of shape (n_samples,), default=None
             Id of each row. Constraints on ids that no row has are left out.
@@ -258,7 +258,7 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         return read_labels(y, n_samples, self.n_clusters)
 
     def _ready_base(self) -> BaseEstimator:
-        """A fresh base with our number of clusters and seed."""
+        """A clone of the base with our number of clusters and seed."""
         base = MPCKMeans() if self.base is None else clone(self.base)
         lacking = [name for name in ("n_clusters", "init") if name not in base.get_params()]
         if not has_fit_parameter(base, "constraints"):
@@ -299,20 +299,20 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         for _ in range(self.max_iter):
             propagated = self._propagate(model, X, Z, sources)
             seen.append(_digest(propagated))
-            if seen[-1] in seen[:-1]:  # from here on all would be as it was
+            if seen[-1] in seen[:-1]:  # all further rounds would repeat earlier ones
                 break
             last, known = model, self._known(sources, propagated, model)
             model = self._run_again(last, X, known, fit)
             self.history_.append(self._summary(last, model, known, propagated, sources))
             settled = abs(model.objective_ - last.objective_) <= self.tol * abs(model.objective_)
-            # Objectives over different constraints cannot be compared; what is kept can.
+            # Objectives over different constraints cannot be compared; satisfied sources can.
             kept = sources.satisfied(model.labels_).weight_share
             if settled or kept >= most_kept:
                 most_kept = kept
                 self._store(model, known, self.history_[-1])
             if settled:
                 return True
-        if seen[-1:] == seen[-2:-1]:  # the last round changed nothing that matters
+        if seen[-1:] == seen[-2:-1]:  # the last two rounds had the same links
             self._store(model, known, self.history_[-1])
             return True
         self._warn(circle=seen[-1] in seen[:-1])
@@ -321,8 +321,8 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     def _warn(self, *, circle: bool) -> None:
         warnings.warn(
             f"GPKMeans did not settle in {len(self.history_)} rounds"
-            f"{', which go in a circle' if circle else ''}; the result is that of the round that "
-            "keeps most of the given constraints. A higher threshold may help",
+            f"{', which repeat themselves' if circle else ''}; the result is that of the round "
+            "that keeps most of the given constraints. A higher threshold may help",
             ConvergenceWarning,
             stacklevel=4,
         )
@@ -330,7 +330,7 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
     def _known(
         self, sources: Constraints, propagated: Constraints, model: BaseEstimator
     ) -> Constraints:
-        """What the base is given."""
+        """The constraints that the base is given."""
         if self.weighted:
             return _with_entailed(sources, propagated)
         return heaviest_consistent(sources, propagated, self.n_clusters, model.labels_)
@@ -385,7 +385,7 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         propagated: Constraints,
         sources: Constraints,
     ) -> PropagationRound:
-        """What a round did."""
+        """Summary of a round."""
         merged = 0 if self.reduced else propagated.n_repeated
         return PropagationRound(
             n_propagated=propagated.n_constraints - sources.n_constraints + merged,
@@ -396,7 +396,7 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         )
 
     def _store(self, model: BaseEstimator, known: Constraints, done: PropagationRound) -> None:
-        """Take a round for the result."""
+        """Make a round the result."""
         self.base_ = model
         self.labels_ = model.labels_
         self.cluster_centers_ = model.cluster_centers_
@@ -425,7 +425,7 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         )
 
     def _costs_of(self, sources: Constraints) -> Floats:
-        """What the base took for violated sources, without the share of what was added to them."""
+        """Costs of violated sources in the base, without the share of merged links."""
         costs = np.zeros(sources.n_constraints)
         report = getattr(self.base_, "report_", None)
         if report is None:

@@ -296,7 +296,7 @@ class _Field:
             self._reach **= 2 if scale == "squared" else 1
 
     def _rate(self, row: int) -> float:
-        """What squared distances from a row are multiplied by."""
+        """Factor of squared distances from a row."""
         c = int(self.clusters.labels[row])
         reach = float(self._reach[c])
         squared = float(self._squared_from_center(row, c))

@@ -170,7 +170,7 @@ def spread_sample(
 
 @kernel
 def _fade(remote, gaussian):
-    """What is left of a constraint's weight: (3.1), or a straight fall with the distance."""
+    """Remaining share of a constraint's weight: (3.1), or linear in the distance."""
     return np.exp(-remote) if gaussian else 1.0 - np.sqrt(remote)
 
 
