@@ -62,7 +62,7 @@ def test_only_minus_one_means_unknown(method):
 
 @pytest.mark.parametrize("method", [PCKMeans, MPCKMeans])
 def test_more_labels_than_clusters(method):
-    with pytest.warns(UserWarning, match="3 different labels, more than n_clusters=2"):
+    with pytest.warns(UserWarning, match="3 labels, more than n_clusters=2"):
         method(2, random_state=0).fit(X, np.array([0, 1, 2] + 27 * [-1]))
 
 

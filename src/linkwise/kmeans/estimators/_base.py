@@ -473,7 +473,7 @@ def too_many_labels(seeds: Ints, k: int) -> str | None:
     if seeds.max(initial=-1) < k:
         return None
     n_labels = len(np.unique(seeds[seeds >= 0]))
-    return f"y has {n_labels} different labels, more than n_clusters={k}"
+    return f"y has {n_labels} labels, more than n_clusters={k}"
 
 
 def _progress(run: int, best: Solution | None, rng: RandomState) -> RunState:
