@@ -78,7 +78,7 @@ def test_result_is_that_of_rows_in_memory(method, weight, file):
 @pytest.mark.parametrize("method", ["pck", "mpck-own", "hmrf-cosine"])
 def test_states_that_are_made_anew_change_nothing(method, file, monkeypatch):
     """What Dask needs every few iterations, so that lost blocks do not start from scratch."""
-    monkeypatch.setattr(_serial.Serial, "remembers", True)
+    monkeypatch.setattr(_serial.Serial, "keeps_history", True)
     monkeypatch.setattr(_far, "_REBUILD_EVERY", 2)
     model = clone(METHODS[method]).set_params(random_state=0)
     near = clone(model).fit(np.load(file), constraints=KNOWN)
