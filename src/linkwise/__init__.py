@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .constraints import Closure, ConstraintError, Constraints, Diagnosis, Tree, one_tree
     from .engines import open_blocks
     from .ensemble import BoostCluster
-    from .geometry import RCA, ComparisonMetric
+    from .geometry import ITML, RCA, ComparisonMetric
     from .hierarchy import ConstrainedCompleteLink, ReCon
     from .kmeans import (
         ConstrainedKMeans,
@@ -52,6 +52,7 @@ _HOME = {
     "MPCKMeans": "kmeans",
     "PCKMeans": "kmeans",
     "PreIdentifiedKMeans": "kmeans",
+    "ITML": "geometry",
     "RCA": "geometry",
     "ReCon": "hierarchy",
     "SeededKMeans": "kmeans",
@@ -77,6 +78,7 @@ _MODULES = (
 )
 
 __all__ = [
+    "ITML",
     "RCA",
     "AutoCluster",
     "BoostCluster",

@@ -190,7 +190,8 @@ class SpectralLearning(
         rng = check_random_state(self.random_state)
         A, self.affinity_ = Affinity.of(X, self.affinity, self.gamma, self.n_neighbors)
         A = without_rounding(with_links(A, links))
-        if self.affinity != "precomputed" and connected_components(A)[0] > k:
+        # A single eigenvector of a connected graph is constant and tells nothing.
+        if self.affinity != "precomputed" and k > 1 and connected_components(A)[0] > k:
             A = joined(sparse.csr_array(A), X)
         self._embed(A, k, rng)
         self.clusterer_ = seeded(self._clusterer(), rng)
