@@ -85,7 +85,7 @@ def test_sparse_links_are_the_dense_ones():
     np.testing.assert_allclose(A.toarray(), A.toarray().T)
 
 
-def test_neighbours_have_gaussian_affinities():
+def test_neighbors_have_gaussian_affinities():
     X, _ = blobs(40, seed=2)
     A, made = Affinity.of(X, "nearest_neighbors", 0.1, 5)
     dense, wanted = A.toarray(), full(X, 0.1)
@@ -277,7 +277,7 @@ def test_sparse_data_is_the_same_data():
     assert same_partition(a.labels_, b.labels_)
 
 
-def test_labels_link_all_labelled_rows():
+def test_labels_link_all_labeled_rows():
     X, y = blobs(60, apart=3.0)
     partial = np.where(np.arange(60) < 20, y, -1)
     a = SpectralLearning(3, random_state=0).fit(X, partial)

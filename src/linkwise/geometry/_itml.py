@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from linkwise._estimator import (
+from linkwise._validation import (
     check_choice,
     check_number,
     read_data,

@@ -11,7 +11,7 @@ from scipy import linalg
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from linkwise._estimator import check_choice, check_number, read_data, read_knowledge, read_labels
+from linkwise._validation import check_choice, check_number, read_data, read_knowledge, read_labels
 from linkwise.constraints import Constraints
 
 Floats = NDArray[np.float64]

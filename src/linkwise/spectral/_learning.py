@@ -22,8 +22,8 @@ from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from linkwise._clusterer import check_base, cluster, seeded
-from linkwise._estimator import (
+from linkwise._adapters import check_base, cluster, seeded
+from linkwise._validation import (
     check_choice,
     check_number,
     read_data,
