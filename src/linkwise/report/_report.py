@@ -52,6 +52,10 @@ class Report:
         What the rows are called where constraints are shown; see `named`.
     n_noise : int
         Rows in no cluster.
+    wrong : ndarray like `costs`, or None
+        The probability of each constraint that it is wrong, if the method has a noise model.
+    noise : float or None
+        The estimated share of wrong constraints, if the method has a noise model.
     profiles : tuple of Profile
         What each cluster is like; empty unless `describe` has looked.
 
@@ -77,6 +81,8 @@ class Report:
     n_dropped: int = 0
     ids: Sequence[Hashable] | None = None
     n_noise: int = 0
+    wrong: NDArray[np.float64] | None = None
+    noise: float | None = None
     profiles: tuple[Profile, ...] = ()
 
     def __post_init__(self) -> None:

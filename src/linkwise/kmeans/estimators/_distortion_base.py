@@ -14,7 +14,7 @@ from linkwise.geometry import (
     Rayleigh,
     variances,
 )
-from linkwise.kmeans.solver._penalties import DistancePenalty, PairPenalty
+from linkwise.kmeans.solver._penalties import DistancePenalty, PairPenalty, Penalty
 from linkwise.kmeans.solver._problem import Problem
 
 from ._soft_base import FULL_NEEDS_DENSE, SoftKMeans
@@ -83,7 +83,7 @@ class DistortionKMeans(SoftKMeans):
             return centers
         return self._make_geometry(problem.rows.d, 0.0).validate_rows(centers)
 
-    def _distance_penalty(self, problem: Problem, *, published: bool = False) -> Any:
+    def _distance_penalty(self, problem: Problem, *, published: bool = False) -> Penalty:
         kind = DistancePenalty if self._is_euclidean else PairPenalty
         return kind(problem.links, problem.rows, published=published)
 

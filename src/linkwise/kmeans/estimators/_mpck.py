@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from linkwise._validation import check_choice, check_number
 from linkwise.geometry import Mahalanobis
-from linkwise.kmeans.solver._penalties import DistancePenalty
+from linkwise.kmeans.solver._penalties import DistancePenalty, Penalty
 from linkwise.kmeans.solver._problem import Problem
 
-from ._soft_base import FULL_NEEDS_DENSE, SoftKMeans
+from ._soft_base import FULL_NEEDS_DENSE, Noise, SoftKMeans
 
 
 class MPCKMeans(SoftKMeans):
@@ -32,6 +32,11 @@ class MPCKMeans(SoftKMeans):
     regularization : float, default=0.01
         No direction counts as varying less inside a cluster than this share of its variance in
         all the data; keeps metrics positive definite.
+    noise : "auto", float or None, default=None
+        The probability that a link is wrong. None takes links as right and minimizes the
+        published objective. With a number, a violated link costs the log odds that it is right,
+        in units of the likelihood that the metric implies, so that as many rows speak against a
+        link as it takes; "auto" also estimates that number (`noise_`). See the user guide.
     init : {"auto", "neighborhoods", "k-means++"}, callable or array of shape \
             (n_clusters, n_features), default="auto"
         Where centers start: at groups of must-linked rows, at k-means++, or as given. "auto" takes
@@ -68,6 +73,8 @@ class MPCKMeans(SoftKMeans):
         The objective after every iteration; it never rises.
     n_iter_ : int
         Iterations of the best run.
+    noise_ : float
+        Estimated share of wrong links; only if `noise` is not None.
     report_ : Report
         Every constraint kept or violated, and what it cost.
     n_features_in_ : int
@@ -106,6 +113,7 @@ class MPCKMeans(SoftKMeans):
         metric: Literal["diagonal", "full"] = "diagonal",
         per_cluster: bool = False,
         regularization: float = 1e-2,
+        noise: Noise = None,
         init: Any = "auto",
         n_init: Any = "auto",
         max_iter: int = 300,
@@ -129,6 +137,7 @@ class MPCKMeans(SoftKMeans):
         self.metric = metric
         self.per_cluster = per_cluster
         self.regularization = regularization
+        self.noise = noise
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -150,7 +159,7 @@ class MPCKMeans(SoftKMeans):
             rows.offset(),
         )
 
-    def _penalty(self, problem: Problem) -> Any:
+    def _published_penalty(self, problem: Problem) -> Penalty:
         return DistancePenalty(problem.links, problem.rows)
 
     def __sklearn_tags__(self) -> Any:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from linkwise._validation import check_choice
+from linkwise.kmeans.solver._penalties import Penalty
 from linkwise.kmeans.solver._problem import Problem
 
 from ._distortion_base import DistortionKMeans
+from ._soft_base import Noise
 
 
 class PCKMeans(DistortionKMeans):
@@ -24,6 +26,11 @@ class PCKMeans(DistortionKMeans):
         or what is missing to the farthest pair of rows (cannot), as MPCK-Means has it.
     distortion : {"euclidean", "cosine", "divergence"} or Geometry class, default="euclidean"
         How far rows are from centers, as in `HMRFKMeans`.
+    noise : "auto", float or None, default=None
+        The probability that a link is wrong. None takes links as right and minimizes the
+        published objective. With a number, a violated link costs the log odds that it is right,
+        in units of the likelihood that the metric implies, so that as many rows speak against a
+        link as it takes; "auto" also estimates that number (`noise_`). See the user guide.
     init : {"auto", "neighborhoods", "k-means++"}, callable or array of shape \
             (n_clusters, n_features), default="auto"
         Where centers start: at groups of must-linked rows far from each other, at k-means++, or
@@ -62,6 +69,8 @@ class PCKMeans(DistortionKMeans):
         The objective after every iteration; it never rises.
     n_iter_ : int
         Iterations of the best run.
+    noise_ : float
+        Estimated share of wrong links; only if `noise` is not None.
     report_ : Report
         Every constraint kept or violated, and what it cost.
     n_features_in_ : int
@@ -92,6 +101,7 @@ class PCKMeans(DistortionKMeans):
         *,
         penalty: Literal["weight", "distance"] = "weight",
         distortion: Any = "euclidean",
+        noise: Noise = None,
         init: Any = "auto",
         n_init: Any = "auto",
         max_iter: int = 300,
@@ -114,12 +124,13 @@ class PCKMeans(DistortionKMeans):
         )
         self.penalty = penalty
         self.distortion = distortion
+        self.noise = noise
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice("penalty", self.penalty, ("weight", "distance"))
 
-    def _penalty(self, problem: Problem) -> Any:
+    def _published_penalty(self, problem: Problem) -> Penalty:
         if self.penalty == "distance":
             return self._distance_penalty(problem)
-        return super()._penalty(problem)
+        return super()._published_penalty(problem)

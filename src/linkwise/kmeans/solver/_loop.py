@@ -88,6 +88,9 @@ def solve(
         if geometry.learns or not geometry.annealing_done:
             geometry.end_iteration()
             after = run.note()
+        if penalty.learns:
+            run.learn_penalty()
+            after = run.note()
         run.path.append(after)
         if progress is not None:
             progress(iteration, after)
@@ -248,6 +251,11 @@ class _Run:
                 penalty.hold(held)
                 self._link_total = None
 
+    def learn_penalty(self) -> None:
+        """The last part of the M-step: what links cost, likeliest given the labels."""
+        self.penalty.learn(self._own_labels())
+        self._link_total = None
+
     def _set_metrics(self, metrics: Floats) -> None:
         rows, geometry = self.problem.rows, self.geometry
         geometry.set_metrics(metrics)
@@ -274,7 +282,7 @@ class _Run:
         if self._link_total is None:
             self._link_total = self._violations()
         rest = self.geometry.distortion(self.moments) + self.geometry.regularizer()
-        return rest + self._link_total
+        return rest + self._link_total + self.penalty.constant()
 
     def _violations(self) -> float:
         """What all violated links cost."""

@@ -24,11 +24,23 @@ _SOME_PAIRS = 1000  # looked at to guess how far apart rows can be
 _KEPT_CELLS = 8_000_000  # differences of up to so many cells are kept between iterations
 
 
-class WeightPenalty:
-    """A violated link costs its weight (PCK-Means)."""
+class Penalty:
+    """What the loop asks of every penalty beside its costs."""
 
-    changes = False
-    costless = False
+    changes = False  # whether costs change with the geometry
+    costless = False  # whether violated links cost nothing
+    learns = False  # whether costs are estimated from labels: see `_noise`
+
+    def learn(self, labels: NDArray) -> None:
+        """Estimate what links cost from the labels of the constrained rows."""
+
+    def constant(self) -> float:
+        """What is in the objective for all links together, violated or not."""
+        return 0.0
+
+
+class WeightPenalty(Penalty):
+    """A violated link costs its weight (PCK-Means)."""
 
     def __init__(self, links: LinkGraph):
         self._cost = links.weight[:, None].copy()
@@ -61,7 +73,7 @@ class NoPenalty(WeightPenalty):
         self._cost = np.zeros((len(links.ends), 1))
 
 
-class PairPenalty:
+class PairPenalty(Penalty):
     """A violated link costs what the geometry's pair function says (HMRF-KMeans, 3.13).
 
     A must-link costs phi, a cannot-link what is missing to the bound of phi, never less than
@@ -76,7 +88,6 @@ class PairPenalty:
     """
 
     changes = True
-    costless = False
     pair: Ints | None = None
 
     def __init__(self, links: LinkGraph, rows: Rows, *, published: bool = False):
@@ -147,7 +158,7 @@ class PairPenalty:
         return slope[None]
 
 
-class DistancePenalty:
+class DistancePenalty(Penalty):
     """A violated link costs weight times distance (MPCK-Means, equations 2.5 and 2.6).
 
     A must-link costs the squared distance of its ends, a cannot-link what is missing to the
@@ -156,7 +167,6 @@ class DistancePenalty:
     """
 
     changes = True
-    costless = False
 
     def __init__(self, links: LinkGraph, rows: Rows, *, published: bool = False):
         self.links, self.rows, self._published = links, rows, published
