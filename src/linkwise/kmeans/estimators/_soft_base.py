@@ -34,7 +34,8 @@ FULL_NEEDS_DENSE = (
     'metric="diagonal", or reduce the dimensions first (TruncatedSVD)'
 ) + see("methods")
 _AUTO_RUNS = 5
-_NOISE_RUNS, _MANY_ROWS = 20, 20_000  # links that may be wrong lead less well: more starts
+# Links that may be wrong lead less well: more starts, where they are cheap (rows, starts).
+_NOISE_RUNS = ((5_000, 40), (50_000, 20))
 _JUDGED = 5_000  # rows by which a unit of likelihood is judged
 _ROUGH = 20  # iterations for that
 
@@ -144,8 +145,9 @@ class SoftKMeans(BaseKMeans):
             return int(self.n_init)
         if not isinstance(self._init(), str) or not problem.known:
             return 1
-        more = self.noise is not None and problem.rows.n <= _MANY_ROWS
-        return _NOISE_RUNS if more else _AUTO_RUNS
+        if self.noise is None:
+            return _AUTO_RUNS
+        return next((runs for rows, runs in _NOISE_RUNS if problem.rows.n <= rows), _AUTO_RUNS)
 
     def _centers(self, problem: Problem, rng: Any, run: int) -> Any:
         """With init="auto", from clusters of neighborhoods, or from several kinds of starts."""
