@@ -3,9 +3,11 @@
 `Constraints` is the way in; `Tree` holds hierarchies; everything else is reached from these two.
 """
 
+from ._answers import CombinedAnswers, combine_answers
 from ._builder import label_codes, row_names
 from ._closure import Closure, adjacency, number_nodes
 from ._coloring import color
+from ._confidence import confidence_weight
 from ._constraints import Constraints, as_constraints
 from ._diagnosis import ClusterCount, Contradiction, Diagnosis, Given, bound_groups
 from ._display import contradiction_lines, diagnosis_lines, table_html, verdict
@@ -19,6 +21,7 @@ from ._triplets import consistent, irreducible
 __all__ = [
     "Closure",
     "ClusterCount",
+    "CombinedAnswers",
     "ConstraintError",
     "Constraints",
     "Contradiction",
@@ -31,6 +34,8 @@ __all__ = [
     "as_tree",
     "bound_groups",
     "color",
+    "combine_answers",
+    "confidence_weight",
     "consistent",
     "consistent_subset",
     "contradiction_lines",
