@@ -24,7 +24,7 @@ def test_wrong_confidences(wrong):
         confidence_weight([0.9, wrong])
 
 
-def answers(seed: int = 0, n: int = 400, hits=((0.95, 0.95), (0.7, 0.6), (0.6, 0.7))):
+def answers(seed: int = 0, n: int = 400, hits=((0.95, 0.95), (0.7, 0.6), (0.6, 0.7), (0.75, 0.75))):
     """Pairs, of which 40 % belong together, and what people of given reliability say."""
     rng = np.random.default_rng(seed)
     truth = rng.random(n) < 0.4
@@ -44,7 +44,7 @@ def test_reliabilities_are_found():
         np.testing.assert_allclose(found.reliability[name], wanted, atol=0.12)
     decided = np.zeros(len(truth), dtype=bool)
     decided[found.constraints.must_link[:, 0].astype(int) // 2] = True
-    votes = np.array(same).reshape(3, -1).sum(axis=0) >= 2
+    votes = np.array(same).reshape(4, -1).sum(axis=0) >= 2
     assert (decided == truth).mean() > (votes == truth).mean()
 
 
@@ -53,7 +53,7 @@ def test_the_evidence_is_the_sum_of_log_ratios():
     found = combine_answers(pairs, same, who)
     hits = found.reliability
     ratio = 0.0
-    for said, name in ((same[k * 400], f"p{k}") for k in range(3)):
+    for said, name in ((same[k * 400], f"p{k}") for k in range(4)):
         together, apart = hits[name]
         ratio += np.log(together / (1 - apart)) if said else np.log((1 - together) / apart)
     known = found.constraints

@@ -78,7 +78,7 @@ def test_the_estimate_lowers_the_objective_most():
     links = LinkGraph.of(known)
     labels = np.random.default_rng(0).integers(3, size=len(links.rows)).astype(np.int32)
     labels[: len(labels) // 2] = y[links.rows[: len(labels) // 2]]
-    penalty = _noise.LogOddsPenalty(links, _noise.NoiseModel(0.1, True, 2.0))
+    penalty = _noise.LogOddsPenalty(links, _noise.NoiseModel(_noise.MOST, True, 2.0))
 
     def objective(p: float) -> float:
         penalty.restore({"p": p})

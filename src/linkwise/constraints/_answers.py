@@ -101,7 +101,7 @@ def combine_answers(
     if confidence is not None:
         weight = confidence_weight(confidence) * log_odds(USUAL)
         evidence = np.where(said, weight, -weight)
-    total = np.bincount(item, evidence, minlength=len(items))
+    total = np.bincount(item, evidence, minlength=len(items)).astype(np.float64)
     known = _links(items, total)
     undecided = [items[place] for place in np.flatnonzero(np.abs(total) <= _TIE)]
     reliability = {name: (float(a), float(b)) for name, (a, b) in zip(people, hits, strict=True)}

@@ -76,9 +76,10 @@ class SoftKMeans(BaseKMeans):
         unit = self._likelihood_unit(problem)
         if self.noise != "auto":
             return _noise.NoiseModel(max(float(self.noise), _noise.LEAST), False, unit)
-        if self._is_trusted(problem.known):
-            return _noise.NoiseModel(_noise.TRUSTED, False, unit)
-        return _noise.NoiseModel(_noise.MOST, True, unit)
+        most = min(_noise.MOST, _noise.most_wrong(problem.known))
+        return _noise.NoiseModel(
+            max(most, 2 * _noise.LEAST), not self._is_trusted(problem.known), unit
+        )
 
     def _likelihood_unit(self, problem: Problem) -> float:
         """Cost of rows that makes a factor e in likelihood; see `_noise`."""

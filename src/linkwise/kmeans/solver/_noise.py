@@ -11,7 +11,8 @@ minus twice a log likelihood, so that it is 2. Other geometries take correlated 
 independent ones, so that their costs say too much; see `likelihood_unit`.
 
 p has a prior as if `PRIOR` links had been seen (wrong, right), and is at most `MOST`: beyond, a
-clustering that does not fit the links would pass for links that are wrong. Given the labels, the
+clustering that does not fit the links would pass for links that are wrong. Links that confirm each
+other limit it further, whatever the clustering: see `most_wrong`. Given the labels, the
 likeliest p is (wrong links + prior) / (links + prior), which lowers the objective, so that the loop
 alternates between labels, centers, metric and p.
 
@@ -48,7 +49,7 @@ class NoiseModel:
     Attributes
     ----------
     p : float
-        The probability that a link is wrong, or where its estimate begins.
+        The probability that a link is wrong, or the most that its estimate may be.
     learns : bool
         Whether it is estimated.
     unit : float
@@ -79,12 +80,12 @@ class LogOddsPenalty(WeightPenalty):
         self._cost = (self._links.weight * odds)[:, None]
 
     def estimate(self, labels: NDArray) -> float:
-        """The likeliest p given labels of the constrained rows, without the limit `MOST`."""
+        """The likeliest p given labels of the constrained rows, without an upper limit."""
         return estimated_share(self._links.violated(labels), self._links.weight)
 
     def learn(self, labels: NDArray) -> None:
         """Set p to its likeliest value within the limits."""
-        self.p = float(np.clip(self.estimate(labels), LEAST, MOST))
+        self.p = float(np.clip(self.estimate(labels), LEAST, self._model.p))
         self._set()
 
     def constant(self) -> float:
@@ -114,15 +115,17 @@ def estimated_share(violated: NDArray[np.bool_], weight: Floats) -> float:
 def most_wrong(known: Constraints) -> float:
     """The largest plausible share (5 %) of wrong links, by links alone; 1 if they do not tell.
 
-    A link that follows from others would contradict them if one of them were wrong. If n such
-    links contradict nothing, more than a share of 3 / n are hardly wrong.
+    A link that follows from two others or more would contradict them if one of these, or it, were
+    wrong. If n such links contradict nothing, (1 - p)^(2 n) should not be below 0.05: more than a
+    share of 1.5 / n are hardly wrong. (At least three links take part each time; since they share
+    some, only two are counted.)
     """
     closure = known.closure()
     n_needed = int((closure.sizes - 1).sum()) + len(closure.cannot_link)
     n_confirmed = known.n_must_link + known.n_cannot_link - n_needed
     if not closure.consistent or n_confirmed <= 0:
         return 1.0
-    return min(1.0, 3.0 / n_confirmed)
+    return min(1.0, 1.5 / n_confirmed)
 
 
 def likelihood_unit(costs: Floats) -> float:
