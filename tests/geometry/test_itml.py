@@ -118,7 +118,7 @@ def test_weights_are_what_links_count():
 
 
 def test_breast_cancer():
-    cancer = load("breast_cancer")
+    cancer = load("wdbc")
     X = StandardScaler().fit_transform(cancer.data)
     known = Constraints.from_labels(cancer.target, 100, random_state=0)
     Z = ITML(random_state=0).fit_transform(X, constraints=known)

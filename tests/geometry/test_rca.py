@@ -241,7 +241,7 @@ def test_more_chunklets_are_shrunk_less():
 
 def test_few_links_in_many_dimensions_do_no_harm():
     """With 100 links on 30 features the published covariance took k-means from .67 to .08."""
-    cancer = load("breast_cancer")
+    cancer = load("wdbc")
     X = StandardScaler().fit_transform(cancer.data)
     known = Constraints.from_labels(cancer.target, 100, random_state=0)
     found = KMeans(2, n_init=5, random_state=0).fit(RCA().fit_transform(X, constraints=known))

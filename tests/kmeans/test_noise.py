@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from linkwise import Constraints, HMRFKMeans, MPCKMeans, PCKMeans
 from linkwise.datasets import load
 from linkwise.kmeans.solver import _noise
-from linkwise.kmeans.solver._problem import LinkGraph
+from linkwise.kmeans.solver._link_graph import LinkGraph
 
 from .cases import blobs, watched
 

@@ -118,12 +118,12 @@ def _numbered(names: Sequence[Any]) -> tuple[list[Any], NDArray[np.int64]]:
 def _links(items: list[tuple[Hashable, Hashable]], total: Floats) -> Constraints:
     weight = np.minimum(np.abs(total), log_odds(SUREST)) / log_odds(USUAL)
     decided = np.abs(total) > _TIE
-    kinds = {}
-    for name, chosen in (("must_link", total > 0), ("cannot_link", total < 0)):
-        places = np.flatnonzero(chosen & decided).tolist()
-        kinds[name] = [(*items[place], float(weight[place])) for place in places]
+    must, cannot = (
+        [(*items[place], float(weight[place])) for place in np.flatnonzero(chosen & decided)]
+        for chosen in (total > 0, total < 0)
+    )
     try:
-        return Constraints(**kinds)
+        return Constraints(must_link=must, cannot_link=cannot)
     except ConstraintError as error:
         raise ConstraintError(f"answers: {error.problems[0]}", topic=error.topic) from None
 

@@ -7,14 +7,16 @@ from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from linkwise._types import Floats, MatrixLike, RandomState, SampleIds, Seed
 from linkwise._validation import (
+    Knowable,
     check_choice,
     check_number,
     read_data,
@@ -25,8 +27,6 @@ from linkwise._validation import (
 from linkwise.constraints import Constraints
 
 from . import _kernels
-
-Floats = NDArray[np.float64]
 
 _PAIRS = 10_000  # drawn to learn how far apart rows are
 _LEAST = 1e-10  # share of the largest eigenvalue of a covariance below which it is rounding
@@ -122,7 +122,7 @@ class ITML(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         entailed: bool = False,
         max_iter: int = 1000,
         tol: float = 1e-3,
-        random_state: Any = None,
+        random_state: Seed = None,
     ):
         self.gamma = gamma
         self.prior = prior
@@ -133,7 +133,12 @@ class ITML(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(
-        self, X: Any, y: Any = None, *, constraints: Any = None, sample_ids: Any = None
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        *,
+        constraints: Knowable = None,
+        sample_ids: SampleIds = None,
     ) -> ITML:
         """Learn the metric from links.
 
@@ -183,7 +188,7 @@ class ITML(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if not 0 <= low < high <= 1:
             raise ValueError(f"quantiles={self.quantiles} should be 0 <= low < high <= 1")
 
-    def _project(self, A: Floats, X: Floats, known: Constraints, rng: Any) -> Floats:
+    def _project(self, A: Floats, X: Floats, known: Constraints, rng: RandomState) -> Floats:
         """Algorithm 1: pass over the links until none changes anything."""
         ends = np.concatenate([known.must_link, known.cannot_link]).astype(np.int64)
         weight = np.concatenate([known.must_link_weight, known.cannot_link_weight])
@@ -211,7 +216,7 @@ class ITML(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.changes_, self.n_iter_ = np.array(changes), len(changes)
         return A
 
-    def transform(self, X: Any) -> NDArray:
+    def transform(self, X: MatrixLike) -> NDArray:
         """Rows in the space where Euclidean distance is the metric learnt.
 
         Parameters
@@ -226,11 +231,11 @@ class ITML(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         X = read_data(self, X, reset=False, accept_sparse=False)
         return ((X - self.mean_) @ self.components_.T).astype(X.dtype)
 
-    def fit_transform(self, X: Any, y: Any = None, **params: Any) -> NDArray:
+    def fit_transform(self, X: MatrixLike, y: ArrayLike | None = None, **params: Any) -> NDArray:
         """Fit and transform; parameters are those of `fit`."""
         return self.fit(X, y, **params).transform(X)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
@@ -247,7 +252,7 @@ def _prior(X: Floats, kind: str) -> Floats:
 
 
 def _bounds(
-    X: Floats, A: Floats, quantiles: tuple[float, float], rng: np.random.RandomState
+    X: Floats, A: Floats, quantiles: tuple[float, float], rng: RandomState
 ) -> tuple[float, float]:
     """Quantiles (u, l) of the squared distances of pairs of rows that differ."""
     n = len(X)

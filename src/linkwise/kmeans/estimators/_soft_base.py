@@ -1,22 +1,23 @@
-"""What the methods share that may break constraints at a cost."""
+"""Base of the methods in which violated constraints have a cost."""
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from numbers import Real
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwise._help import see
+from linkwise._types import Floats, RandomState
 from linkwise._validation import MAX_ENTAILED, Knowledge, check_choice, check_number
 from linkwise.constraints import Constraints
 from linkwise.geometry import Mahalanobis
-from linkwise.kmeans.rows._local_rows import Rows
+from linkwise.kmeans.rows._local_rows import LocalRows
 from linkwise.kmeans.solver import _noise
 from linkwise.kmeans.solver._assigners import ICM
-from linkwise.kmeans.solver._constrained_costs import Costs
+from linkwise.kmeans.solver._constrained_costs import ConstrainedCosts
 from linkwise.kmeans.solver._init_centers import (
     from_clustered_neighborhoods,
     from_kmeans_plusplus,
@@ -27,23 +28,23 @@ from linkwise.kmeans.solver._penalties import NoPenalty, Penalty, WeightPenalty
 from linkwise.kmeans.solver._problem import Problem, Solution
 from linkwise.report import Report
 
-from ._base import BaseKMeans
+from ._base import BaseKMeans, too_many_labels
 
 FULL_NEEDS_DENSE = (
     'metric="full" needs dense data: a full matrix over sparse features would not fit; use '
     'metric="diagonal", or reduce the dimensions first (TruncatedSVD)'
 ) + see("methods")
 _AUTO_RUNS = 5
-# Links that may be wrong lead less well: more starts, where they are cheap (rows, starts).
+# Links that may be wrong are worse guides: more starts, where they are cheap (rows, starts).
 _NOISE_RUNS = ((5_000, 40), (50_000, 20))
-_JUDGED = 5_000  # rows by which a unit of likelihood is judged
+_JUDGED = 5_000  # rows that the unit of likelihood is estimated from
 _ROUGH = 20  # iterations for that
 
 Noise = float | Literal["auto"] | None
 
 
 class SoftKMeans(BaseKMeans):
-    """Base of the methods that may break constraints at a cost."""
+    """Base of the methods in which violated constraints have a cost."""
 
     noise: Noise = None
 
@@ -88,7 +89,7 @@ class SoftKMeans(BaseKMeans):
             return 2.0
         some = problem.rows.sample(problem.k, np.random.RandomState(0))
         chosen = slice(None, None, max(1, some.n // _JUDGED))
-        rows = Rows(some.X[chosen], None, centered=bool(some.shift.any()))
+        rows = LocalRows(some.X[chosen], None, centered=bool(some.shift.any()))
         try:
             small, rng = Problem(rows, problem.k, Constraints()), np.random.RandomState(0)
             geometry = self._geometry(small)
@@ -129,14 +130,14 @@ class SoftKMeans(BaseKMeans):
         wrong = np.concatenate([wrong, np.full(known.n_relative, np.nan)])
         return replace(report, wrong=wrong, noise=self.noise_)
 
-    def _wrong(self, problem: Problem, best: Solution) -> NDArray[np.float64]:
+    def _wrong(self, problem: Problem, best: Solution) -> Floats:
         """The probability of each link that it is wrong."""
         links, model = problem.links, self._model
         assert model is not None
         if not len(links.rows):
             return np.zeros(0)
-        costs = Costs(problem.rows, links.rows, best.geometry).of_all_rows()
-        labels = best.places.labels_of(links.rows)
+        costs = ConstrainedCosts(problem.rows, links.rows, best.geometry).of_all_rows()
+        labels = best.assignments.labels_of(links.rows)
         return _noise.probability_wrong(links, labels, costs, self.noise_, model.unit)
 
     # ---------------------------------------------------------------- starts
@@ -150,8 +151,8 @@ class SoftKMeans(BaseKMeans):
             return _AUTO_RUNS
         return next((runs for rows, runs in _NOISE_RUNS if problem.rows.n <= rows), _AUTO_RUNS)
 
-    def _centers(self, problem: Problem, rng: Any, run: int) -> Any:
-        """With init="auto", from clusters of neighborhoods, or from several kinds of starts."""
+    def _centers(self, problem: Problem, rng: RandomState, run: int) -> Floats:
+        """With init="auto": clusters of neighborhoods, or a different kind of start per run."""
         is_auto = isinstance(self.init, str) and self.init == "auto"
         if not is_auto or (problem.seeds is not None and (problem.seeds >= 0).any()):
             return super()._centers(problem, rng, run)
@@ -161,8 +162,8 @@ class SoftKMeans(BaseKMeans):
         if found is None and run == 0:
             return super()._centers(problem, rng, run)
         drawn = from_kmeans_plusplus(problem.rows, problem.k, rng)
-        # Drawn centers are rows, about twice as far from others as means are: if even they are
-        # nearer, the neighborhoods leave out a part of the data.
+        # Drawn centers are rows, about twice as far (squared) from other rows as means are: if
+        # even they are nearer, the neighborhoods do not cover the data.
         return drawn if found is None or uncovered(problem.rows, found, drawn) else found
 
     def _prepare(self, problem: Problem) -> Problem:
@@ -170,6 +171,13 @@ class SoftKMeans(BaseKMeans):
         known, seeds = problem.known, problem.seeds
         if seeds is not None and (seeds >= 0).any():
             known = known + Constraints(labels=seeds)
-            seeds = seeds if seeds.max() < problem.k else None
+            if (excess := too_many_labels(seeds, problem.k)) is not None:
+                warnings.warn(
+                    f"{excess}: not all of them can be kept apart, so some cannot-links will be "
+                    "violated; raise n_clusters, or merge classes",
+                    UserWarning,
+                    stacklevel=3,
+                )
+                seeds = None  # no start from their means
         most = MAX_ENTAILED if self._is_trusted(known) else 0
         return Problem(problem.rows, problem.k, known, seeds, most)

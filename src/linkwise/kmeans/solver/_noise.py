@@ -23,18 +23,16 @@ Entry points: `LogOddsPenalty` for the loop, `likelihood_unit`, `probability_wro
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
+from linkwise._types import Bools, Floats, Labels
 from linkwise.constraints import Constraints
 
+from ._link_graph import LinkGraph
 from ._penalties import WeightPenalty
-from ._problem import LinkGraph
-
-Floats = NDArray[np.float64]
+from ._problem import RunState
 
 PRIOR = (1.5, 8.5)  # links as if seen: wrong, right
 MOST = 0.15  # the largest p in the objective
@@ -79,11 +77,11 @@ class LogOddsPenalty(WeightPenalty):
         odds = self._model.unit * np.log((1 - self.p) / self.p)
         self._cost = (self._links.weight * odds)[:, None]
 
-    def estimate(self, labels: NDArray) -> float:
+    def estimate(self, labels: Labels) -> float:
         """The likeliest p given labels of the constrained rows, without an upper limit."""
         return estimated_share(self._links.violated(labels), self._links.weight)
 
-    def learn(self, labels: NDArray) -> None:
+    def learn(self, labels: Labels) -> None:
         """Set p to its likeliest value within the limits."""
         self.p = float(np.clip(self.estimate(labels), LEAST, self._model.p))
         self._set()
@@ -96,17 +94,17 @@ class LogOddsPenalty(WeightPenalty):
         right += float(self._links.weight.sum())
         return -self._model.unit * (wrong * np.log(self.p) + right * np.log(1 - self.p))
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> RunState:
         """What changes during a run."""
         return {"p": self.p}
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: RunState) -> None:
         """Go on from such a state."""
         self.p = float(state.get("p", self.p))
         self._set()
 
 
-def estimated_share(violated: NDArray[np.bool_], weight: Floats) -> float:
+def estimated_share(violated: Bools, weight: Floats) -> float:
     """The likeliest share of wrong links under the prior, if those violated are the wrong ones."""
     wrong, right = PRIOR
     return float((weight @ violated + wrong) / (weight.sum() + wrong + right))
@@ -168,7 +166,7 @@ def _weighted_median(values: list[float], weight: list[int]) -> float:
 
 
 def probability_wrong(
-    links: LinkGraph, labels: NDArray, costs: Floats, p: float, unit: float
+    links: LinkGraph, labels: Labels, costs: Floats, p: float, unit: float
 ) -> Floats:
     """The probability of each link that it is wrong, all other rows where they are.
 
@@ -209,7 +207,7 @@ def probability_wrong(
     return expit(-(told + np.where(links.is_must, evidence, -evidence)))
 
 
-def _link_sums(links: LinkGraph, labels: NDArray, price: Floats, k: int) -> Floats:
+def _link_sums(links: LinkGraph, labels: Labels, price: Floats, k: int) -> Floats:
     """What the links of each row cost in each cluster, up to what is the same in all clusters."""
     sums = np.zeros((len(links.rows), k))
     signed = np.where(links.is_must, -price, price)  # together is cheaper, or dearer
@@ -219,7 +217,7 @@ def _link_sums(links: LinkGraph, labels: NDArray, price: Floats, k: int) -> Floa
     return sums
 
 
-def _take_off(costs: Floats, other: NDArray, is_must: NDArray[np.bool_], price: Floats) -> None:
+def _take_off(costs: Floats, other: Labels, is_must: Bools, price: Floats) -> None:
     costs[np.arange(len(costs)), other] += np.where(is_must, price, -price)
 
 
