@@ -298,3 +298,24 @@ def test_a_checkpoint_keeps_the_estimate(tmp_path):
     found = clone(model).set_params(checkpoint=path).fit(X, constraints=known)
     np.testing.assert_array_equal(found.labels_, wanted.labels_)
     assert found.noise_ == wanted.noise_
+
+
+# -------------------------------------------------------------------- the shape of the metric
+
+
+@pytest.mark.parametrize(
+    ("rows", "features", "shape"),
+    [(60, 4, "full"), (60, 20, "diagonal"), (600, 101, "diagonal")],
+)
+def test_the_metric_is_full_where_rows_allow(rows, features, shape):
+    X, y = blobs(rows, features)
+    known = Constraints.from_labels(y, 20, random_state=0)
+    model = MPCKMeans(3, metric="auto", n_init=1, random_state=0).fit(X, constraints=known)
+    assert model.metric_ == shape
+    assert model.metrics_.ndim == (2 if shape == "full" else 1)
+
+
+def test_sparse_data_has_a_diagonal_metric():
+    X, _, known, _ = noisy()
+    model = MPCKMeans(3, metric="auto", n_init=1, random_state=0)
+    assert model.fit(sparse.csr_matrix(X), constraints=known).metric_ == "diagonal"
