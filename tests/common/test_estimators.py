@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from linkwise import (
+    ITML,
     RCA,
     AutoCluster,
     ComparisonMetric,
@@ -164,6 +165,7 @@ ESTIMATORS = [
     UnlabeledReCon(linkage="ward", on_conflict="drop"),
     RCA(),
     RCA(n_components=1),
+    ITML(),
     ComparisonMetric(),
     AutoCluster([PCKMeans(n_init=1)], [2, 3], n_folds=2),
 ]
