@@ -13,6 +13,7 @@ from ._version import __version__
 if TYPE_CHECKING:
     from .active import Session
     from .constraints import Closure, ConstraintError, Constraints, Diagnosis, Tree, one_tree
+    from .density import ConstrainedHDBSCAN
     from .engines import open_blocks
     from .ensemble import BoostCluster
     from .geometry import RCA, ComparisonMetric
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         SeededKMeans,
         propagate,
     )
+    from .mixture import ConstrainedMixture
     from .report import plot_clusters
     from .selection import AutoCluster
     from .spectral import ConstrainedKernelKMeans, SpectralLearning
@@ -46,7 +48,9 @@ _HOME = {
     "ComparisonMetric": "geometry",
     "open_blocks": "engines",
     "ConstrainedCompleteLink": "hierarchy",
+    "ConstrainedHDBSCAN": "density",
     "ConstrainedKMeans": "kmeans",
+    "ConstrainedMixture": "mixture",
     "HMRFKMeans": "kmeans",
     "GPKMeans": "kmeans",
     "MPCKMeans": "kmeans",
@@ -66,11 +70,13 @@ _MODULES = (
     "active",
     "constraints",
     "datasets",
+    "density",
     "ensemble",
     "evaluation",
     "geometry",
     "hierarchy",
     "kmeans",
+    "mixture",
     "selection",
     "spectral",
     "studio",
@@ -84,8 +90,10 @@ __all__ = [
     "Closure",
     "ComparisonMetric",
     "ConstrainedCompleteLink",
+    "ConstrainedHDBSCAN",
     "ConstrainedKMeans",
     "ConstrainedKernelKMeans",
+    "ConstrainedMixture",
     "ConstraintError",
     "Constraints",
     "Diagnosis",
