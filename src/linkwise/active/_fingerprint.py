@@ -1,19 +1,19 @@
-"""Telling data apart: what a session remembers of the data it was begun with."""
+"""Fingerprint of the data that a session was started with."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Hashable, Sequence
-from typing import Any
 
 import numpy as np
-from scipy import sparse
+
+from linkwise._types import JsonDict, Matrix, PathLike, is_sparse
 
 
-def fingerprint(X: Any, ids: Sequence[Hashable] | None, source: str = "") -> dict[str, Any]:
-    """Shape and digests of data and ids; equal data in equal order give equal ones."""
+def fingerprint(X: Matrix, ids: Sequence[Hashable] | None, source: str = "") -> JsonDict:
+    """Shape and digests of data and ids; equal for equal data in equal order."""
     digest = hashlib.sha256()
-    parts = (X.indptr, X.indices, X.data) if sparse.issparse(X) else (X,)
+    parts = (X.indptr, X.indices, X.data) if is_sparse(X) else (X,)
     for part in parts:
         digest.update(np.ascontiguousarray(part).data)
     names = None if ids is None else hashlib.sha256(repr(list(ids)).encode()).hexdigest()
@@ -26,8 +26,8 @@ def fingerprint(X: Any, ids: Sequence[Hashable] | None, source: str = "") -> dic
     }
 
 
-def check_same_data(kept: dict[str, Any], given: dict[str, Any], path: Any) -> None:
-    """Refuse data that is not what the session was begun with, and say how it differs."""
+def check_same_data(kept: JsonDict, given: JsonDict, path: PathLike | None) -> None:
+    """Refuse data that differs from what the session was started with, and say how."""
     shapes = [(data["n_rows"], data["n_features"]) for data in (kept, given)]
     if shapes[0] != shapes[1]:
         how = "it has {:,} rows and {:,} features, the data given {:,} and {:,}".format(

@@ -1,4 +1,4 @@
-"""Who may answer: true labels, any Python function, a language model.
+"""Oracles: true labels, any Python function, a language model.
 
 An oracle is called with two row numbers and returns an answer, or an answer and its weight. (The
 terminal is one too: `_terminal`.)
@@ -18,11 +18,11 @@ import numpy as np
 
 from linkwise.constraints import label_codes
 
-from ._questions import Said, as_said
+from ._questions import Verdict, parse_answer
 
 
 class LabelOracle:
-    """Answers out of true labels, with mistakes if wanted, for experiments.
+    """Answer from true labels, optionally with errors; for experiments.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class LabelOracle:
         self._noise, self._unsure, self._seed = noise, unsure, random_state
         self.n_asked = 0
 
-    def __call__(self, i: int, j: int) -> Said:
+    def __call__(self, i: int, j: int) -> Verdict:
         """The answer about two rows."""
         self.n_asked += 1
         if min(self._codes[i], self._codes[j]) < 0:
@@ -72,7 +72,7 @@ class LabelOracle:
 
 
 class FunctionOracle:
-    """Answers by a function of two records.
+    """Answer by a function of two records.
 
     Parameters
     ----------
@@ -92,14 +92,14 @@ class FunctionOracle:
     def __init__(self, function: Callable[[Any, Any], Any], records: Sequence[Any]):
         self._function, self._records = function, records
 
-    def __call__(self, i: int, j: int) -> Said:
+    def __call__(self, i: int, j: int) -> Verdict:
         """The answer about two rows."""
         said = self._function(self._records[i], self._records[j])
-        return as_said(bool(said) if isinstance(said, np.bool_) else said)
+        return parse_answer(bool(said) if isinstance(said, np.bool_) else said)
 
 
 class LanguageModelOracle:
-    """Answers by a language model, through a function of yours.
+    """Answer by a language model, called through your own function.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ class LanguageModelOracle:
         self.n_calls = self.n_unparsed = self.n_failed = 0
         self.cost = 0.0
 
-    def __call__(self, i: int, j: int) -> tuple[Said, float] | str:
+    def __call__(self, i: int, j: int) -> tuple[Verdict, float] | str:
         """The answer about two rows and its weight; "stop" when the budget is spent."""
         a, b = self._texts[i], self._texts[j]
         for attempt in range(self._retries + 1):
@@ -188,7 +188,7 @@ class LanguageModelOracle:
         return too_dear or (self._max_calls is not None and self.n_calls >= self._max_calls)
 
     def _count(
-        self, a: str, b: str, reply: Any, *, parsed: bool = True, failed: bool = False
+        self, a: str, b: str, reply: str, *, parsed: bool = True, failed: bool = False
     ) -> None:
         price = self._price(a, b, reply) if callable(self._price) else self._price
         with self._lock:
@@ -202,7 +202,7 @@ _UNSURE = (
     r"unsure|uncertain|unclear|not sure|don'?t know|do not know|(?:cannot|can'?t) (?:tell|say)"
 )
 _NOT = r"(?:not|aren'?t|isn'?t|n't)(?: \w+){0,2}? "
-_VERDICTS: tuple[tuple[Said, str], ...] = (
+_VERDICTS: tuple[tuple[Verdict, str], ...] = (
     ("unsure", rf"\b(?:{_UNSURE})\b"),
     ("different", rf"\b{_NOT}same\b"),
     ("same", rf"\b{_NOT}different\b"),
@@ -212,8 +212,8 @@ _VERDICTS: tuple[tuple[Said, str], ...] = (
 _CONFIDENCE = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(%|percent)?")
 
 
-def read_reply(reply: Any) -> tuple[Said, float] | None:
-    """An answer and its confidence out of what a language model wrote; None if there is none."""
+def read_reply(reply: object) -> tuple[Verdict, float] | None:
+    """Parse answer and confidence from a reply of a language model; None if there is none."""
     if not isinstance(reply, str):
         return None
     found = _read_json(reply)
@@ -229,11 +229,11 @@ def read_reply(reply: Any) -> tuple[Said, float] | None:
     return _weighted(verdicts.pop(), _confidence(text))
 
 
-def _read_json(reply: str) -> tuple[Said, float] | None:
+def _read_json(reply: str) -> tuple[Verdict, float] | None:
     start, end = reply.find("{"), reply.rfind("}")
     try:
         item = json.loads(reply[start : end + 1])
-        said = as_said(item["answer"])
+        said = parse_answer(item["answer"])
         confidence = item.get("confidence", 1.0)
         text = str(confidence)
         return _weighted(said, _confidence(text))
@@ -242,7 +242,7 @@ def _read_json(reply: str) -> tuple[Said, float] | None:
 
 
 def _confidence(text: str) -> float:
-    """The one number in a text as a share; 1 if there is none, or several."""
+    """The only number in a text as a share; 1 if there is none or more than one."""
     numbers = _CONFIDENCE.findall(text)
     if len(numbers) != 1:
         return 1.0
@@ -252,6 +252,6 @@ def _confidence(text: str) -> float:
     return value if isfinite(value) and 0 <= value <= 1 else 1.0
 
 
-def _weighted(said: Said, confidence: float) -> tuple[Said, float]:
-    """Without any confidence, an answer is none."""
+def _weighted(said: Verdict, confidence: float) -> tuple[Verdict, float]:
+    """Answer and weight; a confidence of zero means unsure."""
     return (said, confidence) if confidence > 0 else ("unsure", 1.0)

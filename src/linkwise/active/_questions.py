@@ -1,16 +1,19 @@
-"""The words of an interview: questions, answers, and what is said when answers clash."""
+"""Questions, answers and disputes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
-Said = Literal["same", "different", "unsure"]
-ANSWERS: tuple[Said, ...] = get_args(Said)
-_SHORT: dict[Any, Said] = {"s": "same", "d": "different", "u": "unsure"}
-_TRUTH: dict[Any, Said] = {True: "same", False: "different", None: "unsure"}
+if TYPE_CHECKING:
+    from linkwise._types import Labels
+
+Verdict = Literal["same", "different", "unsure"]
+ANSWERS: tuple[Verdict, ...] = get_args(Verdict)
+_SHORT: dict[object, Verdict] = {"s": "same", "d": "different", "u": "unsure"}
+_TRUTH: dict[object, Verdict] = {True: "same", False: "different", None: "unsure"}
 
 
 class Question(NamedTuple):
@@ -36,13 +39,13 @@ class Question(NamedTuple):
 
     @property
     def pair(self) -> tuple[int, int]:
-        """Both rows in ascending order: the question, whichever way round it is put."""
+        """Both rows in ascending order."""
         return (self.i, self.j) if self.i < self.j else (self.j, self.i)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer as it is kept.
+    """A stored answer.
 
     Attributes
     ----------
@@ -67,14 +70,14 @@ class Answer:
     >>> with Session([[0.0], [0.1], [5.0]], n_clusters=2, who="ana") as session:
     ...     _ = session.tell("same", (0, 1), weight=0.8)
     ...     answer = session.answers[0]
-    >>> answer.said, answer.weight, answer.who, answer.stands
+    >>> answer.said, answer.weight, answer.who, answer.is_active
     ('same', 0.8, 'ana', True)
     """
 
     id: int
     i: int
     j: int
-    said: Said
+    said: Verdict
     weight: float
     who: str
     at: datetime
@@ -86,20 +89,20 @@ class Answer:
         """What was asked."""
         return Question(self.i, self.j)
 
-    def is_kept(self, labels: Any) -> bool:
-        """Whether a clustering keeps it; -1 is no cluster."""
+    def is_kept(self, labels: Labels) -> bool:
+        """Whether labels satisfy it; -1 is no cluster."""
         together = bool(labels[self.i] == labels[self.j] and labels[self.i] >= 0)
         return self.said == "unsure" or together == (self.said == "same")
 
     @property
-    def stands(self) -> bool:
-        """Whether it was not taken back."""
+    def is_active(self) -> bool:
+        """Whether it was not retracted."""
         return self.undone_at is None
 
 
 @dataclass(frozen=True)
-class ClusterCount:
-    """How many clusters there are, as somebody said it in the course of a session.
+class ClusterCountAnswer:
+    """A number of clusters that somebody set during a session.
 
     Attributes
     ----------
@@ -122,7 +125,7 @@ class ClusterCount:
     --------
     >>> from linkwise import Session
     >>> with Session([[0.0], [0.1], [5.0]], n_clusters=3) as session:
-    ...     _ = session.tell_clusters(2)
+    ...     _ = session.set_n_clusters(2)
     ...     session.cluster_counts[0].n_clusters
     2
     """
@@ -137,8 +140,8 @@ class ClusterCount:
     undone_by: str | None = None
 
     @property
-    def stands(self) -> bool:
-        """Whether it was not taken back."""
+    def is_active(self) -> bool:
+        """Whether it was not retracted."""
         return self.undone_at is None
 
     def __str__(self) -> str:
@@ -149,7 +152,7 @@ class ClusterCount:
 
 @dataclass(frozen=True)
 class Dispute:
-    """An answer that contradicts earlier ones; it does not count until one of them is taken back.
+    """An answer that contradicts earlier ones; ignored until one of them is retracted.
 
     Attributes
     ----------
@@ -173,11 +176,11 @@ class Dispute:
 
     answer: Answer
     against: tuple[Answer, ...]
-    rows: tuple[Any, ...]
+    rows: tuple[Hashable, ...]
 
     @property
     def choices(self) -> tuple[Answer, ...]:
-        """The answers of which one has to go."""
+        """The answers of which at least one must be retracted."""
         return (*self.against, self.answer)
 
     def __str__(self) -> str:
@@ -188,12 +191,12 @@ class Dispute:
             f"but earlier answers say the opposite: {', '.join(steps)}"
         )
 
-    def _steps(self) -> list[tuple[Any, Any, Answer]]:
+    def _steps(self) -> list[tuple[Hashable, Hashable, Answer]]:
         return list(zip(self.rows[:-1], self.rows[1:], self.against, strict=True))
 
 
-def as_said(given: Any) -> Said:
-    """An answer in one of its spellings: same/s/True, different/d/False, unsure/u/None."""
+def parse_answer(given: object) -> Verdict:
+    """Parse an answer: same/s/True, different/d/False, unsure/u/None."""
     if given is None or isinstance(given, bool):
         return _TRUTH[given]
     word = given.strip().lower() if isinstance(given, str) else given
@@ -204,7 +207,7 @@ def as_said(given: Any) -> Said:
     raise ValueError(f"answer {given!r}: expected one of {', '.join(map(repr, ANSWERS))}")
 
 
-def as_question(given: Any, n_rows: int) -> Question:
+def as_question(given: object, n_rows: int) -> Question:
     """A question about two different rows of the data, from a question or a pair."""
     if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != 2:
         raise ValueError(f"question {given!r}: expected two row numbers (i, j)")

@@ -1,4 +1,4 @@
-"""What a session is begun with: reading and checking it, keeping it, finding it again."""
+"""Settings of a session: validation, storage, and restoring."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from linkwise._estimator import check_number
+from linkwise._types import Estimator, JsonDict, Matrix, PathLike
+from linkwise._validation import check_number
 from linkwise.constraints import as_constraints
 
-from ._pairs import ClosestPairs, FarthestPairs, RandomPairs
-from ._placing import ExploreConsolidate, MinMax, NormalizedPointUncertainty
+from ._neighborhood_strategies import ExploreConsolidate, MinMax, NormalizedPointUncertainty
+from ._pair_strategies import ClosestPairs, FarthestPairs, RandomPairs
 from ._store import Store
-from ._task import Strategy
+from ._strategy import Strategy
 
 STRATEGIES: dict[str, type[Strategy]] = {
     kind.__name__: kind
@@ -34,7 +35,7 @@ STRATEGIES: dict[str, type[Strategy]] = {
 }
 
 
-def read_rows(X: Any) -> Any:
+def read_rows(X: Matrix) -> Any:
     """The data as float64, dense in C order or CSR."""
     X = check_array(X, accept_sparse="csr", dtype=np.float64, order="C", input_name="X")
     if hasattr(X, "sum_duplicates") and not X.has_canonical_format:
@@ -44,7 +45,7 @@ def read_rows(X: Any) -> Any:
 
 
 def check_ids(ids: Sequence[Hashable] | None, n_rows: int) -> list[Hashable] | None:
-    """One id a row, all different."""
+    """One id per row, all different."""
     if ids is None:
         return None
     if len(ids) != n_rows:
@@ -59,7 +60,7 @@ def check_ids(ids: Sequence[Hashable] | None, n_rows: int) -> list[Hashable] | N
 def check_settings(
     n_rows: int, n_clusters: int | None, refit_every: int | None, random_state: Any
 ) -> None:
-    """Refuse what cannot work, with the limit."""
+    """Validate the settings."""
     if n_clusters is not None:
         check_number("n_clusters", n_clusters, Integral, 1)
         if n_clusters > n_rows:
@@ -72,7 +73,7 @@ def check_settings(
 
 
 def user_name() -> str:
-    """The name of who runs this."""
+    """Name of the current user."""
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # a process without a name
@@ -82,8 +83,8 @@ def user_name() -> str:
 # -------------------------------------------------------------------- strategies and models
 
 
-def make_strategy(name: str, params: dict[str, Any] | None = None) -> Strategy:
-    """One of linkwise's own strategies by its name and parameters."""
+def make_strategy(name: str, params: JsonDict | None = None) -> Strategy:
+    """A built-in strategy by name and parameters."""
     if name not in STRATEGIES:
         raise ValueError(
             f"strategy {name!r}: expected one of {', '.join(map(repr, STRATEGIES))}, or an object"
@@ -91,27 +92,33 @@ def make_strategy(name: str, params: dict[str, Any] | None = None) -> Strategy:
     return STRATEGIES[name](**(params or {}))
 
 
-def default_model() -> Any:
-    """The model of a session that is given none."""
+def default_model() -> Estimator:
+    """The default model of a session."""
     from linkwise.kmeans import MPCKMeans
 
     return MPCKMeans()
 
 
-def describe_model(model: Any) -> dict[str, Any]:
-    """Name and parameters of a model, fit for JSON."""
-    params: dict[str, Any] = {}
+def describe_model(model: Estimator) -> JsonDict:
+    """Name and parameters of a model as JSON values."""
+    params: JsonDict = {}
     for name, value in model.get_params(deep=False).items():
         try:
             json.dumps(value)
             params[name] = value
         except TypeError:
             params[name] = {"not kept": repr(value)[:200]}
-    return {"name": type(model).__name__, "module": type(model).__module__, "params": params}
+    return {"name": type(model).__name__, "module": public_module(type(model)), "params": params}
 
 
-def make_model(kept: dict[str, Any]) -> Any:
-    """A model out of its description: only linkwise's own, since a file may come from anybody."""
+def public_module(kind: type) -> str:
+    """The module that a class is imported from: the package, for linkwise's own classes."""
+    module = kind.__module__
+    return ".".join(module.split(".")[:2]) if module.startswith("linkwise.") else module
+
+
+def make_model(kept: JsonDict) -> Estimator:
+    """A model from its description; only classes of linkwise, since a file is not trusted."""
     gaps = [name for name, value in kept["params"].items() if isinstance(value, dict)]
     if not kept["module"].startswith("linkwise.") or gaps:
         what = f"its {', '.join(gaps)}" if gaps else "it"
@@ -119,14 +126,12 @@ def make_model(kept: dict[str, Any]) -> Any:
             f"the session's model is {kept['name']}; {what} cannot be kept in a file. Give the "
             "same model again: Session.open(path, X, model=...)"
         )
-    module = importlib.import_module(kept["module"].rpartition("._")[0] or kept["module"])
-    return getattr(module, kept["name"])(**kept["params"])
+    package = ".".join(kept["module"].split(".")[:2])  # older files name a private module
+    return getattr(importlib.import_module(package), kept["name"])(**kept["params"])
 
 
-def changed(
-    kept: dict[str, Any], given: dict[str, Any], path: Any, uses_model: bool
-) -> dict[str, Any]:
-    """The settings that may and do change when a session goes on; ValueError about others.
+def changed(kept: JsonDict, given: JsonDict, path: PathLike | None, uses_model: bool) -> JsonDict:
+    """Settings that differ and may differ when a session is continued; ValueError about others.
 
     The model may, as long as no question depends on it.
     """
@@ -142,7 +147,7 @@ def changed(
     )
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A setting in a message."""
     if isinstance(value, dict) and "name" in value:
         params = ", ".join(f"{name}={param!r}" for name, param in value["params"].items())
@@ -153,8 +158,8 @@ def shown(value: Any) -> str:
 # -------------------------------------------------------------------- files
 
 
-def stored_settings(path: Any) -> dict[str, Any]:
-    """The settings of a session that is there already."""
+def stored_settings(path: PathLike) -> JsonDict:
+    """Settings of an existing session."""
     if not Path(path).is_file():
         raise FileNotFoundError(f"{path}: no such session (looked for in {Path.cwd()})")
     store = Store(path)
@@ -170,7 +175,7 @@ def stored_settings(path: Any) -> dict[str, Any]:
 def beforehand(
     constraints: Any, n_rows: int, ids: Sequence[Hashable] | None
 ) -> list[tuple[int, int, str, float]]:
-    """Constraints as answers: row, row, what is said, weight."""
+    """Constraints as answers: row, row, answer, weight."""
     known = as_constraints(constraints).to_rows(n_rows, ids)
     if known.n_relative:
         raise ValueError(

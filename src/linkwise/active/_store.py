@@ -1,4 +1,4 @@
-"""The store: one SQLite file a session, in which nothing that was answered can get lost.
+"""The store: one SQLite file per session; a stored answer is durable.
 
 An answer is one transaction, flushed to the disk before `Store.add` returns (write-ahead log,
 ``synchronous=FULL``). Taking back marks an answer and deletes nothing. Several processes may have
@@ -12,7 +12,7 @@ import sqlite3
 import threading
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,12 +22,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._questions import Answer, ClusterCount, Question
+from linkwise._types import JsonDict, PathLike
+
+from ._questions import Answer, ClusterCountAnswer, Question
 
 _APPLICATION = 0x6C6E6B77  # "lnkw": tells a session from any other SQLite file
 _VERSION = 2
 _PATIENCE = 30.0  # seconds to wait for another process to finish writing
-_LABELS_KEPT = 20  # labels of so many fits are kept, centres of all
+_LABELS_KEPT = 20  # labels of so many fits are kept, centers of all
 
 _SCHEMA = """
 CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -75,7 +77,7 @@ CREATE TABLE row_name (row INTEGER PRIMARY KEY, name TEXT NOT NULL);
 
 @dataclass(frozen=True)
 class StoredFit:
-    """What is kept of a fit: enough to start the next one from it.
+    """The part of a fit that is stored: enough to warm-start the next one.
 
     Attributes
     ----------
@@ -106,7 +108,7 @@ class Store:
         file without the data.
     """
 
-    def __init__(self, path: Any = None, ids: Sequence[Any] | None = None):
+    def __init__(self, path: PathLike | None = None, ids: Sequence[Hashable] | None = None):
         self.path, self._ids = None if path is None else Path(path), ids
         self._lock = threading.RLock()
         self._depth = 0
@@ -143,7 +145,7 @@ class Store:
         if application == 0 and not is_empty:
             raise ValueError(f"{self.path} is a database, but not a session of linkwise")
         if application not in (0, _APPLICATION):
-            raise ValueError(f"{self.path} is a database of another programme, not a session")
+            raise ValueError(f"{self.path} is a database of another program, not a session")
         if version > _VERSION:
             raise ValueError(
                 f"session {self.path} was made by a later linkwise (format {version}, this one "
@@ -168,13 +170,13 @@ class Store:
         return db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         with self._lock:
             self._db.close()
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """All or nothing, and nobody else writes meanwhile; may be nested."""
+        """Write transaction; may be nested."""
         with self._lock:
             if self._depth == 0:
                 self._execute("BEGIN IMMEDIATE")
@@ -190,7 +192,7 @@ class Store:
             if self._depth == 0:
                 self._execute("COMMIT")
 
-    def _execute(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+    def _execute(self, statement: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
         try:
             return self._db.execute(statement, values)
         except sqlite3.OperationalError as error:
@@ -198,14 +200,14 @@ class Store:
 
     # ---------------------------------------------------------------- settings
 
-    def settings(self) -> dict[str, Any]:
-        """What the session was begun with; empty for a new one."""
+    def settings(self) -> JsonDict:
+        """Settings of the session; empty for a new one."""
         with self._lock:
             rows = self._execute("SELECT name, value FROM setting").fetchall()
         return {name: json.loads(value) for name, value in rows}
 
-    def set(self, **values: Any) -> None:
-        """Keep settings."""
+    def set(self, **values: object) -> None:
+        """Store settings."""
         with self.writing():
             for name, value in values.items():
                 self._execute(
@@ -223,17 +225,17 @@ class Store:
         return changed
 
     def answers(self) -> list[Answer]:
-        """Every answer ever given, in order; those taken back are marked."""
+        """All answers in order, including retracted ones."""
         with self._lock:
             rows = self._execute("SELECT * FROM answer ORDER BY id").fetchall()
         return [_answer(row) for row in rows]
 
     def add(self, question: Question, said: str, weight: float, who: str) -> Answer:
-        """Keep an answer. When this returns, it is on the disk."""
+        """Store an answer. It is on disk when this returns."""
         return self.add_all([(*question, said, weight)], who)[0]
 
     def add_all(self, given: Sequence[tuple[int, int, str, float]], who: str) -> list[Answer]:
-        """Keep several answers of one person, all or none."""
+        """Store several answers of one person in one transaction."""
         now, kept = datetime.now(UTC), []
         with self.writing():
             for i, j, said, weight in given:
@@ -256,11 +258,11 @@ class Store:
                 self._execute("INSERT OR IGNORE INTO row_name VALUES (?, ?)", values)
 
     def names(self) -> dict[int, str]:
-        """What rows with answers are called, if rows have ids."""
+        """Ids of the rows that have answers."""
         with self._lock:
             return dict(self._execute("SELECT row, name FROM row_name").fetchall())
 
-    def take_back(self, ids: Sequence[int], who: str) -> None:
+    def retract(self, ids: Sequence[int], who: str) -> None:
         """Mark answers as undone; they stay in the file."""
         self._mark("answer", ids, who)
 
@@ -276,14 +278,14 @@ class Store:
 
     # ---------------------------------------------------------------- how many clusters
 
-    def counts(self) -> list[ClusterCount]:
-        """Every number of clusters that was ever said, in order."""
+    def counts(self) -> list[ClusterCountAnswer]:
+        """All cluster counts, in order."""
         with self._lock:
             rows = self._execute("SELECT * FROM cluster_count ORDER BY id").fetchall()
         return [_count(row) for row in rows]
 
     def add_count(self, n_clusters: int | None, answers: Sequence[int], who: str) -> None:
-        """Keep how many clusters somebody says there are, with the answers given with it."""
+        """Store a cluster count together with the answers given with it."""
         with self.writing():
             after = self._execute("SELECT coalesce(max(id), 0) FROM answer").fetchone()[0]
             self._execute(
@@ -292,16 +294,16 @@ class Store:
                 (n_clusters, after, json.dumps(list(answers)), who, datetime.now(UTC).isoformat()),
             )
 
-    def take_back_count(self, count: ClusterCount, who: str) -> None:
-        """Mark a number of clusters as undone, and the answers that were given with it."""
+    def retract_count(self, count: ClusterCountAnswer, who: str) -> None:
+        """Mark a cluster count and the answers given with it as undone."""
         with self.writing():
-            self.take_back(count.answers, who)
+            self.retract(count.answers, who)
             self._mark("cluster_count", [count.id], who)
 
     # ---------------------------------------------------------------- questions being asked
 
-    def in_hand(self) -> dict[str, list[Question]]:
-        """The questions that people have before them, by person."""
+    def pending(self) -> dict[str, list[Question]]:
+        """Pending questions by person."""
         with self._lock:
             rows = self._execute(
                 "SELECT who, i, j FROM in_hand WHERE until > ? ORDER BY rowid", (time.time(),)
@@ -311,8 +313,8 @@ class Store:
             found.setdefault(who, []).append(Question(i, j))
         return found
 
-    def hand_out(self, who: str, questions: Sequence[Question], seconds: float) -> None:
-        """Note that a person has these questions, and no others, for some time."""
+    def reserve(self, who: str, questions: Sequence[Question], seconds: float) -> None:
+        """Replace the pending questions of a person."""
         with self.writing():
             self._execute("DELETE FROM in_hand WHERE who = ? OR until <= ?", (who, time.time()))
             for i, j in questions:
@@ -322,7 +324,7 @@ class Store:
     # ---------------------------------------------------------------- fits
 
     def fit(self, key: str) -> StoredFit | None:
-        """What is kept of a fit."""
+        """A stored fit; None if there is none."""
         with self._lock:
             row = self._execute(
                 "SELECT changed, centers, labels, violated FROM fit WHERE key = ?", (key,)
@@ -333,7 +335,7 @@ class Store:
         return StoredFit(row[0], _read_array(row[1]), labels, row[3])
 
     def add_fit(self, key: str, n_answers: int, fit: StoredFit) -> None:
-        """Keep a fit; labels only of the last few."""
+        """Store a fit; labels are kept for the last few only."""
         labels = None
         if fit.labels is not None:
             labels = zlib.compress(fit.labels.astype(np.int32).tobytes(), 1)
@@ -351,7 +353,7 @@ class Store:
 
 
 def _write_ahead(db: sqlite3.Connection) -> None:
-    """Switch to the write-ahead log; for this one step SQLite does not wait for others itself."""
+    """Switch to the write-ahead log; SQLite's busy timeout does not cover this step."""
     end = time.monotonic() + _PATIENCE
     while True:
         try:
@@ -364,7 +366,7 @@ def _write_ahead(db: sqlite3.Connection) -> None:
 
 
 def _run(db: sqlite3.Connection, script: str) -> None:
-    """Run statements within the transaction that is open (`executescript` would end it)."""
+    """Run statements within the open transaction (`executescript` would end it)."""
     for statement in script.split(";"):
         db.execute(statement)
 
@@ -375,11 +377,13 @@ def _answer(row: Sequence[Any]) -> Answer:
     return Answer(number, i, j, said, weight, who, given, _time(undone_at), undone_by)
 
 
-def _count(row: Sequence[Any]) -> ClusterCount:
+def _count(row: Sequence[Any]) -> ClusterCountAnswer:
     number, n_clusters, after, answers, who, at, undone_at, undone_by = row
     given = tuple(json.loads(answers))
     said = datetime.fromisoformat(at)
-    return ClusterCount(number, n_clusters, after, given, who, said, _time(undone_at), undone_by)
+    return ClusterCountAnswer(
+        number, n_clusters, after, given, who, said, _time(undone_at), undone_by
+    )
 
 
 def _time(text: str | None) -> datetime | None:

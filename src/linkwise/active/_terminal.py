@@ -1,6 +1,6 @@
-"""Questions in a terminal: two records side by side, one key an answer.
+"""Questions in a terminal: two records side by side, one key per answer.
 
-Fits a plain 80x24 terminal: the marks are ASCII, and colour only repeats what they say. Records
+Fits a plain 80x24 terminal: the marks are ASCII, and color only repeats what they say. Records
 are shown as text: control characters in them never reach the terminal.
 """
 
@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ._progress import Progress
-from ._questions import Answer, ClusterCount, Dispute
+from ._questions import Answer, ClusterCountAnswer, Dispute
 
 _KEYS = {"s": "same", "d": "different", "u": "unsure", "z": "undo", "q": "stop"}
 _HELP = "s same   d different   u unsure   z undo   q quit"
@@ -102,9 +102,9 @@ class TerminalOracle:
 
     def __init__(
         self,
-        record: Callable[[int], Mapping[str, Any]],
+        record: Callable[[int], Mapping[str, object]],
         *,
-        name: Callable[[int], Any] = str,
+        name: Callable[[int], object] = str,
         progress: Callable[[], Progress] | None = None,
         console: Console | None = None,
         keys: Keys | None = None,
@@ -136,18 +136,18 @@ class TerminalOracle:
         ]
         return _KEYS[self._asked(lines, Text(_HELP, style="bold"), tuple(_KEYS))]
 
-    def undone(self, said: Sequence[Answer | ClusterCount]) -> None:
-        """Say, with the next question, what was taken back."""
+    def undone(self, said: Sequence[Answer | ClusterCountAnswer]) -> None:
+        """Show what was undone with the next question."""
         told = [
             str(one)
-            if isinstance(one, ClusterCount)
+            if isinstance(one, ClusterCountAnswer)
             else f"{self._called(one.i)} and {self._called(one.j)}: {one.said}"
             for one in said
         ]
         self._note = f"taken back: {'; '.join(told)}" if told else "nothing of yours to take back"
 
     def resolve(self, dispute: Dispute) -> Answer | None:
-        """Show answers that contradict; the one to take back, or None to leave it for later."""
+        """Show contradicting answers; return the one to retract, or None for later."""
         ways = dispute.choices[: len(_CHOICES)]
         lines = [
             Text("These answers cannot all be right. Which one do you take back?", style="bold"),
@@ -190,7 +190,7 @@ class TerminalOracle:
         of = "" if now.n_clusters is None else f" of {now.n_clusters}"
         return [
             Text(f"{_answers(now.n_answers)}: {told}"),
-            Text(f"{now.n_groups}{of} groups, {now.n_placed:,} of {now.n_rows:,} rows placed"),
+            Text(f"{now.n_groups}{of} groups, {now.n_covered:,} of {now.n_rows:,} rows placed"),
             Text(rest if now.expected_remaining else ""),
             Text(now.hint, style="green" if now.stop else ""),
         ]
@@ -209,7 +209,7 @@ class TerminalOracle:
     def _fit(
         self, rows: list[tuple[str, str, str]], label: int, column: int, most: int
     ) -> list[Text]:
-        """The fields in so many lines; where there are too many, those that differ go first."""
+        """Fit the fields into `most` lines; fields that differ come first."""
         left_out = 0
         if len(rows) > most:
             left_out = len(rows) - most + 1
@@ -238,14 +238,14 @@ def _answers(n: int) -> str:
     return f"{n:,} answer{'' if n == 1 else 's'}"
 
 
-def clean(value: Any) -> str:
+def clean(value: object) -> str:
     """A value as one line of text without control characters."""
     text = " ".join(str(value).split())
     return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def _share(wanted: Sequence[int], most: int) -> list[int]:
-    """So many lines for each field: one at least, the others dealt out in turn."""
+    """Lines per field: at least one, the rest in turn."""
     heights = [1] * len(wanted)
     left = most - len(wanted)
     while left > 0 and any(h < w for h, w in zip(heights, wanted, strict=True)):

@@ -10,7 +10,8 @@ import typer
 from rich.markup import escape
 
 from . import _output as out
-from ._interview import (
+from ._input import Data, FeatureNames, IdColumn, Impute, Standardize, StopWords, TextColumn
+from ._session_options import (
     Known,
     NClusters,
     Options,
@@ -25,7 +26,6 @@ from ._interview import (
     read_task,
     session_file,
 )
-from ._reading import Data, FeatureNames, IdColumn, Impute, Standardize, StopWords, TextColumn
 from ._write import check_target
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _tell(work: Session, path: Path, written: Path | None) -> None:
         soft_wrap=True,
         highlight=False,
     )
-    if now.n_placed < now.n_rows and work.ask() is None:
+    if now.n_covered < now.n_rows and work.ask() is None:
         out.console.print("nothing is left to ask", highlight=False)
     out.console.print(now.hint, soft_wrap=True, highlight=False)
     if written is not None:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
-from linkwise._estimator import check_choice, check_number, read_data, read_labels, read_named
+from linkwise._validation import check_choice, check_number, read_data, read_labels, read_named
 from linkwise.constraints import Constraints
 from linkwise.report import Report
 

@@ -14,7 +14,7 @@ from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from linkwise._estimator import (
+from linkwise._validation import (
     check_choice,
     check_number,
     read_data,
@@ -23,7 +23,7 @@ from linkwise._estimator import (
     teller,
     warn_unconverged,
 )
-from linkwise.constraints import Constraints, colour
+from linkwise.constraints import Constraints, color
 from linkwise.kmeans import PCKMeans
 from linkwise.report import Report
 
@@ -273,7 +273,7 @@ class ConstrainedMixture(ClusterMixin, DensityMixin, BaseEstimator):
         closure, k = pairs.closure(), self.n_clusters
         if closure.consistent and (
             np.isfinite(self.strength)
-            or colour(closure.cannot_link, closure.n_components, k).colours is not None
+            or color(closure.cannot_link, closure.n_components, k).colors is not None
         ):
             return
         pairs._by_id(ids).diagnose(k, n_rows=n).raise_if_inconsistent()

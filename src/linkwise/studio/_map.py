@@ -1,31 +1,32 @@
-"""The map: where each row lies in the plane."""
+"""Projection of the rows to the plane."""
 
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.preprocessing import StandardScaler
 
+from linkwise._types import Matrix, is_sparse
+
 MOST_POINTS = 20_000  # beyond this a sample is drawn
 
 
 def projections() -> list[str]:
-    """The projections that can be had here, the one shown first in front."""
+    """Available projections, the default first."""
     return ["PCA", "UMAP"] if find_spec("umap") else ["PCA"]
 
 
-def project(X: Any, kind: str, seed: int) -> NDArray[np.float32]:
-    """Rows in the plane, each axis centred and within -1 to 1.
+def project(X: Matrix, kind: str, seed: int) -> NDArray[np.float32]:
+    """Rows in the plane, each axis centered and within -1 to 1.
 
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n_rows, n_features)
     kind : {"PCA", "UMAP"}
-        PCA of standardised columns; of a sparse matrix, its largest singular directions.
+        PCA of standardized columns; of a sparse matrix, its largest singular directions.
     seed : int
 
     Returns
@@ -42,7 +43,7 @@ def project(X: Any, kind: str, seed: int) -> NDArray[np.float32]:
 
         places = umap.UMAP(n_components=2, random_state=seed).fit_transform(X)
     elif min(X.shape) < 2:
-        flat = X.toarray() if sparse else X
+        flat = X.toarray() if is_sparse(X) else X
         places = np.column_stack([flat[:, 0], np.zeros(len(flat))])
     else:
         method = (TruncatedSVD if sparse else PCA)(2, random_state=seed)
@@ -54,7 +55,7 @@ def project(X: Any, kind: str, seed: int) -> NDArray[np.float32]:
 
 
 def sample_rows(n_rows: int, seed: int, most: int = MOST_POINTS) -> NDArray[np.int64]:
-    """The rows that are drawn: all of them, or so many at random, in ascending order."""
+    """The rows to draw: all, or a random sample, in ascending order."""
     if n_rows <= most:
         return np.arange(n_rows)
     return np.sort(np.random.default_rng(seed).choice(n_rows, most, replace=False))

@@ -11,8 +11,8 @@ from typing import Any
 from linkwise._optional import optional
 from linkwise.active import Session
 
+from ._controller import Controller
 from ._records import Records
-from ._work import Work
 
 PORT = 8765
 LOOPBACK = "127.0.0.1"
@@ -39,7 +39,7 @@ class Studio:
     ----------
     url : str
         The link to open.
-    work : Work
+    work : Controller
         What page and JSON interface show.
 
     Notes
@@ -67,24 +67,25 @@ class Studio:
         port: int | None = None,
     ):
         optional("nicegui", extra="studio", need="The studio")
-        from . import _host, _page
+        from . import _page
+        from . import _server as _host
         from ._api import make_api
-        from ._guard import Guard
+        from ._security import SecurityMiddleware
 
-        self.work = Work(session, Records.of(records, session.X, features))
+        self.controller = Controller(session, Records.of(records, session.X, features))
         self._token = None if host is None else secrets.token_urlsafe(24)
         self._loop = _host.event_loop()
         self._views: set[Any] = set()
         self._tasks: set[asyncio.Future[Any]] = set()
         bound = _bind(host or LOOPBACK, port)
         self._host, self.port = host or LOOPBACK, int(bound.getsockname()[1])
-        app = make_api(self.work)
+        app = make_api(self.controller)
         _page.register()
         _host.mount_pages(app)
         self._open = True
-        self._server = _host.Server(bound, Guard(app, self._token, self.port, self))
+        self._server = _host.Server(bound, SecurityMiddleware(app, self._token, self.port, self))
         self._stop_listening = session.listen(self._note)
-        self.work.choosing.changed = self._note
+        self.controller.model_choice.changed = self._note
 
     @property
     def url(self) -> str:
@@ -95,12 +96,12 @@ class Studio:
 
     @property
     def is_open(self) -> bool:
-        """Whether it was not closed."""
+        """Whether it is open."""
         return self._open
 
     @property
     def token(self) -> str | None:
-        """What everybody has to show; None if only this machine can connect."""
+        """Access token; None if only this machine can connect."""
         return self._token
 
     def close(self) -> None:
@@ -109,7 +110,7 @@ class Studio:
             self._open = False
             self._stop_listening()
             self._server.close()
-            self.work.choosing.stop()
+            self.controller.model_choice.stop()
             asyncio.run_coroutine_threadsafe(self._finish(), self._loop).result()
 
     async def _finish(self) -> None:
@@ -133,22 +134,22 @@ class Studio:
     # ---------------------------------------------------------------- pages that are open
 
     def add_view(self, view: Any) -> None:
-        """Have ``view.refresh()`` awaited whenever something changed."""
+        """Register a view; ``view.refresh()`` is awaited after each change."""
         self._views.add(view)
 
     def remove_view(self, view: Any) -> None:
-        """Forget a page that was closed."""
+        """Remove a closed page."""
         self._views.discard(view)
         if self._open:
             self._start(self.leave(view.who))
 
     async def leave(self, who: str) -> None:
-        """Put back what a person has in hand, unless another of their tabs is still open."""
+        """Release the pending questions of a person without open tabs."""
         if self._open and all(view.who != who for view in self._views):
-            await self.run(lambda: self.work.session.put_back(who=who))
+            await self.run(lambda: self.controller.session.release(who=who))
 
     def _note(self) -> None:
-        """The session changed, in whichever thread: tell the pages in theirs."""
+        """Notify the pages, in their thread, that the session changed."""
         if self._open:
             self._loop.call_soon_threadsafe(self._refresh)
 
@@ -157,20 +158,20 @@ class Studio:
             self._start(view.refresh())
 
     async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Run something that may take time in a thread; a studio that closes waits for it."""
+        """Run a function in a thread; `close` waits for it."""
         if not self._open:
             raise ValueError("the studio is closed")
         return await self._start(asyncio.to_thread(function, *arguments))
 
-    def _start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Future[Any]:
-        task = asyncio.ensure_future(work)
+    def _start(self, controller: Coroutine[Any, Any, Any]) -> asyncio.Future[Any]:
+        task = asyncio.ensure_future(controller)
         self._tasks.add(task)  # the loop itself holds tasks only weakly
         task.add_done_callback(self._tasks.discard)
         return task
 
 
 def _bind(host: str, port: int | None) -> Any:
-    from ._host import listen_on
+    from ._server import listen_on
 
     if port is not None:
         return listen_on(host, port)

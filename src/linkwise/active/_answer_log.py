@@ -1,0 +1,116 @@
+"""Answer log: active, accepted and disputed answers; undo steps."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Hashable, Sequence
+
+from ._incremental_closure import explain, fold
+from ._questions import Answer, ClusterCountAnswer, Dispute
+from ._refit import Phase
+from ._store import Store
+
+GIVEN_CONSTRAINTS = "known beforehand"  # who gave the constraints that a session began with
+
+LogEntry = Answer | ClusterCountAnswer
+
+
+class AnswerLog:
+    """The answers in the store, with their closure; `sync` keeps it up to date.
+
+    Parameters
+    ----------
+    store : Store
+    n_clusters : int or None
+        What the session was begun with.
+    ids : sequence or None
+        What rows are called.
+
+    Attributes
+    ----------
+    answers : list of Answer
+        All of them, in order.
+    counts : list of ClusterCountAnswer
+        All of them, in order.
+    active : list of Answer
+        Those that were not taken back.
+    accepted, disputed : list of Answer
+        Of these, those that count, and those that contradict earlier ones.
+    known : IncrementalClosure
+        What follows from those that count.
+    phases : tuple of Phase
+        The numbers of clusters so far, and how many answers accepted when each was said.
+    """
+
+    def __init__(self, store: Store, n_clusters: int | None, ids: Sequence[Hashable] | None):
+        self._store, self._begun_with, self._ids = store, n_clusters, ids
+        self.read()
+
+    def read(self) -> None:
+        """Read everything from the store again."""
+        self.answers, self.counts = self._store.answers(), self._store.counts()
+        self.active = [answer for answer in self.answers if answer.is_active]
+        self.known, self.accepted, self.disputed = fold(self.active)
+        self.phases = self._find_phases()
+
+    def sync(self, own: Answer | None = None) -> bool:
+        """Add what others wrote, or `own`, a new answer; return whether all was read again."""
+        if self._store.changed():
+            if (self._store.answers(), self._store.counts()) != (self.answers, self.counts):
+                self.read()
+                return True
+        elif own is not None:
+            self.answers.append(own)
+            self.active.append(own)
+            added = self.known.add(own.i, own.j, own.said)
+            (self.accepted if added else self.disputed).append(own)
+        return False
+
+    def _find_phases(self) -> tuple[Phase, ...]:
+        ids = [answer.id for answer in self.accepted]
+        beforehand = sum(answer.who == GIVEN_CONSTRAINTS for answer in self.accepted)
+        phases = [Phase(beforehand, self._begun_with)]
+        for count in self.counts:
+            if count.is_active and count.n_clusters != phases[-1].n_clusters:
+                base = max(beforehand, bisect_right(ids, count.after))
+                phases.append(Phase(base, count.n_clusters))
+        return tuple(phases)
+
+    def disputes(self, among: set[int] | None = None) -> list[Dispute]:
+        """Answers that contradict earlier ones, with their proofs; `among` filters by id."""
+        return [
+            explain(answer, self.accepted, self._ids)
+            for answer in self.disputed
+            if among is None or answer.id in among
+        ]
+
+    # ---------------------------------------------------------------- taking back
+
+    def steps(self, who: str) -> list[list[LogEntry]]:
+        """Active answers of a person in order; answers given together form one step."""
+        mine = {answer.id: answer for answer in self.active if answer.who == who}
+        steps: list[tuple[tuple[int, int], list[LogEntry]]] = []
+        for place, count in enumerate(self.counts):
+            if count.is_active and count.who == who:
+                with_it = [mine.pop(number) for number in count.answers if number in mine]
+                steps.append(((count.after, place + 1), [count, *with_it]))
+        steps += [((number, 0), [answer]) for number, answer in mine.items()]
+        return [step for _, step in sorted(steps, key=lambda found: found[0])]
+
+    def find(self, said: LogEntry | int) -> LogEntry:
+        """The active entry with this `id`; ValueError if there is none."""
+        there: Sequence[LogEntry] = (
+            self.counts if isinstance(said, ClusterCountAnswer) else self.active
+        )
+        number = said if isinstance(said, int) else said.id
+        found = [one for one in there if one.id == number and one.is_active]
+        if not found:
+            raise ValueError(f"there is no answer {number} that stands")
+        return found[0]
+
+    def retract(self, said: LogEntry, who: str) -> None:
+        """Mark an entry as undone; a cluster count takes the answers given with it along."""
+        if isinstance(said, ClusterCountAnswer):
+            self._store.retract_count(said, who)
+        else:
+            self._store.retract([said.id], who)

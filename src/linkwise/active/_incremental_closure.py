@@ -1,0 +1,145 @@
+"""Closure of the answers so far, updated per answer.
+
+`IncrementalClosure` is the closure of `linkwise.constraints` that grows by one answer at a time:
+components of rows that belong together, and which components are apart. One answer takes time
+proportional to the smaller of the two components it joins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+
+from linkwise.constraints import Constraints
+
+from ._questions import Answer, Dispute, Verdict
+
+Names = Sequence[Hashable] | Mapping[int, Hashable]  # what rows are called
+
+
+class IncrementalClosure:
+    """Must-link components and the cannot-links between them.
+
+    Attributes
+    ----------
+    members : dict of int to list of int
+        The rows of each component that some *same* or *different* touches, by its root.
+    apart : dict of int to set of int
+        Roots of the components that each component is apart from.
+    unsure : dict of int to set of int
+        For each row, the rows it could not be compared with.
+    """
+
+    def __init__(self) -> None:
+        self.members: dict[int, list[int]] = {}
+        self.apart: dict[int, set[int]] = {}
+        self.unsure: dict[int, set[int]] = {}
+        self.version = 0  # rises with every answer; what is derived may be kept until then
+        self._root: dict[int, int] = {}
+        self._first: dict[int, int] = {}
+
+    def root(self, row: int) -> int:
+        """Root of the component of a row; the row itself if no answer names it."""
+        return self._root.get(row, row)
+
+    def roots(self) -> list[int]:
+        """Roots in the order in which their rows were first compared."""
+        return sorted(self.members, key=self._first.__getitem__)
+
+    def relation(self, i: int, j: int) -> Verdict | None:
+        """What the closure says about two rows; None if nothing."""
+        a, b = self.root(i), self.root(j)
+        if a == b:
+            return "same"
+        return "different" if b in self.apart.get(a, ()) else None
+
+    def is_undecided(self, i: int, j: int) -> bool:
+        """Whether the closure leaves a pair open and nobody was unsure about it."""
+        return self.relation(i, j) is None and j not in self.unsure.get(i, ())
+
+    def add(self, i: int, j: int, said: Verdict) -> bool:
+        """Add an answer; return False and change nothing if it contradicts earlier ones."""
+        if said == "unsure":
+            self.unsure.setdefault(i, set()).add(j)
+            self.unsure.setdefault(j, set()).add(i)
+        elif self.relation(i, j) not in (None, said):
+            return False
+        else:
+            # The row compared with comes first: it stood in a neighborhood already.
+            a, b = self._touch(j), self._touch(i)
+            if said == "different":
+                self.apart[a].add(b)
+                self.apart[b].add(a)
+            elif a != b:
+                self._join(a, b)
+        self.version += 1
+        return True
+
+    def _touch(self, row: int) -> int:
+        if row not in self._root:
+            self._root[row], self._first[row] = row, len(self._root)
+            self.members[row], self.apart[row] = [row], set()
+        return self._root[row]
+
+    def _join(self, a: int, b: int) -> None:
+        if len(self.members[a]) < len(self.members[b]):
+            a, b = b, a
+        for row in self.members[b]:
+            self._root[row] = a
+        self.members[a] += self.members.pop(b)
+        self._first[a] = min(self._first[a], self._first.pop(b))
+        for other in self.apart.pop(b):
+            self.apart[other].discard(b)
+            self.apart[other].add(a)
+            self.apart[a].add(other)
+
+
+def fold(answers: Iterable[Answer]) -> tuple[IncrementalClosure, list[Answer], list[Answer]]:
+    """Closure of answers in order; return it with the accepted and the disputed answers.
+
+    An answer that contradicts those before it is disputed and does not count.
+    """
+    known = IncrementalClosure()
+    accepted: list[Answer] = []
+    disputed: list[Answer] = []
+    for answer in answers:
+        added = known.add(answer.i, answer.j, answer.said)
+        (accepted if added else disputed).append(answer)
+    return known, accepted, disputed
+
+
+def links(answers: Iterable[Answer], names: Names | None = None) -> Constraints:
+    """Answers as constraints, by row number or by id."""
+    rows: dict[str, list[tuple[Hashable, Hashable, float]]] = {"same": [], "different": []}
+    for answer in answers:
+        if answer.said != "unsure":
+            i, j = answer.question if names is None else (names[answer.i], names[answer.j])
+            rows[answer.said].append((i, j, answer.weight))
+    return Constraints(must_link=rows["same"], cannot_link=rows["different"])
+
+
+def explain(disputed: Answer, accepted: Sequence[Answer], names: Names | None = None) -> Dispute:
+    """The shortest chain of answers that contradicts a disputed one."""
+    given: dict[str, list[Answer]] = {"must": [], "cannot": []}
+    for answer in (*accepted, disputed):
+        if answer.said != "unsure":
+            given["must" if answer.said == "same" else "cannot"].append(answer)
+    found = links((*accepted, disputed)).diagnose(limit=20).contradictions
+    shortest = min(found, key=lambda contradiction: contradiction.proof.n_constraints)
+    proof = (given[link.kind][link.line] for link in shortest.links)
+    rows, against = _walk(disputed, [answer for answer in proof if answer is not disputed])
+    return Dispute(disputed, against, tuple(rows if names is None else [names[r] for r in rows]))
+
+
+def _walk(disputed: Answer, against: Sequence[Answer]) -> tuple[list[int], tuple[Answer, ...]]:
+    """Sort the answers into a path from one row of the dispute to the other."""
+    rows, left, ordered = [disputed.i], list(against), []
+    while left:
+        step = next(_leaving(rows[-1], left))
+        left.remove(step)
+        ordered.append(step)
+        rows.append(step.j if step.i == rows[-1] else step.i)
+    return rows, tuple(ordered)
+
+
+def _leaving(row: int, answers: Iterable[Answer]) -> Iterator[Answer]:
+    return (answer for answer in answers if row in (answer.i, answer.j))
