@@ -6,6 +6,7 @@ from ._cosine import Cosine
 from ._geometry import Eta, Geometry
 from ._mahalanobis import Mahalanobis, variances
 from ._moments import Moments
+from ._pearson import Pearson
 from ._prior import Rayleigh
 from ._rca import RCA
 
@@ -19,6 +20,7 @@ __all__ = [
     "Geometry",
     "Mahalanobis",
     "Moments",
+    "Pearson",
     "Rayleigh",
     "variances",
 ]

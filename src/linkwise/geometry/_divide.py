@@ -10,12 +10,12 @@ from scipy import sparse
 from ._moments import Floats
 
 
-def refuse_zeros(size: Floats, why: str) -> None:
+def refuse_zeros(size: Floats, why: str, what: str = "are zero in all features") -> None:
     """Say which rows have no size to be divided by, and why that matters."""
     empty = np.flatnonzero(size == 0)
     if len(empty):
         raise ValueError(
-            f"{len(empty)} rows are zero in all features (the first is row {empty[0]}): {why}"
+            f"{len(empty)} rows {what} (the first is row {empty[0]}): {why}"
         )
 
 

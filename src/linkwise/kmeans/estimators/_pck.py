@@ -22,7 +22,8 @@ class PCKMeans(DistortionKMeans):
     penalty : {"weight", "distance"}, default="weight"
         What a violated link costs: its weight, or its weight times the squared distance (must)
         or what is missing to the farthest pair of rows (cannot), as MPCK-Means has it.
-    distortion : {"euclidean", "cosine", "divergence"} or Geometry class, default="euclidean"
+    distortion : {"euclidean", "cosine", "pearson", "divergence"} or Geometry class, \
+            default="euclidean"
         How far rows are from centers, as in `HMRFKMeans`.
     init : {"auto", "neighborhoods", "k-means++"}, callable or array of shape \
             (n_clusters, n_features), default="auto"
