@@ -8,10 +8,18 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from linkwise._validation import check_choice, check_number, read_data, read_labels, read_named
+from linkwise._types import SampleIds
+from linkwise._validation import (
+    ConstrainedClusterMixin,
+    Knowable,
+    check_choice,
+    check_number,
+    read_data,
+    read_labels,
+)
 from linkwise.constraints import Constraints
 from linkwise.report import Report
 
@@ -23,7 +31,7 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 
-class ConstrainedHDBSCAN(ClusterMixin, BaseEstimator):
+class ConstrainedHDBSCAN(ConstrainedClusterMixin, BaseEstimator):
     """HDBSCAN* with must-links and cannot-links; k is found, and rows may be noise.
 
     Rows are merged by mutual reachability distance. Must-linked rows are one leaf of the hierarchy
@@ -132,7 +140,12 @@ class ConstrainedHDBSCAN(ClusterMixin, BaseEstimator):
     # ---------------------------------------------------------------- fit
 
     def fit(
-        self, X: Any, y: Any = None, *, constraints: Any = None, sample_ids: Any = None
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        constraints: Knowable = None,
+        sample_ids: SampleIds = None,
     ) -> ConstrainedHDBSCAN:
         """Find the dense regions of X with what is known about its rows.
 
@@ -155,9 +168,10 @@ class ConstrainedHDBSCAN(ClusterMixin, BaseEstimator):
         """
         started = time.perf_counter()
         self._check_parameters()
-        given, X = X, read_data(self, X, accept_sparse=False)
+        X, (known, n_dropped, ids) = self._read_rows(
+            X, constraints, sample_ids, accept_sparse=False
+        )
         n = X.shape[0]
-        known, n_dropped, ids = read_named(constraints, n, sample_ids, given)
         labels = read_labels(y, n)
         if labels is not None and (labels >= 0).any():
             known = known + Constraints(labels=labels)
@@ -221,10 +235,6 @@ class ConstrainedHDBSCAN(ClusterMixin, BaseEstimator):
         self._entry = tree.birth[found.chosen]
         inside = self.labels_ >= 0
         np.minimum.at(self._entry, self.labels_[inside], tree.row_density[inside])
-
-    def fit_predict(self, X: ArrayLike, y: Any = None, **params: Any) -> NDArray[np.int32]:
-        """Fit and return the labels; parameters are those of `fit`."""
-        return self.fit(X, y, **params).labels_
 
     # ---------------------------------------------------------------- new rows
 

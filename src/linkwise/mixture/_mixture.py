@@ -9,18 +9,20 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin
+from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from linkwise._types import SampleIds
 from linkwise._validation import (
+    ConstrainedClusterMixin,
+    Knowable,
     check_choice,
     check_number,
+    progress_reporter,
     read_data,
     read_labels,
-    read_named,
-    teller,
     warn_unconverged,
 )
 from linkwise.constraints import Constraints, color
@@ -47,7 +49,7 @@ _ALIKE = 1e-10  # share of a log likelihood that may be rounding
 _KINDS = ("full", "tied", "diag", "spherical")
 
 
-class ConstrainedMixture(ClusterMixin, DensityMixin, BaseEstimator):
+class ConstrainedMixture(ConstrainedClusterMixin, DensityMixin, BaseEstimator):
     """Gaussian mixture fitted by EM with must-links and cannot-links.
 
     Rows that must be together form a chunklet, all of which has one label. Cannot-links make a
@@ -190,7 +192,12 @@ class ConstrainedMixture(ClusterMixin, DensityMixin, BaseEstimator):
     # ---------------------------------------------------------------- fit
 
     def fit(
-        self, X: Any, y: Any = None, *, constraints: Any = None, sample_ids: Any = None
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        constraints: Knowable = None,
+        sample_ids: SampleIds = None,
     ) -> ConstrainedMixture:
         """Fit the mixture to the rows of X with what is known about them.
 
@@ -213,11 +220,11 @@ class ConstrainedMixture(ClusterMixin, DensityMixin, BaseEstimator):
         """
         started = time.perf_counter()
         self._check_parameters()
-        given, X = X, read_data(self, X, accept_sparse=False)
+        X, (known, n_dropped, ids) = self._read_rows(
+            X, constraints, sample_ids, accept_sparse=False
+        )
         n = X.shape[0]
-        if n < self.n_clusters:
-            raise ValueError(f"n_samples={n} should be >= n_clusters={self.n_clusters}.")
-        known, n_dropped, ids = read_named(constraints, n, sample_ids, given)
+        self._check_enough_rows(n)
         labels = self._seeds(y, n)
         if labels is not None and (labels >= 0).any():
             known = known + Constraints(labels=labels)
@@ -299,7 +306,7 @@ class ConstrainedMixture(ClusterMixin, DensityMixin, BaseEstimator):
                         options,
                     )
                 )  # fmt: skip
-                found = run(data, model, loose, options, teller(self, number))
+                found = run(data, model, loose, options, progress_reporter(self, number))
             except SingularError as error:
                 raise ValueError(
                     f"{error}; raise reg_covar={self.reg_covar} or covariance_prior="
@@ -360,10 +367,6 @@ class ConstrainedMixture(ClusterMixin, DensityMixin, BaseEstimator):
             return np.zeros(0)
         none = np.zeros(known.n_must_link)
         return np.concatenate([none, self.strength * known.cannot_link_weight])
-
-    def fit_predict(self, X: Any, y: Any = None, **params: Any) -> NDArray[np.int32]:
-        """Fit and return the labels; parameters are those of `fit`."""
-        return self.fit(X, y, **params).labels_
 
     # ---------------------------------------------------------------- new rows
 
