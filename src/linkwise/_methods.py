@@ -110,6 +110,11 @@ class Method(NamedTuple):
         """Whether it builds a hierarchy instead of iterating."""
         return self.family == "hierarchy"
 
+    @property
+    def finds_clusters(self) -> bool:
+        """Whether it finds the number of clusters by itself, and takes none."""
+        return self.family == "density"
+
     def option(self, name: str) -> Option | None:
         """Its option of this name."""
         return next((option for option in self.options if option.name == name), None)
@@ -242,7 +247,7 @@ METHODS: list[Method] = [
     Method(
         "ConstrainedHDBSCAN", "hdbscan", "linkwise.density",
         "pairs", "or noise", "Euclidean", "Campello et al. 2013", family="density", sparse="no",
-        cost="0.2 x fast_hdbscan", rows="millions, few columns",
+        cost="0.2 x fast_hdbscan", rows="a million, few columns",
         options=(
             Option("min_cluster_size", "least number of rows of a cluster; 5", "integer", least=2),
             Option("min_samples", "neighbors that make a row dense; as min_cluster_size",
