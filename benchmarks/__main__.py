@@ -22,6 +22,8 @@ SECTIONS = {
     "ensemble": "BoostCluster and SpectralLearning: speed",
     "active": "Active questions: from an answer to the next question",
     "hierarchy": "Hierarchies and the metric from comparisons",
+    "density": "ConstrainedHDBSCAN: speed and links",
+    "mixture": "ConstrainedMixture: speed and links",
     "scale": "Past one machine: Dask, blocks on disk, growth",
     "disk": "Past memory: 20 GB on the command line",
     "studio": "Studio: from a key press to the next question",

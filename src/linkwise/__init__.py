@@ -14,6 +14,7 @@ from ._version import __version__
 if TYPE_CHECKING:
     from .active import Session
     from .constraints import Closure, ConstraintError, Constraints, Diagnosis, Tree, one_tree
+    from .density import ConstrainedHDBSCAN
     from .engines import open_blocks
     from .ensemble import BoostCluster
     from .geometry import ITML, RCA, ComparisonMetric
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         SeededKMeans,
         propagate,
     )
+    from .mixture import ConstrainedMixture
     from .report import plot_clusters
     from .selection import AutoCluster
     from .spectral import ConstrainedKernelKMeans, SpectralLearning
@@ -52,8 +54,8 @@ _MODULE_OF = {
     "propagate": "linkwise.kmeans",
 }
 _MODULES = (
-    "active", "constraints", "datasets", "engines", "ensemble", "evaluation", "geometry",
-    "hierarchy", "kmeans", "report", "selection", "spectral", "studio",
+    "active", "constraints", "datasets", "density", "engines", "ensemble", "evaluation",
+    "geometry", "hierarchy", "kmeans", "mixture", "report", "selection", "spectral", "studio",
 )  # fmt: skip
 
 __all__ = [
@@ -65,8 +67,10 @@ __all__ = [
     "Closure",
     "ComparisonMetric",
     "ConstrainedCompleteLink",
+    "ConstrainedHDBSCAN",
     "ConstrainedKMeans",
     "ConstrainedKernelKMeans",
+    "ConstrainedMixture",
     "ConstraintError",
     "Constraints",
     "Diagnosis",

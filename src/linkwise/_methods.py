@@ -63,7 +63,7 @@ class Method(NamedTuple):
         Distances it works with.
     source : str
         The paper.
-    family : {"k-means", "hierarchy", "wrapper", "spectral", "search"}
+    family : {"k-means", "hierarchy", "wrapper", "spectral", "mixture", "density", "search"}
     options : tuple of Option
         Options of `linkwise cluster` that are for this method.
     sparse : str
@@ -81,7 +81,9 @@ class Method(NamedTuple):
     keeps: str
     metric: str
     source: str
-    family: Literal["k-means", "hierarchy", "wrapper", "spectral", "search"] = "k-means"
+    family: Literal[
+        "k-means", "hierarchy", "wrapper", "spectral", "mixture", "density", "search"
+    ] = "k-means"
     options: tuple[Option, ...] = ()
     sparse: str = "yes"
     blocks: bool = False
@@ -108,6 +110,11 @@ class Method(NamedTuple):
         """Whether it builds a hierarchy instead of iterating."""
         return self.family == "hierarchy"
 
+    @property
+    def finds_clusters(self) -> bool:
+        """Whether it finds the number of clusters by itself, and takes none."""
+        return self.family == "density"
+
     def option(self, name: str) -> Option | None:
         """Its option of this name."""
         return next((option for option in self.options if option.name == name), None)
@@ -122,8 +129,8 @@ _NOISE = (
 _PER_CLUSTER = Option("per_cluster", "one metric per cluster", "flag")
 _DISTORTION = Option(
     "distortion",
-    "distance between rows; cosine and divergence are for text and counts",
-    choices=("euclidean", "cosine", "divergence"),
+    "distance between rows; cosine and divergence are for text and counts, pearson for profiles",
+    choices=("euclidean", "cosine", "pearson", "divergence"),
 )
 _GAMMA = Option("gamma", "of exp(-gamma * squared distance); from data", "number", least=0)
 _TREE_FILES = (
@@ -158,7 +165,7 @@ METHODS: list[Method] = [
     ),
     Method(
         "PCKMeans", "pck", "linkwise.kmeans",
-        "weighted pairs", "at a cost", "Euclidean, cosine, divergence", "Basu et al. 2004",
+        "weighted pairs", "at a cost", "Euclidean, cosine, Pearson, divergence", "Basu et al. 2004",
         blocks=True, options=(_DISTORTION, *_NOISE),
     ),
     Method(
@@ -169,7 +176,7 @@ METHODS: list[Method] = [
     ),
     Method(
         "HMRFKMeans", "hmrf", "linkwise.kmeans",
-        "weighted pairs", "at a cost", "learnt: Euclidean, cosine, divergence, your own",
+        "weighted pairs", "at a cost", "learnt: Euclidean, cosine, Pearson, divergence, your own",
         "Basu et al. 2006", blocks=True, cost="2-3.5 x k-means",
         options=(_METRIC, _DISTORTION, *_NOISE),
     ),
@@ -230,6 +237,28 @@ METHODS: list[Method] = [
         "weighted pairs", "at a cost", "kernel", "Kulis et al. 2005", family="spectral",
         cost="n^2 per iteration", rows="20,000",
         options=(Option("kernel", "rbf or linear; rbf", choices=("rbf", "linear")), _GAMMA),
+    ),
+    Method(
+        "ConstrainedMixture", "mixture", "linkwise.mixture",
+        "pairs", "always", "Gaussians", "Shental et al. 2003", family="mixture", sparse="no",
+        cost="0.2-0.5 x GaussianMixture",
+        options=(
+            Option("covariance_type", "shape of the clusters",
+                   choices=("full", "tied", "diag", "spherical")),
+            Option("sampling", "whether a group of must-linked rows counts once, or each row",
+                   choices=("chunklets", "points")),
+            Option("strength", "cost of a violated cannot-link; infinite", "number", least=0),
+        ),
+    ),
+    Method(
+        "ConstrainedHDBSCAN", "hdbscan", "linkwise.density",
+        "pairs", "or noise", "Euclidean", "Campello et al. 2013", family="density", sparse="no",
+        cost="0.2 x fast_hdbscan", rows="a million, few columns",
+        options=(
+            Option("min_cluster_size", "least number of rows of a cluster; 5", "integer", least=2),
+            Option("min_samples", "neighbors that make a row dense; as min_cluster_size",
+                   "integer", least=1),
+        ),
     ),
     Method(
         "AutoCluster", "auto", "linkwise.selection",

@@ -64,15 +64,16 @@ def links(tmp_path):
 def test_the_table_has_all_of_them():
     assert set(SHORT) >= {
         "pck", "mpck", "gpk", "cop", "seeded", "constrained", "preidentified", "boost", "spectral",
-        "kernel", "hmrf", "recon", "complete-link",
+        "kernel", "hmrf", "recon", "complete-link", "mixture", "hdbscan",
     }  # fmt: skip
 
 
 @pytest.mark.parametrize("algorithm", SHORT)
 def test_each_algorithm(points, links, tmp_path, algorithm):
     target = tmp_path / "labels.csv"
+    clusters = ("--min-cluster-size", 3) if algorithm == "hdbscan" else ("-k", 3)
     result = run(
-        points, "-k", 3, "--constraints", links, "--id-column", "name", "--algorithm", algorithm,
+        points, *clusters, "--constraints", links, "--id-column", "name", "--algorithm", algorithm,
         "--features", "x", "-o", target,
     )  # fmt: skip
     assert result.exit_code == 0, result.output
@@ -82,6 +83,24 @@ def test_each_algorithm(points, links, tmp_path, algorithm):
     assert labels["p00"] == labels["p01"]
     assert "4 of 4 constraints kept" in flat(result)
     assert str(target) in result.output.replace("\n", "")
+
+
+def test_probabilities_are_columns_of_the_result(points, links, tmp_path):
+    target = tmp_path / "labels.csv"
+    known = ("--constraints", links, "--id-column", "name", "-o", target, "--probabilities")
+    result = run(points, "-k", 3, *known, "--algorithm", "mixture")
+    assert result.exit_code == 0, result.output
+    head, first = target.read_text().splitlines()[:2]
+    assert head == "name,cluster,probability_0,probability_1,probability_2"
+    assert sum(map(float, first.split(",")[2:])) == pytest.approx(1.0)
+    assert run(points, *known, "--algorithm", "hdbscan", "--min-cluster-size", 3).exit_code == 0
+    assert target.read_text().startswith("name,cluster,probability\n")
+    refused = run(points, "-k", 3, *known, "--algorithm", "pck")
+    assert refused.exit_code == 2
+    assert "--probabilities is for mixture and hdbscan" in flat(refused)
+    refused = run(points, "-k", 3, *known, "--algorithm", "hdbscan")
+    assert refused.exit_code == 2
+    assert "-k is no option of hdbscan" in flat(refused)
 
 
 @pytest.mark.parametrize("name", ["MPCKMeans", "mpckmeans", "MPCK"])

@@ -21,6 +21,7 @@ from linkwise import (
     AutoCluster,
     ComparisonMetric,
     ConstrainedKMeans,
+    ConstrainedMixture,
     Constraints,
     COPKMeans,
     GPKMeans,
@@ -111,7 +112,15 @@ def expected(estimator) -> dict[str, str]:
     if isinstance(estimator, _Unlabeled):
         return failing
     if isinstance(
-        estimator, (COPKMeans, SeededKMeans, ConstrainedKMeans, PreIdentifiedKMeans, ReCon)
+        estimator,
+        (
+            COPKMeans,
+            SeededKMeans,
+            ConstrainedKMeans,
+            ConstrainedMixture,
+            PreIdentifiedKMeans,
+            ReCon,
+        ),
     ):
         why = "the check's y has more classes than clusters, and labels bind"
         failing |= dict.fromkeys(ONE_CLUSTER_CHECKS, why)
@@ -148,6 +157,10 @@ class UnlabeledPreIdentified(_Unlabeled, PreIdentifiedKMeans):
     pass
 
 
+class UnlabeledMixture(_Unlabeled, ConstrainedMixture):
+    pass
+
+
 class UnlabeledGPK(_Unlabeled, GPKMeans):
     pass
 
@@ -159,6 +172,8 @@ ESTIMATORS = [
     UnlabeledSeeded(),
     UnlabeledConstrained(),
     UnlabeledPreIdentified(),
+    UnlabeledMixture(),
+    UnlabeledMixture(covariance_type="tied", sampling="points"),
     GPKMeans(base=MPCKMeans(metric="full", per_cluster=True), reduced=True, threshold=0.2),
     UnlabeledGPK(base=UnlabeledCOP(), weighted=False),
     UnlabeledReCon(),

@@ -423,3 +423,37 @@ def test_labels_fit_the_final_geometry(distortion):
 def test_centers_given_for_the_divergence_must_be_counts():
     with pytest.raises(ValueError, match="Negative values"):
         HMRFKMeans(2, distortion="divergence", init=-np.ones((2, 6))).fit(counts())
+
+
+# -------------------------------------------------------------------- Pearson's correlation
+
+
+def test_pearson_is_one_minus_the_correlation():
+    X = counts(n=12)
+    model = HMRFKMeans(3, distortion="pearson", learn=False, random_state=0).fit(X)
+    found = model.transform(X)
+    for i, x in enumerate(X):
+        for c, center in enumerate(model.cluster_centers_):
+            assert found[i, c] == pytest.approx(1 - np.corrcoef(x, center)[0, 1], abs=1e-9)
+
+
+def test_pearson_is_the_cosine_of_rows_without_their_mean():
+    X = counts()
+    centered = X - X.mean(axis=1, keepdims=True)
+    ours = HMRFKMeans(3, distortion="pearson", random_state=0)
+    theirs = HMRFKMeans(3, distortion="cosine", random_state=0)
+    assert_falls(watched(ours, X, constraints=KNOWN))
+    theirs.fit(centered, constraints=KNOWN)
+    np.testing.assert_array_equal(ours.labels_, theirs.labels_)
+    np.testing.assert_allclose(ours.metrics_, theirs.metrics_)
+    again = HMRFKMeans(3, distortion="pearson", random_state=0).fit(5 * X + 2, constraints=KNOWN)
+    np.testing.assert_array_equal(ours.labels_, again.labels_)
+
+
+def test_pearson_refuses_what_has_no_correlation():
+    X = counts()
+    with pytest.raises(ValueError, match='needs dense data.*distortion="cosine"'):
+        HMRFKMeans(3, distortion="pearson").fit(sparse.csr_matrix(X))
+    X[4] = 0.1
+    with pytest.raises(ValueError, match="1 rows have the same value in all features .* row 4"):
+        HMRFKMeans(3, distortion="pearson").fit(X)

@@ -81,7 +81,9 @@ class Choice:
     @property
     def open(self) -> bool:
         """Whether there is anything to choose; a hierarchy needs no number of clusters."""
-        return self.method.short == AUTO or (self.clusters is None and not self.method.merges)
+        if self.method.short == AUTO:
+            return True
+        return self.clusters is None and not (self.method.merges or self.method.finds_clusters)
 
     def fit(
         self, given: Input, options: Mapping[str, Value | None], runs: Mapping[str, int | None]

@@ -55,6 +55,10 @@ def make_estimator(
         return made(**{**options, "base": base.set_params(**asked)}, **told)
     _refuse_others(asked, takes, method.short)
     options = {name: value for name, value in options.items() if name in takes}
+    if method.finds_clusters:
+        if k is not None:
+            raise ValueError(f"-k is no option of {method.short}, which finds the number itself")
+        return made(**options, **asked, **told)
     return made(k, **options, **asked, **told)
 
 

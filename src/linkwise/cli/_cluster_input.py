@@ -198,7 +198,7 @@ def read_text_input(
     table, ids = _read_table(data, k, id_column, label_column)
     made = prepare_text(table, text_column, stop_words=stop_words)
     X = made.X
-    if method.merges:
+    if method.sparse == "no":
         if X.shape[0] * X.shape[1] > _MAX_DENSE_CELLS:
             raise ValueError(
                 f"{method.short} needs dense data; {X.shape[0]:,} texts of {X.shape[1]:,} words "

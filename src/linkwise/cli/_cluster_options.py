@@ -70,6 +70,10 @@ class Request:
         Path | None,
         typer.Option("--output", "-o", help="File for the labels: .csv, .tsv, .parquet, .npy."),
     ] = None
+    probabilities: Annotated[
+        bool,
+        typer.Option(help="Also write how sure the cluster of each row is; for mixture, hdbscan."),
+    ] = False
     report: Annotated[Path | None, typer.Option(help="File for an HTML report.")] = None
     n_init: Annotated[int | None, typer.Option(help="Number of runs; the best is kept.", min=1)] = (
         None
@@ -119,6 +123,12 @@ class Request:
             check_target(path, flag, earlier)
             earlier.append(path)
         check_kind(self.output)
+        if self.probabilities and self.method.family not in ("mixture", "density"):
+            raise ValueError(
+                f"--probabilities is for mixture and hdbscan; {self.method.short} has none"
+            )
+        if self.probabilities and (self.output is None or self.output.suffix == ".npy"):
+            raise ValueError("--probabilities needs -o with a .csv, .tsv or .parquet file")
         find_stop_words(self.stop_words, self.text_column)
         if self.id_column in (CLUSTER, NAME) and self.output is not None:
             raise ValueError(

@@ -43,7 +43,8 @@ def write(
         given.write(request.output, model.labels_)
     elif request.output is not None:
         names = given.names(model.labels_)
-        write_labels(request.output, model.labels_, given.ids, request.id_column, names)
+        sure = model.probabilities_ if request.probabilities else None
+        write_labels(request.output, model.labels_, given.ids, request.id_column, names, sure)
     if request.report is not None:
         report.to_html(request.report, about=_about(request), weights=_weights(model, given))
     if request.suspects is not None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CLUSTER, NAME = "cluster", "cluster_name"
+PROBABILITY = "probability"
 
 
 def check_target(path: Path | None, option: str, inputs: Iterable[Path | None]) -> None:
@@ -42,13 +43,24 @@ def write_labels(
     ids: Sequence[str] | None,
     id_column: str | None,
     called: Sequence[str] | None = None,
+    probabilities: NDArray[np.floating] | None = None,
 ) -> None:
-    """Write one line per row: its id or its number, its cluster, and the name of the cluster."""
+    """Write one line per row: its id or number, its cluster, the cluster's name, how sure it is.
+
+    Probabilities of shape (n_rows,) are of the row's own cluster; of shape (n_rows, n_clusters), of
+    all clusters, a column each.
+    """
     columns: list[Any] = [range(len(labels)) if ids is None else ids, labels]
     names = [id_column or "row", CLUSTER]
     if called is not None:
         columns.append(["" if label < 0 else called[label] for label in labels.tolist()])
         names.append(NAME)
+    if probabilities is not None and probabilities.ndim == 1:
+        columns.append(probabilities)
+        names.append(PROBABILITY)
+    elif probabilities is not None:
+        columns.extend(probabilities.T)
+        names.extend(f"{PROBABILITY}_{c}" for c in range(probabilities.shape[1]))
     _write(path, names, [columns], labels)
 
 

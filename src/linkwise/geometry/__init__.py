@@ -7,6 +7,7 @@ from ._geometry import Eta, Geometry, RowSlices
 from ._itml import ITML
 from ._mahalanobis import Mahalanobis, variances
 from ._moments import Moments
+from ._pearson import Pearson
 from ._prior import Rayleigh
 from ._rca import RCA
 
@@ -21,6 +22,7 @@ __all__ = [
     "Geometry",
     "Mahalanobis",
     "Moments",
+    "Pearson",
     "Rayleigh",
     "RowSlices",
     "variances",

@@ -8,13 +8,11 @@ from scipy import sparse
 from linkwise._types import Floats, Matrix, is_sparse
 
 
-def refuse_zeros(size: Floats, why: str) -> None:
+def refuse_zeros(size: Floats, why: str, what: str = "are zero in all features") -> None:
     """Raise if rows have length or sum 0, with the reason."""
     empty = np.flatnonzero(size == 0)
     if len(empty):
-        raise ValueError(
-            f"{len(empty)} rows are zero in all features (the first is row {empty[0]}): {why}"
-        )
+        raise ValueError(f"{len(empty)} rows {what} (the first is row {empty[0]}): {why}")
 
 
 def divided(X: Matrix, by: Floats) -> Matrix:

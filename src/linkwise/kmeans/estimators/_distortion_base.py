@@ -15,6 +15,7 @@ from linkwise.geometry import (
     Eta,
     Geometry,
     Mahalanobis,
+    Pearson,
     Rayleigh,
     variances,
 )
@@ -23,7 +24,11 @@ from linkwise.kmeans.solver._problem import Problem
 
 from ._soft_base import FULL_NEEDS_DENSE, SoftKMeans
 
-DISTORTIONS: dict[str, type[Geometry]] = {"cosine": Cosine, "divergence": Divergence}
+DISTORTIONS: dict[str, type[Geometry]] = {
+    "cosine": Cosine,
+    "pearson": Pearson,
+    "divergence": Divergence,
+}
 
 
 class Learning(NamedTuple):
@@ -95,4 +100,5 @@ class DistortionKMeans(SoftKMeans):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = self.distortion == "divergence"
+        tags.input_tags.sparse = self.distortion != "pearson"
         return tags

@@ -29,8 +29,10 @@ class HMRFKMeans(DistortionKMeans):
     ----------
     n_clusters : int, default=8
         Number of clusters.
-    distortion : {"euclidean", "cosine", "divergence"} or Geometry class, default="euclidean"
-        Squared Euclidean distance (3.15); one minus the cosine (3.17), for text; I-divergence
+    distortion : {"euclidean", "cosine", "pearson", "divergence"} or Geometry class, \
+            default="euclidean"
+        Squared Euclidean distance (3.15); one minus the cosine (3.17), for text; one minus
+        Pearson's correlation (the cosine of rows less their mean), for profiles; I-divergence
         (3.19) of rows made to sum to one, for counts; or a class of your own, see
         `linkwise.geometry.Bregman`.
     learn : bool, default=True
@@ -175,5 +177,5 @@ class HMRFKMeans(DistortionKMeans):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.metric == "diagonal"
+        tags.input_tags.sparse &= self.metric == "diagonal"
         return tags

@@ -27,7 +27,8 @@ class PCKMeans(DistortionKMeans):
         What a violated link costs: its weight, or its weight times the squared distance of its
         rows (must-link) or the squared distance of the farthest pair of rows minus that
         (cannot-link), as in MPCK-Means.
-    distortion : {"euclidean", "cosine", "divergence"} or Geometry class, default="euclidean"
+    distortion : {"euclidean", "cosine", "pearson", "divergence"} or Geometry class, \
+            default="euclidean"
         Distance between rows and centers; see `HMRFKMeans`.
     noise : "auto", float or None, default=None
         The probability that a link is wrong. None takes links as right and minimizes the

@@ -1,0 +1,319 @@
+"""Density-based clusters with links: against definitions, scikit-learn and brute force."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.cluster import HDBSCAN
+from sklearn.datasets import load_iris, load_wine, make_blobs, make_moons
+from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.preprocessing import StandardScaler
+
+from linkwise import ConstrainedHDBSCAN, ConstraintError, Constraints
+from linkwise.density._condense import condense_tree
+from linkwise.density._extract import is_eligible, label_rows, link_gains, select
+from linkwise.density._spanning import Index, SpanningTree, spanning_tree
+
+from .reference import antichains, kept_weight, merge_sets, spanning_weight
+
+
+def same_partition(a, b) -> bool:
+    return len(set(zip(a, b, strict=True))) == len(set(a)) == len(set(b))
+
+
+def with_noise(n, d, seed):
+    rng = np.random.default_rng(seed)
+    X, y = make_blobs(n, d, centers=4, cluster_std=1.2, random_state=seed)
+    noise = rng.uniform(X.min(axis=0), X.max(axis=0), (n // 8, d))
+    return np.vstack([X, noise]), np.append(y, np.full(n // 8, -1))
+
+
+SETS = {
+    "iris": load_iris().data,
+    "wine": StandardScaler().fit_transform(load_wine().data),
+    "moons": make_moons(500, noise=0.08, random_state=0)[0],
+    "noise": with_noise(800, 3, 0)[0],
+}
+
+
+# -------------------------------------------------------------------- the spanning tree
+
+
+@pytest.mark.parametrize("n_neighbors", [1, 2, 5])
+@pytest.mark.parametrize("shape", [(30, 1), (200, 2), (300, 7), (150, 40)])
+def test_spanning_tree_is_minimal(shape, n_neighbors):
+    rng = np.random.default_rng(sum(shape))
+    X = rng.normal(size=shape)
+    X[5] = X[3]  # repeated rows
+    groups = np.arange(len(X))
+    groups[rng.choice(len(X), 12, replace=False)] = rng.integers(0, 3, 12) + len(X)
+    found = spanning_tree(Index.build(X), n_neighbors, groups)
+    assert len(found.ends) == len(X) - 1
+    assert found.weight.sum() == pytest.approx(spanning_weight(X, n_neighbors, groups))
+    assert (np.diff(found.weight) >= 0).all()
+    linked = groups[found.ends[: found.n_grouped]]
+    assert (linked[:, 0] == linked[:, 1]).all()
+
+
+def test_spanning_tree_does_not_depend_on_the_number_of_threads(monkeypatch):
+    X = with_noise(9000, 4, 1)[0]
+    many = spanning_tree(Index.build(X), 5, np.arange(len(X)))
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0}, raising=False)
+    one = spanning_tree(Index.build(X), 5, np.arange(len(X)))
+    for a, b in zip(many, one, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(2, 12), st.integers(0, 6), st.integers(0, 10_000))
+def test_cut_trees_hold_what_naive_merging_leaves(n, n_links, seed):
+    rng = np.random.default_rng(seed)
+    ends = np.array([(int(rng.integers(0, p)), p) for p in range(1, n)])
+    ends = ends[rng.permutation(n - 1)]
+    cannot = np.array([rng.choice(n, 2, replace=False) for _ in range(n_links)]).reshape(-1, 2)
+    cannot = cannot.astype(np.int64)
+    spanning = SpanningTree(ends, np.sort(rng.random(n - 1)), 0, np.zeros(n))
+    _, trees = merge_sets(ends, n, cannot)
+    tree = condense_tree(spanning, cannot, 2)
+    large = {members for members in trees if len(members) > 1}
+    assert tree.n_trees == len(large)
+    assert tree.is_cut == (len(trees) > 1)
+    if tree.is_cut:
+        top = np.where(tree.parent > 0, -1, np.arange(len(tree.parent)))
+        for node in range(1, len(top)):
+            top[node] = top[tree.parent[node]] if tree.parent[node] > 0 else node
+        rows = top[tree.row_cluster]
+        found = {frozenset(np.flatnonzero(rows == t).tolist()) for t in set(rows) - {0}}
+        assert found == large
+
+
+# -------------------------------------------------------------------- as scikit-learn's
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"min_cluster_size": 15},
+        {"min_samples": 3, "min_cluster_size": 10},
+        {"cluster_selection_method": "leaf"},
+        {"allow_single_cluster": True},
+    ],
+)
+def test_equals_scikit_learn_on_the_same_spanning_tree(name, options):
+    """Which of several equally short spanning trees is taken is all that may differ."""
+    from sklearn.cluster._hdbscan._linkage import mst_from_mutual_reachability
+
+    X = SETS[name]
+    theirs = HDBSCAN(algorithm="brute", copy=True, **options).fit(X)
+    size = options.get("min_cluster_size", 5)
+    wanted = options.get("min_samples", size)
+    distances = euclidean_distances(X)
+    core = np.partition(distances, wanted - 1, axis=1)[:, wanted - 1]
+    edges = mst_from_mutual_reachability(np.maximum(np.maximum(distances, core), core[:, None]))
+    edges = edges[np.argsort(edges["distance"])]
+    ends = np.column_stack([edges["current_node"], edges["next_node"]])
+    spanning = SpanningTree(ends, edges["distance"], 0, core)
+    tree = condense_tree(spanning, np.zeros((0, 2), dtype=np.int64), size)
+    eligible = is_eligible(
+        tree,
+        leaves_only=options.get("cluster_selection_method") == "leaf",
+        allow_single=options.get("allow_single_cluster", False),
+    )
+    nothing = np.zeros(len(tree.parent))
+    found = label_rows(tree, select(tree.parent, eligible, tree.stability, nothing, 1.0))
+    assert same_partition(found.labels, theirs.labels_)
+    np.testing.assert_allclose(found.probabilities, theirs.probabilities_, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("options", [{"min_samples": 2}, {"min_samples": 1}])
+def test_equals_scikit_learn(name, options):
+    """With one or two samples no row is equally near to two clusters by its core distance."""
+    X = SETS[name]
+    for size in (8, 20):
+        theirs = HDBSCAN(size, copy=True, **options).fit(X)
+        ours = ConstrainedHDBSCAN(size, **options).fit(X)
+        assert same_partition(ours.labels_, theirs.labels_)
+        np.testing.assert_allclose(ours.probabilities_, theirs.probabilities_, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_is_close_to_scikit_learn_where_rows_are_equally_near_to_two_clusters(name):
+    X = SETS[name]
+    theirs, ours = HDBSCAN(10, copy=True).fit(X), ConstrainedHDBSCAN(10).fit(X)
+    assert adjusted_rand_score(ours.labels_, theirs.labels_) > 0.97
+
+
+# -------------------------------------------------------------------- taking clusters out
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(1, 9), st.integers(0, 100_000), st.sampled_from([0.0, 0.4, 1.0]))
+def test_selection_is_optimal(n, seed, share):
+    rng = np.random.default_rng(seed)
+    parent = np.array([-1] + [int(rng.integers(0, node)) for node in range(1, n)])
+    eligible = rng.random(n) < 0.8
+    stability, gain = rng.random(n), rng.integers(-2, 3, n).astype(float)
+    chosen = np.flatnonzero(select(parent, eligible, stability, gain, share)).tolist()
+    assert chosen in list(antichains(parent))
+    assert eligible[chosen].all()
+    reach, whole = np.abs(gain).max() or 1.0, stability[eligible].sum() or 1.0
+
+    def quality(nodes):
+        mixed = share * gain[nodes].sum() / reach + (1 - share) * stability[nodes].sum() / whole
+        if share == 1.0 or not gain.any():
+            return round(gain[nodes].sum(), 9), round(stability[nodes].sum(), 9)
+        return round(mixed, 9), 0.0
+
+    best = max(quality(nodes) for nodes in antichains(parent) if eligible[nodes].all())
+    assert quality(chosen) == pytest.approx(best)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000))
+def test_link_gains_count_links_kept(seed):
+    """But for a constant, gains add up to the weight of links kept, for any choice of clusters."""
+    rng = np.random.default_rng(seed)
+    X = np.vstack([rng.normal(c, 0.4, (12, 2)) for c in ((0, 0), (2, 0), (1, 3))])
+    pairs = np.array([rng.choice(len(X), 2, replace=False) for _ in range(14)])
+    weight = rng.random(14) + 0.1
+    known = Constraints(
+        must_link=np.column_stack([pairs[:7], weight[:7]]).tolist(),
+        cannot_link=[(int(i), int(j), w) for (i, j), w in zip(pairs[7:], weight[7:], strict=True)],
+    )
+    spanning = spanning_tree(Index.build(X), 2, np.arange(len(X)))
+    tree = condense_tree(spanning, np.zeros((0, 2), dtype=np.int64), 3)
+    gain, constant = link_gains(tree, known), float(known.cannot_link_weight.sum())
+    for nodes in list(antichains(tree.parent[:10]))[:50]:
+        if 0 in nodes:
+            continue
+        chosen = np.zeros(len(tree.parent), dtype=bool)
+        chosen[nodes] = True
+        labels = label_rows(tree, chosen).labels
+        assert kept_weight(labels, known) == pytest.approx(constant + gain[nodes].sum())
+
+
+# -------------------------------------------------------------------- links
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 60))
+def test_hard_links_hold(seed, n_links):
+    X, y = with_noise(120, 2, seed)
+    truth = np.where(y < 0, 4, y)
+    known = Constraints.from_labels(truth, n_links, random_state=seed)
+    model = ConstrainedHDBSCAN(6, min_samples=3).fit(X, constraints=known)
+    labels = model.labels_
+    i, j = known.cannot_link.T
+    assert not ((labels[i] == labels[j]) & (labels[i] >= 0)).any()
+    i, j = known.must_link.T
+    assert (labels[i] == labels[j]).all()  # in one cluster, or both noise
+    assert model.report_.satisfaction.cannot_link.all()
+
+
+def test_links_help_where_density_alone_does_not():
+    X, y = make_moons(600, noise=0.15, random_state=0)
+    plain = adjusted_rand_score(y, ConstrainedHDBSCAN(10, min_samples=5).fit_predict(X))
+    found = []
+    for seed in range(3):
+        known = Constraints.from_labels(y, 100, random_state=seed)
+        labels = ConstrainedHDBSCAN(10, min_samples=5).fit_predict(X, constraints=known)
+        found.append(adjusted_rand_score(y, labels))
+    assert min(found) > 0.9 > plain
+
+
+def test_soft_links_keep_the_hierarchy_and_may_contradict():
+    X, y = make_moons(300, noise=0.1, random_state=1)
+    known = Constraints.from_labels(y, 40, random_state=0)
+    wrong = Constraints(must_link=[known.cannot_link[0].tolist()])
+    with pytest.raises(ConstraintError, match="must be together, but"):
+        ConstrainedHDBSCAN(10).fit(X, constraints=known + wrong)
+    soft = ConstrainedHDBSCAN(10, hard=False).fit(X, constraints=known + wrong)
+    alone = ConstrainedHDBSCAN(10, hard=False, link_share=0.0).fit(X, constraints=known + wrong)
+    assert soft.report_.satisfaction.n_kept >= alone.report_.satisfaction.n_kept
+    assert same_partition(alone.labels_, ConstrainedHDBSCAN(10).fit(X).labels_)
+
+
+def test_labels_are_links():
+    X, y = make_moons(400, noise=0.15, random_state=0)
+    some = np.full(400, -1)
+    some[:30] = y[:30]
+    labels = ConstrainedHDBSCAN(10, min_samples=5).fit_predict(X, some)
+    assert adjusted_rand_score(y[:30], labels[:30]) == 1.0
+    assert adjusted_rand_score(y, labels) > 0.8
+    as_links = ConstrainedHDBSCAN(10, min_samples=5).fit(X, constraints=Constraints(labels=some))
+    np.testing.assert_array_equal(labels, as_links.labels_)
+
+
+def test_a_large_group_does_not_count_as_infinitely_dense():
+    X = np.vstack([np.random.default_rng(0).normal(c, 1.0, (60, 2)) for c in (0.0, 8.0)])
+    known = Constraints(groups=[range(0, 60, 3)])
+    labels = ConstrainedHDBSCAN(5).fit_predict(X, constraints=known)
+    assert len(set(labels[:60]) - {-1}) == 1
+    assert (labels[:60] == labels[0]).mean() > 0.9
+
+
+# -------------------------------------------------------------------- the rest of it
+
+
+def test_repeated_rows_and_tiny_data():
+    assert (ConstrainedHDBSCAN(3).fit_predict(np.ones((10, 2))) == -1).all()
+    single = ConstrainedHDBSCAN(3, allow_single_cluster=True).fit(np.ones((10, 2)))
+    assert (single.labels_ == 0).all()
+    assert np.isfinite(single.probabilities_).all()
+    X = np.repeat([[0.0], [5.0]], 8, axis=0)
+    model = ConstrainedHDBSCAN(4).fit(X)
+    assert model.labels_.tolist() == [0] * 8 + [1] * 8
+    assert np.isfinite(model.stabilities_).all()
+    assert ConstrainedHDBSCAN(5).fit_predict([[0.0], [1.0]]).tolist() == [-1, -1]
+
+
+def test_outlier_scores_and_probabilities():
+    X, y = with_noise(600, 2, 3)
+    model = ConstrainedHDBSCAN(15).fit(X)
+    score = model.outlier_scores_
+    assert ((score >= 0) & (score <= 1)).all()
+    assert score[y < 0].mean() > score[y >= 0].mean() + 0.2
+    assert ((model.probabilities_ > 0) == (model.labels_ >= 0)).all()
+    assert model.probabilities_.max() == 1.0
+    assert len(model.stabilities_) == model.n_clusters_ == model.labels_.max() + 1
+
+
+def test_new_rows():
+    X, _ = with_noise(900, 2, 4)
+    model = ConstrainedHDBSCAN(15).fit(X[::2])
+    again = model.predict(X[::2])
+    assert (again == model.labels_).mean() > 0.95
+    labels = model.predict(X[1::2])
+    whole = ConstrainedHDBSCAN(15).fit(X).labels_[1::2]
+    assert adjusted_rand_score(labels, whole) > 0.85
+    strength = model.predict_strength(X[1::2])
+    assert ((strength > 0) == (labels >= 0)).all()
+    assert strength.max() <= 1
+    assert model.predict([[1e6, 1e6]]).tolist() == [-1]
+
+
+def test_the_report_counts_noise():
+    X, _ = with_noise(300, 2, 5)
+    model = ConstrainedHDBSCAN(10).fit(X, constraints=Constraints(must_link=[(0, 1)]))
+    assert model.report_.n_noise == (model.labels_ < 0).sum() > 0
+    assert "rows in no cluster" in str(model.report_)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"min_cluster_size": 1}, "min_cluster_size=1 must be at least 2"),
+        ({"min_samples": 0}, "min_samples=0 must be at least 1"),
+        ({"link_share": 1.5}, "link_share=1.5 must be at most 1"),
+        ({"cluster_selection_method": "best"}, "expected one of 'eom', 'leaf'"),
+    ],
+)
+def test_wrong_parameters(options, message):
+    with pytest.raises(ValueError, match=message):
+        ConstrainedHDBSCAN(**options).fit(np.eye(6))
