@@ -3,8 +3,9 @@
 `Constraints` is the way in; `Tree` holds hierarchies; everything else is reached from these two.
 """
 
+from ._cliques import Cliques
 from ._closure import Closure, adjacency, number_nodes
-from ._coloring import color
+from ._coloring import color, color_closure
 from ._constraints import Constraints, as_constraints
 from ._diagnosis import ClusterCount, Contradiction, Diagnosis, Given
 from ._display import contradiction_lines, diagnosis_lines, table_html, verdict
@@ -18,6 +19,7 @@ from ._tree import Tree, as_tree
 from ._triplets import consistent, irreducible
 
 __all__ = [
+    "Cliques",
     "Closure",
     "ClusterCount",
     "ConstraintError",
@@ -32,6 +34,7 @@ __all__ = [
     "as_tree",
     "bound_groups",
     "color",
+    "color_closure",
     "consistent",
     "consistent_subset",
     "contradiction_lines",
