@@ -3,7 +3,7 @@
 `Constraints` is the way in; `Tree` holds hierarchies; everything else is reached from these two.
 """
 
-from ._cliques import Cliques
+from ._cliques import Cliques, clique_pairs
 from ._closure import Closure, adjacency, number_nodes
 from ._coloring import color, color_closure
 from ._constraints import Constraints, as_constraints
@@ -33,6 +33,7 @@ __all__ = [
     "as_constraints",
     "as_tree",
     "bound_groups",
+    "clique_pairs",
     "color",
     "color_closure",
     "consistent",

@@ -123,6 +123,11 @@ class PCKMeans(DistortionKMeans):
         super()._check_parameters()
         check_choice("penalty", self.penalty, ("weight", "distance"))
 
+    @property
+    def _takes_groups(self) -> bool:  # type: ignore[override]
+        # Distances differ from pair to pair: groups are written out.
+        return self.penalty != "distance"
+
     def _penalty(self, problem: Problem) -> Penalty:
         if self.penalty == "distance":
             return self._distance_penalty(problem)
