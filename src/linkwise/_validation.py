@@ -140,18 +140,23 @@ def read_knowledge(
 
 
 def read_named(
-    constraints: Knowable, n_samples: int, sample_ids: SampleIds = None, X: Any = None
-) -> Knowledge:
-    """The same, with what the rows are called; parameters are those of `read_knowledge`."""
+    constraints: Knowable, n_samples: int, sample_ids: SampleIds = None, X: Any = None, *,
+    groups: bool = False,
+) -> Knowledge:  # fmt: skip
+    """The same, with what the rows are called; parameters are those of `read_knowledge`.
+
+    Apart groups are written out as cannot-links unless `groups`.
+    """
     given = as_constraints(constraints)
     ids = _index_of(X, given) if sample_ids is None else sample_ids
     try:
         known = given.to_rows(n_samples, ids, missing="raise" if ids is None else "drop")
     except ConstraintError as error:
         raise _in_pipelines(error) if ids is None and given.has_ids else error from None
+    n_dropped = given.n_constraints - known.n_constraints
+    known = known if groups else known.as_pairs()
     if ids is None or (sample_ids is None and not given.n_constraints):
         return Knowledge(known, 0)
-    n_dropped = given.n_constraints - known.n_constraints
     names = ids.tolist() if hasattr(ids, "tolist") else list(ids)
     if sample_ids is None and not given.has_ids:
         _warn_of_index(names, n_dropped, given.n_constraints)

@@ -106,7 +106,7 @@ def test_all_wrong_lines_at_once(tmp_path):
     ]
     text = str(error.value)
     assert "7 problems" in text
-    assert "link 'maybe': expected must/cannot, same/different, yes/no or 1/-1" in text
+    assert "link 'maybe': expected must/cannot, same/different, yes/no, 1/-1 or 1/0" in text
     assert "2 values where the header has 4" in text
     assert "weight 'lots' is not a number" in text
     assert "a row number or id is missing" in text
@@ -131,7 +131,7 @@ def test_all_wrong_lines_at_once(tmp_path):
         (b"i,j,link\n1,2,must\n", "links.xlsx", "cannot tell the format from '.xlsx'; use one of"),
         (b"i,j,link\n1,2,must\n", "links.parquet", "not a Parquet file"),
         (b"i,j,link\n1,2,must\n", "links.csv.gz", "not a gzip file"),
-        (b"i,j,link\n1,2,0\n", "links.csv", "link '0': expected must/cannot"),
+        (b"i,j,link\n1,2,2\n", "links.csv", "link '2': expected must/cannot"),
     ],
 )
 def test_files_that_cannot_be_read(tmp_path, content, name, message):

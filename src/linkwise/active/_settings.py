@@ -179,7 +179,7 @@ def beforehand(
     constraints: Any, n_rows: int, ids: Sequence[Hashable] | None
 ) -> list[tuple[int, int, str, float]]:
     """Constraints as answers: row, row, answer, weight."""
-    known = as_constraints(constraints).to_rows(n_rows, ids)
+    known = as_constraints(constraints).to_rows(n_rows, ids).as_pairs()
     if known.n_relative:
         raise ValueError(
             f"constraints: {known.n_relative:,} are relative; a session asks about pairs, and "

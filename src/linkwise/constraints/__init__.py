@@ -4,9 +4,10 @@
 """
 
 from ._answers import CombinedAnswers, combine_answers
-from ._closure import Closure, adjacency, number_nodes
-from ._coloring import color
 from ._confidence import confidence_weight
+from ._cliques import Cliques, clique_pairs
+from ._closure import Closure, adjacency, number_nodes
+from ._coloring import color, color_closure
 from ._constraints import Constraints, as_constraints
 from ._diagnosis import ClusterCount, Contradiction, Diagnosis, Given
 from ._display import contradiction_lines, diagnosis_lines, table_html, verdict
@@ -20,6 +21,7 @@ from ._tree import Tree, as_tree
 from ._triplets import consistent, irreducible
 
 __all__ = [
+    "Cliques",
     "Closure",
     "ClusterCount",
     "CombinedAnswers",
@@ -34,9 +36,11 @@ __all__ = [
     "as_constraints",
     "as_tree",
     "bound_groups",
+    "clique_pairs",
     "color",
     "combine_answers",
     "confidence_weight",
+    "color_closure",
     "consistent",
     "consistent_subset",
     "contradiction_lines",

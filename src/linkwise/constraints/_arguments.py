@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
+from linkwise._types import LabelsLike
 
 from ._builder import (
     _EXACT,
@@ -14,6 +16,11 @@ from ._builder import (
     Kind,
     LinksLike,
 )
+from ._labels import label_codes
+
+# One value per row, a mapping from id to group, or the groups themselves.
+GroupsLike = LabelsLike | Iterable[Iterable[Hashable]] | Mapping[Hashable, object]
+WeightsLike = float | Mapping[Hashable, float]
 
 
 def add_rows(builder: Builder, kind: Kind, given: LinksLike, name: str) -> None:
@@ -113,3 +120,66 @@ def add_groups(builder: Builder, groups: Iterable[Iterable[Hashable]]) -> None:
             hub = [members[0]] * (len(members) - 1)
             lines = np.full(len(hub), line, dtype=np.int64)
             builder.add("must", [hub, members[1:]], None, source, lines)
+
+
+def add_group_argument(
+    builder: Builder, kind: Kind, given: GroupsLike, weight: WeightsLike, name: str,
+    ids: Sequence[Hashable] | None = None,
+) -> None:  # fmt: skip
+    """Add the rows of groups that belong together ("must") or apart ("cannot").
+
+    `given` is a column with one value per row (missing: no group), a mapping from id to group or
+    from group to rows, or a list of groups.
+    """
+    source = builder.source(name)
+    listed = _listed_groups(given, name)
+    if listed is None:
+        names, codes = label_codes(given, ids)  # type: ignore[arg-type]
+        rows = np.flatnonzero(codes >= 0)
+        values = list(given.values()) if isinstance(given, dict) else np.asarray(given).tolist()
+        groups = [values[row] for row in rows.tolist()]
+        members = rows if names is None else [names[row] for row in rows.tolist()]
+        lines = rows
+    else:
+        groups, members, numbers = [], [], []
+        for number, (label, group) in enumerate(listed.items()):
+            found = _row(group)
+            if found is None:
+                wanted = "expected a group of row numbers or ids"
+                builder.problem(source, number, f"{wanted}, found {group!r}")
+                continue
+            groups += [label] * len(found)
+            members += found
+            numbers += [number] * len(found)
+        lines = np.array(numbers, dtype=np.int64)
+    weights = _group_weights(groups, weight, name)
+    builder.add_members(kind, groups, members, weights, source, lines)
+
+
+def _listed_groups(given: GroupsLike, name: str) -> dict[Hashable, object] | None:
+    """Groups by name; None if `given` has one value per row."""
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise TypeError(
+            f"{name} must be a column with one value per row, or groups of rows, not "
+            f"{type(given).__name__}; for a column of a DataFrame: "
+            f'Constraints.from_columns(frame, {name}="...")'
+        )
+    if isinstance(given, Mapping):
+        values = list(given.values())
+        return dict(given) if any(_row(value) is not None for value in values) else None
+    if isinstance(given, np.ndarray) or hasattr(given, "iloc"):
+        return None
+    listed = list(given)
+    return dict(enumerate(listed)) if any(_row(value) is not None for value in listed) else None
+
+
+def _group_weights(
+    groups: Sequence[Hashable], weight: WeightsLike, name: str
+) -> NDArray[np.float64]:
+    """Weight of each membership."""
+    if not isinstance(weight, Mapping):
+        return np.full(len(groups), float(weight))
+    unknown = next((group for group in weight if group not in set(groups)), None)
+    if unknown is not None:
+        raise ValueError(f"{name}_weight: no group of {name} is called {unknown!r}")
+    return np.array([float(weight.get(group, 1.0)) for group in groups])

@@ -38,17 +38,33 @@ def to_rows(
     if sample_ids is None:
         check_rows(given, n_rows)
         return given
-    nodes, places = number_nodes(*(given._links(kind).ends for kind in KINDS))
+    groups = given._apart
+    nodes, places = number_nodes(*(given._links(kind).ends for kind in KINDS), groups.members)
     row = _rows_of(given, nodes, _known_ids(sample_ids, n_rows))
     links: dict[Kind, Links] = {}
     problems: list[str] = []
-    for kind, place in zip(KINDS, places, strict=True):
+    for kind, place in zip(KINDS, places[:-1], strict=True):
         ends = row[place]
         known = np.flatnonzero((ends >= 0).all(axis=1))
         problems.extend(_unknown(given, kind, ends) if missing == "raise" else ())
         links[kind] = given._links(kind).take(known).with_ends(ends[known])
+    members = row[places[-1]]
+    if missing == "raise":
+        problems.extend(
+            f"{_where_member(given, place)}: no row has the id "
+            f"{given._names(groups.members[[place]])[0]!r}"
+            for place in np.flatnonzero(members < 0).tolist()
+        )
     complain(_ABSENT, problems, "ids")
-    return type(given)._of(Parts(links, None, given._sources, given._n_repeated))
+    apart = groups.with_members(members)
+    return type(given)._of(Parts(links, None, given._sources, given._n_repeated, apart))
+
+
+def _where_member(given: Constraints, place: int) -> str:
+    """Where a membership of an apart group was given."""
+    groups = given._apart
+    group = int(np.searchsorted(groups.starts, place, side="right")) - 1
+    return given._sources[groups.source[group]].at(int(groups.line[place]))
 
 
 def check_rows(given: Constraints, n_rows: int | None) -> None:
@@ -71,6 +87,11 @@ def check_rows(given: Constraints, n_rows: int | None) -> None:
         for position, link in zip(wrong, given._given(kind, wrong), strict=True):
             row = ends[position][bad[position]][0]
             problems.append(f"{link.where}: row {row} is out of range; {span}")
+    members = given._apart.members
+    problems.extend(
+        f"{_where_member(given, place)}: row {members[place]} is out of range; {span}"
+        for place in np.flatnonzero((members < 0) | (members >= limit)).tolist()
+    )
     meant_ids = len(problems) == given.n_constraints and n_rows is not None
     complain(_ABSENT + (_PERHAPS_IDS if meant_ids else ""), problems, "ids")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from linkwise._errors import InputError
 
+from ._cliques import Cliques
 from ._errors import complain
 from ._links import Links, Rows, Source, concatenate, merge_repeated
 
@@ -44,12 +45,23 @@ class Parts:
     ids: tuple[Hashable, ...] | None
     sources: tuple[Source, ...]
     n_merged: int
+    apart: Cliques = field(default_factory=Cliques.none)
 
 
 @dataclass
 class _Block:
     kind: Kind
     columns: list[Rows]
+    weight: NDArray[np.float64]
+    source: int
+    lines: NDArray[np.int64]
+
+
+@dataclass
+class _Memberships:
+    kind: Kind  # "must" together, "cannot" apart
+    groups: Sequence[Hashable]
+    members: Rows
     weight: NDArray[np.float64]
     source: int
     lines: NDArray[np.int64]
@@ -74,6 +86,7 @@ class Builder:
         self.ids = ids
         self.sources: list[Source] = []
         self._blocks: list[_Block] = []
+        self._memberships: list[_Memberships] = []
         self._problems: list[tuple[int, int, str]] = []
         self._table: dict[Hashable, int] = {}
         self._n_missing = 0
@@ -112,6 +125,28 @@ class Builder:
         self._check_ends(block, columns)
         self._check_weight(block)
         self._blocks.append(block)
+
+    def add_members(
+        self,
+        kind: Kind,
+        groups: Sequence[Hashable],
+        members: Rows | Cells,
+        weight: NDArray[np.float64] | None,
+        source: int,
+        lines: NDArray[np.int64],
+        *,
+        from_text: bool = False,
+    ) -> None:
+        """Take memberships: rows of a group belong together ("must") or apart ("cannot").
+
+        Groups of one source and kind with the same name are one group, also across calls.
+        """
+        if not len(lines):
+            return
+        weight = np.ones(len(lines)) if weight is None else weight
+        found = self._column(members, source, lines, from_text)
+        self._check_weight(_Block(kind, [found], weight, source, lines))
+        self._memberships.append(_Memberships(kind, groups, found, weight, source, lines))
 
     # ---------------------------------------------------------------- cells
 
@@ -224,9 +259,10 @@ class Builder:
         in_files = any(self.sources[s].is_file for s, _, _ in found)
         complain(self.what, problems, "files" if in_files else "knowledge")
         links: dict[Kind, Links] = {}
+        apart, stars = self._groups()
         n_merged = 0
         for kind in KINDS:
-            parts = [
+            parts = (stars if kind == "must" else []) + [
                 Links.make(
                     np.column_stack(b.columns), b.weight, b.source, b.lines, arity=ARITY[kind]
                 )
@@ -237,7 +273,43 @@ class Builder:
             links[kind] = merge_repeated(given)
             n_merged += len(given) - len(links[kind])
         ids = tuple(self._table) if self._names.count else None
-        return Parts(links, ids, tuple(self.sources), n_merged)
+        merged = apart.merged()
+        n_merged += len(apart) - len(merged)
+        return Parts(links, ids, tuple(self.sources), n_merged, merged)
+
+    def _groups(self) -> tuple[Cliques, list[Links]]:
+        """Apart groups as cliques, and the must-links of those that belong together."""
+        table: dict[tuple[int, Kind, Hashable], int] = {}
+        if not self._memberships:
+            return Cliques.none(), []
+        codes = [
+            np.array(
+                [table.setdefault((part.source, part.kind, name), len(table)) for name in
+                 part.groups], dtype=np.int64,
+            )
+            for part in self._memberships
+        ]  # fmt: skip
+        group, members, lines, each = (
+            np.concatenate(parts)
+            for parts in (
+                codes,
+                [part.members for part in self._memberships],
+                [part.lines for part in self._memberships],
+                [part.weight for part in self._memberships],
+            )
+        )
+        weight = np.zeros(len(table))
+        np.maximum.at(weight, group, each)
+        source = np.array([key[0] for key in table], dtype=np.int32)
+        every = Cliques.of_members(group, members, lines, weight, source, list(table))
+        is_apart = np.array([name[1] == "cannot" for name in every.names], dtype=bool)  # type: ignore[index]
+        apart, together = every.take(is_apart), every.take(~is_apart)
+        apart = replace(apart, names=tuple(name[2] for name in apart.names))  # type: ignore[index]
+        hub = np.repeat(together.members[together.starts[:-1]], together.sizes)
+        rest, of = hub != together.members, together.group
+        ends = np.column_stack([hub, together.members])[rest]
+        what = (together.weight[of][rest], together.source[of][rest], together.line[rest])
+        return apart, [Links.make(ends, *what)]
 
     def _mixed(self) -> None:
         """Report the cells of the rarer kind: they are the likely mistakes."""

@@ -16,11 +16,15 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
+from ._cliques import Cliques, clique_pairs
 from ._errors import ConstraintError
 from ._links import Rows
 
 if TYPE_CHECKING:
     from ._constraints import Constraints
+
+
+_COMPARED = 5_000_000  # pairs of apart groups up to which those in two groups are found
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +50,11 @@ class Closure:
         Position of a given cannot-link that says so.
     clashes : ndarray of int
         Positions of the given cannot-links that lie inside one component: contradictions.
+    apart_starts, apart : ndarrays of int
+        Apart groups as components: those of group g are ``apart[apart_starts[g]:apart_starts[g +
+        1]]``, none twice.
+    apart_clashes : ndarray of int
+        Positions of the apart groups with two rows of one component: contradictions.
 
     Examples
     --------
@@ -62,6 +71,9 @@ class Closure:
     weight: NDArray[np.float64]
     witness: Rows
     clashes: Rows
+    apart_starts: Rows
+    apart: Rows
+    apart_clashes: Rows
     _given: Constraints
 
     @property
@@ -71,8 +83,8 @@ class Closure:
 
     @property
     def consistent(self) -> bool:
-        """Whether no cannot-link lies inside a component."""
-        return len(self.clashes) == 0
+        """Whether no cannot-link, and no two rows of an apart group, lie inside a component."""
+        return len(self.clashes) == 0 and len(self.apart_clashes) == 0
 
     @property
     def n_must_link(self) -> int:
@@ -81,8 +93,57 @@ class Closure:
 
     @property
     def n_cannot_link(self) -> int:
-        """Number of pairs that must be apart, given or entailed."""
-        return int(self.sizes[self.cannot_link].prod(axis=1).sum())
+        """Number of pairs that must be apart, given or entailed.
+
+        A pair that two apart groups share counts twice if the groups have too many pairs to be
+        compared.
+        """
+        if not len(self.apart):
+            return int(self.sizes[self.cannot_link].prod(axis=1).sum())
+        if self.n_apart_pairs <= _COMPARED:
+            return int(self.sizes[self.pairs()[0]].prod(axis=1).sum())
+        total = np.add.reduceat(self.sizes[self.apart], self.apart_starts[:-1])
+        squares = np.add.reduceat(self.sizes[self.apart] ** 2, self.apart_starts[:-1])
+        between = int(self.sizes[self.cannot_link].prod(axis=1).sum())
+        return between + int(((total**2 - squares) // 2).sum())
+
+    @property
+    def n_apart_pairs(self) -> int:
+        """Number of pairs of components in apart groups; a pair in two groups counts twice."""
+        sizes = np.diff(self.apart_starts)
+        return int((sizes * (sizes - 1) // 2).sum())
+
+    def pairs(self, limit: int | None = None) -> tuple[Rows, NDArray[np.float64]]:
+        """All cannot-linked pairs of components, those of apart groups written out, and weights.
+
+        Parameters
+        ----------
+        limit : int, default=None
+            The most pairs of apart groups to write out; more raise a `ConstraintError`.
+        """
+        if not len(self.apart):
+            return self.cannot_link, self.weight
+        if limit is not None and self.n_apart_pairs > limit:
+            raise ConstraintError(
+                f"the apart groups have {self.n_apart_pairs:,} pairs, more than {limit:,}",
+                topic="groups",
+            )
+        places, which = clique_pairs(self.apart_starts)
+        written = np.sort(self.apart[places], axis=1)
+        pairs = np.concatenate([self.cannot_link, written])
+        weight = np.concatenate([self.weight, self._given._apart.weight[which]])
+        key = pairs[:, 0] * self.n_components + pairs[:, 1]
+        order = np.lexsort((-weight, key))  # the heaviest of equal pairs first
+        order = order[np.diff(key[order], prepend=-1) != 0]
+        return pairs[order], weight[order]
+
+    @cached_property
+    def _groups_of(self) -> tuple[Rows, Rows]:
+        """Apart groups of each component (CSR)."""
+        group = np.repeat(np.arange(len(self.apart_starts) - 1), np.diff(self.apart_starts))
+        order = np.argsort(self.apart, kind="stable")
+        starts = np.searchsorted(self.apart[order], np.arange(self.n_components + 1))
+        return starts, group[order]
 
     @cached_property
     def by_component(self) -> Rows:
@@ -117,7 +178,11 @@ class Closure:
             return None
         if a == b:
             return "must"
-        return None if self._apart(a, b) is None else "cannot"
+        if self._apart(a, b) is not None:
+            return "cannot"
+        starts, groups = self._groups_of
+        mine, theirs = (groups[starts[c] : starts[c + 1]] for c in (a, b))
+        return "cannot" if np.intersect1d(mine, theirs).size else None
 
     def _apart(self, a: int, b: int) -> int | None:
         """Position in `cannot_link` of two components; None if they are not cannot-linked."""
@@ -146,7 +211,8 @@ class Closure:
         clashes = self._given._cannot.take(self.clashes)  # keep contradictions
         cannot = np.concatenate([rows[starts][self.cannot_link], clashes.ends])
         weight = np.concatenate([self.weight, clashes.weight])
-        return self._given._entailed((must, least), (cannot, weight))
+        few = self._given._entailed((must, least), (cannot, weight))
+        return few + self._given._like(apart=self._given._apart)
 
     @property
     def n_pairs(self) -> int:
@@ -183,10 +249,12 @@ class Closure:
         must, which = self._product(inside, inside)
         upper = must[:, 0] < must[:, 1]
         must, which = must[upper], which[upper]
-        a, b = self.cannot_link.T
+        ends, weight = self.pairs()
+        a, b = ends.T
         cannot, pair = self._product(a, b)
-        between = np.minimum(self.weight, np.minimum(least[a], least[b]))
-        return given._entailed((must, least[inside][which]), (cannot, between[pair]), given)
+        between = np.minimum(weight, np.minimum(least[a], least[b]))
+        written = given.as_pairs(limit)
+        return given._entailed((must, least[inside][which]), (cannot, between[pair]), written)
 
     def _least_weights(self) -> NDArray[np.float64]:
         """Weight of the lightest must-link of each component; infinite where there is none."""
@@ -217,11 +285,12 @@ class Closure:
 
     def _key(self) -> tuple[object, ...]:
         members = [frozenset(rows) for rows in self.components]
-        apart = {frozenset((members[a], members[b])) for a, b in self.cannot_link.tolist()}
+        apart = {frozenset((members[a], members[b])) for a, b in self.pairs()[0].tolist()}
         return frozenset(members), frozenset(apart), self.consistent
 
     def __repr__(self) -> str:
-        state = "" if self.consistent else f", {len(self.clashes)} contradictions"
+        n_clashes = len(self.clashes) + len(self.apart_clashes)
+        state = f", {n_clashes} contradictions" if n_clashes else ""
         return (
             f"Closure({len(self.nodes)} rows in {self.n_components} components, "
             f"{len(self.cannot_link)} pairs of components apart{state})"
@@ -261,7 +330,8 @@ def adjacency(pairs: Rows, n_nodes: int) -> csr_array:
 def close(given: Constraints) -> Closure:
     """Components of the must-links and the cannot-links between them."""
     must, cannot = given._must, given._cannot
-    nodes, (must_ends, cannot_ends) = number_nodes(must.ends, cannot.ends)
+    groups = given._apart
+    nodes, (must_ends, cannot_ends, members) = number_nodes(must.ends, cannot.ends, groups.members)
     component = _components(must_ends, len(nodes))
     sizes = np.bincount(component)
     pairs = np.sort(component[cannot_ends], axis=1)
@@ -279,8 +349,21 @@ def close(given: Constraints) -> Closure:
         cannot.weight[witness],
         witness,
         np.flatnonzero(inside),
+        *_component_cliques(groups, component[members]),
         given,
     )
+
+
+def _component_cliques(groups: Cliques, component: Rows) -> tuple[Rows, Rows, Rows]:
+    """Apart groups as components, each once: starts, components, and which groups repeat one."""
+    group = groups.group
+    order = np.lexsort((component, group))
+    group, component = group[order], component[order]
+    repeats = np.zeros(len(group), dtype=bool)
+    repeats[1:] = (np.diff(group) == 0) & (np.diff(component) == 0)
+    sizes = np.bincount(group[~repeats], minlength=len(groups))
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return starts, component[~repeats], np.unique(group[repeats])
 
 
 def _components(pairs: Rows, n_nodes: int) -> Rows:

@@ -19,12 +19,13 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array, csr_array, vstack
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from ._closure import adjacency
+from ._closure import Closure, adjacency
 from ._links import Rows
 
 Status = Literal["feasible", "too small", "infeasible", "undecided"]
 # Programs with more coefficients are not solved in reasonable time.
 _MOST_COEFFICIENTS = 5_000_000
+_MOST_PAIRS = 20_000_000  # pairs of apart groups that are written out
 _CLIQUE_SEEDS = 32
 _CLIQUE_SECONDS = 1.0
 _TABU_STEPS = 500  # per vertex
@@ -49,6 +50,60 @@ class Coloring:
     status: Status
     colors: Rows | None
     proof: Rows
+
+
+def largest_clique(closure: Closure) -> Rows:
+    """A large set of components that are all apart: a clique of cannot-links, or a group."""
+    sizes = np.diff(closure.apart_starts)
+    found = greedy_clique(closure.cannot_link, closure.n_components)
+    if closure.n_apart_pairs <= _MOST_PAIRS and not _disjoint(closure):
+        found = greedy_clique(closure.pairs()[0], closure.n_components)
+    if len(sizes) and sizes.max() >= len(found):
+        group = int(sizes.argmax())
+        found = closure.apart[closure.apart_starts[group] : closure.apart_starts[group + 1]]
+    return found
+
+
+def color_closure(
+    closure: Closure, k: int, time_limit: float = 10.0, clique: Rows | None = None
+) -> Coloring:
+    """Whether k clusters keep cannot-linked components and apart groups apart.
+
+    Disjoint groups without cannot-links are decided by their sizes. Otherwise groups are written
+    out as pairs; "undecided" if there are too many.
+
+    Parameters
+    ----------
+    closure : Closure
+    k : int
+    time_limit : float, default=10.0
+    clique : ndarray of int, default=None
+        A large clique, if known.
+    """
+    if not len(closure.apart):
+        pairs = closure.cannot_link
+        return color(pairs, closure.n_components, k, time_limit, clique)
+    sizes = np.diff(closure.apart_starts)
+    nothing = np.zeros(0, dtype=np.int64)
+    if sizes.max() > k:
+        group = int(sizes.argmax())
+        stretch = slice(int(closure.apart_starts[group]), int(closure.apart_starts[group + 1]))
+        return Coloring("too small", None, closure.apart[stretch])
+    if _disjoint(closure):
+        colors = np.zeros(closure.n_components, dtype=np.int64)
+        colors[closure.apart] = np.arange(len(closure.apart)) - np.repeat(
+            closure.apart_starts[:-1], sizes
+        )
+        return Coloring("feasible", colors, nothing)
+    if closure.n_apart_pairs > _MOST_PAIRS:
+        return Coloring("undecided", None, nothing)
+    return color(closure.pairs()[0], closure.n_components, k, time_limit, clique)
+
+
+def _disjoint(closure: Closure) -> bool:
+    """Whether no component is in two apart groups, and none has a cannot-link besides."""
+    touched = np.bincount(closure.apart, minlength=closure.n_components)
+    return bool(touched.max(initial=0) <= 1 and not len(closure.cannot_link))
 
 
 def greedy_clique(pairs: Rows, n_vertices: int) -> Rows:

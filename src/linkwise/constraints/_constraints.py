@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwise._help import see
 from linkwise._types import Estimator, LabelsLike, MatrixLike, SampleIds, Seed
+from linkwise.io import quoted
 
 from . import (
     _binding,
@@ -23,11 +24,12 @@ from . import (
     _satisfaction,
     _write,
 )
-from ._arguments import add_groups, add_rows
+from ._arguments import GroupsLike, WeightsLike, add_group_argument, add_groups, add_rows
 from ._builder import KINDS, Builder, IdMode, Kind, LinksLike, Parts, is_integer
+from ._cliques import Cliques, concatenate_cliques
 from ._closure import Closure, close, number_nodes
 from ._errors import ConstraintError
-from ._labels import add_labels
+from ._labels import add_labels, row_names
 from ._links import Links, Rows, Source, concatenate, is_member, merge_repeated
 from ._tree import TreeLike
 
@@ -54,11 +56,19 @@ class Constraints:
     labels : array-like of shape (n_rows,), or mapping from id to label, default=None
         Partial labels; -1, None, NaN and '' mean unknown. Rows of a class must be together, rows
         of two classes apart.
+    together, apart : array-like of shape (n_rows,), mapping or list of groups, default=None
+        A column with one value per row (missing: no group), a mapping from id to group, or the
+        groups themselves. Rows of a `together` group are in one cluster; no two rows of an
+        `apart` group are (two faces of one photo, two records of one source). Apart groups are
+        held as they are, not as pairs.
+    together_weight, apart_weight : float or mapping from group to weight, default=1.0
+        What a violated pair of a group weighs.
 
     See Also
     --------
     Constraints.from_labels : Draw constraints out of labels, for experiments.
     Constraints.read : Read constraints from a file.
+    Constraints.from_columns : Groups from the columns of a table.
 
     Notes
     -----
@@ -75,11 +85,14 @@ class Constraints:
     'cannot'
     >>> known.satisfied([0, 0, 0, 0, 0, 1, 1, 1, 1, 1]).n_violated
     1
+    >>> Constraints(apart=["p1", "p1", None, "p2", "p2"]).diagnose().clusters.least
+    2
     """
 
     _must: Links
     _cannot: Links
     _relative: Links
+    _apart: Cliques
     _ids: tuple[Hashable, ...] | None
     _sources: tuple[Source, ...]
     _n_repeated: int
@@ -94,6 +107,10 @@ class Constraints:
         *,
         groups: Iterable[Iterable[Hashable]] | None = None,
         labels: LabelsLike | None = None,
+        together: GroupsLike | None = None,
+        apart: GroupsLike | None = None,
+        together_weight: WeightsLike = 1.0,
+        apart_weight: WeightsLike = 1.0,
     ):
         builder = Builder("constraints")
         arguments: tuple[tuple[Kind, LinksLike | None, str], ...] = (
@@ -108,12 +125,17 @@ class Constraints:
             add_groups(builder, groups)
         if labels is not None:
             add_labels(builder, labels)
+        if together is not None:
+            add_group_argument(builder, "must", together, together_weight, "together")
+        if apart is not None:
+            add_group_argument(builder, "cannot", apart, apart_weight, "apart")
         self._fill(builder.build())
 
     def _fill(self, parts: Parts) -> None:
         set_ = object.__setattr__  # the object refuses ordinary assignment
         for kind in KINDS:
             set_(self, f"_{kind}", parts.links[kind])
+        set_(self, "_apart", parts.apart)
         set_(self, "_ids", parts.ids)
         set_(self, "_sources", parts.sources)
         set_(self, "_n_repeated", parts.n_merged)
@@ -134,7 +156,8 @@ class Constraints:
 
     def __reduce__(self) -> tuple[object, ...]:
         links = {kind: self._links(kind) for kind in KINDS}
-        return _unpickle, (Parts(links, self._ids, self._sources, self._n_repeated),)
+        parts = Parts(links, self._ids, self._sources, self._n_repeated, self._apart)
+        return _unpickle, (parts,)
 
     # ---------------------------------------------------------------- constructors
 
@@ -180,6 +203,49 @@ class Constraints:
         Constraints(must_link=2, cannot_link=2)
         """
         return _sample.from_labels(cls, y, n, kind, ids, random_state)
+
+    @classmethod
+    def from_columns(
+        cls,
+        frame: pd.DataFrame,
+        *,
+        together: str | None = None,
+        apart: str | None = None,
+        ids: Sequence[Hashable] | None = None,
+    ) -> Constraints:
+        """Groups from columns of a table: rows with the same value belong together, or apart.
+
+        Parameters
+        ----------
+        frame : pandas or polars DataFrame
+            One row per item. The index names the rows unless it is 0, 1, 2, ...
+        together : str, default=None
+            Column whose equal values mean one cluster, such as a household.
+        apart : str, default=None
+            Column whose equal values mean different clusters, such as a photo.
+        ids : sequence of hashable, default=None
+            Ids of the rows.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from linkwise import Constraints
+        >>> faces = pd.DataFrame({"photo": ["a", "a", "b", "b", None]})
+        >>> Constraints.from_columns(faces, apart="photo")
+        Constraints(apart=2)
+        """
+        builder = Builder("columns")
+        names = row_names(frame) if ids is None else list(ids)
+        for kind, column in (("must", together), ("cannot", apart)):
+            if column is None:
+                continue
+            if column not in frame.columns:
+                raise ConstraintError(
+                    f"no column is called {column!r}; there are {quoted(map(str, frame.columns))}"
+                )
+            values = np.asarray(frame[column])
+            add_group_argument(builder, cast(Kind, kind), values, 1.0, column, names)
+        return cls._of(builder.build())
 
     @classmethod
     def from_tree(
@@ -242,7 +308,8 @@ class Constraints:
         """Read constraints from a CSV, JSON lines or Parquet file.
 
         Columns are found by name: ``i, j, link[, weight]`` with link one of must/cannot,
-        same/different, 1/-1; or ``a, b, c[, weight]``. All wrong lines are named in one
+        same/different, 1/-1, yes/no, 1/0; or ``a, b, c[, weight]``; or ``group, row, kind[,
+        weight]`` with kind one of together/apart. All wrong lines are named in one
         `ConstraintError`; nothing is half-read.
 
         Parameters
@@ -290,7 +357,27 @@ class Constraints:
     @property
     def n_constraints(self) -> int:
         """Number of constraints of all kinds."""
-        return len(self._must) + len(self._cannot) + len(self._relative)
+        return len(self._must) + len(self._cannot) + len(self._relative) + len(self._apart)
+
+    @property
+    def n_apart(self) -> int:
+        """Number of groups whose rows are all apart."""
+        return len(self._apart)
+
+    @property
+    def apart(self) -> dict[Hashable, list[Hashable]]:
+        """Rows or ids of each apart group, by the name of the group (its number if repeated)."""
+        groups, names = self._apart, self._apart.names
+        if len(set(names)) < len(names):
+            names = tuple(range(len(names)))
+        rows = self._names(groups.members)
+        cut = groups.starts.tolist()
+        return {name: rows[cut[g] : cut[g + 1]] for g, name in enumerate(names)}
+
+    @property
+    def apart_weight(self) -> NDArray[np.float64]:
+        """Weights of the apart groups, in the order of `apart`."""
+        return self._apart.weight
 
     @property
     def n_repeated(self) -> int:
@@ -305,7 +392,8 @@ class Constraints:
     @property
     def total_weight(self) -> float:
         """Sum of all weights."""
-        return float(sum(self._links(kind).weight.sum() for kind in KINDS))
+        links = sum(self._links(kind).weight.sum() for kind in KINDS)
+        return float(links + self._apart.weight.sum())
 
     @property
     def must_link(self) -> NDArray:
@@ -358,7 +446,7 @@ class Constraints:
         return flat.reshape(links.ends.shape)
 
     def _touched(self) -> Rows:
-        return number_nodes(*(self._links(kind).ends for kind in KINDS))[0]
+        return number_nodes(*(self._links(kind).ends for kind in KINDS), self._apart.members)[0]
 
     def _names(self, nodes: Rows) -> list[Hashable]:
         """Row numbers or ids of internal node numbers."""
@@ -395,6 +483,8 @@ class Constraints:
             if place < len(self._links(kind)):
                 return next(self._given(kind, [place]))
             place -= len(self._links(kind))
+        if 0 <= place < self.n_apart:
+            return next(self._given_apart([place]))
         raise IndexError(f"there are {self.n_constraints} constraints; none at {position}")
 
     def _first(self, n: int) -> list[_diagnosis.Given]:
@@ -402,20 +492,71 @@ class Constraints:
         shown: list[_diagnosis.Given] = []
         for kind in KINDS:
             shown.extend(self._given(kind, range(min(n - len(shown), len(self._links(kind))))))
+        shown.extend(self._given_apart(range(min(n - len(shown), self.n_apart))))
         return shown
+
+    def _given_apart(self, positions: Sequence[int]) -> Iterator[_diagnosis.Given]:
+        """Single apart groups, as they are shown to users."""
+        groups = self._apart
+        for p in positions:
+            inside = slice(int(groups.starts[p]), int(groups.starts[p + 1]))
+            yield _diagnosis.Given(
+                "apart",
+                tuple(self._names(groups.members[inside])),
+                float(groups.weight[p]),
+                self._sources[groups.source[p]],
+                int(groups.line[inside].min()),
+                groups.names[p],
+            )
 
     # ---------------------------------------------------------------- derived sets
 
     def _like(
-        self, must: Links | None = None, cannot: Links | None = None, relative: Links | None = None
-    ) -> Constraints:
+        self, must: Links | None = None, cannot: Links | None = None,
+        relative: Links | None = None, apart: Cliques | None = None,
+    ) -> Constraints:  # fmt: skip
         """Other links over the same rows or ids."""
         links: dict[Kind, Links] = {
             "must": Links.make([]) if must is None else must,
             "cannot": Links.make([]) if cannot is None else cannot,
             "relative": Links.make([], arity=3) if relative is None else relative,
         }
-        return type(self)._of(Parts(links, self._ids, self._sources, 0))
+        groups = Cliques.none() if apart is None else apart
+        return type(self)._of(Parts(links, self._ids, self._sources, 0, groups))
+
+    def as_pairs(self, limit: int = 10_000_000) -> Constraints:
+        """The same constraints with every apart group written out as cannot-links.
+
+        For methods that work on pairs. A pair in several groups has the largest weight.
+
+        Parameters
+        ----------
+        limit : int, default=10_000_000
+            The most pairs to write out; more raise a `ConstraintError`.
+
+        Examples
+        --------
+        >>> from linkwise import Constraints
+        >>> Constraints(apart=[(0, 1, 2)]).as_pairs().cannot_link.tolist()
+        [[0, 1], [0, 2], [1, 2]]
+        """
+        groups = self._apart
+        if not len(groups):
+            return self
+        if groups.n_pairs > limit:
+            raise ConstraintError(
+                f"{len(groups):,} apart groups have {groups.n_pairs:,} pairs, more than "
+                f"{limit:,}; PCKMeans and COPKMeans take groups without writing them out",
+                topic="groups",
+            )
+        ends, of = groups.pairs()
+        first = groups.line[: len(groups.members)][groups.starts[:-1]]
+        written = Links.make(ends, groups.weight[of], groups.source[of], first[of])
+        cannot = merge_repeated(concatenate([self._cannot, written], 2))
+        links: dict[Kind, Links] = {
+            "must": self._must, "cannot": cannot, "relative": self._relative,
+        }  # fmt: skip
+        return type(self)._of(Parts(links, self._ids, self._sources, self._n_repeated))
 
     def _entailed(
         self,
@@ -472,11 +613,14 @@ class Constraints:
             links[kind] = Links(ends, weight, origin, line)
         return type(self)._of(Parts(links, self._ids, sources, n_repeated))
 
-    def _where(self, must: NDArray, cannot: NDArray, relative: NDArray) -> Constraints:
-        """The constraints chosen by a mask (or positions) for each kind."""
+    def _where(
+        self, must: NDArray, cannot: NDArray, relative: NDArray, apart: NDArray | None = None
+    ) -> Constraints:
+        """The constraints chosen by a mask (or positions) for each kind; no groups by default."""
         return self._like(
-            self._must.take(must), self._cannot.take(cannot), self._relative.take(relative)
-        )
+            self._must.take(must), self._cannot.take(cannot), self._relative.take(relative),
+            None if apart is None else self._apart.take(apart),
+        )  # fmt: skip
 
     def __add__(self, other: Constraints) -> Constraints:
         """All constraints of both; those in both count once, with the larger weight."""
@@ -497,7 +641,12 @@ class Constraints:
             both = concatenate([self._links(kind), theirs], theirs.ends.shape[1])
             links[kind] = merge_repeated(both)
             n_repeated += len(both) - len(links[kind])
-        return type(self)._of(Parts(links, ids, self._sources + other._sources, n_repeated))
+        theirs_apart = other._apart.with_members(recode(other._apart.members), len(self._sources))
+        groups = concatenate_cliques(self._apart, theirs_apart)
+        apart = groups.merged()
+        n_repeated += len(groups) - len(apart)
+        sources = self._sources + other._sources
+        return type(self)._of(Parts(links, ids, sources, n_repeated, apart))
 
     def __sub__(self, other: Constraints) -> Constraints:
         """The constraints that `other` does not have, whatever their weight there."""
@@ -509,6 +658,8 @@ class Constraints:
             mine, theirs = self._links(kind), other._links(kind)
             theirs = theirs.with_ends(recode(theirs.ends))  # codes may sort the other way round
             keep.append(~is_member(mine, theirs.ends))
+        known = set(other._apart.with_members(recode(other._apart.members)).member_keys())
+        keep.append(np.array([key not in known for key in self._apart.member_keys()], dtype=bool))
         return self._where(*keep)
 
     def _common_ids(
@@ -537,6 +688,8 @@ class Constraints:
             return NotImplemented
         if any(len(self._links(kind)) != len(other._links(kind)) for kind in KINDS):
             return False
+        if self.n_apart != other.n_apart:
+            return False
         if self.n_constraints and self.has_ids != other.has_ids:
             return False
         _, recode = self._common_ids(other)
@@ -546,21 +699,33 @@ class Constraints:
             b = theirs.with_ends(recode(theirs.ends)).sorted()
             if not (np.array_equal(a.ends, b.ends) and np.array_equal(a.weight, b.weight)):
                 return False
-        return True
+        mine, theirs_apart = self._apart, other._apart.with_members(recode(other._apart.members))
+        return dict(zip(mine.member_keys(), mine.weight.tolist(), strict=True)) == dict(
+            zip(theirs_apart.member_keys(), theirs_apart.weight.tolist(), strict=True)
+        )
 
     def __hash__(self) -> int:
-        return hash((self.n_must_link, self.n_cannot_link, self.n_relative, self.has_ids))
+        numbers = (self.n_must_link, self.n_cannot_link, self.n_relative, self.n_apart)
+        return hash((numbers, self.has_ids))
 
     def __bool__(self) -> bool:
         """Whether there is any constraint."""
         return self.n_constraints > 0
 
     def restrict(self, rows: Iterable[Hashable]) -> Constraints:
-        """The constraints whose ends are all among the given rows or ids."""
+        """The constraints whose ends are all among the given rows or ids.
+
+        Of an apart group those members stay that are among them, if there are two or more.
+        """
         codes = [self._code(row) for row in rows]
         chosen = np.array([code for code in codes if code is not None], dtype=np.int64)
         inside = (np.isin(self._links(kind).ends, chosen) for kind in KINDS)
-        return self._where(*(np.flatnonzero(mask.all(axis=1)) for mask in inside))
+        must, cannot, relative = (
+            self._links(kind).take(np.flatnonzero(mask.all(axis=1)))
+            for kind, mask in zip(KINDS, inside, strict=True)
+        )
+        groups = self._apart.among(np.isin(self._apart.members, chosen))
+        return self._like(must, cannot, relative, groups)
 
     def take(self, chosen: ArrayLike) -> Constraints:
         """The constraints at some positions, counted as in `at`, or where a mask is True.
@@ -617,7 +782,8 @@ class Constraints:
         if ids is None or self.has_ids:
             return self
         links = {kind: self._links(kind) for kind in KINDS}
-        return type(self)._of(Parts(links, tuple(ids), self._sources, self._n_repeated))
+        parts = Parts(links, tuple(ids), self._sources, self._n_repeated, self._apart)
+        return type(self)._of(parts)
 
     # ---------------------------------------------------------------- analysis
 
@@ -768,7 +934,8 @@ class Constraints:
 
     def __repr__(self) -> str:
         kinds = ("must_link", self.n_must_link), ("cannot_link", self.n_cannot_link)
-        shown = [f"{name}={n}" for name, n in (*kinds, ("relative", self.n_relative)) if n]
+        more = ("relative", self.n_relative), ("apart", self.n_apart)
+        shown = [f"{name}={n}" for name, n in (*kinds, *more) if n]
         return f"Constraints({', '.join(shown)})"
 
     def _repr_html_(self) -> str:
@@ -778,6 +945,7 @@ class Constraints:
 def _unpickle(parts: Parts) -> Constraints:
     for links in parts.links.values():
         links.__post_init__()  # arrays lose their read-only flag on the way
+    parts.apart.__post_init__()
     return Constraints._of(parts)
 
 
@@ -793,5 +961,20 @@ def as_constraints(given: Constraints | pd.DataFrame | str | PathLike[str] | Non
         return Constraints.from_frame(given)
     raise TypeError(
         f"constraints must be a Constraints, a DataFrame or a path, not {type(given).__name__}; "
-        "try Constraints(must_link=..., cannot_link=...)" + see("knowledge")
+        f"type constraints={_meant(given)}" + see("knowledge")
     )
+
+
+def _meant(given: object) -> str:
+    """The line to type instead of pairs or a dict."""
+    if isinstance(given, dict):
+        known = {"must_link", "cannot_link", "relative", "groups", "labels", "together", "apart"}
+        if given and set(map(str, given)) <= known:
+            return f"Constraints({', '.join(f'{name}=...' for name in given)})"
+        return "Constraints(labels=...) for a label per row id"
+    if isinstance(given, (list, tuple, set, np.ndarray)) and len(given):
+        first = next(iter(given))
+        if isinstance(first, (list, tuple, np.ndarray)) and len(first) == 3:
+            return "Constraints(relative=...) for triplets, or must_link=... for weighted pairs"
+        return "Constraints(must_link=...) for rows that belong together, or cannot_link=..."
+    return "Constraints(must_link=..., cannot_link=...)"

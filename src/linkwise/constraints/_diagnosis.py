@@ -17,7 +17,7 @@ from linkwise._types import JsonDict
 
 from ._closure import Closure
 from ._coloring import Status
-from ._display import chain, diagnosis_html, diagnosis_text, explain_count, places
+from ._display import chain, diagnosis_html, diagnosis_text, explain_count, places, shorten
 from ._errors import ConstraintError
 from ._links import Rows, Source
 
@@ -32,12 +32,14 @@ class Given:
 
     Attributes
     ----------
-    kind : {"must", "cannot", "relative"}
+    kind : {"must", "cannot", "relative", "apart"}
     rows : tuple
         Row numbers or ids.
     weight : float
     source : Source
     line : int
+    name : hashable, default=None
+        What an apart group is called.
 
     Examples
     --------
@@ -47,11 +49,12 @@ class Given:
     ana and bo must be together - must_link[0]
     """
 
-    kind: Kind
+    kind: Kind | Literal["apart"]
     rows: tuple[Hashable, ...]
     weight: float
     source: Source
     line: int
+    name: Hashable = None
 
     @property
     def where(self) -> str:
@@ -62,6 +65,9 @@ class Given:
         if self.kind == "relative":
             a, b, c = self.rows
             return f"{a} and {b} are closer to each other than to {c}"
+        if self.kind == "apart":
+            listed = shorten(self.rows, ", ")
+            return f"the {len(self.rows)} rows of group {self.name} ({listed}) must all be apart"
         i, j = self.rows
         return f"{i} and {j} must be {'together' if self.kind == 'must' else 'apart'}"
 
@@ -114,6 +120,8 @@ class Contradiction:
                 else self._chain
             )
             shown = self.proof._names(ends)
+            if self.proof.n_apart:
+                where += f"; group {self.proof._apart.names[0]}"
             return (
                 f"rows {chain(shown, len(self._chain))} must be together, "
                 f"but {shown[0]} and {shown[-1]} must be apart ({where})"
@@ -183,8 +191,8 @@ class Diagnosis:
 
     Attributes
     ----------
-    n_must_link, n_cannot_link, n_relative : int
-        Numbers of given constraints.
+    n_must_link, n_cannot_link, n_relative, n_apart : int
+        Numbers of given constraints; the last counts apart groups.
     n_repeated : int
         Constraints that were given more than once and merged.
     contradictions : tuple of Contradiction
@@ -219,6 +227,7 @@ class Diagnosis:
     n_must_link: int
     n_cannot_link: int
     n_relative: int
+    n_apart: int
     n_repeated: int
     contradictions: tuple[Contradiction, ...]
     n_contradictions: int
@@ -261,6 +270,7 @@ class Diagnosis:
             "must_link": self.n_must_link,
             "cannot_link": self.n_cannot_link,
             "relative": self.n_relative,
+            "apart": self.n_apart,
             "repeated": self.n_repeated,
             "redundant": self.redundant.n_constraints,
             "contradictions": {

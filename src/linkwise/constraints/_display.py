@@ -70,8 +70,9 @@ def places(proof: Constraints, most: int = 8) -> str:
     """Where constraints were given: lines of one file together."""
     parts: list[str] = []
     every = [proof._links(kind) for kind in KINDS]
-    source = np.concatenate([links.source for links in every])
-    line = np.concatenate([links.line for links in every])
+    groups = proof._apart
+    source = np.concatenate([*(links.source for links in every), groups.source[groups.group]])
+    line = np.concatenate([*(links.line for links in every), groups.line])
     for number in dict.fromkeys(source.tolist()):
         origin, numbers = proof._sources[number], np.unique(line[source == number])
         shown = [f"{n:,}" for n in numbers[:most].tolist()]
@@ -99,6 +100,7 @@ def kinds(given: Constraints | Diagnosis) -> list[str]:
         (given.n_must_link, "must-link"),
         (given.n_cannot_link, "cannot-link"),
         (given.n_relative, "relative constraint"),
+        (given.n_apart, "apart group"),
     ]
     return [count(number, noun) for number, noun in numbers if number]
 

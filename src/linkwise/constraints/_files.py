@@ -34,8 +34,8 @@ from linkwise.io import (
     text_blocks,
 )
 
-from ._builder import KINDS, Builder, Cells, IdMode, Kind, Parts
 from ._confidence import USUAL, confidence_weight
+from ._builder import KINDS, Builder, Cells, IdMode, Kind, Parts, is_missing
 from ._errors import ConstraintError
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "a": ("a",),
     "b": ("b",),
     "c": ("c",),
+    "group": ("group", "group_id"),
     "link": ("link", "constraint", "kind", "type", "answer"),
     "weight": ("weight", "w"),
     "confidence": ("confidence", "probability"),
@@ -58,11 +59,14 @@ _WORDS: dict[str, Kind] = {
     **dict.fromkeys(("must", "must-link", "must_link", "ml", "same", "together"), "must"),
     **dict.fromkeys(("1", "+1", "1.0", "yes", "true"), "must"),
     **dict.fromkeys(("cannot", "cannot-link", "cannot_link", "cl", "different"), "cannot"),
-    **dict.fromkeys(("apart", "-1", "-1.0", "no", "false"), "cannot"),
+    **dict.fromkeys(("apart", "-1", "-1.0", "0", "0.0", "no", "false"), "cannot"),
     **dict.fromkeys(("relative", "closer"), "relative"),
 }
-_EXPECTED_LINK = "expected must/cannot, same/different, yes/no or 1/-1"
-_EXPECTED_COLUMNS = "expected i, j, link[, weight or confidence] or a, b, c[, weight]"
+_EXPECTED_LINK = "expected must/cannot, same/different, yes/no, 1/-1 or 1/0"
+_EXPECTED_COLUMNS = (
+    "expected i, j, link[, weight or confidence], a, b, c[, weight] or group, row, kind"
+)
+_MEMBERS = ("row", "member", "row_id", "id")  # what the row of a group may be called
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,7 @@ class _Layout:
     weight: int | None
     width: int
     confidence: int | None = None
+    group: int | None = None  # rows with a value here are members of a group
 
 
 # -------------------------------------------------------------------- finding the columns
@@ -85,6 +90,12 @@ def _layout(header: Iterable[object], columns: dict[str, str] | None, where: str
     role = _roles(names, columns or {}, where)
     if {"a", "b"} <= role.keys() and not {"i", "j"} & role.keys():
         role["i"], role["j"] = role.pop("a"), role.pop("b")
+    if "group" in role and not {"i", "j"} & role.keys():
+        row = next((p for p, name in enumerate(names) if name.lower() in _MEMBERS), None)
+        if row is not None:
+            role["i"] = row
+    if "group" in role and "i" in role:
+        role.setdefault("j", role["i"])  # groups only
     missing = [name for name in ("i", "j") if name not in role]
     if missing or ("link" not in role and "c" not in role):
         raise ConstraintError(
@@ -95,6 +106,7 @@ def _layout(header: Iterable[object], columns: dict[str, str] | None, where: str
     return _Layout(
         (role["i"], role["j"]), role.get("c"), role.get("link"), role.get("weight"), len(names),
         role.get("confidence"),
+        role.get("group"),
     )  # fmt: skip
 
 
@@ -115,6 +127,8 @@ def _roles(names: list[str], columns: dict[str, str], where: str) -> dict[str, i
         if position in role.values() or not name:  # a trailing comma names nothing
             continue
         known = next((k for k, known in _NAMES.items() if name.lower() in known), None)
+        if known is None and name.lower() in _MEMBERS and _has_group(names):
+            continue
         if known is None or known in role:
             unknown.append(name)
         else:
@@ -127,6 +141,10 @@ def _roles(names: list[str], columns: dict[str, str], where: str) -> dict[str, i
             topic="files",
         )
     return role
+
+
+def _has_group(names: list[str]) -> bool:
+    return any(name.lower() in _NAMES["group"] for name in names)
 
 
 # -------------------------------------------------------------------- blocks of rows
@@ -197,6 +215,8 @@ class _Reader:
             weight = self._weights(columns[layout.weight], lines)
         if layout.confidence is not None:
             weight = weight * self._confidences(columns[layout.confidence], lines)
+        if layout.group is not None:
+            kinds = self._take_members(columns, kinds, weight, lines)
         for kind in KINDS:
             chosen = np.flatnonzero(kinds == KINDS.index(kind))
             ends: tuple[int, ...] = layout.ends
@@ -210,6 +230,31 @@ class _Reader:
             self.builder.add(
                 kind, cells, weight[chosen], self.source, lines[chosen], from_text=self.from_text
             )
+
+    def _take_members(
+        self, columns: Sequence[Cells | NDArray], kinds: NDArray, weight: NDArray, lines: NDArray
+    ) -> NDArray:
+        """Add the rows that are members of groups; returns the kinds without them."""
+        assert self.layout.group is not None
+        cells = columns[self.layout.group]
+        groups = cells.tolist() if isinstance(cells, np.ndarray) else list(cells)
+        if self.from_text:
+            groups = [group.strip() for group in groups]
+        has_group = np.array([not is_missing(group) and group != "" for group in groups])
+        if self.layout.ends[0] == self.layout.ends[1]:
+            for p in np.flatnonzero(~has_group).tolist():
+                self._problem(lines[p], "the group is missing")
+            has_group[:] = True
+        for p in np.flatnonzero(has_group & (kinds == KINDS.index("relative"))).tolist():
+            self._problem(lines[p], "a group is together or apart, not relative")
+        for kind in KINDS[:2]:
+            chosen = np.flatnonzero(has_group & (kinds == KINDS.index(kind)))
+            self.builder.add_members(
+                kind, [groups[p] for p in chosen.tolist()],
+                _pick(columns[self.layout.ends[0]], chosen), weight[chosen], self.source,
+                lines[chosen], from_text=self.from_text,
+            )  # fmt: skip
+        return np.where(has_group, -1, kinds)
 
     def _kinds(self, columns: Sequence[Cells | NDArray], lines: NDArray) -> NDArray:
         """Kind of each row as a position in KINDS, -1 if it is unknown."""

@@ -27,7 +27,7 @@ from scipy.sparse.csgraph import (
 from linkwise._errors import InputError
 
 from ._closure import Closure, number_nodes
-from ._coloring import color, greedy_clique
+from ._coloring import color_closure, largest_clique
 from ._links import Rows
 from ._triplets import build_tree, consistent, irreducible
 
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from ._constraints import Constraints
 
 from ._diagnosis import LONG_PROOF, ClusterCount, Contradiction, Diagnosis, Given
+
+_MOST_MEMBERS = 20  # must-linked rows of one apart group between which chains are compared
 
 
 def diagnose(
@@ -55,13 +57,18 @@ def diagnose(
     closure = given.closure()
     prover = _Prover(given, closure)
     mixed = _Horn(given, closure)
-    n_pairs, relative = len(closure.clashes), prover.relative(time_limit)
+    if given.n_relative and given.n_apart:
+        written = given.as_pairs()
+        mixed = _Horn(written, written.closure())
+    n_pairs = len(closure.clashes) + len(closure.apart_clashes)
+    relative = prover.relative(time_limit)
     found = [*islice(prover.pairs(), limit), *relative, *islice(mixed.proofs(), limit)][:limit]
     sizes = -np.sort(-closure.sizes[closure.sizes > 1])
     return Diagnosis(
         n_must_link=given.n_must_link,
         n_cannot_link=given.n_cannot_link,
         n_relative=given.n_relative,
+        n_apart=given.n_apart,
         n_repeated=given.n_repeated,
         contradictions=tuple(found),
         n_contradictions=n_pairs + len(relative) + len(mixed.clashes),
@@ -121,6 +128,30 @@ class _Prover:
             links = np.asarray(self.graph[nodes[:-1], nodes[1:]]).ravel() - 1
             proof = self.given._where(links, np.array([position]), nothing)
             yield Contradiction("pairs", proof, _chain=self.closure.nodes[nodes])
+        yield from self._groups()
+
+    def _groups(self) -> Iterator[Contradiction]:
+        """Two must-linked rows of an apart group, the two with the shortest chain."""
+        given, closure, groups = self.given, self.closure, self.given._apart
+        for position in closure.apart_clashes.tolist():
+            inside = slice(int(groups.starts[position]), int(groups.starts[position + 1]))
+            members = np.searchsorted(closure.nodes, groups.members[inside])
+            nodes = min(self._chains(members), key=len)
+            ends = closure.nodes[nodes[[0, -1]]]
+            links = np.asarray(self.graph[nodes[:-1], nodes[1:]]).ravel() - 1
+            only = np.zeros(len(groups.members), dtype=bool)
+            only[inside] = np.isin(groups.members[inside], ends)
+            proof = given._like(given._must.take(links), apart=groups.among(only))
+            yield Contradiction("pairs", proof, _chain=closure.nodes[nodes])
+
+    def _chains(self, members: Rows) -> Iterator[Rows]:
+        """Shortest chains between neighbors in the list of members that share a component."""
+        part = self.closure.component[members]
+        for component in np.unique(part):
+            same = members[part == component][:_MOST_MEMBERS]
+            for i in range(len(same) - 1):
+                for j in range(i + 1, len(same)):
+                    yield self._path(int(same[i]), int(same[j]))
 
     def relative(self, time_limit: float) -> list[Contradiction]:
         """A set of relative constraints that no tree meets, if there is one."""
@@ -276,15 +307,14 @@ class _Horn:
 def _count_clusters(
     closure: Closure, n_clusters: int | None, n_rows: int | None, time_limit: float
 ) -> ClusterCount:
-    pairs, n_components = closure.cannot_link, closure.n_components
-    clique = greedy_clique(pairs, n_components)
+    clique = largest_clique(closure)
     least = max(1, len(clique))
     most = None if n_rows is None else int(n_rows - (closure.sizes - 1).sum())
     if n_clusters is None:
         return ClusterCount(None, None, least, most, _groups(closure, clique))
     if most is not None and n_clusters > most:
         return ClusterCount(n_clusters, "too large", least, most, ())
-    found = color(pairs, n_components, n_clusters, time_limit, clique)
+    found = color_closure(closure, n_clusters, time_limit, clique)
     if found.status == "feasible" and not closure.consistent:
         return ClusterCount(n_clusters, "infeasible", least, most, ())
     example = None if found.colors is None else (closure, found.colors)

@@ -257,7 +257,8 @@ def subset(given: Constraints, n: int, random_state: Seed) -> Constraints:
 
 def by_kind(given: Constraints, mask: NDArray[np.bool_]) -> list[Rows]:
     """A mask over all constraints, cut into one for each kind."""
-    return np.split(mask, np.cumsum([given.n_must_link, given.n_cannot_link]))
+    numbers = [given.n_must_link, given.n_cannot_link, given.n_relative]
+    return np.split(mask, np.cumsum(numbers))
 
 
 def flip(given: Constraints, share: float, random_state: Seed) -> Constraints:
@@ -268,7 +269,9 @@ def flip(given: Constraints, share: float, random_state: Seed) -> Constraints:
     total = given.n_constraints
     wrong = np.zeros(total, dtype=bool)
     wrong[rng.choice(total, round(share * total), replace=False)] = True
-    must, cannot, relative = by_kind(given, wrong)
+    must, cannot, relative, apart = by_kind(given, wrong)
+    if apart.any():
+        raise ConstraintError("apart groups cannot be flipped; write them out: as_pairs()")
     parts = {
         "must": [given._must.take(~must), given._cannot.take(cannot)],
         "cannot": [given._cannot.take(~cannot), given._must.take(must)],
@@ -278,7 +281,8 @@ def flip(given: Constraints, share: float, random_state: Seed) -> Constraints:
         ],
     }
     links = {kind: merge_repeated(concatenate(parts[kind], ARITY[kind])) for kind in KINDS}
-    return type(given)._of(Parts(links, given._ids, given._sources, given._n_repeated))
+    parts = Parts(links, given._ids, given._sources, given._n_repeated, given._apart)
+    return type(given)._of(parts)
 
 
 def _turn_wrong(links: Links, rng: RandomState) -> Links:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from linkwise._types import LabelsLike, SampleIds
 
 from ._builder import INTEGER
+from ._cliques import Cliques
 from ._labels import label_codes
 from ._links import Links, Rows
 from ._tree import Tree, TreeLike, as_tree
@@ -31,6 +32,8 @@ class Satisfaction:
         The constraints that were judged.
     must_link, cannot_link, relative : ndarray of bool
         Whether each constraint is kept, in the order of the constraints' own arrays.
+    apart : ndarray of bool
+        Whether each apart group is kept: no two of its rows share a cluster.
 
     Examples
     --------
@@ -44,21 +47,27 @@ class Satisfaction:
     must_link: Mask
     cannot_link: Mask
     relative: Mask
+    apart: Mask = field(default_factory=lambda: np.zeros(0, dtype=bool))
 
     @property
     def kept(self) -> Constraints:
         """The constraints that are kept."""
-        return self.constraints._where(self.must_link, self.cannot_link, self.relative)
+        return self.constraints._where(*self.masks)
 
     @property
     def violated(self) -> Constraints:
         """The constraints that are not kept."""
-        return self.constraints._where(~self.must_link, ~self.cannot_link, ~self.relative)
+        return self.constraints._where(*(~mask for mask in self.masks))
+
+    @property
+    def masks(self) -> tuple[Mask, Mask, Mask, Mask]:
+        """Must-links, cannot-links, relative constraints and apart groups that are kept."""
+        return self.must_link, self.cannot_link, self.relative, self.apart
 
     @property
     def n_kept(self) -> int:
         """Number of constraints kept."""
-        return int(self.must_link.sum() + self.cannot_link.sum() + self.relative.sum())
+        return int(sum(mask.sum() for mask in self.masks))
 
     @property
     def n_violated(self) -> int:
@@ -100,7 +109,7 @@ def judge(
     if labels is None and hierarchy is None:
         raise ValueError("give labels (a partition), a hierarchy, or both")
     if labels is None:
-        if given.n_must_link or given.n_cannot_link:
+        if given.n_must_link or given.n_cannot_link or given.n_apart:
             raise ValueError(
                 "must-links and cannot-links are judged by a partition: give labels as well, or "
                 "judge only the relative constraints"
@@ -118,7 +127,20 @@ def judge(
         _together(rows._must, cluster),
         ~_together(rows._cannot, cluster),
         relative,
+        _kept_groups(rows._apart, cluster),
     )
+
+
+def _kept_groups(groups: Cliques, cluster: Rows) -> Mask:
+    """Groups of which no two rows share a cluster; -1 is no cluster."""
+    kept = np.ones(len(groups), dtype=bool)
+    if len(groups):
+        group, label = groups.group, cluster[groups.members]
+        order = np.lexsort((label, group))
+        group, label = group[order], label[order]
+        shared = (group[1:] == group[:-1]) & (label[1:] == label[:-1]) & (label[1:] >= 0)
+        kept[group[1:][shared]] = False
+    return kept
 
 
 def _together(links: Links, cluster: Rows) -> Mask:

@@ -35,9 +35,31 @@ def _table(given: Constraints) -> dict[str, Sequence[object]]:
     if pairs or not triplets:
         numbers = (given.n_must_link, given.n_cannot_link, triplets)
         table["link"] = [kind for kind, n in zip(KINDS, numbers, strict=True) for _ in range(n)]
+    if given.n_apart:
+        weight = np.concatenate([weight, given._apart.weight[given._apart.group]])
+        _append_groups(table, given)
     if (weight != 1).any():
         table["weight"] = weight.tolist()
     return table
+
+
+def _append_groups(table: dict[str, Sequence[object]], given: Constraints) -> None:
+    """Add a row per member of an apart group; a table of groups alone has group, row, kind."""
+    groups = [name for name, rows in given.apart.items() for _ in rows]
+    rows = given._names(given._apart.members)
+    if given.n_constraints == given.n_apart:
+        table.clear()
+        table.update({"group": groups, "row": rows, "kind": ["apart"] * len(rows)})
+        return
+    before = len(next(iter(table.values())))
+    if "link" not in table:  # only triplets besides: a, b, c
+        table["link"] = ["relative"] * before
+        table["i"], table["j"] = table.pop("a"), table.pop("b")
+    nothing = [None] * len(rows)
+    for name in table:
+        added = {"i": rows, "link": ["apart"] * len(rows)}.get(name, nothing)
+        table[name] = [*table[name], *added]
+    table["group"] = [None] * before + groups
 
 
 def to_frame(given: Constraints) -> pd.DataFrame:

@@ -37,7 +37,7 @@ class Report:
         The constraints that took part, by row number.
     satisfaction : Satisfaction
         Which of them are kept.
-    costs : ndarray of shape (n_must_link + n_cannot_link + n_relative,)
+    costs : ndarray of shape (n_constraints,)
         What each costs in the objective; zero if it is kept or the method has no such cost.
     cluster_sizes : ndarray of shape (n_clusters,)
     n_components : int
@@ -103,7 +103,7 @@ class Report:
         `costs` may be those of the pairs alone, whether kept or not.
         """
         kept = known.satisfied(labels)
-        mask = np.concatenate([kept.must_link, kept.cannot_link, kept.relative])
+        mask = np.concatenate(kept.masks)
         costs = np.zeros(known.n_constraints)
         given = facts.pop("costs")
         costs[: len(given)] = given
@@ -370,7 +370,7 @@ class Report:
 
     def _mask(self) -> NDArray[np.bool_]:
         found = self.satisfaction
-        return np.concatenate([found.must_link, found.cannot_link, found.relative])
+        return np.concatenate(found.masks)
 
     def _costliest(self, most: int) -> list[tuple[Given, float]]:
         """The costliest violations and their costs; among equals, the order of the constraints."""
@@ -390,6 +390,7 @@ class Report:
             "must-link": found.must_link,
             "cannot-link": found.cannot_link,
             "relative": found.relative,
+            "apart group": found.apart,
         }
         return Page(
             algorithm=self.algorithm,

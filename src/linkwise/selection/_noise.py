@@ -134,7 +134,7 @@ class ReweightedClusterer(ClusterMixin, BaseEstimator):
         self, X: Matrix, y: ArrayLike | None = None, *, constraints: Knowable = None
     ) -> ReweightedClusterer:
         """Cluster with reweighted constraints; `constraints` by row number, y is ignored."""
-        known = as_constraints(constraints)
+        known = as_constraints(constraints).as_pairs()
         rng = check_random_state(self.random_state)
         self.trust_ = self._trust(X, known, rng)
         self.base_ = fit(self.base, X, reweighted(known, self.trust_), rng)

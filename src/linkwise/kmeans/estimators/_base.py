@@ -45,7 +45,7 @@ from linkwise._validation import (
     refuse_unknown_ids,
     warn_unconverged,
 )
-from linkwise.constraints import as_constraints
+from linkwise.constraints import Constraints, as_constraints
 from linkwise.engines import engine_of, is_out_of_memory, map_blocks
 from linkwise.geometry import Geometry, Mahalanobis
 from linkwise.kmeans.rows._local_rows import LocalRows
@@ -73,6 +73,7 @@ class BaseKMeans(
     """
 
     _default_init = "neighborhoods"
+    _takes_groups = False  # whether apart groups need not be written out as pairs
 
     def __init__(
         self,
@@ -202,13 +203,14 @@ class BaseKMeans(
     ) -> Knowledge:  # fmt: skip
         """Constraints by row number, how many were dropped, and the ids of the rows."""
         if isinstance(rows, LocalRows) or sample_ids is not None:
-            return read_named(constraints, rows.n, sample_ids, X)
+            return read_named(constraints, rows.n, sample_ids, X, groups=self._takes_groups)
         given = as_constraints(constraints)
         ids = rows.engine.locate(given.rows) if given.n_constraints else None
         known = given.to_rows(rows.n, ids, missing="raise" if ids is None else "drop")
         if ids is not None and not known.n_constraints:
             refuse_unknown_ids(given, ids)
-        return Knowledge(known, given.n_constraints - known.n_constraints)
+        n_dropped = given.n_constraints - known.n_constraints
+        return Knowledge(known if self._takes_groups else known.as_pairs(), n_dropped)
 
     def _check_parameters(self) -> None:
         check_number("n_clusters", self.n_clusters, Integral, 1)
@@ -358,11 +360,15 @@ class BaseKMeans(
 
     def _report(self, problem: Problem, best: Solution, given: Knowledge, started: float) -> Report:
         known = problem.known
-        costs = best.link_cost
+        n_links = len(problem.links.ends)
+        costs, of_groups = best.link_cost[:n_links], best.link_cost[n_links:]
+        if known.n_apart and not len(of_groups):  # written out as pairs
+            ends, group = known._apart.pairs()
+            places = problem.links.positions(Constraints(cannot_link=ends))
+            of_groups = np.bincount(group, costs[places], minlength=known.n_apart)
         if problem.uses_entailed:
             costs = costs[problem.links.positions(known)]
-        if known.n_relative:
-            costs = np.concatenate([costs, np.zeros(known.n_relative)])
+        costs = np.concatenate([costs, np.zeros(known.n_relative), of_groups])
         return Report(
             algorithm=type(self).__name__,
             constraints=known,

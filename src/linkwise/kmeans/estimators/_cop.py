@@ -8,7 +8,7 @@ import numpy as np
 
 from linkwise._types import FitCallback, Init, PathLike, Seed
 from linkwise._validation import check_choice
-from linkwise.constraints import Constraints, color
+from linkwise.constraints import Constraints, color_closure
 from linkwise.kmeans.solver._assigners import Assigner, Hard
 from linkwise.kmeans.solver._penalties import NoPenalty, Penalty
 from linkwise.kmeans.solver._problem import Problem
@@ -67,6 +67,7 @@ class COPKMeans(BaseKMeans):
     """
 
     _default_init = "k-means++"
+    _takes_groups = True
 
     def __init__(
         self,
@@ -108,7 +109,7 @@ class COPKMeans(BaseKMeans):
             known = known + Constraints(labels=problem.seeds)
         problem = Problem(problem.rows, problem.k, known)
         closure = problem.closure
-        found = color(closure.cannot_link, closure.n_components, problem.k)
+        found = color_closure(closure, problem.k)
         if closure.consistent and found.colors is not None:
             return Problem(problem.rows, problem.k, known, example=found.colors)
         if self.on_infeasible == "raise":

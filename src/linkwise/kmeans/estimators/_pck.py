@@ -134,6 +134,11 @@ class PCKMeans(DistortionKMeans):
         super()._check_parameters()
         check_choice("penalty", self.penalty, ("weight", "distance"))
 
+    @property
+    def _takes_groups(self) -> bool:  # type: ignore[override]
+        # Distances and log odds differ from pair to pair: groups are written out.
+        return self.penalty != "distance" and self.noise is None
+
     def _published_penalty(self, problem: Problem) -> Penalty:
         if self.penalty == "distance":
             return self._distance_penalty(problem)

@@ -36,6 +36,20 @@ class LinkCosts(NamedTuple):
     cost: NDArray  # (m, 1) or (m, k)
 
 
+class CliqueLists(NamedTuple):
+    """Apart groups of the constrained rows: each pair of a group in one cluster costs its weight.
+
+    A row needs the number of members per cluster only, so that its cost takes O(k) per group
+    whatever the size of the group. Counts (n_groups, k) are kept by the caller.
+    """
+
+    indptr: NDArray  # (n + 1,): groups of row i are group[indptr[i]:indptr[i + 1]]
+    group: NDArray
+    starts: NDArray  # (n_groups + 1,)
+    members: NDArray
+    weight: NDArray  # (n_groups,)
+
+
 class Groups(NamedTuple):
     """Must-link components: members of group g are members[starts[g]:starts[g + 1]]."""
 
@@ -136,7 +150,7 @@ def signed_costs(indptr, link, n_must, cost, start, stop, signed, total, dearest
 
 
 @kernel
-def icm(order, place, distance, graph, dearest, labels, edge, moves):
+def icm(order, place, distance, graph, cliques, counts, dearest, labels, edge, moves):
     """Iterated conditional modes: each row in turn takes its cheapest cluster.
 
     A row sums the costs of its links only when its turn comes; between turns only the number of
@@ -144,13 +158,16 @@ def icm(order, place, distance, graph, dearest, labels, edge, moves):
     most twice the cost of the dearest link, which bounds `edge` without reading the links.
 
     IN      order (m,) of the rows to visit; place (n,): position of each row in distance (m, k);
-            graph: `LinkCosts`; dearest (n,): the largest cost of a row's links, at least 0
-    IN/OUT  labels (n,); edge (n,): the most by which links made the present cluster dearer than
+            graph: `LinkCosts`; cliques: `CliqueLists`; dearest (n,): the largest cost of a row's
+            links and of a pair of its groups, at least 0
+    IN/OUT  counts (n_groups, k): members per cluster; labels (n,)
+            edge (n,): the most by which links made the present cluster dearer than
             another at the last visit; moves (n,): neighbors that have moved since
 
     Returns how many rows moved, and the change in the cost of violated links.
     """
     indptr, middle, neighbor, flat, signed, link, is_must, cost = graph
+    in_groups, group, starts, members, weight = cliques
     k = distance.shape[1]
     penalties = np.zeros(k + 1)
     penalty = penalties[1:]
@@ -187,6 +204,12 @@ def icm(order, place, distance, graph, dearest, labels, edge, moves):
                     for c in range(k):
                         if c != b:
                             penalty[c] += 0.5 * (cost[number, c] + cost[number, b])
+        for p in range(in_groups[i], in_groups[i + 1]):
+            g = group[p]
+            for c in range(k):
+                penalty[c] += weight[g] * counts[g, c]
+            if old >= 0:
+                penalty[old] -= weight[g]  # the row itself
         best, lowest = max(old, 0), 0
         least = distance[t, best] + penalty[best]
         first, second = np.inf, np.inf  # the lowest penalties
@@ -209,7 +232,29 @@ def icm(order, place, distance, graph, dearest, labels, edge, moves):
         for p in range(indptr[i], indptr[i + 1]):
             if moves[neighbor[p]] < _MANY:
                 moves[neighbor[p]] += 1
+        for p in range(in_groups[i], in_groups[i + 1]):
+            g = group[p]
+            counts[g, best] += 1
+            if old >= 0:
+                counts[g, old] -= 1
+            for q in range(starts[g], starts[g + 1]):
+                if moves[members[q]] < _MANY and members[q] != i:
+                    moves[members[q]] += 1
     return moved, change
+
+
+@kernel
+def count_members(cliques, labels, counts):
+    """Members per cluster of each apart group; rows without a cluster (-1) are not counted.
+
+    OUT     counts (n_groups, k)
+    """
+    starts, members = cliques.starts, cliques.members
+    counts[:] = 0
+    for g in range(counts.shape[0]):
+        for q in range(starts[g], starts[g + 1]):
+            if labels[members[q]] >= 0:
+                counts[g, labels[members[q]]] += 1
 
 
 @kernel
@@ -225,13 +270,14 @@ def rows_of_runs(runs, width, wanted, out):
 
 
 @kernel
-def assign_groups(order, groups, distance, graph, labels):
+def assign_groups(order, groups, distance, graph, cliques, counts, labels):
     """Assign whole must-link components that have no cluster yet to their cheapest cluster.
 
-    IN      order of the groups; groups: `Groups`; graph: `LinkCosts`
-    IN/OUT  labels (n,), -1 = not assigned yet
+    IN      order of the groups; groups: `Groups`; graph: `LinkCosts`; cliques: `CliqueLists`
+    IN/OUT  labels (n,), -1 = not assigned yet; counts (n_groups, k)
     """
     starts, members, _ = groups
+    in_cliques, clique, weight = cliques.indptr, cliques.group, cliques.weight
     indptr, middle, neighbor, flat, signed, link, _, cost = graph
     k = distance.shape[1]
     total, pull = np.empty(k), np.empty(k + 1)
@@ -243,6 +289,9 @@ def assign_groups(order, groups, distance, graph, labels):
             i = members[q]
             for c in range(k):
                 total[c] += distance[i, c]
+            for p in range(in_cliques[i], in_cliques[i + 1]):
+                for c in range(k):
+                    pull[c + 1] += weight[clique[p]] * counts[clique[p], c]
             # Must-links stay inside the group: all of them count here.
             if flat.size:
                 for p in range(middle[i], indptr[i + 1]):
@@ -261,11 +310,14 @@ def assign_groups(order, groups, distance, graph, labels):
             if total[c] < total[best]:
                 best = c
         for q in range(starts[g], starts[g + 1]):
-            labels[members[q]] = best
+            i = members[q]
+            labels[i] = best
+            for p in range(in_cliques[i], in_cliques[i + 1]):
+                counts[clique[p], best] += 1
 
 
 @kernel
-def icm_groups(order, groups, distance, graph, dear, clashing, labels):
+def icm_groups(order, groups, distance, graph, cliques, counts, dear, clashing, labels):
     """One sweep in which whole must-link components take their cheapest cluster.
 
     Single rows cannot leave a component one by one without violating links; together they can.
@@ -273,10 +325,12 @@ def icm_groups(order, groups, distance, graph, dear, clashing, labels):
     inside a group would exceed light ones outside.
 
     IN      order of the groups; groups: `Groups`; graph: `LinkCosts`; dear (n,): the most that the
-            links of each row can cost; clashing: whether a group may contain cannot-links
-    IN/OUT  labels (n,)
+            links of each row can cost; clashing: whether a group may contain cannot-links;
+            cliques: `CliqueLists`, of which no group here has two members
+    IN/OUT  labels (n,); counts (n_cliques, k)
     """
     starts, members, group = groups
+    in_cliques, clique, weight = cliques.indptr, cliques.group, cliques.weight
     indptr, middle, neighbor, flat, signed, link, is_must, cost = graph
     k = distance.shape[1]
     total, pull = np.empty(k), np.empty(k)
@@ -302,6 +356,12 @@ def icm_groups(order, groups, distance, graph, dear, clashing, labels):
         for q in range(starts[g], starts[g + 1]):
             i = members[q]
             a = labels[i]
+            for p in range(in_cliques[i], in_cliques[i + 1]):
+                apart = weight[clique[p]]
+                for c in range(k):
+                    pull[c] += apart * counts[clique[p], c]
+                pull[a] -= apart
+                now += apart * (counts[clique[p], a] - 1)
             if flat.size and not clashing:  # must-links are inside, cannot-links outside
                 kept, broken = 0, 0
                 for p in range(indptr[i], middle[i]):
@@ -342,8 +402,12 @@ def icm_groups(order, groups, distance, graph, dear, clashing, labels):
         if not after < now - 1e-10 * (abs(now) + abs(after)):
             continue
         for q in range(starts[g], starts[g + 1]):
-            moved += labels[members[q]] != best
-            labels[members[q]] = best
+            i = members[q]
+            moved += labels[i] != best
+            for p in range(in_cliques[i], in_cliques[i + 1]):
+                counts[clique[p], labels[i]] -= 1
+                counts[clique[p], best] += 1
+            labels[i] = best
     return moved
 
 
@@ -367,6 +431,72 @@ def group_costs(distance, group, cost, nearest):
         for c in range(1, k):
             if cost[g, c] < cost[g, nearest[g]]:
                 nearest[g] = c
+
+
+@kernel
+def assign_cliques(starts, members, cost, nearest, labels):
+    """Give the vertices of each disjoint clique different clusters at the least total cost.
+
+    The Hungarian method with potentials, one vertex at a time: O(m^2 k) for a clique of m. A clique
+    whose nearest clusters differ already is done at once.
+
+    IN      starts (n_cliques + 1,), members: vertices; cost (n, k); nearest (n,)
+    OUT     labels (n,), of the members only
+    """
+    k = cost.shape[1]
+    largest = 0
+    for g in range(starts.shape[0] - 1):
+        largest = max(largest, starts[g + 1] - starts[g])
+    taken = np.zeros(k, np.bool_)
+    u, v = np.zeros(largest + 1), np.zeros(k + 1)
+    row_of, way = np.zeros(k + 1, np.int64), np.zeros(k + 1, np.int64)
+    least, used = np.empty(k + 1), np.empty(k + 1, np.bool_)
+    for g in range(starts.shape[0] - 1):
+        first, size = starts[g], starts[g + 1] - starts[g]
+        taken[:] = False
+        differ = True
+        for q in range(size):
+            c = nearest[members[first + q]]
+            differ &= not taken[c]
+            taken[c] = True
+            labels[members[first + q]] = c
+        if differ:
+            continue
+        u[:], v[:] = 0.0, 0.0
+        row_of[:] = 0
+        for i in range(1, size + 1):
+            row_of[0] = i
+            least[:] = np.inf
+            used[:] = False
+            j = 0
+            while True:
+                used[j] = True
+                row, delta, next_j = row_of[j], np.inf, 0
+                for c in range(1, k + 1):
+                    if used[c]:
+                        continue
+                    now = cost[members[first + row - 1], c - 1] - u[row] - v[c]
+                    if now < least[c]:
+                        least[c] = now
+                        way[c] = j
+                    if least[c] < delta:
+                        delta = least[c]
+                        next_j = c
+                for c in range(k + 1):
+                    if used[c]:
+                        u[row_of[c]] += delta
+                        v[c] -= delta
+                    else:
+                        least[c] -= delta
+                j = next_j
+                if row_of[j] == 0:
+                    break
+            while j:
+                row_of[j] = row_of[way[j]]
+                j = way[j]
+        for c in range(1, k + 1):
+            if row_of[c]:
+                labels[members[first + row_of[c] - 1]] = c - 1
 
 
 @kernel

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from linkwise._types import Bools, Floats, Ints, Labels, RandomState
-from linkwise.constraints import ConstraintError, adjacency
+from linkwise.constraints import Closure, ConstraintError, adjacency, clique_pairs
 from linkwise.kmeans.kernels import _link_kernels
 from linkwise.kmeans.kernels._link_kernels import Groups
 
@@ -25,6 +25,7 @@ from ._problem import Problem, RunState
 _MAX_SWEEPS = 100
 _RUN = 64  # consecutive rows that stay together when many are shuffled
 _RESTARTS = 20
+_MOST_EDGES = 20_000_000  # pairs of apart groups that are written out
 _GROUP_PAUSE = 4  # calls between two attempts to move whole groups
 _AT_ONCE = -1  # in the next call, whether or not single rows still move
 
@@ -115,7 +116,14 @@ class ICM:
         group[place] = closure.component
         starts = np.concatenate([[0], np.cumsum(closure.sizes)])
         self._groups = Groups(starts, place[closure.by_component], group)
-        self._sizes, self._large = closure.sizes, np.flatnonzero(closure.sizes > 1)
+        # A component with two rows of one apart group does not move as a whole.
+        movable = closure.sizes > 1
+        clashing = np.isin(problem.known._apart.group, closure.apart_clashes)
+        in_clash = problem.known._apart.members[clashing]
+        movable[closure.component[np.searchsorted(closure.nodes, in_clash)]] = False
+        self._sizes, self._large = closure.sizes, np.flatnonzero(movable)
+        self._k = problem.k
+        self._counts = np.zeros((0, problem.k), dtype=np.int32)  # of apart groups
 
     def __call__(
         self, costs: ConstrainedCosts, labels: Labels, link_cost: Floats, rng: RandomState
@@ -124,6 +132,7 @@ class ICM:
             return labels, 0.0
         graph = self._with_costs(link_cost)
         before, labels = labels, labels.copy()
+        self._counts = self._links.clique_counts(labels, self._k)
         change: float | None = 0.0
         self._n_calls += 1
         at_once = self._next_groups == _AT_ONCE
@@ -131,8 +140,9 @@ class ICM:
             order = rng.permutation(len(self._sizes))
             order = order[np.argsort(-self._sizes[order], kind="stable")]
             _link_kernels.assign_groups(
-                order, self._groups, costs.of_all_rows(), graph.costs, labels
-            )
+                order, self._groups, costs.of_all_rows(), graph.costs, self._links.cliques,
+                self._counts, labels,
+            )  # fmt: skip
             change = None
         for _ in range(_MAX_SWEEPS):
             paid = self._move_rows(graph, costs, labels, rng)
@@ -178,7 +188,8 @@ class ICM:
         """Let undecided rows take their cheapest cluster, in random order, until none moves."""
         found = costs.of_undecided_rows(labels, graph.total)
         order, change = _in_random_order(found.mask, rng), 0.0
-        state = (graph.dearest, labels, self._edge, self._moves)
+        cliques = (self._links.cliques, self._counts)
+        state = (*cliques, graph.dearest, labels, self._edge, self._moves)
         now = order
         for _ in range(_MAX_SWEEPS):
             moved, more = _link_kernels.icm(now, found.place, found.costs, graph.costs, *state)
@@ -193,8 +204,8 @@ class ICM:
     ) -> int:
         self._edge[:] = np.inf
         moved = _link_kernels.icm_groups(
-            order, self._groups, costs.of_all_rows(), graph.costs, graph.total, self._clashing,
-            labels,
+            order, self._groups, costs.of_all_rows(), graph.costs, self._links.cliques,
+            self._counts, graph.total, self._clashing, labels,
         )  # fmt: skip
         return int(moved)
 
@@ -210,6 +221,35 @@ def _in_random_order(wanted: Bools, rng: RandomState) -> Ints:
     out = np.empty(number, dtype=np.int64)
     runs = rng.permutation(-(-number // width))
     return out[: _link_kernels.rows_of_runs(runs, width, wanted, out)]
+
+
+def _disjoint_cliques(closure: Closure) -> tuple[Ints, Ints, Ints]:
+    """Apart groups that touch no other and no cannot-link; all other groups as edges.
+
+    Returns the starts and components of the former, and the edges with the cannot-links.
+    """
+    starts, members = closure.apart_starts, closure.apart
+    sizes = np.diff(starts)
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    times = np.bincount(members, minlength=closure.n_components)
+    times += np.bincount(closure.cannot_link.ravel(), minlength=closure.n_components)
+    tangled = np.zeros(len(sizes), dtype=bool)
+    tangled[group[times[members] > 1]] = True
+    alone = ~tangled[group]
+    edges = closure.cannot_link
+    if tangled.any():
+        n_pairs = int((sizes[tangled] * (sizes[tangled] - 1) // 2).sum())
+        if n_pairs > _MOST_EDGES:
+            raise ConstraintError(
+                f"apart groups that share rows or have cannot-links besides have {n_pairs:,} "
+                f"pairs, more than {_MOST_EDGES:,}; PCKMeans takes them without writing them out",
+                topic="groups",
+            )
+        cut = np.concatenate([[0], np.cumsum(sizes[tangled])])
+        places, _ = clique_pairs(cut)
+        written = np.sort(members[~alone][places], axis=1)
+        edges = np.unique(np.concatenate([edges, written]), axis=0)
+    return np.concatenate([[0], np.cumsum(sizes[~tangled])]), members[alone], edges
 
 
 class Hard(StatelessAssigner):
@@ -234,10 +274,13 @@ class Hard(StatelessAssigner):
         self._component, self._example = closure.component, example.astype(np.int32)
         self._order = closure.by_component
         self._starts = np.cumsum(closure.sizes) - closure.sizes
-        self._edges = closure.cannot_link
+        alone = _disjoint_cliques(closure)
+        self._clique_starts, self._cliques, self._edges = alone
         self._indptr, self._neighbor, _ = neighbors(self._edges, closure.n_components)
         self._degree = np.diff(self._indptr)
         self._linked = np.flatnonzero(self._degree)
+        self._in_clique = np.zeros(closure.n_components, dtype=bool)
+        self._in_clique[self._cliques] = True
         graph = adjacency(self._edges, closure.n_components)
         self._part = connected_components(graph, directed=False)[1]
 
@@ -252,6 +295,10 @@ class Hard(StatelessAssigner):
         found = nearest
         if len(self._linked):
             found = self._assign_linked(cost, labels[self._order[self._starts]], nearest, rng)
+        if len(self._cliques):
+            found = found.copy()
+            lists = (self._clique_starts, self._cliques)
+            _link_kernels.assign_cliques(*lists, cost, nearest, found)
         return found[self._component], None
 
     def _assign_linked(
@@ -259,6 +306,7 @@ class Hard(StatelessAssigner):
     ) -> Labels:
         """The better of the labels before and greedy ones, improved; "exact" improves both."""
         assigned = before[0] >= 0
+        before = np.where(self._in_clique, nearest, before)  # these are assigned exactly below
         fresh = self._greedy(cost, rng)
         tries = [] if fresh is None else [fresh]
         if assigned:

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise._types import Bools, Floats, Ints
-from linkwise.constraints import Constraints, number_nodes
+from linkwise.constraints import Cliques, Constraints, number_nodes
 from linkwise.engines import Threads
 from linkwise.kmeans.kernels import _link_kernels
-from linkwise.kmeans.kernels._link_kernels import LinkCosts
+from linkwise.kmeans.kernels._link_kernels import CliqueLists, LinkCosts
 
 _WORK = 8  # cost of one end of a link for `Threads`, in cells
 
@@ -32,6 +32,8 @@ class LinkGraph:
     indptr, middle, neighbor : ndarrays of uint32
         For each constrained row, its neighbors (CSR), must-links first; cannot-links begin at
         `middle`.
+    cliques : CliqueLists
+        Apart groups, members as positions in `rows`.
     """
 
     rows: Ints
@@ -41,18 +43,37 @@ class LinkGraph:
     indptr: NDArray[np.uint32]
     middle: NDArray[np.uint32]
     neighbor: NDArray[np.uint32]
+    cliques: CliqueLists
 
     @classmethod
     def of(cls, known: Constraints) -> LinkGraph:
         """Build the graph of constraints given by row number."""
         both, is_must = _pairs(known)
-        rows, (positions,) = number_nodes(both)
+        rows, (positions, members) = number_nodes(both, known._apart.members)
         ends = positions.astype(np.int32)
         weight = np.concatenate([known.must_link_weight, known.cannot_link_weight])
         indptr, neighbor, _ = neighbors(ends, len(rows))
         middle = indptr[:-1].copy()
         _link_kernels.count_ends(ends, 0, known.n_must_link, middle)
-        return cls(rows, ends, is_must, weight, indptr, middle, neighbor)
+        cliques = _clique_lists(known._apart, members, len(rows))
+        return cls(rows, ends, is_must, weight, indptr, middle, neighbor, cliques)
+
+    @property
+    def n_cliques(self) -> int:
+        """Number of apart groups."""
+        return len(self.cliques.weight)
+
+    def clique_counts(self, labels: NDArray, k: int) -> NDArray[np.int32]:
+        """Members per cluster of each apart group, (n_cliques, k)."""
+        counts = np.zeros((self.n_cliques, k), dtype=np.int32)
+        if len(counts):
+            _link_kernels.count_members(self.cliques, labels, counts)
+        return counts
+
+    def clique_costs(self, labels: NDArray, k: int) -> Floats:
+        """Cost of each apart group: its weight per pair of members in one cluster."""
+        counts = self.clique_counts(labels, k).astype(np.int64)
+        return self.cliques.weight * (counts * (counts - 1) // 2).sum(axis=1)
 
     @cached_property
     def n_must(self) -> int:
@@ -88,7 +109,7 @@ class LinkGraph:
         with Threads(len(total), _WORK * len(self.link) // max(len(total), 1)) as threads:
             threads.map(work)
         costs = self._link_costs(np.zeros(0), signed, cost)
-        return WeightedGraph(costs, total, dearest)
+        return self._with_cliques(WeightedGraph(costs, total, dearest))
 
     def _with_equal_costs(self, cost: Floats) -> WeightedGraph:
         """The graph if all must-links cost the same, and all cannot-links do."""
@@ -99,7 +120,19 @@ class LinkGraph:
         total = together * musts + apart * cannots
         dearest = np.maximum(together * (musts > 0), apart * (cannots > 0))
         costs = self._link_costs(np.array([-together, apart]), np.zeros(0), cost)
-        return WeightedGraph(costs, total, dearest)
+        return self._with_cliques(WeightedGraph(costs, total, dearest))
+
+    def _with_cliques(self, graph: WeightedGraph) -> WeightedGraph:
+        """The graph with what apart groups can cost each row, together and by one pair."""
+        if not self.n_cliques:
+            return graph
+        indptr, group, starts, _, weight = self.cliques
+        row = np.repeat(np.arange(len(self.rows)), np.diff(indptr))
+        most = weight[group] * (np.diff(starts)[group] - 1)
+        total = graph.total + np.bincount(row, most, minlength=len(self.rows))
+        dearest = graph.dearest.copy()
+        np.maximum.at(dearest, row, weight[group])
+        return WeightedGraph(graph.costs, total, dearest)
 
     def _link_costs(self, flat: Floats, signed: Floats, cost: Floats) -> LinkCosts:
         lists = (self.indptr, self.middle, self.neighbor)
@@ -139,6 +172,15 @@ class WeightedGraph:
     costs: LinkCosts
     total: Floats
     dearest: Floats
+
+
+def _clique_lists(groups: Cliques, members: Ints, n_rows: int) -> CliqueLists:
+    """Groups of each row, and members of each group, for kernels."""
+    order = np.argsort(members, kind="stable")
+    indptr = np.zeros(n_rows + 1, dtype=np.int64)
+    np.cumsum(np.bincount(members, minlength=n_rows), out=indptr[1:])
+    starts = np.ascontiguousarray(groups.starts)
+    return CliqueLists(indptr, groups.group[order], starts, members, groups.weight.copy())
 
 
 def _constant(costs: Floats) -> bool:

@@ -289,12 +289,15 @@ class _Run:
         return self.assignments.labels_of(self.problem.links.rows)
 
     def link_costs(self) -> Floats:
-        """Present cost of each link: 0 unless it is violated."""
+        """Present cost of each link, then of each apart group: 0 unless it is violated."""
         links = self.problem.links
         each = np.zeros(len(links.ends))
+        labels, groups = self._own_labels(), np.zeros(links.n_cliques)
         if len(each) and not self.penalty.is_zero:
-            links.violation_cost(self._own_labels(), self.penalty.costs(self.geometry), each)
-        return each
+            links.violation_cost(labels, self.penalty.costs(self.geometry), each)
+        if len(groups) and not self.penalty.is_zero:
+            groups = links.clique_costs(labels, self.problem.k)
+        return np.concatenate([each, groups])
 
     def objective(self) -> float:
         """The present objective."""
@@ -309,7 +312,9 @@ class _Run:
             return 0.0
         links, cost = self.problem.links, self.penalty.costs(self.geometry)
         self._link_weight = float(cost.sum())
-        return links.violation_cost(self._own_labels(), cost)
+        labels = self._own_labels()
+        groups = float(links.clique_costs(labels, self.problem.k).sum())
+        return links.violation_cost(labels, cost) + groups
 
     def record(self) -> float:
         """Record the objective after a half step."""

@@ -55,14 +55,29 @@ class Problem:
     @cached_property
     def links(self) -> LinkGraph:
         """The pairwise constraints as a graph, entailed links included if `uses_entailed`."""
-        if self.uses_entailed:
-            return LinkGraph.of(self.closure.expand(self.max_entailed))
-        return LinkGraph.of(self.known)
+        if not self.uses_entailed:
+            return LinkGraph.of(self.known)
+        if self._groups_stand_alone:
+            pairs = self._pairs_only.closure().expand(self.max_entailed)
+            return LinkGraph.of(pairs + self.known._like(apart=self.known._apart))
+        return LinkGraph.of(self.closure.expand(self.max_entailed))
+
+    @cached_property
+    def _groups_stand_alone(self) -> bool:
+        """Whether there are apart groups, and no row of theirs has a must-link."""
+        closure = self.closure
+        return self.known.n_apart > 0 and not (closure.sizes[closure.apart] > 1).any()
+
+    @cached_property
+    def _pairs_only(self) -> Constraints:
+        known = self.known
+        return known._like(known._must, known._cannot, known._relative)
 
     @cached_property
     def uses_entailed(self) -> bool:
         """Whether entailed links take part."""
-        return self.closure.n_pairs > 0 and self.closure.can_expand(self.max_entailed)
+        closure = self._pairs_only.closure() if self._groups_stand_alone else self.closure
+        return closure.n_pairs > 0 and closure.can_expand(self.max_entailed)
 
     @cached_property
     def closure(self) -> Closure:
@@ -74,13 +89,14 @@ class Problem:
         """The rows that constraints name."""
         known = self.known
         ends = [part.ravel() for part in (known.must_link, known.cannot_link, known.relative)]
+        ends.append(known._apart.members)
         return np.unique(np.concatenate(ends).astype(np.int64))
 
     @property
     def constrained(self) -> Ints:
         """The rows that a run needs in memory: those in pairs, and those with a label."""
         known = self.known
-        ends = [known.must_link.ravel(), known.cannot_link.ravel()]
+        ends = [known.must_link.ravel(), known.cannot_link.ravel(), known._apart.members]
         if self.seeds is not None:
             ends.append(np.flatnonzero(self.seeds >= 0))
         return np.unique(np.concatenate(ends).astype(np.int64))

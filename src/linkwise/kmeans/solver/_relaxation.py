@@ -23,7 +23,7 @@ def fewest_violations(known: Constraints, k: int) -> tuple[Constraints, NDArray[
 
     A local search from random starts; then a 0/1 program for HiGHS if it is small enough.
     """
-    links = LinkGraph.of(known)
+    links = LinkGraph.of(known.as_pairs())
     labels = _local_search(links, k)
     if len(links.rows) * k + len(links.ends) <= _MOST_VARIABLES and links.violated(labels).any():
         labels = _exact(links, k, labels)
@@ -54,7 +54,16 @@ def _local_search(links: LinkGraph, k: int) -> NDArray[np.int32]:
         edge, moves = np.full(len(every), np.inf), np.zeros(len(every), dtype=np.uint16)
         for _ in range(_MAX_SWEEPS):
             moved, _ = _link_kernels.icm(
-                order, every, noise, graph.costs, graph.dearest, labels, edge, moves
+                order,
+                every,
+                noise,
+                graph.costs,
+                links.cliques,
+                links.clique_counts(labels, k),
+                graph.dearest,
+                labels,
+                edge,
+                moves,
             )
             if not moved:
                 break
