@@ -20,11 +20,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
 from linkwise._types import Estimator, JsonDict, Matrix
 from linkwise.constraints import Constraints
+from linkwise.evaluation._matching import keep_numbers
 
 from ._questions import Answer
 from ._settings import describe_model
@@ -335,7 +335,7 @@ class RefitScheduler:
         labels, changed = np.asarray(model.labels_, dtype=np.int32), None
         centers = getattr(model, "cluster_centers_", None)
         if before is not None and before.labels is not None:
-            number = _keep_numbers(labels, before.labels, max(k, int(labels.max()) + 1))
+            number = keep_numbers(labels, before.labels, max(k, int(labels.max()) + 1))
             labels = np.where(labels < 0, labels, number[labels]).astype(np.int32)
             changed = float(np.mean(labels != before.labels))
             centers = None if centers is None else centers[np.argsort(number)]
@@ -383,20 +383,3 @@ class RefitScheduler:
         for model in models:
             model.fit(self._X, constraints=known)
         return min(models, key=lambda model: getattr(model, "objective_", 0.0))
-
-
-def _keep_numbers(labels: Labels, before: Labels, k: int) -> NDArray[np.int64]:
-    """Renumber clusters so that most rows keep their number; -1 is no cluster.
-
-    Clusters that had none take the least numbers that are free.
-    """
-    both = (labels >= 0) & (before >= 0)
-    there, old = np.unique(before[both], return_inverse=True)
-    shared = np.zeros((k, len(there)), dtype=np.int64)
-    np.add.at(shared, (labels[both], old.reshape(-1)), 1)
-    mine, theirs = linear_sum_assignment(shared, maximize=True)
-    numbers = np.full(k, -1)
-    numbers[mine] = there[theirs]
-    free = np.setdiff1d(np.arange(k + len(there)), there)
-    numbers[numbers < 0] = free[: np.count_nonzero(numbers < 0)]
-    return numbers
