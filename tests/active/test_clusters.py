@@ -156,6 +156,9 @@ def test_files_of_the_first_format_go_on(tmp_path):
     for statement in (
         "DROP TABLE cluster_count",
         "DROP TABLE row_name",
+        "DROP TABLE correction",
+        "ALTER TABLE fit DROP COLUMN prototypes",
+        "ALTER TABLE fit DROP COLUMN owner",
         "ALTER TABLE fit DROP COLUMN violated",
         "PRAGMA user_version = 1",
     ):

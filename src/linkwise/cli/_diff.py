@@ -58,7 +58,7 @@ def diff(
             from linkwise._optional import optional
 
             optional("matplotlib", extra="plot", need="--plot").use("Agg")
-            changes.plot().get_figure(root=True).savefig(plot, dpi=150)
+            changes.plot().figure.savefig(plot, dpi=150)  # type: ignore[union-attr]
     if as_json:
         out.print_json(changes.to_dict())
     else:
