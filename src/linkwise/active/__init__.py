@@ -3,6 +3,7 @@
 `Session` is the way in.
 """
 
+from ._corrections import Correction
 from ._neighborhood_strategies import ExploreConsolidate, MinMax, NormalizedPointUncertainty
 from ._oracles import FunctionOracle, LabelOracle, LanguageModelOracle
 from ._pair_strategies import ClosestPairs, FarthestPairs, RandomPairs
@@ -16,6 +17,7 @@ __all__ = [
     "Answer",
     "ClosestPairs",
     "ClusterCountAnswer",
+    "Correction",
     "Dispute",
     "ExploreConsolidate",
     "FarthestPairs",

@@ -5,14 +5,31 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Hashable, Sequence
 
-from ._incremental_closure import explain, fold
+from ._corrections import Correction, overruled_by
+from ._incremental_closure import IncrementalClosure, explain, fold
 from ._questions import Answer, ClusterCountAnswer, Dispute
 from ._refit import Phase
 from ._store import Store
 
 GIVEN_CONSTRAINTS = "known beforehand"  # who gave the constraints that a session began with
 
-LogEntry = Answer | ClusterCountAnswer
+LogEntry = Answer | ClusterCountAnswer | Correction
+
+
+def fold_with(
+    active: Sequence[Answer], corrections: Sequence[Correction]
+) -> tuple[IncrementalClosure, list[Answer], list[Answer]]:
+    """`fold`, in which each correction takes the answers it overrules out of the closure."""
+    known, accepted, disputed = fold(())
+    left, overruled = list(corrections), set[int]()
+    for answer in (*active, None):
+        while left and (answer is None or left[0].after < answer.id):
+            overruled |= set(left.pop(0).overruled)
+            known = fold(a for a in accepted if a.id not in overruled)[0]
+        if answer is not None:
+            added = known.add(answer.i, answer.j, answer.said)
+            (accepted if added else disputed).append(answer)
+    return known, accepted, disputed
 
 
 class AnswerLog:
@@ -32,10 +49,14 @@ class AnswerLog:
         All of them, in order.
     counts : list of ClusterCountAnswer
         All of them, in order.
+    corrections : list of Correction
+        All of them, in order.
     active : list of Answer
         Those that were not taken back.
     accepted, disputed : list of Answer
-        Of these, those that count, and those that contradict earlier ones.
+        Of these, those that were taken in, and those that contradict earlier ones.
+    counted : list of Answer
+        Accepted ones that no correction overrules.
     known : IncrementalClosure
         What follows from those that count.
     phases : tuple of Phase
@@ -49,14 +70,27 @@ class AnswerLog:
     def read(self) -> None:
         """Read everything from the store again."""
         self.answers, self.counts = self._store.answers(), self._store.counts()
+        self.corrections = self._store.corrections()
         self.active = [answer for answer in self.answers if answer.is_active]
-        self.known, self.accepted, self.disputed = fold(self.active)
+        self.known, self.accepted, self.disputed = fold_with(self.active, self.standing)
         self.phases = self._find_phases()
+
+    @property
+    def standing(self) -> list[Correction]:
+        """Corrections that were not taken back."""
+        return [one for one in self.corrections if one.is_active]
+
+    @property
+    def counted(self) -> list[Answer]:
+        """Accepted answers that no correction overrules."""
+        overruled = overruled_by(self.standing)
+        return [answer for answer in self.accepted if answer.id not in overruled]
 
     def sync(self, own: Answer | None = None) -> bool:
         """Add what others wrote, or `own`, a new answer; return whether all was read again."""
         if self._store.changed():
-            if (self._store.answers(), self._store.counts()) != (self.answers, self.counts):
+            there = (self._store.answers(), self._store.counts(), self._store.corrections())
+            if there != (self.answers, self.counts, self.corrections):
                 self.read()
                 return True
         elif own is not None:
@@ -70,16 +104,22 @@ class AnswerLog:
         ids = [answer.id for answer in self.accepted]
         beforehand = sum(answer.who == GIVEN_CONSTRAINTS for answer in self.accepted)
         phases = [Phase(beforehand, self._begun_with)]
-        for count in self.counts:
-            if count.is_active and count.n_clusters != phases[-1].n_clusters:
-                base = max(beforehand, bisect_right(ids, count.after))
-                phases.append(Phase(base, count.n_clusters))
+        said: list[ClusterCountAnswer | Correction] = [*self.counts, *self.corrections]
+        for one in sorted(said, key=lambda one: (one.after, one.at)):
+            base, last = max(beforehand, bisect_right(ids, one.after)), phases[-1].n_clusters
+            if not one.is_active or (isinstance(one, Correction) and one.kind == "rename"):
+                continue
+            if isinstance(one, Correction):
+                before = one.details["n_before"] if last is None else last
+                phases.append(Phase(base, before + one.change, one))
+            elif one.n_clusters != last:
+                phases.append(Phase(base, one.n_clusters))
         return tuple(phases)
 
     def disputes(self, among: set[int] | None = None) -> list[Dispute]:
         """Answers that contradict earlier ones, with their proofs; `among` filters by id."""
         return [
-            explain(answer, self.accepted, self._ids)
+            explain(answer, self.counted, self._ids)
             for answer in self.disputed
             if among is None or answer.id in among
         ]
@@ -94,14 +134,17 @@ class AnswerLog:
             if count.is_active and count.who == who:
                 with_it = [mine.pop(number) for number in count.answers if number in mine]
                 steps.append(((count.after, place + 1), [count, *with_it]))
+        for place, one in enumerate(self.corrections):
+            if one.is_active and one.who == who:
+                steps.append(((one.after, len(self.counts) + place + 1), [one]))
         steps += [((number, 0), [answer]) for number, answer in mine.items()]
         return [step for _, step in sorted(steps, key=lambda found: found[0])]
 
     def find(self, said: LogEntry | int) -> LogEntry:
         """The active entry with this `id`; ValueError if there is none."""
-        there: Sequence[LogEntry] = (
-            self.counts if isinstance(said, ClusterCountAnswer) else self.active
-        )
+        there: Sequence[LogEntry] = self.active
+        if isinstance(said, ClusterCountAnswer | Correction):
+            there = self.counts if isinstance(said, ClusterCountAnswer) else self.corrections
         number = said if isinstance(said, int) else said.id
         found = [one for one in there if one.id == number and one.is_active]
         if not found:
@@ -112,5 +155,7 @@ class AnswerLog:
         """Mark an entry as undone; a cluster count takes the answers given with it along."""
         if isinstance(said, ClusterCountAnswer):
             self._store.retract_count(said, who)
+        elif isinstance(said, Correction):
+            self._store.retract_correction(said.id, who)
         else:
             self._store.retract([said.id], who)

@@ -20,12 +20,14 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
 from linkwise._types import Estimator, JsonDict, Matrix
 from linkwise.constraints import Constraints
+from linkwise.evaluation._matching import keep_numbers
 
+from ._corrections import Correction, bound_rows, overruled_by
+from ._grouping import Grouping
 from ._questions import Answer
 from ._settings import describe_model
 from ._store import Store, StoredFit
@@ -44,10 +46,19 @@ class Phase(NamedTuple):
     base : int
         How many answers were there when it began; the first of its fits is made of these.
     n_clusters : int or None
+    correction : Correction or None
+        What it began with, if that was no number of clusters.
     """
 
     base: int
     n_clusters: int | None
+    correction: Correction | None = None
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Equal for equal phases."""
+        told = (self.base, self.n_clusters)
+        return told if self.correction is None else (*told, self.correction.key)
 
 
 class RefitSummary(NamedTuple):
@@ -90,7 +101,7 @@ class AnswerPrefix:
     def key(self) -> str:
         """Equal for equal answers and numbers of clusters."""
         told = [(a.i, a.j, a.said, a.weight) for a in self.answers]
-        phases = [tuple(phase) for phase in self.phases]
+        phases = [phase.key for phase in self.phases]
         return hashlib.sha256(repr((told, phases, self.every)).encode()).hexdigest()
 
     @property
@@ -102,6 +113,22 @@ class AnswerPrefix:
     def n_clusters(self) -> int | None:
         """Number of clusters, if it is known."""
         return self.phases[-1].n_clusters
+
+    @property
+    def corrections(self) -> list[Correction]:
+        """Corrections so far, in order."""
+        return [phase.correction for phase in self.phases if phase.correction is not None]
+
+    @property
+    def counted(self) -> list[Answer]:
+        """Answers that no correction overrules."""
+        overruled = overruled_by(self.corrections)
+        return [answer for answer in self.answers if answer.id not in overruled]
+
+    @property
+    def new_correction(self) -> Correction | None:
+        """The correction that the first fit of this phase takes in."""
+        return self.phases[-1].correction if len(self.answers) <= self.base else None
 
     @property
     def before(self) -> AnswerPrefix | None:
@@ -154,6 +181,8 @@ class Fit:
     view : object
         What the strategy made of it.
     seconds : float
+    grouping : Grouping or None
+        Prototypes of the clusters, if there were corrections.
     """
 
     model: Estimator
@@ -164,11 +193,13 @@ class Fit:
     violated: int
     view: object
     seconds: float
+    grouping: Grouping | None = None
 
     @property
     def stored(self) -> StoredFit:
         """What the store keeps of it."""
-        return StoredFit(self.changed, self.centers, self.labels, self.violated)
+        grouping = (None, None) if self.grouping is None else self.grouping
+        return StoredFit(self.changed, self.centers, self.labels, self.violated, *grouping)
 
 
 class RefitScheduler:
@@ -330,12 +361,14 @@ class RefitScheduler:
     def _fit(self, prefix: AnswerPrefix, before: StoredFit | None) -> Fit:
         started = time.perf_counter()
         known, k = self._knowledge(prefix)
+        if prefix.corrections and before is not None and before.labels is not None:
+            return self._fit_grouped(prefix, before, known, k, started)
         starts = self._starts(before, prefix, k)
         model = self._best([self._start(k, start) for start in starts], known)
         labels, changed = np.asarray(model.labels_, dtype=np.int32), None
         centers = getattr(model, "cluster_centers_", None)
         if before is not None and before.labels is not None:
-            number = _keep_numbers(labels, before.labels, max(k, int(labels.max()) + 1))
+            number = keep_numbers(labels, before.labels, max(k, int(labels.max()) + 1))
             labels = np.where(labels < 0, labels, number[labels]).astype(np.int32)
             changed = float(np.mean(labels != before.labels))
             centers = None if centers is None else centers[np.argsort(number)]
@@ -346,6 +379,38 @@ class RefitScheduler:
         answers = prefix.answers
         violated = sum(not answer.is_kept(labels) for answer in answers)
         return Fit(model, labels, centers, len(answers), changed, violated, view, seconds)
+
+    def _fit_grouped(
+        self, prefix: AnswerPrefix, before: StoredFit, known: Constraints, k: int, started: float
+    ) -> Fit:
+        """A fit after corrections: clusters may have several prototypes, rows may be bound."""
+        assert before.labels is not None
+        if before.prototypes is None or before.owner is None:
+            grouping = Grouping.of(before.labels)
+        else:
+            grouping = Grouping(before.prototypes, before.owner)
+        starts: list[NDArray[np.float64] | str | None] = [before.centers, "afresh"]
+        if prefix.new_correction is not None:
+            grouping = grouping.corrected(prefix.new_correction)
+            starts = [grouping.centers(self._X)]
+        n_prototypes = min(k + grouping.extra, len(before.labels))
+        if starts[0] is None or len(starts[0]) != n_prototypes:
+            starts = [None]
+        models = [self._start(n_prototypes, start) for start in starts]
+        model = self._best(models, grouping.for_model(known))
+        found = np.asarray(model.labels_, dtype=np.int32)
+        now, order = grouping.continued(found, max(n_prototypes, int(found.max()) + 1))
+        bound = bound_rows(prefix.corrections, prefix.answers, len(found))
+        labels = np.where(bound >= 0, bound, now.labels).astype(np.int32)
+        centers = getattr(model, "cluster_centers_", None)
+        if centers is not None:
+            centers = np.asarray(centers, dtype=np.float64)[order]
+        view = None if self._prepare is None else self._prepare(self._X, labels, self._seed)
+        violated = sum(not answer.is_kept(labels) for answer in prefix.counted)
+        return Fit(
+            model, labels, centers, len(prefix.answers), float(np.mean(labels != before.labels)),
+            violated, view, time.perf_counter() - started, now,
+        )  # fmt: skip
 
     def _starts(
         self, before: StoredFit | None, at: AnswerPrefix, k: int
@@ -383,20 +448,3 @@ class RefitScheduler:
         for model in models:
             model.fit(self._X, constraints=known)
         return min(models, key=lambda model: getattr(model, "objective_", 0.0))
-
-
-def _keep_numbers(labels: Labels, before: Labels, k: int) -> NDArray[np.int64]:
-    """Renumber clusters so that most rows keep their number; -1 is no cluster.
-
-    Clusters that had none take the least numbers that are free.
-    """
-    both = (labels >= 0) & (before >= 0)
-    there, old = np.unique(before[both], return_inverse=True)
-    shared = np.zeros((k, len(there)), dtype=np.int64)
-    np.add.at(shared, (labels[both], old.reshape(-1)), 1)
-    mine, theirs = linear_sum_assignment(shared, maximize=True)
-    numbers = np.full(k, -1)
-    numbers[mine] = there[theirs]
-    free = np.setdiff1d(np.arange(k + len(there)), there)
-    numbers[numbers < 0] = free[: np.count_nonzero(numbers < 0)]
-    return numbers

@@ -21,6 +21,7 @@ from linkwise.constraints import Constraints, row_names
 
 from . import _settings
 from ._answer_log import GIVEN_CONSTRAINTS, AnswerLog, LogEntry
+from ._corrections import CorrectionsMixin
 from ._fingerprint import check_same_data, fingerprint
 from ._incremental_closure import fold, links
 from ._neighborhoods import find_neighborhoods, inferred_links
@@ -33,7 +34,7 @@ from ._strategy import QueryContext, Questions, Strategy
 _PENDING_SECONDS = 15 * 60.0  # seconds after which an unanswered question may go to somebody else
 
 
-class Session:
+class Session(CorrectionsMixin):
     """Ask, answer and undo questions about pairs of rows; no answer is ever lost.
 
     Parameters
@@ -397,7 +398,7 @@ class Session:
 
         Returns
         -------
-        undone : list of Answer and ClusterCountAnswer
+        undone : list of Answer, ClusterCountAnswer and Correction
             What was taken back, the last first; fewer than n if there were no more.
         """
         check_number("n", n, Integral, 1)
@@ -530,7 +531,7 @@ class Session:
         """Accepted answers as constraints, by id if rows have ids."""
         with self._lock:
             self._sync()
-            return links(self._log.accepted, self._ids)
+            return links(self._log.counted, self._ids)
 
     @property
     def inferred(self) -> Constraints:
@@ -538,7 +539,7 @@ class Session:
         with self._lock:
             self._sync()
             return inferred_links(
-                self._log.accepted, self._context.known, self._context.neighborhoods(), self._ids
+                self._log.counted, self._context.known, self._context.neighborhoods(), self._ids
             )
 
     @property
@@ -697,7 +698,8 @@ class Session:
 
     def _for_model(self, at: AnswerPrefix) -> tuple[Constraints, int]:
         """Constraints (answers and inferred links) and number of clusters for the model."""
-        answers, known = at.answers, fold(at.answers)[0]
+        answers = at.counted
+        known = fold(answers)[0]
         found = find_neighborhoods(known, at.n_clusters)
         k = at.n_clusters or min(max(2, len(found.roots)), self._n)
         return links(answers) + inferred_links(answers, known, found), k

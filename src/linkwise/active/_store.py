@@ -24,10 +24,11 @@ from numpy.typing import NDArray
 
 from linkwise._types import JsonDict, PathLike
 
+from ._corrections import Correction, correction_of
 from ._questions import Answer, ClusterCountAnswer, Question
 
 _APPLICATION = 0x6C6E6B77  # "lnkw": tells a session from any other SQLite file
-_VERSION = 2
+_VERSION = 3
 _PATIENCE = 30.0  # seconds to wait for another process to finish writing
 _LABELS_KEPT = 20  # labels of so many fits are kept, centers of all
 
@@ -72,6 +73,21 @@ CREATE TABLE cluster_count (
 );
 CREATE TABLE row_name (row INTEGER PRIMARY KEY, name TEXT NOT NULL);
 """,
+    3: """
+ALTER TABLE fit ADD COLUMN prototypes BLOB;
+ALTER TABLE fit ADD COLUMN owner TEXT;
+CREATE TABLE correction (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind TEXT NOT NULL CHECK (kind IN ('merge', 'split', 'move', 'rename')),
+    details TEXT NOT NULL,
+    overruled TEXT NOT NULL,
+    after INTEGER NOT NULL,
+    who TEXT NOT NULL,
+    at TEXT NOT NULL,
+    undone_at TEXT,
+    undone_by TEXT
+);
+""",
 }
 
 
@@ -88,12 +104,16 @@ class StoredFit:
         None when they were let go of.
     violated : int or None
         Answers that it does not keep; None in files of earlier versions.
+    prototypes, owner : ndarray or None
+        As in `Grouping`, if there were corrections.
     """
 
     changed: float | None
     centers: NDArray[np.float64] | None
     labels: NDArray[np.int32] | None
     violated: int | None = None
+    prototypes: NDArray[np.int32] | None = None
+    owner: NDArray[np.int64] | None = None
 
 
 class Store:
@@ -300,6 +320,35 @@ class Store:
             self.retract(count.answers, who)
             self._mark("cluster_count", [count.id], who)
 
+    # ---------------------------------------------------------------- corrections
+
+    def corrections(self) -> list[Correction]:
+        """All corrections, in order."""
+        with self._lock:
+            rows = self._execute("SELECT * FROM correction ORDER BY id").fetchall()
+        return [correction_of(row) for row in rows]
+
+    def add_correction(
+        self, kind: str, details: JsonDict, overruled: Sequence[int], who: str
+    ) -> Correction:
+        """Store a correction. It is on disk when this returns."""
+        with self.writing():
+            after = self._execute("SELECT coalesce(max(id), 0) FROM answer").fetchone()[0]
+            cursor = self._execute(
+                "INSERT INTO correction (kind, details, overruled, after, who, at) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
+                (kind, json.dumps(details), json.dumps(list(overruled)), after, who,
+                 datetime.now(UTC).isoformat()),
+            )  # fmt: skip
+            for rows in details.get("rows", {}).values():
+                self._keep_names(*rows)
+            row = self._execute("SELECT * FROM correction WHERE id = ?", (cursor.lastrowid,))
+            return correction_of(row.fetchone())
+
+    def retract_correction(self, number: int, who: str) -> None:
+        """Mark a correction as undone."""
+        self._mark("correction", [number], who)
+
     # ---------------------------------------------------------------- questions being asked
 
     def pending(self) -> dict[str, list[Question]]:
@@ -327,23 +376,36 @@ class Store:
         """A stored fit; None if there is none."""
         with self._lock:
             row = self._execute(
-                "SELECT changed, centers, labels, violated FROM fit WHERE key = ?", (key,)
+                "SELECT changed, centers, labels, violated, prototypes, owner "
+                "FROM fit WHERE key = ?",
+                (key,),
             ).fetchone()
         if row is None:
             return None
-        labels = None if row[2] is None else np.frombuffer(zlib.decompress(row[2]), np.int32)
-        return StoredFit(row[0], _read_array(row[1]), labels, row[3])
+        owner = None if row[5] is None else np.array(json.loads(row[5]), dtype=np.int64)
+        return StoredFit(
+            row[0], _read_array(row[1]), _read_labels(row[2]), row[3], _read_labels(row[4]), owner
+        )
 
     def add_fit(self, key: str, n_answers: int, fit: StoredFit) -> None:
         """Store a fit; labels are kept for the last few only."""
-        labels = None
-        if fit.labels is not None:
-            labels = zlib.compress(fit.labels.astype(np.int32).tobytes(), 1)
+        labels, prototypes = _write_labels(fit.labels), _write_labels(fit.prototypes)
+        owner = None if fit.owner is None else json.dumps(fit.owner.tolist())
         now = datetime.now(UTC).isoformat()
         with self.writing():
             self._execute(
-                "INSERT OR REPLACE INTO fit VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (key, n_answers, fit.changed, _write_array(fit.centers), labels, now, fit.violated),
+                "INSERT OR REPLACE INTO fit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    key,
+                    n_answers,
+                    fit.changed,
+                    _write_array(fit.centers),
+                    labels,
+                    now,
+                    fit.violated,
+                    prototypes,
+                    owner,
+                ),
             )
             self._execute(
                 "UPDATE fit SET labels = NULL WHERE labels IS NOT NULL AND rowid NOT IN "
@@ -388,6 +450,14 @@ def _count(row: Sequence[Any]) -> ClusterCountAnswer:
 
 def _time(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text)
+
+
+def _write_labels(labels: NDArray[np.int32] | None) -> bytes | None:
+    return None if labels is None else zlib.compress(labels.astype(np.int32).tobytes(), 1)
+
+
+def _read_labels(data: bytes | None) -> NDArray[np.int32] | None:
+    return None if data is None else np.frombuffer(zlib.decompress(data), np.int32)
 
 
 def _write_array(array: NDArray[Any] | None) -> bytes | None:

@@ -16,8 +16,9 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from ._answer_log import LogEntry
 from ._progress import Progress
-from ._questions import Answer, ClusterCountAnswer, Dispute
+from ._questions import Answer, Dispute
 
 _KEYS = {"s": "same", "d": "different", "u": "unsure", "z": "undo", "q": "stop"}
 _HELP = "s same   d different   u unsure   z undo   q quit"
@@ -136,12 +137,12 @@ class TerminalOracle:
         ]
         return _KEYS[self._asked(lines, Text(_HELP, style="bold"), tuple(_KEYS))]
 
-    def undone(self, said: Sequence[Answer | ClusterCountAnswer]) -> None:
+    def undone(self, said: Sequence[LogEntry]) -> None:
         """Show what was undone with the next question."""
         told = [
-            str(one)
-            if isinstance(one, ClusterCountAnswer)
-            else f"{self._called(one.i)} and {self._called(one.j)}: {one.said}"
+            f"{self._called(one.i)} and {self._called(one.j)}: {one.said}"
+            if isinstance(one, Answer)
+            else str(one)
             for one in said
         ]
         self._note = f"taken back: {'; '.join(told)}" if told else "nothing of yours to take back"

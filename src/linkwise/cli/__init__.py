@@ -16,6 +16,7 @@ from ._cluster import cluster
 from ._cluster_options import as_command
 from ._compare import compare
 from ._demo import demo
+from ._diff import diff
 from ._help import show_help
 from ._label import label
 from ._score import score
@@ -48,7 +49,7 @@ def build() -> typer.Typer:
     )
     app.callback()(_root)
     app.command()(as_command(cluster))
-    for command in (check, score, compare, label, studio, sessions, demo, algorithms):
+    for command in (check, score, diff, compare, label, studio, sessions, demo, algorithms):
         app.command()(command)
     app.command("help")(show_help)
     return app

@@ -65,8 +65,8 @@ def score(
         from linkwise.evaluation import score as compare
 
         found, true = read_table(labels), read_table(truth)
-        clusters = _labels(found, label_column, id_column, "--label-column")
-        classes = _labels(true, truth_column, id_column, "--truth-column")
+        clusters = read_label_column(found, label_column, id_column)
+        classes = read_label_column(true, truth_column, id_column, "--truth-column")
         names = read_ids(found, id_column)
         n_without = 0
         if names is None:
@@ -96,7 +96,9 @@ def score(
     out.console.print(table)
 
 
-def _labels(table: Table, column: str | None, id_column: str | None, option: str) -> list[str]:
+def read_label_column(
+    table: Table, column: str | None, id_column: str | None, option: str = "--label-column"
+) -> list[str]:
     """The label column as text, found by name when it is not given."""
     if column is None:
         column = _find(list(table.columns), id_column, str(table.path), option)

@@ -52,7 +52,9 @@ def sessions(
 
 def _read(path: Path, last: int, constraints_out: Path | None) -> JsonDict:
     """Settings, answers and contradictions of one file."""
-    from linkwise.active._incremental_closure import explain, fold, links
+    from linkwise.active._answer_log import fold_with
+    from linkwise.active._corrections import overruled_by
+    from linkwise.active._incremental_closure import explain, links
     from linkwise.active._neighborhoods import find_neighborhoods
     from linkwise.active._settings import stored_settings
     from linkwise.active._store import Store
@@ -61,16 +63,22 @@ def _read(path: Path, last: int, constraints_out: Path | None) -> JsonDict:
     store = Store(path)
     try:
         answers, counts, names = store.answers(), store.counts(), store.names()
+        corrections = [one for one in store.corrections() if one.is_active]
     finally:
         store.close()
     rows = {row for answer in answers for row in (answer.i, answer.j)}
     called = names if rows <= names.keys() else None  # rows have no ids, or an old file lacks some
     standing = [answer for answer in answers if answer.is_active]
-    known, counted, disputed = fold(standing)
+    known, accepted, disputed = fold_with(standing, corrections)
+    overruled = overruled_by(corrections)
+    counted = [answer for answer in accepted if answer.id not in overruled]
     if constraints_out is not None:
         links(counted, called).write(constraints_out)
     said = [count.n_clusters for count in counts if count.is_active]
     n_clusters = said[-1] if said else settings["n_clusters"]
+    for one in corrections:
+        if one.change:
+            n_clusters = (n_clusters or one.details["n_before"]) + one.change
     people = {who: _counts(a for a in standing if a.who == who) for who in _people(standing)}
     return {
         "file": str(path),

@@ -2,10 +2,12 @@
 
 `score` compares a clustering with the truth, `pair_scores` over pairs of rows. `learning_curve`
 measures methods by the number of constraints they get; `rank_methods` ranks them over data sets.
+`compare_clusterings` tells what became of the clusters of an earlier clustering.
 """
 
 from ._curve import LearningCurve
 from ._learning_curve import learning_curve
+from ._matching import ClusteringChanges, compare_clusterings
 from ._protocol import PROTOCOLS, Draw, Protocol
 from ._ranking import Ranking, rank_methods
 from ._scores import PairScores, Scores, pair_scores, score
@@ -14,6 +16,7 @@ from ._significance import LEVELS, Comparison, adjusted, paired_p
 __all__ = [
     "LEVELS",
     "PROTOCOLS",
+    "ClusteringChanges",
     "Comparison",
     "Draw",
     "LearningCurve",
@@ -22,6 +25,7 @@ __all__ = [
     "Ranking",
     "Scores",
     "adjusted",
+    "compare_clusterings",
     "learning_curve",
     "pair_scores",
     "paired_p",

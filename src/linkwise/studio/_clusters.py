@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,6 +23,7 @@ __all__ = [
     "describe",
     "pairs_to_merge",
     "pairs_to_split",
+    "split_in_two",
     "word_columns",
 ]
 
@@ -40,11 +42,17 @@ class Proposal:
         The rows it is said of.
     n_clusters : int
         How many clusters there are then.
+    clusters : tuple of int
+        The clusters to merge, or the one to split.
+    parts : tuple of list of int
+        The rows of each part of a split.
     """
 
     said: Literal["same", "different"]
     pairs: list[tuple[int, int]]
     n_clusters: int
+    clusters: tuple[int, ...] = ()
+    parts: tuple[list[int], ...] = ()
 
 
 def pairs_to_merge(one: Cluster, two: Cluster) -> list[tuple[int, int]]:
@@ -53,23 +61,32 @@ def pairs_to_merge(one: Cluster, two: Cluster) -> list[tuple[int, int]]:
     return [(first, other) for other in others]
 
 
-def pairs_to_split(
+def split_in_two(
     labels: NDArray[np.int32], number: int, columns: Columns, seed: int
-) -> list[tuple[int, int]]:
-    """Cannot-links of a split: typical rows of the two halves of a cluster."""
+) -> list[NDArray[np.int64]]:
+    """The rows of the two halves of a cluster; empty if its rows are all alike."""
     rows = np.flatnonzero(labels == number)
-    if len(rows) > _MOST_ROWS:
-        rows = np.sort(np.random.default_rng(seed).choice(rows, _MOST_ROWS, replace=False))
     if len(rows) < 2:
         return []
+    some = rows
+    if len(rows) > _MOST_ROWS:
+        some = np.sort(np.random.default_rng(seed).choice(rows, _MOST_ROWS, replace=False))
     scale = np.sqrt(columns.precision)
-    scaled = columns.X[rows]
-    scaled = scaled.multiply(scale).tocsr() if sparse.issparse(scaled) else scaled * scale
+
+    def scaled(mine: NDArray[np.int64]) -> NDArray:
+        X = columns.X[mine]
+        return X.multiply(scale).tocsr() if sparse.issparse(X) else X * scale
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # all rows are equal: no halves
-        half = KMeans(2, n_init=3, random_state=seed).fit(scaled).labels_
+        half = KMeans(2, n_init=3, random_state=seed).fit(scaled(some)).predict(scaled(rows))
     halves = [rows[half == side] for side in (0, 1)]
-    if min(map(len, halves)) == 0:
+    return [] if min(map(len, halves)) == 0 else halves
+
+
+def pairs_to_split(halves: Sequence[NDArray[np.int64]], columns: Columns) -> list[tuple[int, int]]:
+    """Typical rows of the two halves of a cluster, side by side."""
+    if not halves:
         return []
     one, two = (columns.nearest(side, N_PAIRS) for side in halves)
     return list(zip(one, two, strict=False))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise._types import JsonDict
-from linkwise.active import Answer, ClusterCountAnswer, Dispute, Session
+from linkwise.active import Answer, ClusterCountAnswer, Correction, Dispute, Session
 
 from ._clusters import (
     Cluster,
@@ -21,12 +21,14 @@ from ._clusters import (
     describe,
     pairs_to_merge,
     pairs_to_split,
+    split_in_two,
     word_columns,
 )
 from ._map import project, projections, sample_rows
 from ._model_choice import ModelChoice
 from ._records import Records
 
+Entry = Answer | ClusterCountAnswer | Correction
 LONGEST_NAME = 60
 _MOST_LINKS = 2000  # drawn on the map, the newest
 _MOST_SAID = 200  # shown in the history, the newest
@@ -140,10 +142,12 @@ class Controller:
             "answers": [self.answer(answer) for answer in dispute.choices],
         }
 
-    def answer(self, answer: Answer | ClusterCountAnswer) -> JsonDict:
+    def answer(self, answer: Entry) -> JsonDict:
         """A log entry in plain values."""
         about: JsonDict
-        if isinstance(answer, ClusterCountAnswer):
+        if isinstance(answer, Correction):
+            about = {"kind": answer.kind, "clusters": answer.details["clusters"]}
+        elif isinstance(answer, ClusterCountAnswer):
             about = {"n_clusters": answer.n_clusters, "answers": list(answer.answers)}
         else:
             about = {
@@ -156,24 +160,26 @@ class Controller:
         at = answer.at.isoformat(timespec="seconds")
         return {"id": answer.id, **about, "who": answer.who, "at": at}
 
-    def told(self, answer: Answer | ClusterCountAnswer) -> str:
+    def told(self, answer: Entry) -> str:
         """A log entry as text."""
-        if isinstance(answer, ClusterCountAnswer):
+        if not isinstance(answer, Answer):
             return str(answer)
         return f"{self.name(answer.i)} and {self.name(answer.j)}: {answer.said}"
 
     def history(self) -> list[JsonDict]:
         """Log entries, the newest first, including undone ones."""
         disputed = {dispute.answer.id for dispute in self.session.disputes}
-        said: list[Answer | ClusterCountAnswer] = [
+        said: list[Entry] = [
             *self.session.answers,
             *self.session.cluster_counts,
+            *self.session.corrections,
         ]
         said.sort(key=lambda one: one.at)
         return [
             {
-                "id": one.id,
-                "count": isinstance(one, ClusterCountAnswer),
+                # The page sends both back to `retract`: corrections have negative ids.
+                "id": -one.id if isinstance(one, Correction) else one.id,
+                "count": not isinstance(one, Answer),
                 "text": self.told(one),
                 "who": one.who,
                 "at": one.at.isoformat(timespec="seconds"),
@@ -185,13 +191,18 @@ class Controller:
 
     def retract(self, number: int, count: bool, who: str | None = None) -> None:
         """Retract a log entry."""
-        found = [one for one in self.session.cluster_counts if count and one.id == number]
+        found: list[Entry] = [
+            one for one in self.session.cluster_counts if count and one.id == number
+        ]
+        found += [one for one in self.session.corrections if count and one.id == -number]
         self.session.retract(found[0] if found else number, who=who)
 
     def accepted(self) -> list[Answer]:
-        """Active answers that contradict nothing."""
+        """Active answers that contradict nothing, and that no correction overrules."""
         disputed = {dispute.answer.id for dispute in self.session.disputes}
-        return [a for a in self.session.answers if a.is_active and a.id not in disputed]
+        corrections = [one for one in self.session.corrections if one.is_active]
+        left_out = disputed | {number for one in corrections for number in one.overruled}
+        return [a for a in self.session.answers if a.is_active and a.id not in left_out]
 
     # ---------------------------------------------------------------- the map
 
@@ -266,16 +277,11 @@ class Controller:
 
     def cluster_names(self) -> dict[int, str]:
         """Names that people gave."""
-        return {
-            int(number): name for number, name in self.session.metadata.get("names", {}).items()
-        }
+        return self.session.cluster_names
 
     def rename(self, number: int, name: str) -> None:
         """Rename a cluster; an empty name restores the default."""
-        names = {str(n): text for n, text in self.cluster_names().items() if n != number}
-        if name.strip():
-            names[str(number)] = " ".join(name.split())[:LONGEST_NAME]
-        self.session.set_metadata(names=names)
+        self.session.rename(number, name)
 
     def clusters(self) -> list[Cluster]:
         """Profiles of the clusters of the newest fit."""
@@ -308,23 +314,20 @@ class Controller:
         if other is None:
             with self._lock:
                 columns, seed = self._all_columns(), self.session.random_state
-                return Proposal(
-                    "different", pairs_to_split(fit.labels, number, columns, seed), k + 1
-                )
+                halves = split_in_two(fit.labels, number, columns, seed)
+                pairs = pairs_to_split(halves, columns)
+            parts = tuple(half.tolist() for half in halves)
+            return Proposal("different", pairs, k + 1, (number,), parts)
         if k <= 2:
             raise ValueError("These are the only two clusters; merged, nothing is left to tell.")
-        return Proposal("same", pairs_to_merge(found[number], found[other]), k - 1)
+        return Proposal("same", pairs_to_merge(found[number], found[other]), k - 1, (number, other))
 
     def say(self, proposal: Proposal, who: str | None = None) -> None:
         """Apply a merge or split; one undo reverts it."""
-        there = {str(cluster.number) for cluster in self.clusters()}
-        names = {str(number): name for number, name in self.cluster_names().items()}
-        # A cluster that is new must not take the name of one that is gone.
-        self.session.set_metadata(
-            names={number: name for number, name in names.items() if number in there}
-        )
-        said = [(proposal.said, pair) for pair in proposal.pairs]
-        self.session.set_n_clusters(proposal.n_clusters, said, who=who)
+        if proposal.said == "same":
+            self.session.merge(proposal.clusters, who=who)
+        else:
+            self.session.split(proposal.clusters[0], proposal.parts, who=who)
 
 
 def _lighter(color: str) -> str:

@@ -91,7 +91,7 @@ def look(controller: Controller, who: str, ask: bool) -> TabState:
         n_more=max(0, len(clusters) - _MOST_CLUSTERS),
         rounds=[one._asdict() for one in session.refit_history()],
         history=controller.history(),
-        n_said=len(answers) + len(session.cluster_counts),
+        n_said=len(answers) + len(session.cluster_counts) + len(session.corrections),
         choice=controller.model_choice.now,
         version=f"{len(answers)} {undone} {controller.fit_number()} {names}",
     )
