@@ -4,10 +4,10 @@
 """
 
 from ._answers import CombinedAnswers, combine_answers
-from ._confidence import confidence_weight
 from ._cliques import Cliques, clique_pairs
 from ._closure import Closure, adjacency, number_nodes
 from ._coloring import color, color_closure
+from ._confidence import confidence_weight
 from ._constraints import Constraints, as_constraints
 from ._diagnosis import ClusterCount, Contradiction, Diagnosis, Given
 from ._display import contradiction_lines, diagnosis_lines, table_html, verdict
@@ -38,9 +38,9 @@ __all__ = [
     "bound_groups",
     "clique_pairs",
     "color",
+    "color_closure",
     "combine_answers",
     "confidence_weight",
-    "color_closure",
     "consistent",
     "consistent_subset",
     "contradiction_lines",

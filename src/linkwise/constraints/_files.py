@@ -34,8 +34,8 @@ from linkwise.io import (
     text_blocks,
 )
 
-from ._confidence import USUAL, confidence_weight
 from ._builder import KINDS, Builder, Cells, IdMode, Kind, Parts, is_missing
+from ._confidence import USUAL, confidence_weight
 from ._errors import ConstraintError
 
 if TYPE_CHECKING:
