@@ -48,7 +48,7 @@ class CombinedAnswers:
     >>> from linkwise.constraints import combine_answers
     >>> found = combine_answers([(0, 1), (0, 1)], [True, True], ["ana", "bo"])
     >>> found.constraints, found.undecided
-    (Constraints(must_link=1, cannot_link=0), [])
+    (Constraints(must_link=1), [])
     """
 
     constraints: Constraints
