@@ -42,6 +42,13 @@ class CombinedAnswers:
         and about rows that do not.
     undecided : list of pairs
         Pairs whose answers cancel out; they are no links.
+
+    Examples
+    --------
+    >>> from linkwise.constraints import combine_answers
+    >>> found = combine_answers([(0, 1), (0, 1)], [True, True], ["ana", "bo"])
+    >>> found.constraints, found.undecided
+    (Constraints(must_link=1), [])
     """
 
     constraints: Constraints
