@@ -55,7 +55,7 @@ class ColumnStore:
             part = cells[: last - row]
             place = first * self._n_columns + column * (last - first) + (row - first)
             self._file.seek(place * self._dtype.itemsize)
-            self._file.write(part.view(np.uint8).data)
+            self._file.write(part.data.cast("B"))
             row, cells = row + len(part), cells[len(part) :]
 
     def read(self, blocks: Iterable[int]) -> Iterable[tuple[int, NDArray]]:
@@ -64,5 +64,5 @@ class ColumnStore:
             first, last = self._starts[block : block + 2].tolist()
             self._file.seek(first * self._n_columns * self._dtype.itemsize)
             columns = np.empty((self._n_columns, last - first), dtype=self._dtype)
-            self._file.readinto(columns.data.cast("B"))  # type: ignore[attr-defined]
+            self._file.readinto(columns.data.cast("B"))
             yield block, np.ascontiguousarray(columns.T)
