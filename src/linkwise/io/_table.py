@@ -271,11 +271,11 @@ def load_array(path: Path) -> Any:
     are not there.
     """
     try:
-        loaded = np.load(path, mmap_mode="r", allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return loaded
-        with loaded:
-            return dict(loaded)
+        with path.open("rb") as file:  # which np.load leaves open on a damaged archive
+            if not file.read(4).startswith(b"PK"):
+                return np.load(path, mmap_mode="r", allow_pickle=False)
+            file.seek(0)
+            return dict(np.load(file, allow_pickle=False))
     except (*_NUMPY_ERRORS, zipfile.BadZipFile) as error:
         raise FileFormatError(path, f"not an array that NumPy can read ({error})") from None
 
