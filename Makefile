@@ -15,7 +15,7 @@ export LINKWISE_DATA ?= $(DATA)
 COVERAGE ?= 80
 
 .PHONY: demo test quick quick-tests lint unit browser bench papers papers-full docs docs-quick clean
-.PHONY: dist test-oldest audit changelog changelog-draft
+.PHONY: fuzz dist test-oldest audit changelog changelog-draft
 
 demo: $(VENV)/.demo
 	$(BIN)/linkwise demo
@@ -60,6 +60,10 @@ docs: $(VENV)/.docs
 docs-quick: $(VENV)/.docs
 	rm -rf docs/reference/generated
 	LINKWISE_DOCS_QUICK=1 $(BIN)/sphinx-build -E -W --keep-going -q -b html docs docs/_build/quick
+
+# Random cases over every estimator and reader; `make fuzz SECONDS=600 SEED=7`. Part of `make test`.
+fuzz: $(VENV)/.test
+	LINKWISE_FUZZ_SECONDS=$(or $(SECONDS),60) LINKWISE_FUZZ_SEED=$(or $(SEED),0) $(BIN)/pytest -q tests/fuzz
 
 bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks

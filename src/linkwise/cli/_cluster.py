@@ -63,17 +63,41 @@ def cluster(request: Request) -> None:
     with out.plain_errors():
         request.check()
         given = _read(request)
-        model, diagnosis = _fit(request, given)
-    if diagnosis is not None:
-        _refuse(request.method, diagnosis, given, request)
-    with out.plain_errors():
-        report = given.described(model.report_, model.labels_)
-        write(request, given, model, report)
+    with _checkpoint_kept(request):
+        with out.plain_errors():
+            model, diagnosis = _fit(request, given)
+        if diagnosis is not None:
+            _refuse(request.method, diagnosis, given, request)
+        with out.plain_errors():
+            report = given.described(model.report_, model.labels_)
+            write(request, given, model, report)
     if request.as_json:
         out.print_json(to_dict(request, given, model, report))
     else:
         show(request, given, model, report)
     given.close()
+
+
+@contextmanager
+def _checkpoint_kept(request: Request) -> Iterator[None]:
+    """Keep the checkpoint until every file is written, and say how to go on after Ctrl-C."""
+    if request.checkpoint is None or request.choice.open:
+        yield
+        return
+    from linkwise.kmeans.solver._checkpoint import kept_until_end
+
+    try:
+        with kept_until_end():
+            yield
+    except BaseException as end:
+        path = request.checkpoint
+        if path.exists() and (isinstance(end, KeyboardInterrupt) or _is_usage_exit(end)):
+            out.print_note(f"the fit so far is kept in {path}; the same command goes on from there")
+        raise
+
+
+def _is_usage_exit(end: BaseException) -> bool:
+    return isinstance(end, typer.Exit) and end.exit_code == out.WRONG_USAGE
 
 
 # -------------------------------------------------------------------- read

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import sys
@@ -44,7 +43,7 @@ _ADVICE = {
     "iterate_more": "raise --max-iter",
 }
 # Errors about what the user gave. Others are faults, see `_is_deliberate`.
-_FILE_ERRORS = (OSError, EOFError)
+_FILE_ERRORS = (OSError, EOFError, MemoryError)
 _USER_ERRORS = (ValueError, TypeError, ImportError)
 _DELIBERATE = tuple(f"{os.sep}{package}{os.sep}" for package in ("linkwise", "sklearn"))
 _REPORT_TO = "https://github.com/linkwise/linkwise/issues"
@@ -78,7 +77,9 @@ Json = Annotated[
 
 def print_json(value: object) -> None:
     """One JSON document on standard output, with nothing else around it."""
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    from linkwise.io import to_json
+
+    typer.echo(to_json(value, indent=2))
 
 
 def in_options(name: str, value: object) -> str:
@@ -91,6 +92,14 @@ def in_options(name: str, value: object) -> str:
 
 def in_words(message: BaseException | str) -> str:
     """An error or a warning, with options where the library names parameters."""
+    if isinstance(message, MemoryError):
+        what = f" ({message})" if str(message) else ""
+        return (
+            f"not enough memory{what}: use fewer rows or columns, --memory-limit (Parquet and NPY "
+            "files, by blocks), or a larger machine; see `linkwise help scale`"
+        )
+    if isinstance(message, OSError) and message.strerror and not message.filename:
+        return message.strerror  # "[Errno 28]" tells people nothing
     return message.in_words(in_options) if isinstance(message, Worded) else str(message)
 
 

@@ -462,8 +462,9 @@ def _read_json(
         n_seen += 1
         try:
             item = json.loads(line)
-        except ValueError as error:
-            builder.problem(source, number, f"not JSON: {error}")
+        except (ValueError, RecursionError) as error:
+            what = "nested too deep" if isinstance(error, RecursionError) else error
+            builder.problem(source, number, f"not JSON: {what}")
             continue
         if not isinstance(item, dict):
             found = type(item).__name__

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from linkwise.io import half_of_memory
+
 from ._apply import map_blocks
 from ._dask import DaskBlocks, Workers, current_client, is_dask
 from ._engine import Block, Engine, States, Work, split
@@ -10,7 +12,6 @@ from ._source import (
     ArrayBlocks,
     Blocks,
     drop_pages,
-    half_of_memory,
     open_blocks,
 )
 from ._threads import Threads

@@ -7,11 +7,9 @@ is in memory; a pass over the rows is a pass over the file.
 from __future__ import annotations
 
 import mmap
-import os
 import re
 import tempfile
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +18,15 @@ from numpy.typing import DTypeLike, NDArray
 
 from linkwise._optional import optional
 from linkwise._types import Ints, PathLike
-from linkwise.io import PARQUET, is_number_type, open_parquet, quoted, require_file
+from linkwise.io import (
+    PARQUET,
+    half_of_memory,
+    is_number_type,
+    load_array,
+    open_parquet,
+    quoted,
+    require_file,
+)
 
 from ._column_store import ColumnStore
 
@@ -54,17 +60,6 @@ def resident() -> int:
             return int(file.read().split()[1]) * mmap.PAGESIZE
     except OSError:
         return 0
-
-
-def half_of_memory() -> int:
-    """Half of the memory of this machine (or container)."""
-    try:
-        total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError):  # not every system reports it
-        total = 8 * 2**30
-    with suppress(OSError, ValueError):  # no container, or one without a limit
-        total = min(total, int(Path("/sys/fs/cgroup/memory.max").read_text()))
-    return total // 2
 
 
 class Blocks:
@@ -505,7 +500,7 @@ def open_blocks(
         require_file(path)
         files = [path]
     if files[0].suffix.lower() == ".npy":
-        return ArrayBlocks(np.load(path.resolve(), mmap_mode="r", allow_pickle=False), memory_limit)
+        return ArrayBlocks(load_array(path.resolve()), memory_limit)
     if files[0].suffix.lower() in PARQUET:
         return ParquetBlocks(files, columns, leave_out, id_column, memory_limit)
     raise ValueError(f"{path}: only .npy and Parquet files can be read by blocks")

@@ -22,8 +22,10 @@ from ._formats import (
     require_file,
     suffix_of,
 )
+from ._json import to_json
+from ._memory import half_of_memory
 from ._parquet import is_number_type, open_parquet
-from ._table import Table, is_number, read_table
+from ._table import Table, is_number, load_array, read_table
 from ._text import Progress, text_blocks
 from ._write import check_output_format, write_table
 
@@ -39,11 +41,13 @@ __all__ = [
     "atomic_write",
     "check_output_format",
     "drop_cut_line",
+    "half_of_memory",
     "is_gzip",
     "is_number",
     "is_number_type",
     "line_of_row",
     "listed",
+    "load_array",
     "open_parquet",
     "quoted",
     "read_table",
@@ -51,5 +55,6 @@ __all__ = [
     "require_file",
     "suffix_of",
     "text_blocks",
+    "to_json",
     "write_table",
 ]

@@ -22,18 +22,30 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """
     path = Path(path)
     if path.exists() and not path.is_file():
-        with path.open("wb") as file:
+        with _named(path), path.open("wb") as file:
             yield file
         return
     path = Path(os.path.realpath(path))
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
-        with part.open("xb") as file:
-            yield file
-        os.replace(part, path)
+        with _named(path):
+            with part.open("xb") as file:
+                yield file
+            os.replace(part, path)
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Errors of the disk, with the name of the file that could not be written."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or isinstance(error, BrokenPipeError):
+            raise
+        raise type(error)(error.errno, f"cannot write {path}: {error.strerror}") from error
 
 
 def drop_cut_line(path: Path) -> None:

@@ -7,7 +7,10 @@ time linear in the size of the file, about 7 s for a CSV file of 100 MB.
 from __future__ import annotations
 
 import difflib
+import struct
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +33,12 @@ from ._formats import (
     suffix_of,
 )
 from ._parquet import is_number_type, open_parquet
+
+# What NumPy raises on damaged headers and archives.
+_NUMPY_ERRORS = (
+    ValueError, TypeError, KeyError, OSError, EOFError, SyntaxError, tokenize.TokenError,
+    RecursionError, OverflowError, NotImplementedError, struct.error, zlib.error, MemoryError,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,15 +248,8 @@ def _arrow_text(path: Path, name: str, column: Any) -> NDArray[np.object_]:
 
 
 def _read_numpy(path: Path) -> tuple[dict[str, NDArray], dict[str, Any]]:
-    try:
-        loaded = np.load(path, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            arrays = {"": loaded}
-        else:
-            with loaded:
-                arrays = dict(loaded)
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise FileFormatError(path, f"not an array that NumPy can read ({error})") from None
+    loaded = load_array(path)
+    arrays = {"": loaded} if isinstance(loaded, np.ndarray) else loaded
     flat = {key: array for key, array in arrays.items() if array.ndim == 1 and key}
     wide = [array for array in arrays.values() if array.ndim == 2]
     shapes = ", ".join(f"{key or 'array'} {array.shape}" for key, array in arrays.items())
@@ -260,6 +262,22 @@ def _read_numpy(path: Path) -> tuple[dict[str, NDArray], dict[str, Any]]:
         raise FileFormatError(path, f"there are no rows in it: {shapes}")
     cells = {f"x{place}": column for place, column in enumerate(wide[0].T)} | flat
     return {name: _array_column(path, name, cell) for name, cell in cells.items()}, cells
+
+
+def load_array(path: Path) -> Any:
+    """The array of an NPY file, memory-mapped, or the arrays of an NPZ file by name.
+
+    A mapped file must be as long as its header claims, so that nothing is allocated for rows that
+    are not there.
+    """
+    try:
+        with path.open("rb") as file:  # which np.load leaves open on a damaged archive
+            if not file.read(4).startswith(b"PK"):
+                return np.load(path, mmap_mode="r", allow_pickle=False)
+            file.seek(0)
+            return dict(np.load(file, allow_pickle=False))
+    except (*_NUMPY_ERRORS, zipfile.BadZipFile) as error:
+        raise FileFormatError(path, f"not an array that NumPy can read ({error})") from None
 
 
 def _array_column(path: Path, name: str, cells: NDArray) -> NDArray:

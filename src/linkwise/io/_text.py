@@ -13,21 +13,49 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from ._formats import FileFormatError, is_gzip
+from ._memory import half_of_memory
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer as Buffer
 
 Progress = Callable[[int, int], None]
 BLOCK_LINES = 65_536
+_CHUNK = 2**24  # characters
 
 _GZIP_MAGIC = b"\x1f\x8b"
+_LONGEST_LINE = 10**9  # bytes of a line of a compressed file
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # a spreadsheet's "Unicode text"
 
 
 def _open_binary(path: Path, raw: IO[bytes]) -> IO[bytes]:
     compressed = raw.read(2) == _GZIP_MAGIC or is_gzip(path)
     raw.seek(0)
-    return io.BufferedReader(gzip.GzipFile(fileobj=raw)) if compressed else raw
+    return io.BufferedReader(_Unpacked(path, raw)) if compressed else raw
+
+
+class _Unpacked(io.RawIOBase):
+    """A compressed file; refuses endless lines, which a small file may hold (a gzip bomb)."""
+
+    def __init__(self, path: Path, raw: IO[bytes]):
+        self._path, self._file, self._since_line_end = path, gzip.GzipFile(fileobj=raw), 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Buffer) -> int:
+        size = self._file.readinto(buffer)
+        last = bytes(memoryview(buffer)[:size]).rfind(b"\n")
+        self._since_line_end = size - last - 1 if last >= 0 else self._since_line_end + size
+        if self._since_line_end > _LONGEST_LINE:
+            raise FileFormatError(
+                self._path,
+                f"the compressed file holds a line of more than {_LONGEST_LINE / 1e9:,.0f} GB; "
+                "this is no table",
+            )
+        return size
 
 
 @contextmanager
@@ -69,8 +97,18 @@ def _undecodable(path: Path, error: UnicodeDecodeError) -> FileFormatError:
 
 def read_text(path: Path) -> str:
     """Read a whole text file; line ends stay as they are."""
+    most, parts, size = half_of_memory(), [], 0
     with _open_text(path) as (text, _):
-        return text.read()
+        while part := text.read(_CHUNK):
+            size += len(part)
+            if size > most:
+                raise FileFormatError(
+                    path,
+                    f"the text is larger than {most / 1e9:,.1f} GB, half of the memory; convert "
+                    "the file to Parquet, which can be read by blocks (see `linkwise help scale`)",
+                )
+            parts.append(part)
+    return "".join(parts)
 
 
 def text_blocks(path: Path, progress: Progress | None = None) -> Iterator[list[str]]:

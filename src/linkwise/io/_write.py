@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from linkwise._optional import optional
 
 from ._atomic import atomic_write
 from ._formats import JSON_LINES, PARQUET, FileFormatError, is_gzip, listed, suffix_of
+from ._json import to_json
 
 # One block of rows, by columns: lists, NumPy arrays or Arrow arrays.
 Block = Sequence[Any]
@@ -70,7 +70,7 @@ def _cells(column: Any) -> Sequence[Any]:
 
 def _json_line(names: Sequence[str], row: Sequence[Any]) -> str:
     item = {name: cell for name, cell in zip(names, row, strict=True) if cell is not None}
-    return json.dumps(item, ensure_ascii=False, default=str) + "\n"
+    return to_json(item) + "\n"
 
 
 @contextmanager

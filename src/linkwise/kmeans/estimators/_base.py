@@ -434,21 +434,35 @@ class BaseKMeans(
         far = np.maximum(far, 0.0)
         return (np.sqrt(far) if geometry.squared else far).astype(X.dtype)
 
-    def score(self, X: MatrixLike, y: ArrayLike | None = None) -> float:
+    def score(
+        self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
         """Minus the sum of the rows' costs in their nearest clusters (higher is better).
 
         Parameters
         ----------
         X : array-like, CSR matrix, Dask collection or Blocks of shape (n_samples, n_features)
         y : Ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows; all 1 if not given.
 
         Returns
         -------
         score : float
         """
         if is_out_of_memory(X):
-            return float(np.sum(self._blockwise(X, "_row_scores", np.float64, None)))
-        return float(self._row_scores(X, y).sum())
+            each = self._blockwise(X, "_row_scores", np.float64, None)
+        else:
+            each = self._row_scores(X, y)
+        if sample_weight is not None:
+            weight = np.asarray(sample_weight, dtype=np.float64)
+            if weight.shape != each.shape:
+                raise ValueError(
+                    f"sample_weight has shape {weight.shape}; expected one weight per row, shape "
+                    f"{each.shape}"
+                )
+            each = each * weight
+        return float(np.sum(each))
 
     def _row_scores(self, X: MatrixLike, y: ArrayLike | None = None) -> Floats:
         return -self._open_costs(self._check_new(X), y).min(axis=1)

@@ -476,20 +476,25 @@ class GPKMeans(
         X = self._check_new(X)
         return self.base_.transform(X)
 
-    def score(self, X: MatrixLike, y: ArrayLike | None = None) -> float:
+    def score(
+        self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
         """The base's score of the rows (higher is better).
 
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features)
         y : Ignored
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, if the base takes them.
 
         Returns
         -------
         score : float
         """
         X = self._check_new(X)
-        return float(self.base_.score(X))
+        given = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return float(self.base_.score(X, **given))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -9,7 +9,12 @@ from __future__ import annotations
 import json
 import os
 import time
+import warnings
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +54,7 @@ class FitCheckpoint:
         self._facts: RunState = {
             "method": type(estimator).__name__,
             "parameters": _parameters(estimator),
+            "seed": _seed_text(estimator.random_state),
             "shape": [problem.rows.n, problem.rows.d, str(problem.rows.dtype)],
             "constraints": digest(
                 problem.known.must_link, problem.known.cannot_link,
@@ -60,7 +66,7 @@ class FitCheckpoint:
         rows = problem.rows
         rows.prefetch(probes)
         self._probes = np.concatenate([rows.take(probes) + rows.shift, rows.total()[None]])
-        self._last, self._since = time.monotonic(), 0
+        self._last, self._since, self._failed = time.monotonic(), 0, False
 
     def load(self) -> RunState | None:
         """The saved state, or None if there is none; raises if it is of another fit."""
@@ -90,6 +96,10 @@ class FitCheckpoint:
             theirs, ours = facts["parameters"], self._facts["parameters"]
             differ = [name for name in {**theirs, **ours} if theirs.get(name) != ours.get(name)]
             what = f"with other parameters ({', '.join(sorted(differ))})"
+        elif None not in (facts.get("seed"), self._facts["seed"]) and (
+            facts["seed"] != self._facts["seed"]
+        ):
+            what = f"with the seed {facts['seed']}, not {self._facts['seed']}"
         elif facts["constraints"] != self._facts["constraints"]:
             what = "with other constraints or labels"
         elif not np.allclose(probes, self._probes, rtol=1e-5, atol=1e-12 * np.abs(probes).max()):
@@ -103,7 +113,17 @@ class FitCheckpoint:
         return self._since >= _EVERY or time.monotonic() - self._last >= _SAVE_SECONDS
 
     def save(self, state: RunState) -> None:
-        """Save the state."""
+        """Save the state; if that fails, say so once and go on without."""
+        self._last, self._since = time.monotonic(), 0
+        try:
+            self._write(state)
+        except OSError as error:
+            if not self._failed:
+                what = f"{error.strerror or error}; the fit goes on, but cannot be resumed from now"
+                warnings.warn(f"checkpoint {self.path}: {what}", UserWarning, stacklevel=2)
+            self._failed = True
+
+    def _write(self, state: RunState) -> None:
         meta, arrays = _packed(state)
         meta["facts"] = self._facts
         with atomic_write(self.path) as file:
@@ -111,11 +131,39 @@ class FitCheckpoint:
             np.savez(file, **every, probes=self._probes)
             file.flush()
             os.fsync(file.fileno())
-        self._last, self._since = time.monotonic(), 0
 
     def remove(self) -> None:
-        """Delete the file: the fit is complete."""
-        self.path.unlink(missing_ok=True)
+        """Delete the file: the fit is complete. Within `kept_until_end`, at its end."""
+        waiting = _waiting.get()
+        if waiting is None:
+            self.path.unlink(missing_ok=True)
+        else:
+            waiting.append(self.path)
+
+
+# Files that are deleted when `kept_until_end` ends.
+_waiting: ContextVar[list[Path] | None] = ContextVar("waiting", default=None)
+
+
+@contextmanager
+def kept_until_end() -> Iterator[None]:
+    """Keep checkpoints of complete fits until the block ends; if it fails, they stay.
+
+    For callers that write the result to a disk, which may be full.
+    """
+    waiting: list[Path] = []
+    token = _waiting.set(waiting)
+    try:
+        yield
+        for path in waiting:
+            path.unlink(missing_ok=True)
+    finally:
+        _waiting.reset(token)
+
+
+def _seed_text(seed: object) -> str | None:
+    """A seed that can be compared; None for generators and for no seed."""
+    return str(seed) if isinstance(seed, Integral) else None
 
 
 def _parameters(estimator: BaseEstimator) -> dict[str, str]:
