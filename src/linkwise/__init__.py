@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .density import ConstrainedHDBSCAN
     from .engines import open_blocks
     from .ensemble import BoostCluster
-    from .geometry import RCA, ComparisonMetric
+    from .geometry import ITML, RCA, ComparisonMetric
     from .hierarchy import ConstrainedCompleteLink, ReCon
     from .kmeans import (
         ConstrainedKMeans,
@@ -43,6 +43,7 @@ _MODULE_OF = {
     "ConstraintError": "linkwise.constraints",
     "Constraints": "linkwise.constraints",
     "Diagnosis": "linkwise.constraints",
+    "ITML": "linkwise.geometry",
     "RCA": "linkwise.geometry",
     "Session": "linkwise.active",
     "Studio": "linkwise.studio",
@@ -58,6 +59,7 @@ _MODULES = (
 )  # fmt: skip
 
 __all__ = [
+    "ITML",
     "RCA",
     "AutoCluster",
     "BoostCluster",
