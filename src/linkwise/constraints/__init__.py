@@ -3,9 +3,11 @@
 `Constraints` is the way in; `Tree` holds hierarchies; everything else is reached from these two.
 """
 
+from ._answers import CombinedAnswers, combine_answers
 from ._cliques import Cliques, clique_pairs
 from ._closure import Closure, adjacency, number_nodes
 from ._coloring import color, color_closure
+from ._confidence import confidence_weight
 from ._constraints import Constraints, as_constraints
 from ._diagnosis import ClusterCount, Contradiction, Diagnosis, Given
 from ._display import contradiction_lines, diagnosis_lines, table_html, verdict
@@ -22,6 +24,7 @@ __all__ = [
     "Cliques",
     "Closure",
     "ClusterCount",
+    "CombinedAnswers",
     "ConstraintError",
     "Constraints",
     "Contradiction",
@@ -36,6 +39,8 @@ __all__ = [
     "clique_pairs",
     "color",
     "color_closure",
+    "combine_answers",
+    "confidence_weight",
     "consistent",
     "consistent_subset",
     "contradiction_lines",
