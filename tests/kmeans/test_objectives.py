@@ -184,7 +184,15 @@ def test_contribution_of_a_row_in_the_e_step(metric, per_cluster):
             new = labels[links.rows]
             nothing = (np.full(n, np.inf), np.zeros(n, dtype=np.uint16))
             moved, change = _link_kernels.icm(
-                np.array([t]), np.arange(n), distance, graph.costs, graph.dearest, new, *nothing
+                np.array([t]),
+                np.arange(n),
+                distance,
+                graph.costs,
+                links.cliques,
+                links.clique_counts(new, geometry.k),
+                graph.dearest,
+                new,
+                *nothing,
             )
             wanted = np.array([slow.contribution(labels, row, c) for c in range(geometry.k)])
             assert wanted[new[t]] == pytest.approx(wanted.min(), rel=1e-9, abs=1e-9)

@@ -107,8 +107,9 @@ def _read(request: Request) -> Input:
     """The rows, and what is known about them."""
     given = _read_rows(request)
     return given.with_knowledge(
-        request.constraints, request.column or [], request.method, request.tag
-    )
+        request.constraints, request.column or [], request.method, request.tag,
+        request.group_columns,
+    )  # fmt: skip
 
 
 def _read_rows(request: Request) -> Input:
@@ -123,7 +124,7 @@ def _read_rows(request: Request) -> Input:
         )  # fmt: skip
     given = read_input(
         request.data, request.k, request.id_column, request.label_column, request.features,
-        request.impute, request.standardize,
+        request.impute, request.standardize, list(request.group_columns.values()),
     )  # fmt: skip
     if not request.standardize and request.method.short != AUTO:  # which tries scaled columns too
         note_uneven(given.X, given.features)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _ID_NAMES = ("id", "key", "row", "index", "rowid", "row_id")
 _MAX_DENSE_CELLS = 100_000_000
+_MANY_LABELS = 3  # times as many labels as clusters look like groups
 _UNEVEN_RATIO = 10.0  # of the standard deviations of two columns
 
 
@@ -46,8 +47,9 @@ class ClusterInput:
     texts: Any = None
 
     def with_knowledge(
-        self, path: Path | None, columns: list[str], method: Method, tag: str | None
-    ) -> ClusterInput:
+        self, path: Path | None, columns: list[str], method: Method, tag: str | None,
+        groups: dict[str, str],
+    ) -> ClusterInput:  # fmt: skip
         """The same input with constraints and labels."""
         if path is None and columns:
             raise ValueError("--column names columns of --constraints; give --constraints too")
@@ -57,14 +59,42 @@ class ClusterInput:
         if path is not None:
             known = read_constraints(path, "text" if self.ids else "auto", columns)
             check_rows(known, self.table, self.ids, self.features)
+        if groups:
+            known = self._groups(groups) if known is None else known + self._groups(groups)
         if self.label_column is not None:
             y, names = _partial_labels(self.table, self.label_column, self.k, method, tag)
             classes = names if method.starts_from_labels else ()
             labels = names
+            self._doubt_labels(len(names))
         elif tag is not None:
             raise ValueError("--tag names a label of --label-column; give --label-column too")
         _note_unused(method, known, y)
         return replace(self, known=known, y=y, classes=classes, labels=labels)
+
+    def _groups(self, columns: dict[str, str]) -> Constraints:
+        """Constraints from columns of groups, by id where rows have ids."""
+        from linkwise.constraints import Constraints
+
+        found = Constraints()
+        for kind, column in columns.items():
+            cells = [cell.strip() or None for cell in self.table.text(column)]
+            names = self.ids or range(len(cells))
+            of_row = {name: cell for name, cell in zip(names, cells, strict=True) if cell}
+            if len(set(of_row.values())) == len(of_row):
+                out.print_note(f"--{kind}-column {column}: no two rows have the same value")
+                continue
+            found += Constraints(**{kind: of_row})  # type: ignore[arg-type]
+        return found
+
+    def _doubt_labels(self, n_labels: int) -> None:
+        """Ask whether a column of groups was meant if there are far more labels than clusters."""
+        if self.k is None or n_labels <= max(_MANY_LABELS * self.k, self.k + 5):
+            return
+        out.print_note(
+            f"--label-column {self.label_column} has {n_labels:,} labels, far more than -k "
+            f"{self.k}, and rows of different labels are kept apart; for groups that only belong "
+            f"together give --together-column {self.label_column}"
+        )
 
     @property
     def n_rows(self) -> int:
@@ -135,10 +165,11 @@ def read_input(
     features: str | None,
     impute: str | None,
     standardize: bool,
+    groups: Sequence[str] = (),
 ) -> ClusterInput:
     """The input from a file whose columns are the features."""
     table, ids = _read_table(data, k, id_column, label_column)
-    leave_out = [name for name in (id_column, label_column) if name is not None]
+    leave_out = [name for name in (id_column, label_column, *groups) if name is not None]
     chosen = None if features is None else column_names(features)
 
     made = make_features(table, chosen, leave_out=leave_out, impute=impute, standardize=standardize)

@@ -61,6 +61,14 @@ class Request:
         str | None,
         typer.Option(help="Column with the labels of some rows; empty or -1 is unknown."),
     ] = None
+    together_column: Annotated[
+        str | None,
+        typer.Option(help="Column whose equal values belong together, such as a household."),
+    ] = None
+    apart_column: Annotated[
+        str | None,
+        typer.Option(help="Column whose equal values are in different clusters, such as a photo."),
+    ] = None
     features: FeatureNames = None
     text_column: TextColumn = None
     stop_words: StopWords = None
@@ -142,6 +150,12 @@ class Request:
         return Choice.of(
             self.algorithm, self.clusters, self.explain, self.time_budget, self.checkpoint
         )
+
+    @property
+    def group_columns(self) -> dict[str, str]:
+        """Columns of groups that are together or apart."""
+        given = {"together": self.together_column, "apart": self.apart_column}
+        return {name: column for name, column in given.items() if column is not None}
 
     @property
     def method(self) -> Method:

@@ -103,9 +103,15 @@ class OutOfCoreInput:
     clients: list[Any] = field(default_factory=list)
 
     def with_knowledge(
-        self, path: Path | None, columns: list[str], method: Method, tag: str | None
-    ) -> OutOfCoreInput:
+        self, path: Path | None, columns: list[str], method: Method, tag: str | None,
+        groups: dict[str, str],
+    ) -> OutOfCoreInput:  # fmt: skip
         """The same input with constraints, by row number."""
+        if groups:
+            raise ValueError(
+                f"--{next(iter(groups))}-column needs all in memory; write the groups to a file "
+                "with columns group,row,kind and give it as --constraints"
+            )
         if tag is not None:
             raise ValueError("--tag names a label of --label-column, which needs all in memory")
         if path is None:

@@ -289,20 +289,16 @@ class Builder:
             )
             for part in self._memberships
         ]  # fmt: skip
-        group, members, lines, each = (
-            np.concatenate(parts)
-            for parts in (
-                codes,
-                [part.members for part in self._memberships],
-                [part.lines for part in self._memberships],
-                [part.weight for part in self._memberships],
-            )
-        )
+        group = np.concatenate(codes)
+        members = np.concatenate([part.members for part in self._memberships])
+        lines = np.concatenate([part.lines for part in self._memberships])
+        each = np.concatenate([part.weight for part in self._memberships])
         weight = np.zeros(len(table))
         np.maximum.at(weight, group, each)
         source = np.array([key[0] for key in table], dtype=np.int32)
         every = Cliques.of_members(group, members, lines, weight, source, list(table))
-        is_apart = np.array([name[1] == "cannot" for name in every.names], dtype=bool)  # type: ignore[index]
+        kinds = [key[1] == "cannot" for key in every.names]  # type: ignore[index]
+        is_apart = np.array(kinds, dtype=np.bool_)
         apart, together = every.take(is_apart), every.take(~is_apart)
         apart = replace(apart, names=tuple(name[2] for name in apart.names))  # type: ignore[index]
         hub = np.repeat(together.members[together.starts[:-1]], together.sizes)

@@ -66,6 +66,8 @@ _EXPECTED_LINK = "expected must/cannot, same/different, yes/no, 1/-1 or 1/0"
 _EXPECTED_COLUMNS = (
     "expected i, j, link[, weight or confidence], a, b, c[, weight] or group, row, kind"
 )
+
+
 _MEMBERS = ("row", "member", "row_id", "id")  # what the row of a group may be called
 
 
@@ -78,8 +80,8 @@ class _Layout:
     link: int | None
     weight: int | None
     width: int
-    confidence: int | None = None
     group: int | None = None  # rows with a value here are members of a group
+    confidence: int | None = None
 
 
 # -------------------------------------------------------------------- finding the columns
@@ -105,8 +107,8 @@ def _layout(header: Iterable[object], columns: dict[str, str] | None, where: str
         )
     return _Layout(
         (role["i"], role["j"]), role.get("c"), role.get("link"), role.get("weight"), len(names),
-        role.get("confidence"),
-        role.get("group"),
+        group=role.get("group"),
+        confidence=role.get("confidence"),
     )  # fmt: skip
 
 

@@ -281,8 +281,8 @@ def flip(given: Constraints, share: float, random_state: Seed) -> Constraints:
         ],
     }
     links = {kind: merge_repeated(concatenate(parts[kind], ARITY[kind])) for kind in KINDS}
-    parts = Parts(links, given._ids, given._sources, given._n_repeated, given._apart)
-    return type(given)._of(parts)
+    rest = (given._ids, given._sources, given._n_repeated, given._apart)
+    return type(given)._of(Parts(links, *rest))
 
 
 def _turn_wrong(links: Links, rng: RandomState) -> Links:

@@ -55,9 +55,9 @@ def _append_groups(table: dict[str, Sequence[object]], given: Constraints) -> No
     if "link" not in table:  # only triplets besides: a, b, c
         table["link"] = ["relative"] * before
         table["i"], table["j"] = table.pop("a"), table.pop("b")
-    nothing = [None] * len(rows)
+    own: dict[str, Sequence[object]] = {"i": rows, "link": ["apart"] * len(rows)}
     for name in table:
-        added = {"i": rows, "link": ["apart"] * len(rows)}.get(name, nothing)
+        added = own.get(name, [None] * len(rows))
         table[name] = [*table[name], *added]
     table["group"] = [None] * before + groups
 

@@ -365,7 +365,8 @@ class BaseKMeans(
         if known.n_apart and not len(of_groups):  # written out as pairs
             ends, group = known._apart.pairs()
             places = problem.links.positions(Constraints(cannot_link=ends))
-            of_groups = np.bincount(group, costs[places], minlength=known.n_apart)
+            of_groups = np.zeros(known.n_apart)
+            np.add.at(of_groups, group, costs[places])
         if problem.uses_entailed:
             costs = costs[problem.links.positions(known)]
         costs = np.concatenate([costs, np.zeros(known.n_relative), of_groups])

@@ -136,7 +136,7 @@ class PCKMeans(DistortionKMeans):
 
     @property
     def _takes_groups(self) -> bool:  # type: ignore[override]
-        # Distances and log odds differ from pair to pair: groups are written out.
+        # Distances, and the chance that a link is wrong, differ from pair to pair.
         return self.penalty != "distance" and self.noise is None
 
     def _published_penalty(self, problem: Problem) -> Penalty:
