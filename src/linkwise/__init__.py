@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         SeededKMeans,
         propagate,
     )
+    from .persistence import load_model, save_model
     from .report import plot_clusters
     from .selection import AutoCluster
     from .spectral import ConstrainedKernelKMeans, SpectralLearning
@@ -45,14 +46,16 @@ _MODULE_OF = {
     "Session": "linkwise.active",
     "Studio": "linkwise.studio",
     "Tree": "linkwise.constraints",
+    "load_model": "linkwise.persistence",
     "one_tree": "linkwise.constraints",
+    "save_model": "linkwise.persistence",
     "open_blocks": "linkwise.engines",
     "plot_clusters": "linkwise.report",
     "propagate": "linkwise.kmeans",
 }
 _MODULES = (
     "active", "constraints", "datasets", "engines", "ensemble", "evaluation", "geometry",
-    "hierarchy", "kmeans", "report", "selection", "spectral", "studio",
+    "hierarchy", "kmeans", "persistence", "report", "selection", "spectral", "studio",
 )  # fmt: skip
 
 __all__ = [
@@ -80,10 +83,12 @@ __all__ = [
     "Studio",
     "Tree",
     "__version__",
+    "load_model",
     "one_tree",
     "open_blocks",
     "plot_clusters",
     "propagate",
+    "save_model",
 ]
 
 

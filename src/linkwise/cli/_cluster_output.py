@@ -27,6 +27,7 @@ _MAX_SHOWN_CLUSTERS, _MAX_SHOWN_WEIGHTS = 30, 12
 _WRITTEN = {
     "output": "clusters of all rows",
     "report": "report",
+    "save": "model",
     "newick": "hierarchy",
     "dendrogram": "dendrogram",
 }
@@ -43,6 +44,16 @@ def write(
         write_labels(request.output, model.labels_, given.ids, request.id_column, names)
     if request.report is not None:
         report.to_html(request.report, about=_about(request), weights=_weights(model, given))
+    if request.save is not None:
+        from linkwise.persistence import save_model
+
+        called = given.names(model.labels_) or []
+        save_model(
+            model, request.save,
+            preparation=getattr(given, "preparation", None),
+            sample_ids=given.ids, constraints=given.known, names=dict(enumerate(called)),
+            about={**_about(request), "id_column": request.id_column},
+        )  # fmt: skip
     _write_hierarchy(model, given.ids, *request.tree_files.values())
 
 
@@ -58,7 +69,7 @@ def to_dict(
 
 def _files(request: Request) -> dict[str, Path | None]:
     tree = {flag.removeprefix("--"): path for flag, path in request.tree_files.items()}
-    return {"output": request.output, "report": request.report, **tree}
+    return {"output": request.output, "report": request.report, "save": request.save, **tree}
 
 
 def _weights(model: BaseEstimator, given: ClusterInput | OutOfCoreInput) -> dict[str, float]:
