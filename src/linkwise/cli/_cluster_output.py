@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -28,6 +30,7 @@ _WRITTEN = {
     "output": "clusters of all rows",
     "report": "report",
     "save": "model",
+    "suspects": "links that are probably wrong",
     "newick": "hierarchy",
     "dendrogram": "dendrogram",
 }
@@ -54,6 +57,8 @@ def write(
             sample_ids=given.ids, constraints=given.known, names=dict(enumerate(called)),
             about={**_about(request), "id_column": request.id_column},
         )  # fmt: skip
+    if request.suspects is not None:
+        _write_suspects(request.suspects, report)
     _write_hierarchy(model, given.ids, *request.tree_files.values())
 
 
@@ -69,7 +74,9 @@ def to_dict(
 
 def _files(request: Request) -> dict[str, Path | None]:
     tree = {flag.removeprefix("--"): path for flag, path in request.tree_files.items()}
-    return {"output": request.output, "report": request.report, "save": request.save, **tree}
+    own = {"output": request.output, "report": request.report, "suspects": request.suspects}
+    own["save"] = request.save
+    return {**own, **tree}
 
 
 def _weights(model: BaseEstimator, given: ClusterInput | OutOfCoreInput) -> dict[str, float]:
@@ -93,6 +100,20 @@ def _propagated(model: BaseEstimator) -> dict[str, int]:
     """How many links a method has inferred, if it does so."""
     found = getattr(model, "n_propagated_", None)
     return {} if found is None else {"propagated": int(found)}
+
+
+def _write_suspects(path: Path, report: Report) -> None:
+    """One line per link that is probably wrong, the likeliest first, with file and line."""
+    from linkwise.io import atomic_write
+
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(("i", "j", "link", "probability_wrong", "file", "line"))
+    for link, probability in report.likely_wrong():
+        place = (link.source.name, link.line)
+        table.writerow((*link.rows, link.kind, f"{probability:.4f}", *place))
+    with atomic_write(path) as file:
+        file.write(text.getvalue().encode("utf-8"))
 
 
 def _write_hierarchy(
