@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         propagate,
     )
     from .mixture import ConstrainedMixture
+    from .persistence import load_model, save_model
     from .report import plot_clusters
     from .selection import AutoCluster
     from .spectral import ConstrainedKernelKMeans, SpectralLearning
@@ -48,14 +49,17 @@ _MODULE_OF = {
     "Session": "linkwise.active",
     "Studio": "linkwise.studio",
     "Tree": "linkwise.constraints",
+    "load_model": "linkwise.persistence",
     "one_tree": "linkwise.constraints",
+    "save_model": "linkwise.persistence",
     "open_blocks": "linkwise.engines",
     "plot_clusters": "linkwise.report",
     "propagate": "linkwise.kmeans",
 }
 _MODULES = (
     "active", "constraints", "datasets", "density", "engines", "ensemble", "evaluation",
-    "geometry", "hierarchy", "kmeans", "mixture", "report", "selection", "spectral", "studio",
+    "geometry", "hierarchy", "kmeans", "mixture", "persistence", "report", "selection", "spectral",
+    "studio",
 )  # fmt: skip
 
 __all__ = [
@@ -86,10 +90,12 @@ __all__ = [
     "Studio",
     "Tree",
     "__version__",
+    "load_model",
     "one_tree",
     "open_blocks",
     "plot_clusters",
     "propagate",
+    "save_model",
 ]
 
 

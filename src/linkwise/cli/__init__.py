@@ -19,6 +19,7 @@ from ._demo import demo
 from ._diff import diff
 from ._help import show_help
 from ._label import label
+from ._predict import predict
 from ._score import score
 from ._sessions import sessions
 from ._studio import studio
@@ -49,7 +50,18 @@ def build() -> typer.Typer:
     )
     app.callback()(_root)
     app.command()(as_command(cluster))
-    for command in (check, score, diff, compare, label, studio, sessions, demo, algorithms):
+    for command in (
+        predict,
+        check,
+        score,
+        diff,
+        compare,
+        label,
+        studio,
+        sessions,
+        demo,
+        algorithms,
+    ):
         app.command()(command)
     app.command("help")(show_help)
     return app

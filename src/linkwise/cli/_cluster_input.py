@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from linkwise._methods import Method
     from linkwise._types import JsonDict, Matrix
     from linkwise.constraints import Constraints
-    from linkwise.datasets import Table
+    from linkwise.datasets import Preparation, Table
     from linkwise.report import Report
 
 _ID_NAMES = ("id", "key", "row", "index", "rowid", "row_id")
@@ -45,6 +45,7 @@ class ClusterInput:
     labels: tuple[str, ...] = ()  # what the numbers of y stand for
     units: Any = None  # X before it was standardized, for people to read
     texts: Any = None
+    preparation: Preparation | None = None
 
     def with_knowledge(
         self, path: Path | None, columns: list[str], method: Method, tag: str | None,
@@ -179,7 +180,16 @@ def read_input(
             f"the column {suspect[0]!r} is used as a feature; if it holds ids, give "
             f"--id-column {suspect[0]}"
         )
-    return ClusterInput(table, made.X, made.names, k, ids, label_column, units=made.units)
+    return ClusterInput(
+        table,
+        made.X,
+        made.names,
+        k,
+        ids,
+        label_column,
+        units=made.units,
+        preparation=made.preparation,
+    )
 
 
 def _looks_like_id(name: str) -> bool:
@@ -238,7 +248,17 @@ def read_text_input(
         X = X.toarray()
     features = [f"{text_column} ({len(made.names):,} words)"]
     texts = table.text(text_column).tolist()
-    return ClusterInput(table, X, features, k, ids, label_column, units=made.X, texts=texts)
+    return ClusterInput(
+        table,
+        X,
+        features,
+        k,
+        ids,
+        label_column,
+        units=made.X,
+        texts=texts,
+        preparation=made.preparation,
+    )
 
 
 def _partial_labels(

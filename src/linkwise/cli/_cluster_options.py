@@ -83,6 +83,9 @@ class Request:
         typer.Option(help="Also write how sure the cluster of each row is; for mixture, hdbscan."),
     ] = False
     report: Annotated[Path | None, typer.Option(help="File for an HTML report.")] = None
+    save: Annotated[
+        Path | None, typer.Option(help="File for the model, for linkwise predict: .linkwise.")
+    ] = None
     n_init: Annotated[int | None, typer.Option(help="Number of runs; the best is kept.", min=1)] = (
         None
     )
@@ -126,8 +129,7 @@ class Request:
         for option in self.own_options:
             _check_option(self.method, option, self.own_options[option])
         earlier = [self.data, self.constraints]
-        targets = {"-o": self.output, "--report": self.report, "--suspects": self.suspects}
-        for flag, path in {**targets, **self.tree_files}.items():
+        for flag, path in self._targets.items():
             check_target(path, flag, earlier)
             earlier.append(path)
         check_kind(self.output)
@@ -143,6 +145,13 @@ class Request:
                 f"--id-column {self.id_column}: a column of the result has this name too; "
                 "rename yours"
             )
+
+    @property
+    def _targets(self) -> dict[str, Path | None]:
+        """Files to write, by option."""
+        own = {"-o": self.output, "--report": self.report, "--suspects": self.suspects}
+        own["--save"] = self.save
+        return {**own, **self.tree_files}
 
     @cached_property
     def choice(self) -> Choice:

@@ -29,6 +29,7 @@ _MAX_SHOWN_CLUSTERS, _MAX_SHOWN_WEIGHTS = 30, 12
 _WRITTEN = {
     "output": "clusters of all rows",
     "report": "report",
+    "save": "model",
     "suspects": "links that are probably wrong",
     "newick": "hierarchy",
     "dendrogram": "dendrogram",
@@ -47,6 +48,16 @@ def write(
         write_labels(request.output, model.labels_, given.ids, request.id_column, names, sure)
     if request.report is not None:
         report.to_html(request.report, about=_about(request), weights=_weights(model, given))
+    if request.save is not None:
+        from linkwise.persistence import save_model
+
+        called = given.names(model.labels_) or []
+        save_model(
+            model, request.save,
+            preparation=getattr(given, "preparation", None),
+            sample_ids=given.ids, constraints=given.known, names=dict(enumerate(called)),
+            about={**_about(request), "id_column": request.id_column},
+        )  # fmt: skip
     if request.suspects is not None:
         _write_suspects(request.suspects, report)
     _write_hierarchy(model, given.ids, *request.tree_files.values())
@@ -65,6 +76,7 @@ def to_dict(
 def _files(request: Request) -> dict[str, Path | None]:
     tree = {flag.removeprefix("--"): path for flag, path in request.tree_files.items()}
     own = {"output": request.output, "report": request.report, "suspects": request.suspects}
+    own["save"] = request.save
     return {**own, **tree}
 
 

@@ -154,6 +154,14 @@ class Constraints:
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"Constraints are immutable; {name!r} cannot be deleted")
 
+    def __getstate__(self) -> dict[str, object]:
+        # skops follows attributes, not `__reduce__`; the closure points back at this object.
+        return {name: value for name, value in vars(self).items() if name != "_closure"}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        for name, value in {**state, "_closure": None}.items():
+            object.__setattr__(self, name, value)
+
     def __reduce__(self) -> tuple[object, ...]:
         links = {kind: self._links(kind) for kind in KINDS}
         parts = Parts(links, self._ids, self._sources, self._n_repeated, self._apart)

@@ -10,9 +10,11 @@ from linkwise.io import Table, read_table
 from ._features import Features, prepare_features, prepare_text
 from ._generate import make_blobs, make_hierarchy, make_slides
 from ._load import load, names
+from ._preparation import Preparation
 
 __all__ = [
     "Features",
+    "Preparation",
     "Table",
     "load",
     "make_blobs",

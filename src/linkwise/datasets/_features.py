@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from linkwise._errors import InputError
 from linkwise._help import see
+from linkwise._types import JsonDict
 from linkwise.io import (
     DELIMITED,
     FileFormatError,
@@ -26,6 +27,8 @@ from linkwise.io import (
     repeated,
     suffix_of,
 )
+
+from ._preparation import ColumnPreparation, Preparation
 
 # A column with more distinct texts than this is a category only if texts repeat.
 _FEW = 50
@@ -48,6 +51,8 @@ class Features:
         The column each feature comes from: ``column``, or ``column=value`` for a category.
     units : ndarray or CSR matrix of shape (n_rows, n_features)
         `X` before it was standardized, for display.
+    preparation : Preparation or None
+        Prepares new rows the same way.
 
     Examples
     --------
@@ -59,6 +64,7 @@ class Features:
     X: Any
     names: list[str]
     units: Any = None
+    preparation: Preparation | None = None
 
 
 def prepare_features(
@@ -111,6 +117,7 @@ def prepare_features(
     _check_gaps(table, {name: gap for name, gap in gaps.items() if gap.any()}, impute)
     blocks: list[NDArray[np.float64]] = []
     names: list[str] = []
+    kept: list[ColumnPreparation] = []
     for name in chosen:
         column = _filled(table.column(name), gaps[name])
         if column.dtype == object:
@@ -120,19 +127,25 @@ def prepare_features(
         else:
             block = _finite(table, name, column)[:, None]
             names.append(name)
+            values = None
         blocks.append(block)
+        fill = None if impute is None else _fill_value(table.column(name), gaps[name])
+        scaling = _scaling(block) if standardize else {}
+        kept.append(ColumnPreparation(name, values, fill, **scaling))
+    prepared = Preparation(kept)
     units = np.concatenate(blocks, axis=1)
     large = np.abs(units).max(axis=0) > _LARGEST
     if standardize:
         X = np.concatenate([_standardized(block) for block in blocks], axis=1)
-        return Features(X, names, X if large.any() else units)  # else only ratios can be shown
+        units = X if large.any() else units  # of very large numbers only ratios can be shown
+        return Features(X, names, units, prepared)
     if large.any():
         raise FileFormatError(
             table.path,
             f"column {names[int(large.argmax())]!r} has numbers beyond {_LARGEST:g}, whose squares "
             "are too large to add up; use {scale_columns}",
         )
-    return Features(units, names, units)
+    return Features(units, names, units, prepared)
 
 
 def prepare_text(table: Table, column: str, *, stop_words: str | None = "english") -> Features:
@@ -186,7 +199,9 @@ def prepare_text(table: Table, column: str, *, stop_words: str | None = "english
             f"first in {place_of(table, int(empty[0]))}); leave these rows out{_kept(stop_words)}",
         )
     X = X.tocsr()
-    return Features(X, vectorizer.get_feature_names_out().tolist(), X)
+    words = vectorizer.get_feature_names_out().tolist()
+    prepared = Preparation([], column, words, vectorizer.idf_.tolist())
+    return Features(X, words, X, prepared)
 
 
 def _kept(stop_words: str | None) -> str:
@@ -244,12 +259,16 @@ def _filled(column: NDArray, gap: NDArray[np.bool_]) -> NDArray:
     if not gap.any():
         return column
     column = column.copy()
+    column[gap] = _fill_value(column, gap)
+    return column
+
+
+def _fill_value(column: NDArray, gap: NDArray[np.bool_]) -> float | str:
+    """The most frequent category, or the median."""
     if column.dtype == object:
         often = Counter(cell.strip() for cell in column[~gap])
-        column[gap] = min(often, key=lambda value: (-often[value], value))
-    else:
-        column[gap] = np.median(column[~gap])
-    return column
+        return min(often, key=lambda value: (-often[value], value))
+    return float(np.median(column[~gap]))
 
 
 def place_of(table: Table, row: int) -> str:
@@ -318,13 +337,20 @@ def _too_many(table: Table, name: str, cells: NDArray[np.object_], n_values: int
     )
 
 
-def _standardized(block: NDArray[np.float64]) -> NDArray[np.float64]:
+def _scaling(block: NDArray[np.float64]) -> JsonDict:
+    """Size, mean and deviation that a block is standardized with."""
     # Relative to the largest value: squares of very large or very small numbers stay in range.
-    size = float(np.abs(block).max())
-    block = block / (size or 1.0)
-    block = block - block.mean(axis=0)
-    deviation = float(np.sqrt((block**2).mean(axis=0).sum()))
+    size = float(np.abs(block).max()) or 1.0
+    block = block / size
+    mean = block.mean(axis=0)
+    deviation = float(np.sqrt(((block - mean) ** 2).mean(axis=0).sum()))
     # What is left of a constant column is rounding.
-    if deviation <= 10 * np.finfo(float).eps:
+    constant = deviation <= 10 * np.finfo(float).eps
+    return {"size": size, "mean": mean.tolist(), "deviation": 0.0 if constant else deviation}
+
+
+def _standardized(block: NDArray[np.float64]) -> NDArray[np.float64]:
+    found = _scaling(block)
+    if found["deviation"] == 0:
         return np.zeros_like(block)
-    return block / deviation
+    return (block / found["size"] - np.array(found["mean"])) / found["deviation"]

@@ -48,6 +48,7 @@ from linkwise._validation import (
 from linkwise.constraints import Constraints, as_constraints
 from linkwise.engines import engine_of, is_out_of_memory, map_blocks
 from linkwise.geometry import Geometry, Mahalanobis
+from linkwise.kmeans.estimators._update import UpdateMixin
 from linkwise.kmeans.rows._local_rows import LocalRows
 from linkwise.kmeans.rows._remote_rows import RemoteRows
 from linkwise.kmeans.solver import _init_centers
@@ -64,7 +65,11 @@ _TIE = 1e-10  # share of an objective that may be rounding error
 
 
 class BaseKMeans(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ConstrainedClusterMixin, BaseEstimator
+    UpdateMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    ConstrainedClusterMixin,
+    BaseEstimator,
 ):
     """Base of the k-means estimators; see its subclasses.
 
@@ -428,10 +433,10 @@ class BaseKMeans(
             A lazy Dask array if X is a Dask collection.
         """
         if is_out_of_memory(X):
-            return self._blockwise(X, "transform", None, self.n_clusters)
+            return self._blockwise(X, "transform", None, len(self.cluster_centers_))
         X = self._check_new(X)
         geometry = self._geometry_
-        far = self._costs(X) + geometry.log_det[geometry.group(np.arange(self.n_clusters))]
+        far = self._costs(X) + geometry.log_det[geometry.group(np.arange(geometry.k))]
         far = np.maximum(far, 0.0)
         return (np.sqrt(far) if geometry.squared else far).astype(X.dtype)
 

@@ -1,0 +1,245 @@
+"""A fitted model with all that is needed to repeat and to trust it, in one file."""
+
+from __future__ import annotations
+
+import io
+import json
+import platform
+import zipfile
+from collections.abc import Hashable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sklearn
+
+from linkwise._fingerprint import digest
+from linkwise._types import JsonDict, Labels, PathLike
+from linkwise._version import __version__
+from linkwise.constraints import Constraints
+from linkwise.datasets import Preparation
+from linkwise.io import Table, atomic_write, read_table
+
+from ._encoding import Decoder, Encoder
+
+FORMAT = 1
+_KIND = "linkwise model"
+
+
+@dataclass(frozen=True, eq=False)
+class SavedModel:
+    """A model from a file.
+
+    Attributes
+    ----------
+    model : estimator
+        The fitted estimator.
+    preparation : Preparation or None
+        How columns of a file become features.
+    ids : list or None
+        Ids of the rows it was fitted on.
+    constraints : Constraints or None
+        What was known, as it was given.
+    names : dict
+        Names of clusters, by number.
+    facts : dict
+        Versions, time, digest of labels, and anything else that was kept.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from linkwise import PCKMeans, load_model, save_model
+    >>> model = PCKMeans(2, random_state=0).fit([[0.0], [1.0], [8.0], [9.0]])
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "model.linkwise")
+    >>> save_model(model, path)
+    >>> saved = load_model(path)
+    >>> saved.predict([[0.5], [8.5]]).tolist() == model.predict([[0.5], [8.5]]).tolist()
+    True
+    """
+
+    model: Any
+    preparation: Preparation | None = None
+    ids: list[Hashable] | None = None
+    constraints: Constraints | None = None
+    names: dict[int, str] = field(default_factory=dict)
+    facts: JsonDict = field(default_factory=dict)
+
+    @property
+    def labels(self) -> Labels:
+        """Clusters of the rows it was fitted on."""
+        return np.asarray(self.model.labels_)
+
+    def predict(self, rows: Any) -> Labels:
+        """Clusters of new rows.
+
+        Parameters
+        ----------
+        rows : Table, path or array-like of shape (n_rows, n_features)
+            A table or a file is prepared as the data of the fit was.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_rows,)
+        """
+        if not hasattr(self.model, "predict"):
+            raise ValueError(
+                f"{type(self.model).__name__} has clusters for the rows it was fitted on only; "
+                "save a model of another method to place new rows"
+            )
+        if isinstance(rows, str | Path):
+            rows = read_table(rows)
+        if isinstance(rows, Table):
+            if self.preparation is None:
+                raise ValueError(
+                    "the model was saved without its columns; give an array of the features"
+                )
+            rows = self.preparation.transform(rows)
+        return np.asarray(self.model.predict(rows))
+
+
+def save_model(
+    model: Any,
+    path: PathLike,
+    *,
+    preparation: Preparation | None = None,
+    sample_ids: Sequence[Hashable] | None = None,
+    constraints: Constraints | None = None,
+    names: Mapping[int, str] | None = None,
+    keep_rows: bool = True,
+    about: JsonDict | None = None,
+) -> None:
+    """Save a fitted model in one file, whole or not at all; opening it runs no code.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted estimator of linkwise (parameters that are functions cannot be kept; a callback
+        is left out).
+    path : str or path
+        Replaced if it is there.
+    preparation : Preparation, default=None
+        How columns become features, `Features.preparation`.
+    sample_ids : sequence of hashable, default=None
+        Ids of the rows of the fit: numbers or texts.
+    constraints : Constraints, default=None
+        What was known, with its origin.
+    names : dict of int to str, default=None
+        Names of clusters.
+    keep_rows : bool, default=True
+        Whether to keep what there is per row: labels, ids, constraints and the report. Without,
+        the file stays small whatever the number of rows.
+    about : dict, default=None
+        Anything else, fit for JSON.
+
+    Examples
+    --------
+    See `SavedModel`.
+
+    >>> from linkwise import load_model
+    >>> load_model("gone.linkwise")
+    Traceback (most recent call last):
+    FileNotFoundError: gone.linkwise: no such model
+    """
+    labels = np.asarray(model.labels_)
+    slim = copy(model)
+    slim.__dict__.pop("callback", None)
+    slim.__dict__.pop("report_", None) if not keep_rows else None
+    if not keep_rows:
+        slim.__dict__.pop("labels_", None)
+    if hasattr(model, "callback"):
+        slim.callback = None
+    arrays: dict[str, np.ndarray] = {}
+
+    def keep(array: np.ndarray) -> str:
+        name = f"{len(arrays)}.npy"
+        arrays[name] = array
+        return name
+
+    encode = Encoder(keep)
+    document = {
+        "kind": _KIND,
+        "format": FORMAT,
+        "facts": {
+            "linkwise": __version__,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "scikit-learn": sklearn.__version__,
+            "saved": datetime.now(UTC).isoformat(),
+            "n_rows": len(labels),
+            "labels": digest(labels),
+            **(about or {}),
+        },
+        "model": encode(slim),
+        "preparation": None if preparation is None else preparation.to_dict(),
+        "ids": encode(list(sample_ids), "sample_ids") if keep_rows and sample_ids else None,
+        "constraints": encode(constraints, "constraints") if keep_rows else None,
+        "names": {str(number): name for number, name in (names or {}).items()},
+    }
+    text = json.dumps(document)
+    with atomic_write(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("model.json", text)
+        for name, array in arrays.items():
+            content = io.BytesIO()
+            np.save(content, array, allow_pickle=False)
+            archive.writestr(name, content.getvalue())
+
+
+def load_model(path: PathLike) -> SavedModel:
+    """Open a saved model. Only classes of linkwise and scikit-learn are made; no code is run.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    saved : SavedModel
+
+    Examples
+    --------
+    See `SavedModel`.
+
+    >>> from linkwise import load_model
+    >>> load_model("gone.linkwise")
+    Traceback (most recent call last):
+    FileNotFoundError: gone.linkwise: no such model
+    """
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"{path}: no such model")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            document = json.loads(archive.read("model.json"))
+            _check(document, path)
+
+            def load(name: str) -> np.ndarray:
+                return np.load(io.BytesIO(archive.read(name)), allow_pickle=False)
+
+            return _opened(document, Decoder(load))
+    except (zipfile.BadZipFile, KeyError, json.JSONDecodeError, EOFError) as error:
+        raise ValueError(f"{path} is no model of linkwise, or is damaged ({error})") from None
+
+
+def _check(document: JsonDict, path: PathLike) -> None:
+    if document.get("kind") != _KIND:
+        raise ValueError(f"{path} is no model of linkwise")
+    if document["format"] > FORMAT:
+        raise ValueError(
+            f"{path} was saved by a later linkwise ({document['facts'].get('linkwise')}, format "
+            f"{document['format']}; this one knows {FORMAT}); update linkwise"
+        )
+
+
+def _opened(document: JsonDict, decode: Decoder) -> SavedModel:
+    model = decode(document["model"])  # first: constraints may be the same object as in its report
+    kept = document["preparation"]
+    return SavedModel(
+        model,
+        None if kept is None else Preparation.from_dict(kept),
+        decode(document["ids"]),
+        decode(document["constraints"]),
+        {int(number): name for number, name in document["names"].items()},
+        document["facts"],
+    )

@@ -1,0 +1,184 @@
+"""Saved models: the same predictions, no pickle, whole or not at all, clear refusals."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+import warnings
+import zipfile
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+from typer.testing import CliRunner
+
+from linkwise import Constraints, MPCKMeans, PCKMeans, load_model, save_model
+from linkwise.cli import app
+from linkwise.datasets import Preparation, prepare_features, prepare_text, read_table
+from tests.methods import instances
+
+X, Y = make_blobs(40, 3, centers=3, random_state=0)
+X = np.abs(X) + 1.0
+MODELS = instances()
+
+
+def fitted(model):
+    known = Constraints(must_link=[(0, 1)], cannot_link=[(0, 2)])
+    y = np.full(40, -1)
+    if type(model).__name__ in ("SeededKMeans", "ConstrainedKMeans"):
+        y[:6] = [0, 0, 1, 1, 2, 2]
+    if type(model).__name__ == "PreIdentifiedKMeans":
+        y[:3] = 0
+        known = None
+    if type(model).__name__ == "ReCon":
+        known = Constraints(relative=[(0, 1, 2)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(X, y, constraints=known) if (y >= 0).any() else model.fit(
+            X, constraints=known
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("place", range(len(MODELS)), ids=lambda n: type(MODELS[n]).__name__)
+def test_every_estimator_is_saved_by_us_by_skops_and_by_pickle(place, tmp_path):
+    skops = pytest.importorskip("skops.io")
+    model = fitted(MODELS[place])
+    save_model(model, tmp_path / "m.linkwise")
+    dumped = skops.dumps(model)
+    again = [
+        load_model(tmp_path / "m.linkwise").model,
+        skops.loads(dumped, trusted=skops.get_untrusted_types(data=dumped)),
+        pickle.loads(pickle.dumps(model)),
+    ]
+    for other in again:
+        assert other.labels_.tolist() == model.labels_.tolist()
+        assert str(other.report_) == str(model.report_)
+        if hasattr(model, "predict"):
+            assert other.predict(X).tolist() == model.predict(X).tolist()
+
+
+def test_constraints_ids_and_names_are_kept(tmp_path):
+    known = Constraints(must_link=[("a", "b", 0.5)])
+    model = PCKMeans(2, random_state=0).fit(
+        [[0.0], [1.0], [9.0]], constraints=known, sample_ids=["a", "b", "c"]
+    )
+    path = tmp_path / "m.linkwise"
+    save_model(model, path, sample_ids=["a", "b", "c"], constraints=known, names={0: "low"})
+    saved = load_model(path)
+    assert saved.ids == ["a", "b", "c"]
+    assert saved.constraints == known
+    assert saved.names == {0: "low"}
+    assert saved.labels.tolist() == model.labels_.tolist()
+    assert saved.facts["linkwise"]
+    save_model(model, path, sample_ids=["a", "b", "c"], constraints=known, keep_rows=False)
+    slim = load_model(path)
+    assert slim.ids is None
+    assert slim.constraints is None
+    assert slim.predict([[0.2]]).tolist() == model.predict([[0.2]]).tolist()
+
+
+def test_a_small_file_without_rows(tmp_path):
+    big = np.random.default_rng(0).normal(size=(20_000, 4))
+    model = MPCKMeans(3, random_state=0, max_iter=5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(big)
+    save_model(model, tmp_path / "m.linkwise", keep_rows=False)
+    assert (tmp_path / "m.linkwise").stat().st_size < 10_000
+
+
+def test_files_that_are_none_of_ours_are_refused(tmp_path):
+    path = tmp_path / "m.linkwise"
+    path.write_text("hello")
+    with pytest.raises(ValueError, match="no model of linkwise, or is damaged"):
+        load_model(path)
+    rewritten(path, {"kind": "linkwise model", "format": 99, "facts": {"linkwise": "9.0"}})
+    with pytest.raises(ValueError, match=r"later linkwise \(9.0, format 99"):
+        load_model(path)
+    rest = {"preparation": None, "ids": None, "constraints": None, "names": {}, "facts": {}}
+    for name in ("os:system", "linkwise.io._atomic:os.replace", "subprocess:Popen"):
+        evil = {"object": name, "number": 0, "state": {}}
+        rewritten(path, {"kind": "linkwise model", "format": 1, "model": evil, **rest})
+        with pytest.raises(ValueError, match="the model file names"):
+            load_model(path)
+    with pytest.raises(TypeError, match=r"init.*cannot be kept"):
+        save_model(PCKMeans(2, init=lambda X, k, rng: X[:k]).fit(X), path)
+
+
+def rewritten(path, document):
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("model.json", json.dumps(document))
+
+
+def test_the_preparation_gives_the_same_numbers(tmp_path):
+    path = tmp_path / "pets.csv"
+    path.write_text("name,weight,kind\nmia,4.5,cat\nrex,20,dog\ntom,,cat\nkim,7,\n")
+    table = read_table(path)
+    for standardize in (False, True):
+        made = prepare_features(table, leave_out=["name"], impute="median", standardize=standardize)
+        kept = Preparation.from_dict(json.loads(json.dumps(made.preparation.to_dict())))
+        assert np.array_equal(kept.transform(table), made.X)
+    text = tmp_path / "notes.csv"
+    text.write_text("text\ngood dog\ngood cat\n")
+    made = prepare_text(read_table(text), "text")
+    found = made.preparation.transform(read_table(text))
+    assert np.allclose(found.toarray(), made.X.toarray())
+
+
+def test_the_commands(tmp_path):
+    data, new, model = tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "m.linkwise"
+    rng = np.random.default_rng(0)
+    lines = [f"r{i},{10 * (i % 2) + rng.normal():.3f},{'xy'[i % 2]}" for i in range(40)]
+    data.write_text("\n".join(["id,size,kind", *lines]) + "\n")
+    run = CliRunner().invoke
+    made = run(
+        app, ["cluster", str(data), "-k", "2", "--id-column", "id", "--standardize",
+              "--save", str(model), "-o", str(tmp_path / "labels.csv")],
+    )  # fmt: skip
+    assert made.exit_code == 0, made.output
+    assert f"model: {model}" in made.output.replace("\n", "")
+    new.write_text("kind,more,id,size\nx,1,p,0.3\ny,1,q,9.7\nz,1,r,9.9\n")
+    found = run(app, ["predict", str(model), str(new), "-o", str(tmp_path / "new.csv")])
+    assert found.exit_code == 0, found.output
+    assert "1 rows have a category that the model has not seen" in found.output
+    clusters = [line.split(",") for line in (tmp_path / "new.csv").read_text().splitlines()]
+    assert clusters[0] == ["id", "cluster"]
+    assert clusters[1][1] != clusters[2][1] == clusters[3][1]
+    first = (tmp_path / "labels.csv").read_text().splitlines()[1].split(",")[1]
+    assert clusters[1] == ["p", first]
+    new.write_text("id,size\np,0.3\n")
+    refused = run(app, ["predict", str(model), str(new)])
+    assert refused.exit_code == 2
+    assert "'kind' is not there" in refused.output.replace("\n", " ")
+
+
+def test_a_kill_while_saving_leaves_the_old_file(tmp_path):
+    path = tmp_path / "m.linkwise"
+    code = (
+        "import sys, numpy as np\n"
+        "from linkwise import PCKMeans, save_model\n"
+        "X = np.random.default_rng(0).normal(size=(50_000, 2))\n"
+        "model = PCKMeans(2, random_state=0, max_iter=300).fit(X)\n"
+        "print('ready', flush=True)\n"
+        "while True:\n"
+        "    save_model(model, sys.argv[1])\n"
+        "    print('saved', flush=True)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    for delay in (0.0, 0.01, 0.03, 0.05):
+        child = subprocess.Popen(
+            [sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE, env=environment
+        )
+        assert child.stdout is not None
+        child.stdout.readline()
+        child.stdout.readline()
+        time.sleep(delay)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        child.stdout.close()
+        assert len(load_model(path).labels) == 50_000
