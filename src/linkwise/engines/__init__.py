@@ -15,7 +15,7 @@ from ._source import (
     half_of_memory,
     open_blocks,
 )
-from ._threads import Threads
+from ._threads import Threads, single_blas_thread
 
 __all__ = [
     "Block",
@@ -28,6 +28,7 @@ __all__ = [
     "is_elsewhere",
     "map_blocks",
     "open_blocks",
+    "single_blas_thread",
     "split",
 ]
 

@@ -5,12 +5,59 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager
+from functools import cache
 from itertools import pairwise
+from threading import Lock
 from typing import Any, TypeVar
+
+from threadpoolctl import ThreadpoolController
 
 Result = TypeVar("Result")
 
 _LEAST_WORK = 1_000_000  # cells; below this a second thread costs more than it saves
+
+
+@cache
+def _thread_pools() -> ThreadpoolController:
+    """The libraries whose threads can be limited; to find them takes some milliseconds."""
+    import scipy.linalg.cython_blas  # noqa: F401  (compiled products use this one)
+
+    return ThreadpoolController()
+
+
+class _BlasLimit(AbstractContextManager[None]):
+    """One thread for BLAS while anybody asks for it.
+
+    The number of threads belongs to the process: if every caller put back what it found, two that
+    overlap could leave the limit behind. The first sets it and the last takes it off.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._users = 0
+        self._limiter: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                self._limiter = _thread_pools().limit(limits=1, user_api="blas")
+                self._limiter.__enter__()
+
+    def __exit__(self, *_: Any) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self._limiter.__exit__(None, None, None)
+
+
+_LIMIT = _BlasLimit()
+
+
+def single_blas_thread() -> AbstractContextManager[None]:
+    """Matrix products start no threads: they are small, or run in threads of ours already."""
+    return _LIMIT
 
 
 class Threads:

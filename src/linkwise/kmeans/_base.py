@@ -31,7 +31,7 @@ from linkwise._estimator import (
     warn_unconverged,
 )
 from linkwise.constraints import as_constraints
-from linkwise.engines import engine_of, is_elsewhere, map_blocks
+from linkwise.engines import engine_of, is_elsewhere, map_blocks, single_blas_thread
 from linkwise.geometry import Geometry, Mahalanobis
 from linkwise.report import Report
 
@@ -260,19 +260,21 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
     ) -> Solution:  # fmt: skip
         penalty, geometry = self._penalty(problem), self._geometry(problem)
         assigner = self._assigner(problem, penalty)
-        return solve(
-            problem,
-            geometry,
-            penalty,
-            assigner,
-            geometry.centers if going is not None else self._centers(problem, rng, run),
-            max_iter=self.max_iter if max_iter is None else max_iter,
-            tol=self.tol,
-            rng=rng,
-            progress=teller(self, run),
-            note=note,
-            resume=going,
-        )
+        centers = geometry.centers if going is not None else self._centers(problem, rng, run)
+        with single_blas_thread():
+            return solve(
+                problem,
+                geometry,
+                penalty,
+                assigner,
+                centers,
+                max_iter=self.max_iter if max_iter is None else max_iter,
+                tol=self.tol,
+                rng=rng,
+                progress=teller(self, run),
+                note=note,
+                resume=going,
+            )
 
     def _centers(self, problem: Problem, rng: Any, run: int) -> Floats:
         init, rows = self._init(), problem.rows

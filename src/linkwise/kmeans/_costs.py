@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from linkwise.geometry import Geometry
 
-from . import _kernels
-from ._rows import Bounds, Ints, Rows, form_of_costs
+from linkwise.engines import single_blas_thread
+
+from . import _dense_kernels, _kernels
+from ._rows import Bounds, Ints, Rows, dense_form, rounding_margin
 
 Floats = NDArray[np.float64]
 
@@ -48,6 +50,7 @@ class Costs:
         plain = geometry.bounded and not rows.is_sparse and not rows.weighted
         may_bound = plain and geometry.k > 1 and len(chosen) >= _MANY
         self._bounds = Bounds(len(chosen), np.float64) if may_bound else None
+        self._mostly = False  # whether most rows were undecided the last time
         # Labels the bounds are for.
         self._known = np.full(len(chosen) if may_bound else 0, -2, dtype=np.int32)
 
@@ -82,36 +85,53 @@ class Costs:
         bounds = self._bounds
         if bounds is None:
             return self._among_all(labels, slack, (np.zeros(0), np.zeros(0)))
-        loosened, ends = bounds.loosen(self._geometry), (bounds.upper, bounds.lower)
-        if self._has_all():
+        change, ends = bounds.loosen(self._geometry), (bounds.upper, bounds.lower)
+        if self._mostly or self._has_all():
             return self._among_all(labels, slack, ends)
-        return self._among_crossed(labels, slack, (*ends, *loosened))
+        return self._among_undecided(labels, slack, change)
 
     def _among_all(self, labels: NDArray[np.int32], slack: Floats, ends: tuple[Floats, ...]) -> Any:
         """Wavering rows, found from the costs of all rows."""
         costs, place = self.of_all_rows(), np.arange(len(labels))
+        self._find(costs, labels, slack, (self._known, *ends), self._wavers)
+        self._mostly = 2 * np.count_nonzero(self._wavers) > len(labels)
+        return self._wavers, place, costs
+
+    def _among_undecided(self, labels: NDArray[np.int32], slack: Floats, change: Any) -> Any:
+        """Wavering rows, looked for only where costs in the data's precision leave a doubt."""
+        bounds, wavers, place = self._bounds, self._wavers, self._place
+        assert bounds is not None
+        form, bias, own, _ = dense_form(self._geometry, self._rows.dtype)
+        margin = rounding_margin(self._rows.d, self._rows.dtype)
+        X, shift = self._rows.arrays()
+        rows = (X, shift.astype(X.dtype), self._chosen, form, bias, own, self._beyond(), margin)
+        what = (*rows, labels, slack, self._known, change, bounds.upper, bounds.lower)
+        with single_blas_thread():
+            self._rows.threads.map(
+                lambda a, b: _dense_kernels.undecided_dense(*what, a, b, wavers), len(labels)
+            )
+        found = np.flatnonzero(wavers)
+        self._mostly = 2 * len(found) > len(labels)
+        costs = self._make_space()[: len(found)]
+        self._rows.distances(self._chosen[found], self._geometry, costs)
+        place[found] = np.arange(len(found))
+        sure, nothing = np.zeros(len(found), dtype=bool), np.zeros(0)
+        ends = (np.zeros(0, dtype=np.int32), nothing, nothing)
+        self._find(costs, labels[found], slack[found], ends, sure)
+        wavers[found] = sure
+        return wavers, place, costs
+
+    def _find(
+        self, costs: Floats, labels: NDArray[np.int32], slack: Floats, ends: Any,
+        wavers: NDArray[np.bool_],
+    ) -> None:  # fmt: skip
+        """Mark wavering rows, given their costs; `ends` take what becomes known as bounds."""
         what = (costs, slack, labels, float(self._geometry.log_det[0]), self._beyond(), _MARGIN)
 
         def work(start: int, stop: int) -> None:
-            _kernels.wavering_rows(*what, start, stop, self._known, *ends, self._wavers)
+            _kernels.wavering_rows(*what, start, stop, *ends, wavers)
 
         self._rows.threads.map(work, len(labels))
-        return self._wavers, place, costs
-
-    def _among_crossed(
-        self, labels: NDArray[np.int32], slack: Floats, bounds: tuple[Any, ...]
-    ) -> Any:
-        """Wavering rows, looked for only where bounds do not rule them out."""
-        wavers, place, space = self._wavers, self._place, self._make_space()
-        wavers[:] = False
-        rows = (*self._rows.arrays(), self._chosen, *form_of_costs(self._geometry), labels, slack)
-        what = (*rows, self._known, *bounds, self._beyond(), _MARGIN)
-
-        def work(start: int, stop: int) -> None:
-            _kernels.sift_dense(*what, start, stop, wavers, place, space)
-
-        self._rows.threads.map(work, len(labels))
-        return wavers, place, space
 
     def _beyond(self) -> float:
         """What rounding errors of squared distances may be in proportion to."""

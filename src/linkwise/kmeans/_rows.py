@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.random import sample_without_replacement
 
-from linkwise.engines import Threads
+from linkwise.engines import Threads, single_blas_thread
 from linkwise.geometry import Geometry, Mahalanobis, Moments
 
-from . import _kernels
+from . import _dense_kernels, _kernels
 
 Ints = NDArray[np.int64]
 _BLOCK = 8192
@@ -24,6 +24,11 @@ _SAMPLE = 2**17  # rows among which starts are drawn, at most
 _SAMPLE_CELLS = 2**23  # and numbers in them
 _SAMPLE_LEAST = 100  # rows for each cluster, even so
 _UP = 1 + 1e-6  # rounds bounds away from where they could be wrong
+
+
+def rounding_margin(n_features: int, dtype: Any) -> float:
+    """Relative rounding error of a squared distance, generously."""
+    return max(32.0, 2.0 * n_features**0.5) * float(np.finfo(dtype).eps)
 
 
 class Bounds:
@@ -55,6 +60,17 @@ class Bounds:
             float(drift[second]),
             int(which),
         )
+
+    def known(self, geometry: Geometry) -> tuple[Any, ...]:
+        """What `assign_dense` takes: metric, centers, margin, changes, upper and lower bounds."""
+        dtype, d = self.upper.dtype, geometry.centers.shape[1]
+        if not self.upper.size:
+            own, centers = np.zeros(0, dtype), np.zeros((0, 0), dtype)
+            change = (1.0, 1.0, np.zeros(0, dtype), 0.0, 0.0, 0)
+        else:
+            own, centers = geometry.metrics[0].astype(dtype), geometry.centers.astype(dtype)
+            change = self.loosen(geometry)
+        return own, centers, rounding_margin(d, dtype), change, self.upper, self.lower
 
     def copy(self) -> Bounds:
         """Bounds that may change while these stay."""
@@ -234,9 +250,13 @@ class Rows:
                 out[done : done + len(part)] = geometry.distances(self.take(part))
                 done += len(part)
             return out
-        data, form = self.arrays(), form_of_costs(geometry)
-        kernel = _kernels.costs_sparse if self.is_sparse else _kernels.costs_dense
-        self.threads.map(lambda a, b: kernel(*data, rows[a:b], *form, out[a:b]), len(rows))
+        data = self.arrays()
+        if self.is_sparse:
+            kernel, form = _kernels.costs_sparse, form_of_costs(geometry)
+        else:
+            kernel, form = _dense_kernels.costs_dense, dense_form(geometry, np.float64)
+        with single_blas_thread():
+            self.threads.map(lambda a, b: kernel(*data, rows[a:b], *form, out[a:b]), len(rows))
         return out
 
     def arrays(self) -> tuple[NDArray, ...]:
@@ -311,67 +331,53 @@ class Rows:
         `closed` clusters take no row. With `bounds`, rows that cannot have a nearer centre are
         passed over.
         """
-        forms = geometry.forms()
-        if forms is None:
+        if geometry.forms() is None:
             work = self._assign_by_blocks(geometry, labels, pinned, moments)
+        elif self.is_sparse:
+            work = self._assign_sparse(geometry, labels, pinned, moments, closed)
         else:
-            slope, curve, bias = (form.astype(self.X.dtype) for form in forms)
-            if closed is not None:
-                bias[closed] = np.inf
-            if bounds is None:
-                work = self._assign_by_kernel(slope, curve, bias, labels, pinned, moments)
-            else:
-                work = self._assign_by_bounds(
-                    geometry, slope, bias, labels, pinned, moments, bounds
-                )
+            work = self._assign_dense(geometry, labels, pinned, moments, closed, bounds)
         moved = 0
-        for number, part in self.threads.map(work):
+        with single_blas_thread():
+            parts = self.threads.map(work)
+        for number, part in parts:
             moved += number
             moments.add(part)
         return moved
 
-    def _assign_by_kernel(
-        self,
-        slope: NDArray,
-        curve: NDArray,
-        bias: NDArray,
-        labels: NDArray[np.int32],
-        pinned: NDArray,
-        moments: Moments,
-    ) -> Callable[[int, int], tuple[int, Moments]]:
-        shift = self.shift.astype(self.X.dtype)
+    def _assign_sparse(
+        self, geometry: Geometry, labels: NDArray[np.int32], pinned: NDArray, moments: Moments,
+        closed: NDArray[np.bool_] | None,
+    ) -> Callable[[int, int], tuple[int, Moments]]:  # fmt: skip
+        slope, curve, bias, *_ = (
+            np.asarray(form, dtype=self.X.dtype) for form in form_of_costs(geometry)
+        )
+        if closed is not None:
+            bias[closed] = np.inf
 
         def work(start: int, stop: int) -> tuple[int, Moments]:
             part = moments.like()
             end = (labels, pinned, self.weight, start, stop, part.counts, part.sums, part.squares)
-            if self.is_sparse:
-                return _kernels.assign_sparse(*self.arrays(), slope, curve, bias, *end), part
-            return _kernels.assign_dense(self.X, shift, slope, curve, bias, *end), part
+            return _kernels.assign_sparse(*self.arrays(), slope, curve, bias, *end), part
 
         return work
 
-    def _assign_by_bounds(
-        self,
-        geometry: Geometry,
-        slope: NDArray,
-        bias: NDArray,
-        labels: NDArray[np.int32],
-        pinned: NDArray,
-        moments: Moments,
-        bounds: Bounds,
-    ) -> Callable[[int, int], tuple[int, Moments]]:
+    def _assign_dense(
+        self, geometry: Geometry, labels: NDArray[np.int32], pinned: NDArray, moments: Moments,
+        closed: NDArray[np.bool_] | None, bounds: Bounds | None,
+    ) -> Callable[[int, int], tuple[int, Moments]]:  # fmt: skip
         dtype = self.X.dtype
-        shift, centers, own = (
-            part.astype(dtype) for part in (self.shift, geometry.centers, geometry.metrics[0])
-        )
-        margin = 32.0 * float(np.finfo(dtype).eps)
-        middle = (bounds.upper, bounds.lower, *bounds.loosen(geometry), margin)
+        form, bias, *_ = dense_form(geometry, dtype)
+        if closed is not None:
+            bias[closed] = np.inf
+        shift = self.shift.astype(dtype)
+        known = (Bounds(0, dtype) if bounds is None else bounds).known(geometry)
 
         def work(start: int, stop: int) -> tuple[int, Moments]:
             part = moments.like()
-            moved = _kernels.assign_bounded(
-                self.X, shift, slope, bias, own, centers, labels, pinned, self.weight, *middle,
-                start, stop, part.counts, part.sums, part.squares,
+            moved = _dense_kernels.assign_dense(
+                self.X, shift, form, bias, labels, pinned, self.weight, *known, start, stop,
+                part.counts, part.sums, part.squares,
             )  # fmt: skip
             return moved, part
 
@@ -439,6 +445,13 @@ def form_of_costs(geometry: Geometry) -> tuple[Any, ...]:
     forms, own = geometry.forms(), geometry.own()
     assert forms is not None
     return *forms, own, float(geometry.log_det[0]) if own.size else 0.0
+
+
+def dense_form(geometry: Geometry, dtype: Any) -> tuple[NDArray, NDArray, NDArray, float]:
+    """Costs without mixed terms as `_dense_kernels` take them: form, bias, own, log_det."""
+    slope, curve, bias, own, log_det = form_of_costs(geometry)
+    form = np.concatenate([slope, curve]) if curve.size else slope
+    return np.ascontiguousarray(form.T, dtype=dtype), bias.astype(dtype), own.astype(dtype), log_det
 
 
 def sample_rows(n: int, cells: int, k: int, rng: Any, without: Ints | None = None) -> Ints:
