@@ -109,7 +109,7 @@ class Bregman(Geometry):
         weights = self.metrics[0]
         slope, at_zero = self._tangents()
         bias = (self._smoothing_costs() - at_zero) @ weights
-        return np.ascontiguousarray(-(slope * weights).T), np.zeros((0, 0)), bias
+        return -(slope * weights).T, np.zeros((0, 0)), bias
 
     def look_at(self, X: Any, sample_weight: Floats) -> Floats:
         """What the rows' own terms add up to."""

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from . import _kernels
-from ._divide import divided, refuse_zeros
+from ._divide import refuse_zeros
 from ._geometry import Geometry
 from ._moments import Floats, Moments
 
@@ -50,13 +50,13 @@ class Cosine(Geometry):
 
     def admit(self, X: Any) -> Any:
         """Rows of length one; a row of zeros has no direction and is refused."""
-        length = np.sqrt(_squares(X, np.ones(X.shape[1])))
+        scaled, length = _scaled(X, np.ones(X.shape[1]))
         refuse_zeros(
             length,
             "they have no direction, so cosine distance is not defined; leave them out, or use "
             'distortion="euclidean"',
         )
-        return divided(X, length)
+        return scaled
 
     def look_at(self, X: Any, sample_weight: Floats) -> bool:
         """Whether angles may be obtuse."""
@@ -66,20 +66,11 @@ class Cosine(Geometry):
         """Learn whether angles may be obtuse."""
         self.signed = any(seen)
 
-    def scaled(self, X: Any, map_ranges: Any = None) -> Any:
-        """Rows of length one under the metric."""
-        if sparse.issparse(X):
-            data, arrays = np.empty_like(X.data), (X.data, X.indices, X.indptr, self.metrics[0])
-
-            def work(start: int, stop: int) -> None:
-                _kernels.scale_rows(*arrays, start, stop, data)
-
-            if map_ranges is None:
-                work(0, X.shape[0])
-            else:
-                map_ranges(work)
-            return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape)
-        return divided(X, np.maximum(np.sqrt(_squares(X, self.metrics[0])), _TINY))
+    def scaled(self, X: Any, map_ranges: Any = None, out: Any = None) -> Any:
+        """Rows of length one under the metric; admitted rows have it under equal weights."""
+        if (self.metrics == 1.0).all():
+            return X
+        return _scaled(X, self.metrics[0], map_ranges, out)[0]
 
     def row_terms(self, X: Any) -> float:
         """One minus the cosine."""
@@ -87,8 +78,18 @@ class Cosine(Geometry):
 
     def forms(self) -> tuple[Floats, Floats, Floats]:
         """Costs are minus the cosines."""
-        slope = np.ascontiguousarray(-(self.centers * self.metrics[0]).T)
+        slope = -(self.centers * self.metrics[0]).T
         return slope, np.zeros((0, 0)), np.zeros(self.k)
+
+    @property
+    def bounded(self) -> bool:  # type: ignore[override]
+        """Whether rows keep their lengths: then 2 - 2 cos is the squared distance of directions."""
+        return not self.learns
+
+    def distance_forms(self) -> tuple[Floats, Floats, Floats]:
+        """Squared distances of directions, up to the rows' own squares."""
+        slope, curve, _ = self.forms()
+        return 2.0 * slope, curve, np.ones(self.k)
 
     def distortion(self, moments: Moments) -> float:
         """Sum of the distances of all rows to their centres."""
@@ -141,8 +142,25 @@ def _cosines(a: Any, b: Any, weights: Floats) -> Floats:
     return np.asarray((a * b) @ weights)
 
 
-def _squares(X: Any, weights: Floats) -> Floats:
+def _scaled(X: Any, weights: Floats, map_ranges: Any = None, out: Any = None) -> tuple[Any, Floats]:
+    """Rows of length one under weights, in the type of the data, and the lengths they had."""
+    lengths = np.empty(X.shape[0])
+    if out is None:
+        out = np.empty_like(X.data if sparse.issparse(X) else X)
+    elif sparse.issparse(out):
+        out = out.data
+
+    def work(start: int, stop: int) -> None:
+        if sparse.issparse(X):
+            arrays = (X.data, X.indices, X.indptr)
+            _kernels.scale_rows_sparse(*arrays, weights, start, stop, lengths, out)
+        else:
+            _kernels.scale_rows_dense(X, weights, start, stop, lengths, out)
+
+    if map_ranges is None:
+        work(0, X.shape[0])
+    else:
+        map_ranges(work)
     if sparse.issparse(X):
-        squared = sparse.csr_matrix((X.data.astype(np.float64) ** 2, X.indices, X.indptr), X.shape)
-        return np.asarray(squared @ weights)
-    return np.asarray(np.einsum("ij,ij,j->i", X, X, weights), dtype=np.float64)
+        out = sparse.csr_matrix((out, X.indices, X.indptr), shape=X.shape)
+    return out, lengths

@@ -55,7 +55,7 @@ class Geometry:
 
     per_cluster = False
     n_groups = 1
-    bounded = False  # costs are squared distances under one diagonal metric, so that bounds hold
+    bounded = False  # `distance_forms` are squared distances under one diagonal metric
     squared = False  # costs are squares of distances
     scales_rows = False  # rows are divided by lengths that change with the metric
     squares_shape = (0, 0, 0)  # second moments that blocks must keep for each cluster
@@ -92,10 +92,11 @@ class Geometry:
     def take_in(self, seen: list[Any]) -> None:
         """Learn what `look_at` saw in all parts of the data; called once, before anything."""
 
-    def scaled(self, X: Any, map_ranges: Any = None) -> Any:
+    def scaled(self, X: Any, map_ranges: Any = None, out: Any = None) -> Any:
         """Admitted rows divided by their lengths under the metric, where `scales_rows`.
 
         `map_ranges(work)` calls ``work(start, stop)`` for ranges of rows, in threads if it can.
+        `out` is an earlier result, whose memory may be used again.
         """
         return X
 
@@ -108,6 +109,10 @@ class Geometry:
     def forms(self) -> tuple[Floats, Floats, Floats] | None:
         """Slope (d, k), curve (d, k) or (0, 0) and bias (k,) of the costs for the kernels."""
         raise NotImplementedError
+
+    def distance_forms(self) -> tuple[Floats, Floats, Floats] | None:
+        """`forms` in the scale of squared distances, in which the bounds of k-means hold."""
+        return self.forms()
 
     def own(self) -> Floats:
         """Weights of the squares that a row's cost has in all clusters alike, (d,) or (0,)."""

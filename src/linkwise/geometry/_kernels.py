@@ -8,15 +8,30 @@ from linkwise._compiled import kernel
 
 
 @kernel
-def scale_rows(data, indices, indptr, weights, start, stop, out):
+def scale_rows_sparse(data, indices, indptr, weights, start, stop, lengths, out):
     """Divide rows start..stop of a CSR matrix by their lengths under a diagonal metric.
 
-    OUT     out, like data; rows of zeros stay as they are
+    OUT     lengths (n,); out, like data; rows of zeros stay as they are
     """
     for i in range(start, stop):
         total = 0.0
         for p in range(indptr[i], indptr[i + 1]):
             total += weights[indices[p]] * data[p] * data[p]
-        length = np.sqrt(total) if total > 0 else 1.0
+        lengths[i] = np.sqrt(total)
+        by = 1.0 / lengths[i] if total > 0 else 1.0
         for p in range(indptr[i], indptr[i + 1]):
-            out[p] = data[p] / length
+            out[p] = data[p] * by
+
+
+@kernel
+def scale_rows_dense(X, weights, start, stop, lengths, out):
+    """`scale_rows_sparse` for dense rows; out (n, d)."""
+    n_features = X.shape[1]
+    for i in range(start, stop):
+        total = 0.0
+        for f in range(n_features):
+            total += weights[f] * X[i, f] * X[i, f]
+        lengths[i] = np.sqrt(total)
+        by = 1.0 / lengths[i] if total > 0 else 1.0
+        for f in range(n_features):
+            out[i, f] = X[i, f] * by

@@ -130,16 +130,24 @@ class Mahalanobis(Geometry):
             scaled = mu @ self.metrics[0]
         else:
             scaled = mu * self.metrics
-        slope = np.ascontiguousarray(-2.0 * scaled.T)
+        slope = -2.0 * scaled.T
         bias = (scaled * mu).sum(axis=1)
         if self.per_cluster and self.learns:
-            return slope, np.ascontiguousarray(self.metrics.T), bias - self.log_det
+            return slope, self.metrics.T, bias - self.log_det
         # The log determinant of a shared metric may be far larger than distances: left out.
         return slope, np.zeros((0, 0)), bias
 
     def own(self) -> Floats:
         """The rows' own squares, which costs under a shared metric have in all clusters."""
         return np.zeros(0) if self.per_cluster and self.learns else self.metrics[0]
+
+    def factors(self) -> tuple[Floats, Floats, Floats]:
+        """Costs under full metrics of each cluster as squares: |F x - o|^2 + bias.
+
+        F F' = A for the transposes (k, d, d), o = F mu (k, d), bias (k,).
+        """
+        factors = np.ascontiguousarray(np.linalg.cholesky(self.metrics).transpose(0, 2, 1))
+        return factors, np.einsum("kij,kj->ki", factors, self.centers), -self.log_det
 
     def distances(self, X: Floats) -> Floats:
         """Whole cost of every row of X (relative to the mean) in every cluster, (m, k)."""

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise.engines import single_blas_thread
 from linkwise.geometry import Geometry
 
-from linkwise.engines import single_blas_thread
-
 from . import _dense_kernels, _kernels
-from ._rows import Bounds, Ints, Rows, dense_form, rounding_margin
+from ._rows import NO_CHANGE, Bounds, Ints, Rows, dense_form, rounding_margin
 
 Floats = NDArray[np.float64]
 
@@ -46,9 +45,11 @@ class Costs:
         self._wavers = np.zeros(len(chosen), dtype=bool)
         self._place = np.zeros(len(chosen), dtype=np.int64)
         self._all_at: tuple[Floats | None, Floats | None] = (None, None)
-        # Bounds are for plain distances: not for costs times the weights of rows.
-        plain = geometry.bounded and not rows.is_sparse and not rows.weighted
-        may_bound = plain and geometry.k > 1 and len(chosen) >= _MANY
+        # Costs that are exact only to the data's precision tell most rows that stay; not so for
+        # mixed terms, nor for costs times the weights of rows.
+        plain = geometry.metrics.ndim == 2 and not rows.is_sparse and not rows.weighted
+        self._may_sift = plain and geometry.k > 1 and len(chosen) >= _MANY
+        may_bound = self._may_sift and geometry.bounded and geometry.squared
         self._bounds = Bounds(len(chosen), np.float64) if may_bound else None
         self._mostly = False  # whether most rows were undecided the last time
         # Labels the bounds are for.
@@ -82,13 +83,14 @@ class Costs:
             Where their costs are.
         costs : ndarray of shape (m_found, k)
         """
-        bounds = self._bounds
+        bounds, nothing = self._bounds, np.zeros(0)
         if bounds is None:
-            return self._among_all(labels, slack, (np.zeros(0), np.zeros(0)))
-        change, ends = bounds.loosen(self._geometry), (bounds.upper, bounds.lower)
-        if self._mostly or self._has_all():
+            change, ends = NO_CHANGE, (nothing, nothing)
+        else:
+            change, ends = bounds.loosen(self._geometry), (bounds.upper, bounds.lower)
+        if self._mostly or not self._may_sift or self._has_all():
             return self._among_all(labels, slack, ends)
-        return self._among_undecided(labels, slack, change)
+        return self._among_undecided(labels, slack, change, ends)
 
     def _among_all(self, labels: NDArray[np.int32], slack: Floats, ends: tuple[Floats, ...]) -> Any:
         """Wavering rows, found from the costs of all rows."""
@@ -97,15 +99,18 @@ class Costs:
         self._mostly = 2 * np.count_nonzero(self._wavers) > len(labels)
         return self._wavers, place, costs
 
-    def _among_undecided(self, labels: NDArray[np.int32], slack: Floats, change: Any) -> Any:
+    def _among_undecided(
+        self, labels: NDArray[np.int32], slack: Floats, change: Any, ends: tuple[Floats, ...]
+    ) -> Any:
         """Wavering rows, looked for only where costs in the data's precision leave a doubt."""
-        bounds, wavers, place = self._bounds, self._wavers, self._place
-        assert bounds is not None
-        form, bias, own, _ = dense_form(self._geometry, self._rows.dtype)
-        margin = rounding_margin(self._rows.d, self._rows.dtype)
+        wavers, place = self._wavers, self._place
         X, shift = self._rows.arrays()
+        form, bias, own, _ = dense_form(self._geometry, X.dtype)
+        if not own.size:
+            own = np.ones(self._rows.d, X.dtype)
+        margin = rounding_margin(self._rows.d, X.dtype)
         rows = (X, shift.astype(X.dtype), self._chosen, form, bias, own, self._beyond(), margin)
-        what = (*rows, labels, slack, self._known, change, bounds.upper, bounds.lower)
+        what = (*rows, labels, slack, self._known, change, *ends)
         with single_blas_thread():
             self._rows.threads.map(
                 lambda a, b: _dense_kernels.undecided_dense(*what, a, b, wavers), len(labels)
@@ -116,8 +121,8 @@ class Costs:
         self._rows.distances(self._chosen[found], self._geometry, costs)
         place[found] = np.arange(len(found))
         sure, nothing = np.zeros(len(found), dtype=bool), np.zeros(0)
-        ends = (np.zeros(0, dtype=np.int32), nothing, nothing)
-        self._find(costs, labels[found], slack[found], ends, sure)
+        nobody = np.zeros(0, dtype=np.int32)
+        self._find(costs, labels[found], slack[found], (nobody, nothing, nothing), sure)
         wavers[found] = sure
         return wavers, place, costs
 
@@ -126,7 +131,8 @@ class Costs:
         wavers: NDArray[np.bool_],
     ) -> None:  # fmt: skip
         """Mark wavering rows, given their costs; `ends` take what becomes known as bounds."""
-        what = (costs, slack, labels, float(self._geometry.log_det[0]), self._beyond(), _MARGIN)
+        beyond = self._beyond() if self._bounds is not None else 0.0
+        what = (costs, slack, labels, float(self._geometry.log_det[0]), beyond, _MARGIN)
 
         def work(start: int, stop: int) -> None:
             _kernels.wavering_rows(*what, start, stop, *ends, wavers)
@@ -136,8 +142,9 @@ class Costs:
     def _beyond(self) -> float:
         """What rounding errors of squared distances may be in proportion to."""
         geometry = self._geometry
-        if self._bounds is None:
-            return 0.0
+        if self._bounds is None:  # |x'a| is at most the mean of their squares
+            form, bias, *_ = dense_form(geometry, np.float64)
+            return float((form**2).sum(axis=1).max() + np.abs(bias).max())
         longest = float((geometry.centers**2 @ geometry.metrics[0]).max())
         return 2 * longest + abs(float(geometry.log_det[0]))
 

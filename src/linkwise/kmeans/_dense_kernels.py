@@ -198,10 +198,10 @@ def undecided_dense(
     links can add. The distance to the own center is not computed anew: to fetch a row takes as
     long as all of its distances.
 
-    IN      form, bias, own in the precision of the data: squared distances have a rounding error
-            of `margin` times (distance + beyond); slack (n,): the most by which links can make
-            the present cluster dearer than another
-    IN/OUT  known (n,): labels that the bounds are for; upper, lower (n,)
+    IN      form, bias in the precision of the data: costs have a rounding error of `margin` times
+            (cost + norm + beyond), the norm being that of the row under `own` (d,); slack (n,): the
+            most by which links can make the present cluster dearer than another
+    IN/OUT  known (n,): labels that the bounds are for; upper, lower (n,), or (0,) for no bounds
     OUT     undecided (n,)
     """
     k, width = form.shape
@@ -210,16 +210,20 @@ def undecided_dense(
     least, other = np.empty(_ROWS, form.dtype), np.empty(_ROWS, form.dtype)
     best, rows = np.empty(_ROWS, np.int32), np.empty(_ROWS, np.int64)
     stretch, shrink, drift, most, second, which = move
+    bounded = upper.size > 0
     i = start
     while i < stop:
         m = 0
         while i < stop and m < _ROWS:
             a = labels[i]
-            high = upper[i] * stretch + drift[a]
-            low = max(lower[i] * shrink - (second if a == which else most), 0.0)
-            upper[i], lower[i] = high, low
             undecided[i] = False
-            if a != known[i] or not high * high + slack[i] < low * low:
+            wanted = True
+            if bounded:
+                high = upper[i] * stretch + drift[a]
+                low = max(lower[i] * shrink - (second if a == which else most), 0.0)
+                upper[i], lower[i] = high, low
+                wanted = a != known[i] or not high * high + slack[i] < low * low
+            if wanted:
                 _load_row(X, shift, chosen[i], tile, m)
                 rows[m] = i
                 m += 1
@@ -234,8 +238,98 @@ def undecided_dense(
             norm = np.float64(_norm(tile, r, own))
             mine = norm + cost[a, r] + bias[a]
             rest = norm + (other[r] if best[r] == a else least[r])
-            error = margin * (max(mine, 0.0) + norm + beyond)
+            error = margin * (abs(mine) + norm + beyond)
             undecided[j] = not mine + slack[j] + 2.0 * error < rest
-            known[j] = a
-            upper[j] = np.sqrt(max(mine, 0.0) + error)
-            lower[j] = np.sqrt(max(rest - error, 0.0))
+            if bounded:
+                known[j] = a
+                upper[j] = np.sqrt(max(mine, 0.0) + error)
+                lower[j] = np.sqrt(max(rest - error, 0.0))
+
+
+@kernel
+def own_costs_dense(X, shift, rows, labels, form, bias, own, out):
+    """Cost of each chosen row in its own cluster, in float64; see `costs_dense`."""
+    n_features = X.shape[1]
+    for t in range(rows.shape[0]):
+        i = rows[t]
+        c = labels[t]
+        total = bias[c]
+        for f in range(n_features):
+            x = X[i, f] - shift[f]
+            total += x * form[c, f]
+            if form.shape[1] > n_features:
+                total += x * x * form[c, n_features + f]
+            if own.size:
+                total += own[f] * x * x
+        out[t] = total
+
+
+# -------------------------------------------------------------------- full metrics of each cluster
+
+
+@kernel
+def _mixed_costs(tile, factor, offset, bias, image, cost):
+    """Costs of a tile's rows under one full metric, |F x - o|^2 + bias; image (d, _ROWS)."""
+    np.dot(factor, tile.T, image)
+    for r in range(_ROWS):
+        cost[r] = bias
+    for f in range(offset.shape[0]):
+        o = offset[f]
+        for r in range(_ROWS):
+            away = image[f, r] - o
+            cost[r] += away * away
+
+
+@kernel
+def assign_mixed(
+    X, shift, factors, offsets, bias, labels, pinned, weight, start, stop, counts, sums, squares
+):
+    """`assign_dense` under full metrics of each cluster, in float64.
+
+    IN      factors (k, d, d), offsets (k, d), bias (k,): see `Mahalanobis.factors`
+    OUT     squares (k, d, d) or (0, 0, 0)
+    """
+    k, n_features = offsets.shape
+    tile, image = np.zeros((_ROWS, n_features)), np.empty((n_features, _ROWS))
+    cost = np.empty((k, _ROWS))
+    none = np.zeros(k)
+    least, best = np.empty(_ROWS), np.empty(_ROWS, np.int32)
+    rows = np.empty(_ROWS, np.int64)
+    moved = 0
+    i = start
+    while i < stop:
+        m = 0
+        while i < stop and m < _ROWS:
+            if not pinned[i]:
+                _load_row(X, shift, i, tile, m)
+                rows[m] = i
+                m += 1
+            i += 1
+        for c in range(k):
+            _mixed_costs(tile, factors[c], offsets[c], bias[c], image, cost[c])
+        _cheapest(cost, none, least, best)
+        for r in range(m):
+            j = rows[r]
+            if labels[j] != best[r]:
+                if counts.size:
+                    w = weight[j] if weight.size else 1.0
+                    _move_dense(tile[r], w, labels[j], best[r], counts, sums, squares)
+                labels[j] = best[r]
+                moved += 1
+    return moved
+
+
+@kernel
+def costs_mixed(X, shift, rows, factors, offsets, bias, out):
+    """`costs_dense` under full metrics of each cluster."""
+    k, n_features = offsets.shape
+    tile, image = np.zeros((_ROWS, n_features)), np.empty((n_features, _ROWS))
+    cost = np.empty(_ROWS)
+    for first in range(0, rows.shape[0], _ROWS):
+        m = min(_ROWS, rows.shape[0] - first)
+        for r in range(m):
+            _load_row(X, shift, rows[first + r], tile, r)
+        for c in range(k):
+            _mixed_costs(tile, factors[c], offsets[c], bias[c], image, cost)
+            for r in range(m):
+                out[first + r, c] = cost[r]

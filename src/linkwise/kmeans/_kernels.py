@@ -282,21 +282,20 @@ def outermost(X, shift, scale, start, stop, norm, low, high):
 
 
 @kernel
-def column_sums(X, pilot, weight, start, stop, sums, squares):
-    """Add to the weighted sums and squares of the columns about a pilot; returns the largest |x|.
+def column_sums(X, pilot, weight, start, stop, sums, squares, most):
+    """Add to the weighted sums and squares of the columns about a pilot.
 
-    OUT     sums (d,), squares (d,)
+    OUT     sums, squares, most (d,): the last is the largest |x| of each column
     """
     n_features = X.shape[1]
-    largest = 0.0
     for i in range(start, stop):
         w = weight[i] if weight.size else 1.0
         for f in range(n_features):
-            largest = max(largest, abs(X[i, f]))
+            size = abs(np.float64(X[i, f]))
+            most[f] = size if size > most[f] else most[f]
             away = X[i, f] - pilot[f]
             sums[f] += w * away
             squares[f] += w * away * away
-    return largest
 
 
 @kernel

@@ -100,7 +100,7 @@ class Places:
         for start in range(0, len(free), _AT_ONCE):
             part = free[start : start + _AT_ONCE]
             clusters = self._labels[part]
-            own = self.rows.distances(part, geometry)[np.arange(len(part)), clusters]
+            own = self.rows.own_costs(part, clusters, geometry)
             own += geometry.log_det[geometry.group(clusters)]
             own += geometry.row_terms(self.rows.X[part])
             if len(own) and own.max() > reach:

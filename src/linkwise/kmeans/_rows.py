@@ -23,6 +23,7 @@ OUTERMOST = 500  # rows among which the farthest pair is looked for
 _SAMPLE = 2**17  # rows among which starts are drawn, at most
 _SAMPLE_CELLS = 2**23  # and numbers in them
 _SAMPLE_LEAST = 100  # rows for each cluster, even so
+NO_CHANGE = (1.0, 1.0, np.zeros(0), 0.0, 0.0, 0)  # what `Bounds.loosen` tells of no bounds
 _UP = 1 + 1e-6  # rounds bounds away from where they could be wrong
 
 
@@ -66,7 +67,7 @@ class Bounds:
         dtype, d = self.upper.dtype, geometry.centers.shape[1]
         if not self.upper.size:
             own, centers = np.zeros(0, dtype), np.zeros((0, 0), dtype)
-            change = (1.0, 1.0, np.zeros(0, dtype), 0.0, 0.0, 0)
+            change = (*NO_CHANGE[:2], np.zeros(0, dtype), *NO_CHANGE[3:])
         else:
             own, centers = geometry.metrics[0].astype(dtype), geometry.centers.astype(dtype)
             change = self.loosen(geometry)
@@ -106,14 +107,15 @@ class Rows:
         self.cells = _cells(X)
         self.threads = Threads(self.n, _WORK * self.cells, n_jobs)
         self._totals: dict[bool, NDArray] = {}
+        self._mean: NDArray | None = None  # of rows that are not centred
         self._outermost: Ints | None = None
         self.shift = np.zeros(self.d)
         self._is_part = part  # of rows that may be larger elsewhere
         self.largest = 0.0
-        if self.is_sparse or not centred:
-            self._check_range(float(np.abs(X.data if self.is_sparse else X).max(initial=0)))
+        if self.is_sparse:
+            self._check_range(float(np.abs(X.data).max(initial=0)))
         else:
-            self._look_at_columns()
+            self._look_at_columns(centred)
 
     def _check_range(self, largest: float) -> None:
         self.largest = largest
@@ -131,7 +133,7 @@ class Rows:
         rows.is_sparse = sparse.issparse(X)
         rows.cells = _cells(X)
         rows.threads = Threads(rows.n, _WORK * rows.cells, n_jobs)
-        rows._totals, rows._outermost = {}, None
+        rows._totals, rows._outermost, rows._mean = {}, None, None
         return rows
 
     def close(self) -> None:
@@ -167,27 +169,37 @@ class Rows:
         weight = self.weight[chosen] if self.weighted else None
         return Rows.in_coordinates(self.X[chosen], self.shift, weight)
 
-    def _look_at_columns(self) -> None:
-        """Means, squares about them and the largest value, in one pass.
+    def _look_at_columns(self, centred: bool) -> None:
+        """Means, squares about them (or about zero) and the largest value, in one pass.
 
         Sums are taken about a pilot close to the mean, so that few digits are lost.
         """
-        pilot = self.X[:: max(1, self.n // _PILOT)].mean(axis=0, dtype=np.float64)
-
-        def work(start: int, stop: int) -> tuple[NDArray, float]:
-            sums = np.zeros((2, self.d))
-            ends = (self.weight, start, stop)
-            return sums, _kernels.column_sums(self.X, pilot, *ends, sums[0], sums[1])
-
-        parts = self.threads.map(work)
-        self._check_range(max(most for _, most in parts))
-        sums, squares = np.sum([part for part, _ in parts], axis=0)
+        pilot = np.zeros(self.d)
+        if centred:
+            pilot = self.X[:: max(1, self.n // _PILOT)].mean(axis=0, dtype=np.float64)
+        sums, squares, most = self._column_sums(pilot)
+        self._check_range(float(most.max(initial=0)))
         mean = pilot + sums / max(self.total_weight, 1e-300)
+        if not centred:
+            self._mean, self._totals[False] = mean, squares
+            return
         # Kernels work in the precision of the data: they must take off the very same number.
         self.shift = mean.astype(self.X.dtype).astype(np.float64)
         away = self.shift - pilot
         about = squares - away * (2 * sums - self.total_weight * away)
         self._totals[False] = np.maximum(about, 0.0)
+
+    def _column_sums(self, pilot: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+        """Weighted sums and squares of the columns about a pilot, and their largest values."""
+
+        def work(start: int, stop: int) -> NDArray:
+            out = np.zeros((3, self.d))
+            _kernels.column_sums(self.X, pilot, self.weight, start, stop, out[0], out[1], out[2])
+            return out
+
+        parts = self.threads.map(work)
+        sums, squares = np.sum([part[:2] for part in parts], axis=0)
+        return sums, squares, np.max([part[2] for part in parts], axis=0)
 
     def total(self, full: bool = False) -> NDArray:
         """Weighted sum of squares (or of products, if `full`) of all rows; taken once."""
@@ -200,26 +212,30 @@ class Rows:
             squared = self.X.multiply(self.X)
             weight = self.weight if self.weight.size else np.ones(self.n)
             return np.asarray(squared.T @ weight, dtype=float).ravel()
-        total = np.zeros((self.d, self.d) if full else self.d)
+        if not full:
+            return self._column_sums(self.shift)[1]
+        total = np.zeros((self.d, self.d))
         for start in range(0, self.n, _BLOCK):
             block = self.take(slice(start, start + _BLOCK))
-            weighted = (
-                block * self.weight[start : start + _BLOCK, None] if self.weight.size else block
-            )
-            total += weighted.T @ block if full else np.einsum("ij,ij->j", weighted, block)
+            weight = self.weight[start : start + _BLOCK, None] if self.weight.size else 1.0
+            total += (weight * block).T @ block
         return total
 
     def offset(self) -> NDArray | None:
         """Mean of the rows where they are not looked at relative to it, else None."""
         if self.shift.any():
             return None
+        if self._mean is not None:
+            return self._mean
         weight = self.weight if self.weight.size else np.ones(self.n)
         return np.asarray(self.X.T @ weight, dtype=float).ravel() / max(self.total_weight, 1e-300)
 
     def scale(self, geometry: Geometry) -> None:
         """Divide the rows by their lengths under the geometry's metric, where it asks for that."""
         if geometry.scales_rows:
-            self.X = geometry.scaled(self._given, self.threads.map)
+            # Memory is used again: fresh pages would take longer than the work.
+            before = None if self.X is self._given else self.X
+            self.X = geometry.scaled(self._given, self.threads.map, before)
 
     def take(self, rows: Any) -> NDArray[np.float64]:
         """Chosen rows, dense, relative to the mean, in float64."""
@@ -243,21 +259,57 @@ class Rows:
     ) -> NDArray[np.float64]:
         """Costs of chosen rows in all clusters, in `out` if there is one at hand."""
         out = np.empty((len(rows), geometry.k)) if out is None else out
-        if geometry.forms() is None or geometry.metrics.ndim == 3:  # mixed terms
-            assert isinstance(geometry, Mahalanobis)
-            done = 0
-            for part in self.blocks(rows):
-                out[done : done + len(part)] = geometry.distances(self.take(part))
-                done += len(part)
-            return out
+        if geometry.metrics.ndim == 3:
+            return self._mixed_distances(rows, geometry, out)
         data = self.arrays()
         if self.is_sparse:
-            kernel, form = _kernels.costs_sparse, form_of_costs(geometry)
+            kernel, form = _kernels.costs_sparse, sparse_form(geometry, np.float64)
         else:
             kernel, form = _dense_kernels.costs_dense, dense_form(geometry, np.float64)
         with single_blas_thread():
             self.threads.map(lambda a, b: kernel(*data, rows[a:b], *form, out[a:b]), len(rows))
         return out
+
+    def _mixed_distances(
+        self, rows: Ints, geometry: Geometry, out: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Costs under full metrics, which have mixed terms."""
+        assert isinstance(geometry, Mahalanobis)
+        if geometry.per_cluster:
+            form = geometry.factors()
+            with single_blas_thread():
+                self.threads.map(
+                    lambda a, b: _dense_kernels.costs_mixed(
+                        self.X, self.shift, rows[a:b], *form, out[a:b]
+                    ),
+                    len(rows),
+                )
+            return out
+        done = 0
+        for part in self.blocks(rows):
+            out[done : done + len(part)] = geometry.distances(self.take(part))
+            done += len(part)
+        return out
+
+    def own_costs(
+        self, rows: Ints, labels: NDArray[np.int32], geometry: Geometry
+    ) -> NDArray[np.float64]:
+        """Cost of each chosen row in the cluster that it is in."""
+        if self.is_sparse or geometry.metrics.ndim == 3:
+            out = np.empty(len(rows))
+            for part in np.array_split(np.arange(len(rows)), max(1, len(rows) // _BLOCK)):
+                costs = self.distances(rows[part], geometry)
+                out[part] = costs[np.arange(len(part)), labels[part]]
+            return out
+        form, bias, own, log_det = dense_form(geometry, np.float64)
+        data, out = self.arrays(), np.empty(len(rows))
+        self.threads.map(
+            lambda a, b: _dense_kernels.own_costs_dense(
+                *data, rows[a:b], labels[a:b], form, bias, own, out[a:b]
+            ),
+            len(rows),
+        )
+        return out - log_det
 
     def arrays(self) -> tuple[NDArray, ...]:
         """The data as kernels take it."""
@@ -331,8 +383,8 @@ class Rows:
         `closed` clusters take no row. With `bounds`, rows that cannot have a nearer centre are
         passed over.
         """
-        if geometry.forms() is None:
-            work = self._assign_by_blocks(geometry, labels, pinned, moments)
+        if geometry.metrics.ndim == 3 and geometry.per_cluster:
+            work = self._assign_mixed(geometry, labels, pinned, moments, closed)
         elif self.is_sparse:
             work = self._assign_sparse(geometry, labels, pinned, moments, closed)
         else:
@@ -349,9 +401,7 @@ class Rows:
         self, geometry: Geometry, labels: NDArray[np.int32], pinned: NDArray, moments: Moments,
         closed: NDArray[np.bool_] | None,
     ) -> Callable[[int, int], tuple[int, Moments]]:  # fmt: skip
-        slope, curve, bias, *_ = (
-            np.asarray(form, dtype=self.X.dtype) for form in form_of_costs(geometry)
-        )
+        slope, curve, bias, *_ = sparse_form(geometry, self.X.dtype)
         if closed is not None:
             bias[closed] = np.inf
 
@@ -367,7 +417,9 @@ class Rows:
         closed: NDArray[np.bool_] | None, bounds: Bounds | None,
     ) -> Callable[[int, int], tuple[int, Moments]]:  # fmt: skip
         dtype = self.X.dtype
-        form, bias, *_ = dense_form(geometry, dtype)
+        forms = geometry.distance_forms()
+        assert forms is not None
+        form, bias = stacked(forms, dtype)
         if closed is not None:
             bias[closed] = np.inf
         shift = self.shift.astype(dtype)
@@ -383,24 +435,21 @@ class Rows:
 
         return work
 
-    def _assign_by_blocks(
-        self,
-        geometry: Geometry,
-        labels: NDArray[np.int32],
-        pinned: NDArray,
-        moments: Moments,
-    ) -> Callable[[int, int], tuple[int, Moments]]:
+    def _assign_mixed(
+        self, geometry: Geometry, labels: NDArray[np.int32], pinned: NDArray, moments: Moments,
+        closed: NDArray[np.bool_] | None,
+    ) -> Callable[[int, int], tuple[int, Moments]]:  # fmt: skip
         assert isinstance(geometry, Mahalanobis)
+        factors, offsets, bias = geometry.factors()
+        if closed is not None:
+            bias[closed] = np.inf
 
         def work(start: int, stop: int) -> tuple[int, Moments]:
-            part, moved = moments.like(), 0
-            for first in range(start, stop, _BLOCK):
-                rows = np.arange(first, min(first + _BLOCK, stop))
-                rows = rows[~pinned[rows]]
-                best = geometry.distances(self.take(rows)).argmin(axis=1).astype(np.int32)
-                moved += int((labels[rows] != best).sum())
-                self.move(rows, labels[rows], best, part)
-                labels[rows] = best
+            part = moments.like()
+            moved = _dense_kernels.assign_mixed(
+                self.X, self.shift, factors, offsets, bias, labels, pinned, self.weight, start,
+                stop, part.counts, part.sums, part.squares,
+            )  # fmt: skip
             return moved, part
 
         return work
@@ -440,18 +489,33 @@ class Rows:
         move(*self.arrays(), *end)
 
 
-def form_of_costs(geometry: Geometry) -> tuple[Any, ...]:
-    """Costs without mixed terms as kernels take them: slope, curve, bias, own, log_det."""
+def sparse_form(geometry: Geometry, dtype: Any) -> tuple[NDArray, NDArray, NDArray, NDArray, float]:
+    """Costs without mixed terms as sparse kernels take them: slope, curve, bias, own, log_det."""
     forms, own = geometry.forms(), geometry.own()
     assert forms is not None
-    return *forms, own, float(geometry.log_det[0]) if own.size else 0.0
+    slope, curve, bias = (np.array(form, dtype=dtype, order="C") for form in forms)
+    return slope, curve, bias, own, _shared_log_det(geometry)
 
 
 def dense_form(geometry: Geometry, dtype: Any) -> tuple[NDArray, NDArray, NDArray, float]:
     """Costs without mixed terms as `_dense_kernels` take them: form, bias, own, log_det."""
-    slope, curve, bias, own, log_det = form_of_costs(geometry)
+    return (
+        *stacked(geometry.forms(), dtype),
+        geometry.own().astype(dtype),
+        _shared_log_det(geometry),
+    )
+
+
+def _shared_log_det(geometry: Geometry) -> float:
+    """What `forms` leave out because it is the same in all clusters."""
+    return float(geometry.log_det[0]) if geometry.own().size else 0.0
+
+
+def stacked(forms: Any, dtype: Any) -> tuple[NDArray, NDArray]:
+    """Slope and curve side by side, one line for each cluster, and bias."""
+    slope, curve, bias = forms
     form = np.concatenate([slope, curve]) if curve.size else slope
-    return np.ascontiguousarray(form.T, dtype=dtype), bias.astype(dtype), own.astype(dtype), log_det
+    return np.ascontiguousarray(form.T, dtype=dtype), np.array(bias, dtype=dtype)
 
 
 def sample_rows(n: int, cells: int, k: int, rng: Any, without: Ints | None = None) -> Ints:
