@@ -95,7 +95,7 @@ def _spectral(d: int, spread: float) -> Row:
     )
     ratio = times[0] / times[1]
     return Row(
-        f"SpectralLearning, 10,000 x {d}, ten neighbours, 1,000 constraints",
+        f"SpectralLearning, 10,000 x {d}, ten neighbors, 1,000 constraints",
         f"{ratio:.3f}x SpectralClustering on the same affinities ({times[1]:.1f} s)", "1.5x",
         ratio <= 1.5,
         f"ARI {adjusted_rand_score(y, ours.labels_):.3f} "

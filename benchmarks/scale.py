@@ -1,6 +1,6 @@
 """Past one machine: Dask workers, blocks on disk, and how cost grows.
 
-Fits are cut after a few iterations, from the same centres, so that all do the same work. Workers
+Fits are cut after a few iterations, from the same centers, so that all do the same work. Workers
 run on this very machine: what is measured is what Dask adds, not what more machines bring.
 """
 

@@ -26,7 +26,7 @@ FOLDER = Path(__file__).parent / "images"
 
 @dataclass(frozen=True)
 class Theme:
-    """Colours that can be told apart by everybody, on a light or a dark page."""
+    """Colors that can be told apart by everybody, on a light or a dark page."""
 
     name: str
     ink: str
@@ -51,7 +51,7 @@ def main(names: list[str]) -> None:
     FOLDER.mkdir(exist_ok=True)
     for name in names or PICTURES:
         for theme in THEMES:
-            colours = {
+            colors = {
                 "text.color": theme.ink,
                 "axes.labelcolor": theme.ink,
                 "axes.edgecolor": theme.soft,
@@ -60,7 +60,7 @@ def main(names: list[str]) -> None:
                 "axes.facecolor": "none",
                 "legend.labelcolor": theme.ink,
             }
-            with mpl.rc_context(colours):
+            with mpl.rc_context(colors):
                 figure = PICTURES[name](theme)
                 path = FOLDER / f"{name}-{theme.name}.svg"
                 figure.savefig(path, transparent=True, metadata={"Date": None})
@@ -92,16 +92,16 @@ def draw_kinds(theme: Theme) -> Figure:
     return figure
 
 
-def _link(axes: Any, colour: str, style: Any, one: Any, two: Any, *names: str) -> None:
+def _link(axes: Any, color: str, style: Any, one: Any, two: Any, *names: str) -> None:
     ends = np.array([one, two])
-    axes.plot(*ends.T, color=colour, ls=style, lw=2.2, zorder=3)
+    axes.plot(*ends.T, color=color, ls=style, lw=2.2, zorder=3)
     away = (ends - ends[::-1]) / np.linalg.norm(ends[0] - ends[1])
     for end, name, aside in zip(ends, names, 13 * away, strict=True):
         if name:
-            axes.scatter(*end, s=70, c=colour, zorder=4, lw=0)
+            axes.scatter(*end, s=70, c=color, zorder=4, lw=0)
             axes.annotate(
                 name, end, xytext=aside, textcoords="offset points", ha="center", va="center",
-                size=12, style="italic", weight="bold", color=colour,
+                size=12, style="italic", weight="bold", color=color,
             )  # fmt: skip
 
 
@@ -217,12 +217,12 @@ _measured: dict[str, Any] = {}
 def draw_curve(theme: Theme) -> Figure:
     """Scores on held-out rows by the number of random pairs."""
     figure = Figure(figsize=(8.6, 3.3), layout="constrained")
-    colours = {"k-means": theme.soft, "PCK-Means": theme.orange, "MPCK-Means": theme.blue}
+    colors = {"k-means": theme.soft, "PCK-Means": theme.orange, "MPCK-Means": theme.blue}
     for axes, name in zip(figure.subplots(1, 2), _CURVES, strict=True):
         curve = _curve(name)
         for method, line in zip(curve.methods, curve.values("ari").mean(axis=(2, 3)), strict=True):
             axes.plot(
-                curve.n_constraints, line, "o-", ms=4, lw=2, color=colours[method], label=method
+                curve.n_constraints, line, "o-", ms=4, lw=2, color=colors[method], label=method
             )
         axes.set_title(name, size=12, loc="left", weight="bold")
         axes.set_xlabel("random pairs")

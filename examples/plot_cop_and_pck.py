@@ -47,11 +47,11 @@ for draw in range(10):
 
 figure, ax = plt.subplots(figsize=(7.5, 4.6), layout="constrained")
 looks = (("#0072b2", "o"), ("#e69f00", "s"))
-for (name, values), (colour, marker) in zip(found.items(), looks, strict=True):
+for (name, values), (color, marker) in zip(found.items(), looks, strict=True):
     mean, spread = values.mean(axis=0), values.std(axis=0)
-    ax.plot(100 * shares, mean, marker=marker, color=colour)
-    ax.fill_between(100 * shares, mean - spread, mean + spread, color=colour, alpha=0.15, lw=0)
-    ax.text(30.6, mean[-1], name, color=colour, va="center", weight="bold")
+    ax.plot(100 * shares, mean, marker=marker, color=color)
+    ax.fill_between(100 * shares, mean - spread, mean + spread, color=color, alpha=0.15, lw=0)
+    ax.text(30.6, mean[-1], name, color=color, va="center", weight="bold")
 ax.axhline(plain, color="0.5", ls="--", lw=1)
 ax.text(30.6, plain + 0.006, "k-means, told nothing", color="0.4", va="bottom")
 ax.set(xlabel="wrong links, %", ylabel="ARI", xlim=(0, 41), xticks=100 * shares)

@@ -28,7 +28,7 @@ plain = KMeans(2, n_init=10, random_state=0).fit_predict(X)
 # %%
 # One draw of ten links. MPCK-Means, which learns how much each feature counts, keeps them all, but
 # takes the noise for the rule. GPK-Means infers more links in each round; how close a row must be
-# to speak for its neighbour is the ``threshold``.
+# to speak for its neighbor is the ``threshold``.
 
 known = Constraints.from_labels(y, 10, random_state=4)
 alone = MPCKMeans(2, random_state=0).fit(X, constraints=known)

@@ -1,5 +1,5 @@
 """
-A labelling session: ask, answer, undo, go on tomorrow
+A labeling session: ask, answer, undo, go on tomorrow
 ======================================================
 
 No knowledge yet? A session asks for it, one question at a time, and keeps every answer in a file

@@ -59,10 +59,10 @@ for draw in range(3):
         found[draw, place] = score(y, model.fit_predict(X, constraints=known)).nmi
 
 # %%
-# What a cluster is about: the words whose weight in its centre is the highest.
+# What a cluster is about: the words whose weight in its center is the highest.
 
-for centre in model.cluster_centers_:
-    print(", ".join(words[np.argsort(-centre)[:8]]))
+for center in model.cluster_centers_:
+    print(", ".join(words[np.argsort(-center)[:8]]))
 
 # %%
 # The more a reader says, the better the groups are told apart.

@@ -40,8 +40,8 @@ tagged = np.where(y == 2, 2, -1)
 preset = PreIdentifiedKMeans(3, random_state=0).fit(X, tagged)
 
 # %%
-# Colour is the cluster, shape the class; the second cloud, which everybody finds, is mostly outside
-# the picture. Without knowledge the border runs halfway between two centres, aslant.
+# Color is the cluster, shape the class; the second cloud, which everybody finds, is mostly outside
+# the picture. Without knowledge the border runs halfway between two centers, aslant.
 
 results = {
     "k-means": plain,

@@ -96,7 +96,7 @@ for what, labels in (("by looks alone", alone.labels_), ("with the taxonomy", mo
     print(f"{what:18} ARI {everyone:.2f}; {others:.2f} of the animals that nobody spoke of")
 
 # %%
-# Branches in the colours of the clusters; dots are merges of branches that the taxonomy says are
+# Branches in the colors of the clusters; dots are merges of branches that the taxonomy says are
 # apart.
 
 figure, panels = plt.subplots(2, 1, figsize=(10, 9), layout="constrained")

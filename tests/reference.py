@@ -10,7 +10,7 @@ import numpy as np
 
 
 def components(n_rows: int, must: list) -> list[int]:
-    """Component of each row, by relabelling until nothing changes."""
+    """Component of each row, by relabeling until nothing changes."""
     label = list(range(n_rows))
     for i, j in must:
         old, new = label[i], label[j]
@@ -28,15 +28,15 @@ def shortest_chain(n_rows: int, must: list, i: int, j: int) -> int | None:
     return None
 
 
-def colourable(n_vertices: int, edges: list, k: int) -> bool:
-    """Whether k colours suffice, by trying all colourings."""
+def colorable(n_vertices: int, edges: list, k: int) -> bool:
+    """Whether k colors suffice, by trying all colorings."""
 
-    def extend(colours: list[int]) -> bool:
-        v = len(colours)
+    def extend(colors: list[int]) -> bool:
+        v = len(colors)
         if v == n_vertices:
             return True
-        taken = {colours[u] for u in range(v) if (u, v) in edges or (v, u) in edges}
-        return any(extend([*colours, c]) for c in range(k) if c not in taken)
+        taken = {colors[u] for u in range(v) if (u, v) in edges or (v, u) in edges}
+        return any(extend([*colors, c]) for c in range(k) if c not in taken)
 
     return extend([])
 
@@ -130,7 +130,7 @@ class Setting:
         )
 
     def contribution(self, labels: np.ndarray, row: int, c: int) -> float:
-        """The terms of (2.4) that row has a part in, if it were in c: what the E-step minimises."""
+        """The terms of (2.4) that row has a part in, if it were in c: what the E-step minimizes."""
         labels = np.array(labels)
         labels[row] = c
         total = self.row(row, c)
@@ -180,7 +180,7 @@ def sum_of_squares(X: np.ndarray, labels: np.ndarray) -> float:
     return total
 
 
-def labellings(n_rows: int, k: int) -> np.ndarray:
+def labelings(n_rows: int, k: int) -> np.ndarray:
     """All ways to put rows into k clusters, one a line."""
     return np.array(list(product(range(k), repeat=n_rows)))
 
@@ -191,8 +191,8 @@ def violated_weight(labels: np.ndarray, must: list, cannot: list) -> float:
 
 
 def best_partition(X: np.ndarray, k: int, must: list, cannot: list) -> float | None:
-    """Least sum of squares over all labellings that keep every link; None if there is none."""
-    kept = [x for x in labellings(len(X), k) if violated_weight(x, must, cannot) == 0]
+    """Least sum of squares over all labelings that keep every link; None if there is none."""
+    kept = [x for x in labelings(len(X), k) if violated_weight(x, must, cannot) == 0]
     return min((sum_of_squares(X, x) for x in kept), default=None)
 
 
@@ -336,7 +336,7 @@ def boost_rounds(
 def kernel_objective(
     S: np.ndarray, labels: np.ndarray, a: np.ndarray, must: list, cannot: list
 ) -> float:
-    """Weighted squared distances to the centres, less rewards, plus penalties (Kulis et al.)."""
+    """Weighted squared distances to the centers, less rewards, plus penalties (Kulis et al.)."""
     total = 0.0
     for c in np.unique(labels):
         rows = np.flatnonzero(labels == c)
@@ -379,11 +379,11 @@ def recon(X: np.ndarray, relative: list, linkage: str, trees: list) -> tuple[lis
 def _apart(X: np.ndarray, left: frozenset, right: frozenset, linkage: str) -> float:
     a, b = X[sorted(left)], X[sorted(right)]
     every = np.linalg.norm(a[:, None] - b[None], axis=2)
-    centres = np.linalg.norm(a.mean(axis=0) - b.mean(axis=0))
+    centers = np.linalg.norm(a.mean(axis=0) - b.mean(axis=0))
     return {
         "single": every.min(),
         "complete": every.max(),
         "average": every.mean(),
-        "centroid": centres,
-        "ward": centres * np.sqrt(2 * len(a) * len(b) / (len(a) + len(b))),
+        "centroid": centers,
+        "ward": centers * np.sqrt(2 * len(a) * len(b) / (len(a) + len(b))),
     }[linkage]

@@ -1,4 +1,4 @@
-"""What hypothesis draws: constraints, labellings, trees."""
+"""What hypothesis draws: constraints, labelings, trees."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def constraints(draw: st.DrawFn, n_rows: int = 8) -> Constraints:
     )
 
 
-labellings = st.lists(st.integers(-1, 3), min_size=1, max_size=12)
+labelings = st.lists(st.integers(-1, 3), min_size=1, max_size=12)
 
 
 @st.composite

@@ -3,9 +3,9 @@
 ``python -m papers.basu2006_hmrf_kmeans --quick`` or ``--full``. The protocol is the chapter's
 (section 3.5): constraints are random pairs of one half of the rows, all rows are clustered, NMI is
 taken on the other half; all methods see the same folds and constraints, which have unit weight.
-Low-dimensional data is clustered with Euclidean distance, as it is and standardised (the chapter
+Low-dimensional data is clustered with Euclidean distance, as it is and standardized (the chapter
 does not say which), the newsgroups with cosine and I-divergence. Each method starts once from its
-neighbourhoods. For section 3.4, questions are asked about one half of the rows and all rows are
+neighborhoods. For section 3.4, questions are asked about one half of the rows and all rows are
 clustered with the answers.
 """
 
@@ -43,7 +43,7 @@ QUICK = (0, 50, 200)
 BUDGETS = (10, 20, 40, 60, 80, 100)
 PROTOCOL = PROTOCOLS["basu2006"]  # 20 trials of 2 folds
 FEWER = 10  # trials of what is not the chapter's own experiment
-START: dict[str, Any] = {"init": "neighbourhoods", "n_init": 1, "max_iter": 100}
+START: dict[str, Any] = {"init": "neighborhoods", "n_init": 1, "max_iter": 100}
 
 
 class Untold(HMRFKMeans):
@@ -68,7 +68,7 @@ def ablations(distortion: str, k: int) -> dict[str, Any]:
 def models(k: int) -> dict[str, Any]:
     """Those that are fitted to the answers."""
     return {
-        "PCK": PCKMeans(k, init="neighbourhoods", n_init=1),
+        "PCK": PCKMeans(k, init="neighborhoods", n_init=1),
         "MPCK": MPCKMeans(k),
         "C-D": HMRFKMeans(k, prior=False, **START),
     }
@@ -80,11 +80,11 @@ def rise(model: Any) -> float:
 
 
 def scaled(data: str, scale: str) -> tuple[Any, np.ndarray]:
-    """The data, as it is or standardised."""
+    """The data, as it is or standardized."""
     X, y = data_of(data)
     if not sparse.issparse(X):
         X = np.asarray(X, dtype=float)
-    return (StandardScaler().fit_transform(X) if scale == "standardised" else X), y
+    return (StandardScaler().fit_transform(X) if scale == "standardized" else X), y
 
 
 def experiments(run: Run) -> Iterator[Experiment]:
@@ -96,7 +96,7 @@ def experiments(run: Run) -> Iterator[Experiment]:
             yield Experiment(
                 experiment_name(data, variant), partial(scaled, data, variant),
                 partial(ablations, distortion), numbers,
-                PROTOCOL.but(n_trials=FEWER) if variant == "standardised" else PROTOCOL,
+                PROTOCOL.but(n_trials=FEWER) if variant == "standardized" else PROTOCOL,
                 ("nmi",), {"rise": rise},
             )  # fmt: skip
 
@@ -113,7 +113,7 @@ def questions(run: Run) -> Iterator[Experiment]:
 
 
 def counted(data: str, strategy: str, trial: int) -> list[Cells]:
-    """How many questions it took to find all neighbourhoods, and the most about one row."""
+    """How many questions it took to find all neighborhoods, and the most about one row."""
     X, y = scaled(data, "raw")
     y = np.unique(y, return_inverse=True)[1]
     rows = PROTOCOL.folds(y, 0, trial)[1]  # what fold 0 does not hold back

@@ -18,7 +18,7 @@ from .._run import read
 
 LOW = ("iris", "wine", "protein", "ionosphere", "digits389", "letters_ijl")
 NEWS = ("news_different_3", "news_related_3", "news_similar_3")
-SCALES = ("raw", "standardised")
+SCALES = ("raw", "standardized")
 DISTORTIONS = ("cosine", "divergence")
 ASKED = ("iris", "wine", "digits389", "letters_ijl")
 RANDOM = "RandomPairs"
@@ -68,7 +68,7 @@ def _said(ours: str, found: dict[str, Gain]) -> str:
 
 def _low(results: Path) -> Finding:
     figures, parts, used = [], [], []
-    standardised = []
+    standardized = []
     for data in LOW:
         for scale in SCALES:
             curve = curve_of(results, experiment_name(data, scale))
@@ -81,15 +81,15 @@ def _low(results: Path) -> Finding:
                 parts += [gain.above for gain in found.values()]
                 parts.append(near.p >= 0.05 or abs(near.mean) < NEAR)
             else:
-                standardised.append(words)
+                standardized.append(words)
     return Finding(
         "H1", "C-D beats C and k-means; C-D-R is about C-D (low-dimensional data)",
         f"With 50 constraints and more, {sum(parts)} of {len(parts)} parts hold. Data as it is. "
         + "; ".join(figures), f"{TEST}{power_words(used)}. C-D-R is about C-D if that is not "
         f"significant or less than {NEAR}", judged(parts),
-        "" if all(parts) else "Scaling: the chapter does not say that it standardised, and on data "
-        "as it is the claim comes out where it did not on standardised data (Wine: standardising "
-        "does beforehand what metric learning does). Standardised: " + "; ".join(standardised)
+        "" if all(parts) else "Scaling: the chapter does not say that it standardized, and on data "
+        "as it is the claim comes out where it did not on standardized data (Wine: standardizing "
+        "does beforehand what metric learning does). Standardized: " + "; ".join(standardized)
         + ". The prior on Iris: s = 1 holds weights down that should be above ten; with s = 10 "
         "C-D-R equals C-D there (NMI .818 / .873 / .875 against .819 / .873 / .875 with 50 / 200 / "
         "400 constraints, 5 trials), but the chapter has s = 1.",
@@ -98,7 +98,7 @@ def _low(results: Path) -> Finding:
 
 def _unsupervised(results: Path) -> Finding:
     figures, parts, used = [], [], []
-    standardised = []
+    standardized = []
     for data in ("wine", "protein", "digits389"):
         for scale in SCALES:
             curve = curve_of(results, experiment_name(data, scale))
@@ -109,12 +109,12 @@ def _unsupervised(results: Path) -> Finding:
                 figures.append(words)
                 parts.append(found["k-means"].above)
             else:
-                standardised.append(words)
+                standardized.append(words)
     return Finding(
         "H2", "With no constraints metric learning already helps (Wine, Protein, Digits389)",
-        f"NMI without constraints, data as it is: {'; '.join(figures)}. Standardised: "
-        f"{'; '.join(standardised)}.", TEST + power_words(used), judged(parts),
-        "" if all(parts) else "Data as it is and standardised; one start.",
+        f"NMI without constraints, data as it is: {'; '.join(figures)}. Standardized: "
+        f"{'; '.join(standardized)}.", TEST + power_words(used), judged(parts),
+        "" if all(parts) else "Data as it is and standardized; one start.",
     )  # fmt: skip
 
 
@@ -177,7 +177,7 @@ def _asked(results: Path) -> Finding:
     parts = [not over, few, *(gain.above for gain in everywhere.values())]
     parts += [gain.above for gain in held_out.values()]
     return Finding(
-        "H5", "Explore finds K neighbourhoods with few questions; Consolidate needs at most K - 1 "
+        "H5", "Explore finds K neighborhoods with few questions; Consolidate needs at most K - 1 "
         "questions a row; both beat random pairs",
         f"More than K - 1 questions about a row: {len(over)} of {len(rows)} runs. Questions until "
         f"Explore had found all K, median: {shown}. Gain of Explore and Consolidate over random "

@@ -24,7 +24,7 @@ class Answers:
     known : dict of int to Constraints
         By number of questions.
     to_find_all : int
-        Questions until there were as many neighbourhoods as classes; 0 if there never were.
+        Questions until there were as many neighborhoods as classes; 0 if there never were.
     most : int
         The most questions about one row.
     """
@@ -46,7 +46,7 @@ def ask(strategy: str, X: Any, y: np.ndarray, rows: np.ndarray, budgets: Any) ->
     ) as session:  # fmt: skip
         for budget in budgets:
             while len(session.answers) < budget and session.run(oracle, 1):
-                if not found and len(session.neighbourhoods) == k:
+                if not found and len(session.neighborhoods) == k:
                     found = len(session.answers)
             known[budget] = session.constraints + session.inferred
         most = int(np.bincount([answer.i for answer in session.answers]).max())

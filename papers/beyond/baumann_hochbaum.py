@@ -1,6 +1,6 @@
 """The accuracy protocol of Baumann & Hochbaum (2024): our methods, scikit-learn's, and a peer's.
 
-25 data sets, standardised. For a share p of the n rows, m = ceil(p n), m (m - 1) / 2 random pairs
+25 data sets, standardized. For a share p of the n rows, m = ceil(p n), m (m - 1) / 2 random pairs
 become constraints by their true classes. Mean ARI over the sets, beside the published means of
 PCCC (their method, on a commercial solver) and of COP-KMeans, which finds no solution on about half
 of the sets. Seconds are of computing (CPU), so that a busy machine does not matter; the peer's fits
@@ -77,7 +77,7 @@ def peer_tasks(run: Run) -> Iterator[Cells]:
 
 @cache
 def data_of(name: str) -> tuple[Any, Any]:
-    """Standardised features (missing values are 0 before), and classes."""
+    """Standardized features (missing values are 0 before), and classes."""
     bunch = load(name)
     X = np.nan_to_num(np.asarray(bunch.data, dtype=float))
     return StandardScaler().fit_transform(X), bunch.target

@@ -42,7 +42,7 @@ from linkwise import (
     ReCon,
     SpectralLearning,
 )
-from linkwise._clusterer import fit, labels_of
+from linkwise._adapters import fit, labels_of
 from linkwise.datasets import BAUMANN_HOCHBAUM, load
 from linkwise.selection._candidates import given_candidates
 
@@ -60,7 +60,7 @@ CHOICE, CHOICE_AT_K = "AutoCluster", "AutoCluster, true k given"
 
 
 def fixed() -> list[tuple[str, Any]]:
-    """The kinds of candidates, on standardised features."""
+    """The kinds of candidates, on standardized features."""
 
     def scaled(*steps: Any) -> Any:
         return make_pipeline(StandardScaler(), *steps)
@@ -234,19 +234,19 @@ def draw_figure(rows: Rows, path: Path) -> None:
 
     figure, axes = plt.subplots(1, 2, figsize=(11, 5), layout="constrained", width_ratios=[3, 2])
     names, clean = methods_of(rows), [n for n, wrong in CASES if not wrong]
-    colours = [plt.get_cmap("tab20")(place) for place in range(len(names))]
-    for method, colour in zip(names, colours, strict=True):
+    colors = [plt.get_cmap("tab20")(place) for place in range(len(names))]
+    for method, color in zip(names, colors, strict=True):
         bold = method in (CHOICE, CHOICE_AT_K)
         values = [mean(rows, method=method, constraints=n, wrong=0.0) for n in clean]
-        axes[0].plot(clean, values, marker="o", ms=3, lw=3 if bold else 1, color=colour)
+        axes[0].plot(clean, values, marker="o", ms=3, lw=3 if bold else 1, color=color)
     best = [hindsight(rows, n, 0.0) for n in clean]
     axes[0].plot(clean, best, "k--", label="best fixed one in hindsight")
-    axes[0].set(xlabel="constraints", ylabel="mean ARI (colours as on the right)", xscale="log")
+    axes[0].set(xlabel="constraints", ylabel="mean ARI (colors as on the right)", xscale="log")
     axes[0].set_xticks(clean, [str(n) for n in clean])
     axes[0].minorticks_off()
     axes[0].legend()
     noisy = [mean(rows, method=method, constraints=100, wrong=0.2) for method in names]
-    axes[1].barh(names[::-1], noisy[::-1], color=colours[::-1])
+    axes[1].barh(names[::-1], noisy[::-1], color=colors[::-1])
     axes[1].set(xlabel="mean ARI, 100 constraints, 20 % of them wrong")
     figure.savefig(path, dpi=110)
 

@@ -3,7 +3,7 @@
 ``python -m papers.eaton2005_gpk_means --quick`` or ``--full``. The protocol is the thesis' (section
 4.2): constraints are random pairs of four folds, all rows are clustered, the fifth fold is scored;
 all methods see the same folds and constraints. Weights are one, the base is MPCK-Means with
-diagonal metrics, started once from its neighbourhoods. Data is used as it is; Digits389 and
+diagonal metrics, started once from its neighborhoods. Data is used as it is; Digits389 and
 LettersIJL are the tenth of the rows that the thesis has (317 and 227).
 """
 
@@ -42,7 +42,7 @@ MOST_TRIALS = 20  # the thesis has 50
 
 
 class Twice(MPCKMeans):
-    """MPCK-Means, and once more from the centres it found: GPK-Means without propagation."""
+    """MPCK-Means, and once more from the centers it found: GPK-Means without propagation."""
 
     def fit(self, X: Any, y: Any = None, *, constraints: Any = None) -> Twice:
         """Fit twice."""
@@ -53,7 +53,7 @@ class Twice(MPCKMeans):
         return self.set_params(**start)
 
 
-START: dict[str, Any] = {"init": "neighbourhoods", "n_init": 1}
+START: dict[str, Any] = {"init": "neighborhoods", "n_init": 1}
 
 
 def methods(data: str, metrics: str, k: int) -> dict[str, Any]:

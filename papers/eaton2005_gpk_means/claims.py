@@ -84,7 +84,7 @@ def _few(curves: Curves) -> Finding:
         TEST + power_words([curves["iris", "one"], curves["protein", "one"]]), judged(parts),
         "Both readings of (3.4) for scale and radius (the printed one is 'GPK as printed'). The "
         "control 'MPCK twice' propagates nothing and starts the second run from the first one's "
-        "centres: what it gains too is not due to propagation.",
+        "centers: what it gains too is not due to propagation.",
     )  # fmt: skip
 
 

@@ -79,7 +79,7 @@ def experiments(run: Run) -> Iterator[Experiment]:
 
 @cache
 def data_of(name: str, most_rows: int) -> tuple[Any, Any]:
-    """Standardised features and classes."""
+    """Standardized features and classes."""
     bunch = load(name)
     X, y = np.asarray(bunch.data, dtype=float), np.asarray(bunch.target)
     chosen = np.random.RandomState(0).permutation(len(y))[:most_rows]

@@ -70,7 +70,7 @@ def b1(curves: Curves) -> Finding:
         "almost every cannot-link, alpha is seldom positive and BoostCluster returns the base's "
         "own result. Where even the grouped one has one large cluster (wdbc, scale) the same "
         "happens. Spectral clustering is scikit-learn's with a Gaussian of width 1/d; with nearest "
-        "neighbours it starts higher and gains less.",
+        "neighbors it starts higher and gains less.",
     )
 
 
@@ -91,9 +91,9 @@ def b2(curves: Curves) -> Finding:
         f"{len(broken)} of {len(boost)}: {'; '.join(broken) or 'none'}.{lacking(curves, SETS)}",
         "paired t-tests over draws for each set and base, corrected (Holm), level .05",
         judged([len(fallen) == len(HURT) * len(BASES), not broken]),
-        "SpectralLearn here uses nearest neighbours and closes the constraints under entailment; "
+        "SpectralLearn here uses nearest neighbors and closes the constraints under entailment; "
         "the paper does not say which affinity it had. On wdbc it has nothing to lose: additive "
-        "normalisation cuts off a few outliers, NMI is near 0 from the start (also with Gaussian "
+        "normalization cuts off a few outliers, NMI is near 0 from the start (also with Gaussian "
         "affinities between all rows, tried before). On digits it gains from every constraint. "
         "With constraints that are right and closed under entailment we found no reason why it "
         "should get worse; the paper's implementation may not have closed them.",
@@ -125,7 +125,7 @@ def b3(curves: Curves) -> Finding:
         judged(parts, complete=not missing),
         "Wrong links cannot all be kept, so SpectralLearn does not close them; its affinities of "
         "single pairs then change little, and the right ones still help. MPCK believes every "
-        "link: once wrong ones join groups of different classes, its neighbourhoods are wrong "
+        "link: once wrong ones join groups of different classes, its neighborhoods are wrong "
         "from the start.",
     )
 

@@ -12,14 +12,14 @@ from .._figures import curve, legend, panels
 from .._run import Cells, Run
 from .claims import BASES, NOISY, PLAIN, SETS, TITLES, experiment_name
 
-_COLOURS = dict(zip(BASES, ("tab:blue", "tab:orange", "tab:green"), strict=True))
+_COLORS = dict(zip(BASES, ("tab:blue", "tab:orange", "tab:green"), strict=True))
 STYLES: dict[str, dict[str, Any]] = {
-    **{f"BoostCluster + {base}": {"color": _COLOURS[base]} for base in BASES},
+    **{f"BoostCluster + {base}": {"color": _COLORS[base]} for base in BASES},
     f"BoostCluster + {PLAIN}": {"color": "tab:orange", "linestyle": ":", "marker": None},
     "MPCKMeans": {"color": "tab:red", "marker": "s"},
     "SSKK": {"color": "tab:purple", "marker": "s"},
     **{
-        f"SpectralLearn + {base}": {"color": _COLOURS[base], "linestyle": "--", "marker": "x"}
+        f"SpectralLearn + {base}": {"color": _COLORS[base], "linestyle": "--", "marker": "x"}
         for base in BASES
     },
 }
@@ -31,7 +31,7 @@ def draw(run: Run, rounds: list[Cells]) -> None:
     clean = curves_of(run.folder, SETS)
     noisy = curves_of(run.folder, [experiment_name(name, True) for name in NOISY])
     note = (
-        f"{run.about['trials']}; standardised features; band (from three draws on): two standard "
+        f"{run.about['trials']}; standardized features; band (from three draws on): two standard "
         "errors"
     )
     for number, metric in ((5, "nmi"), (6, "pair_f")):

@@ -97,9 +97,9 @@ def naive_guard(X: np.ndarray, triplets: list) -> int:
             i, j, k = owner[a], owner[b], owner[c]
             if i != j:
                 barred |= {frozenset((i, k)), frozenset((j, k))}
-        centres = [X[rows].mean(axis=0) for rows in clusters]
+        centers = [X[rows].mean(axis=0) for rows in clusters]
         free = [
-            (float(np.sum((centres[i] - centres[j]) ** 2)), i, j)
+            (float(np.sum((centers[i] - centers[j]) ** 2)), i, j)
             for i, j in combinations(range(len(clusters)), 2)
             if frozenset((i, j)) not in barred
         ]

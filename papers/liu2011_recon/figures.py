@@ -25,7 +25,7 @@ STYLES = {
 def draw(run: Run, curves: list[Cells], times: list[Cells]) -> None:
     """All figures that there are results for."""
     note = (
-        f"{run.about['trials']}; standardised features; band (from three draws on): two standard "
+        f"{run.about['trials']}; standardized features; band (from three draws on): two standard "
         "errors"
     )
     scaled = [row for row in curves if row["scaled"]]

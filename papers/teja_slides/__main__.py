@@ -2,7 +2,7 @@
 
 Each method runs once from each of many random starts, as on the slides, and once as linkwise starts
 it (ten k-means++ runs, the best kept). "COP-KMeans, row by row" is the listing on the slides taken
-literally: rows choose in the order of the file, each the nearest centre that breaks nothing, and a
+literally: rows choose in the order of the file, each the nearest center that breaks nothing, and a
 row without a choice ends the run. PreIdentify is also run on other draws of the slides' clouds,
 since the slides' own figure for it comes from one that is not known.
 """
@@ -118,7 +118,7 @@ def draw(run: Run) -> None:
 
 
 def _from_left(X: Any, labels: Any) -> Any:
-    """Clusters numbered from left to right, so that colours mean the same in all panels."""
+    """Clusters numbered from left to right, so that colors mean the same in all panels."""
     means = np.array([X[labels == k, 0].mean() for k in range(K)])
     return means.argsort().argsort()[labels]
 

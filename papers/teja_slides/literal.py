@@ -14,17 +14,17 @@ import numpy as np
 from linkwise import Constraints
 
 
-def cop_row_by_row(X: Any, known: Constraints, centres: Any, max_iter: int = 300) -> Any:
+def cop_row_by_row(X: Any, known: Constraints, centers: Any, max_iter: int = 300) -> Any:
     """Labels, or None if a row finds no cluster. Links are closed under entailment first."""
     partners = _partners(len(X), known)
     for _ in range(max_iter):
-        labels = _assign(X, centres, partners)
+        labels = _assign(X, centers, partners)
         if labels is None:
             return None
-        moved = _means(X, labels, centres)
-        if np.allclose(moved, centres, atol=1e-7):
+        moved = _means(X, labels, centers)
+        if np.allclose(moved, centers, atol=1e-7):
             return labels
-        centres = moved
+        centers = moved
     return labels
 
 
@@ -40,9 +40,9 @@ def _partners(n: int, known: Constraints) -> list[tuple[np.ndarray, np.ndarray]]
     return [(np.array(must, dtype=int), np.array(cannot, dtype=int)) for must, cannot in found]
 
 
-def _assign(X: Any, centres: Any, partners: list[tuple[np.ndarray, np.ndarray]]) -> Any:
-    """Each row, in the order of the file, to the nearest centre that breaks nothing so far."""
-    nearest = ((X[:, None] - centres[None]) ** 2).sum(axis=2).argsort(axis=1)
+def _assign(X: Any, centers: Any, partners: list[tuple[np.ndarray, np.ndarray]]) -> Any:
+    """Each row, in the order of the file, to the nearest center that breaks nothing so far."""
+    nearest = ((X[:, None] - centers[None]) ** 2).sum(axis=2).argsort(axis=1)
     labels = np.full(len(X), -1)
     for row, (must, cannot) in enumerate(partners):
         together, apart = labels[must], labels[cannot]
@@ -56,23 +56,23 @@ def _assign(X: Any, centres: Any, partners: list[tuple[np.ndarray, np.ndarray]])
     return labels
 
 
-def pre_identify_open(X: Any, tagged: Any, centres: Any, max_iter: int = 300) -> Any:
+def pre_identify_open(X: Any, tagged: Any, centers: Any, max_iter: int = 300) -> Any:
     """Labels; tagged rows are in cluster 0, and any row may join them."""
     for _ in range(max_iter):
-        labels = ((X[:, None] - centres[None]) ** 2).sum(axis=2).argmin(axis=1)
+        labels = ((X[:, None] - centers[None]) ** 2).sum(axis=2).argmin(axis=1)
         labels[tagged] = 0
-        moved = _means(X, labels, centres)
-        if np.allclose(moved, centres, atol=1e-7):
+        moved = _means(X, labels, centers)
+        if np.allclose(moved, centers, atol=1e-7):
             break
-        centres = moved
+        centers = moved
     return labels
 
 
 def _means(X: Any, labels: Any, before: Any) -> Any:
-    """New centres; those of empty clusters stay."""
+    """New centers; those of empty clusters stay."""
     return np.array(
         [
-            X[labels == k].mean(axis=0) if (labels == k).any() else centre
-            for k, centre in enumerate(before)
+            X[labels == k].mean(axis=0) if (labels == k).any() else center
+            for k, center in enumerate(before)
         ]
     )

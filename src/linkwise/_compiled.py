@@ -6,7 +6,7 @@ from typing import Any
 
 import numba
 
-# Sums may be reordered (so that they vectorise); NaN and infinity keep their meaning.
+# Sums may be reordered (so that they vectorize); NaN and infinity keep their meaning.
 _MATH = {"contract", "reassoc", "nsz", "arcp"}
 
 

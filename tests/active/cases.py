@@ -40,5 +40,5 @@ def run(X, y, strategy, n=None, n_clusters=3, **oracle) -> Session:
 
 
 def truth(work: Session, y) -> np.ndarray:
-    """For every neighbourhood, the classes in it."""
-    return [set(np.asarray(y)[group].tolist()) for group in work.neighbourhoods]
+    """For every neighborhood, the classes in it."""
+    return [set(np.asarray(y)[group].tolist()) for group in work.neighborhoods]

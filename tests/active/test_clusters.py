@@ -9,8 +9,8 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from linkwise.active import ClusterCount, Session
-from linkwise.active._carry_over import carry_over
 from linkwise.active._refit import _keep_numbers
+from linkwise.active._warm_start import carry_over
 
 from .cases import blobs, session
 

@@ -110,7 +110,7 @@ def test_several_people_get_different_questions():
         assert len({question.pair for question in open_.values()}) == len(open_)
         for who in open_:
             assert work.tell(oracle(*asked[who]), who=who) is None
-    assert sorted(map(len, work.neighbourhoods)) == [10, 10, 10]
+    assert sorted(map(len, work.neighborhoods)) == [10, 10, 10]
 
 
 def test_what_nobody_answers_is_asked_of_others_later(monkeypatch):
@@ -309,7 +309,7 @@ def test_many_threads_at_once():
         assert errors == []
         asked = pairs_asked(work)
         assert len(asked) == len(set(asked))
-        assert sorted(map(len, work.neighbourhoods)) == [20, 20, 20]
+        assert sorted(map(len, work.neighborhoods)) == [20, 20, 20]
 
 
 def test_a_model_that_fails_does_not_stop_the_interview():
@@ -412,7 +412,7 @@ def test_wrong_data_and_strategies_are_refused():
         session(np.zeros((3, 1))).ask(0)
 
 
-def test_an_unlucky_model_without_centres():
+def test_an_unlucky_model_without_centers():
     """Any clusterer that takes constraints will do."""
 
     class Plain(ClusterMixin, BaseEstimator):

@@ -93,7 +93,7 @@ def test_two_people_on_one_file_at_once(tmp_path, strategy):
         asked = pairs_asked(work)
         assert len(set(asked)) == len(asked)  # nobody was asked what the other had answered
         work.run(LabelOracle(y))  # what the two had in hand of each other at the end
-        assert sorted(map(len, work.neighbourhoods)) == [20, 20, 20]
+        assert sorted(map(len, work.neighborhoods)) == [20, 20, 20]
 
 
 def test_two_sessions_see_each_other_at_once(tmp_path):
@@ -152,7 +152,7 @@ def test_going_on_takes_one_fit_not_all(tmp_path):
     fits.clear()
     with session(X, strategy, model=Counting(n_init=1), path=path, refit_every=2) as work:
         assert work.ask() == next_question
-    assert len(fits) <= 4  # two refits, each from the centres before and once afresh
+    assert len(fits) <= 4  # two refits, each from the centers before and once afresh
 
 
 def test_undone_answers_stay_in_the_file(tmp_path):

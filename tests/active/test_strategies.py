@@ -18,10 +18,13 @@ from linkwise.active import (
     Session,
     Strategy,
 )
-from linkwise.active._neighbourhoods import Nearest
-from linkwise.active._placing import NormalizedPointUncertainty, normalized_uncertainty
+from linkwise.active._neighborhood_strategies import (
+    NormalizedPointUncertainty,
+    normalized_uncertainty,
+)
+from linkwise.active._neighborhoods import Nearest
 from linkwise.active._settings import STRATEGIES
-from linkwise.active._task import Task
+from linkwise.active._strategy import QueryContext
 
 from .cases import NAMES, PLACING, blobs, pairs_asked, run, session, small, truth
 
@@ -50,7 +53,7 @@ def test_a_generator_sent_all_answers_ends_where_a_new_one_begins(name):
     """The contract: the next question depends on the task alone, not on the generator's past."""
     X, y = blobs(25)
     oracle = LabelOracle(y, unsure=0.1)
-    task = Task(X, 3, seed=1)
+    task = QueryContext(X, 3, seed=1)
     questions = small(name).questions(task)
     question = next(questions)
     for _ in range(80):
@@ -85,7 +88,7 @@ def test_nothing_decided_or_unsure_is_asked_and_the_end_is_clean(name, oracle):
     assert work.ask(5) == []
     assert work.constraints.closure().consistent
     if not oracle:
-        assert sorted(map(len, work.neighbourhoods)) == sorted(np.bincount(y).tolist())
+        assert sorted(map(len, work.neighborhoods)) == sorted(np.bincount(y).tolist())
         assert all(len(classes) == 1 for classes in truth(work, y))
 
 
@@ -103,8 +106,8 @@ def test_more_clusters_than_classes(name):
     X, y = blobs(20, k=2)
     work = run(X, y, name, n_clusters=5)
     assert work.ask() is None
-    assert len(work.neighbourhoods) == 2
-    assert sorted(map(len, work.neighbourhoods)) == sorted(np.bincount(y).tolist())
+    assert len(work.neighborhoods) == 2
+    assert sorted(map(len, work.neighborhoods)) == sorted(np.bincount(y).tolist())
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -125,7 +128,7 @@ def test_repeated_rows(name, n_clusters):
     work = run(X, y, name, n_clusters=n_clusters)
     assert work.ask() is None
     if n_clusters != 1 or name not in PLACING:
-        assert sorted(map(len, work.neighbourhoods)) == [6, 6]
+        assert sorted(map(len, work.neighborhoods)) == [6, 6]
     same = run(np.zeros((5, 2)), [0, 0, 0, 1, 1], name, n_clusters=n_clusters)
     assert same.ask() is None
 
@@ -205,21 +208,21 @@ def explore_by_the_paper(X, y, order):
 def test_explore_finds_what_the_paper_s_algorithm_finds(seed):
     X, y = blobs(60, k=4, seed=seed)
     work = Session(X, ExploreConsolidate(), n_clusters=4, random_state=seed, refit_every=None)
-    wanted, asked = explore_by_the_paper(X, y, Task(X, 4, seed).order.tolist())
+    wanted, asked = explore_by_the_paper(X, y, QueryContext(X, 4, seed).order.tolist())
     work.run(LabelOracle(y), asked)
-    assert [sorted(group) for group in wanted] == work.neighbourhoods
+    assert [sorted(group) for group in wanted] == work.neighborhoods
 
 
 @pytest.mark.parametrize("name", PLACING)
 @pytest.mark.parametrize("k", [2, 3, 5])
 def test_with_k_known_a_row_takes_at_most_k_minus_1_questions(name, k):
-    """Claim H5, exactly: K - 1 suffice, since the last neighbourhood is inferred."""
+    """Claim H5, exactly: K - 1 suffice, since the last neighborhood is inferred."""
     X, y = blobs(50, k=k, spread=6.0)
     work = run(X, y, name, n_clusters=k)
     about = np.bincount([answer.i for answer in work.answers], minlength=50)
     assert about.max() <= k - 1
-    assert len(work.neighbourhoods) == k
-    assert sum(map(len, work.neighbourhoods)) == 50
+    assert len(work.neighborhoods) == k
+    assert sum(map(len, work.neighborhoods)) == 50
     assert all(len(classes) == 1 for classes in truth(work, y))
     assert bool(work.inferred) == any(np.bincount([a.i for a in work.answers]) == k - 1)
     assert (work.constraints + work.inferred).closure().consistent
@@ -228,10 +231,10 @@ def test_with_k_known_a_row_takes_at_most_k_minus_1_questions(name, k):
 def test_consolidate_takes_rows_at_random_once_all_groups_are_found():
     X, y = blobs(60)
     work = session(X, refit_every=None)
-    while len(work.neighbourhoods) < 3:
+    while len(work.neighborhoods) < 3:
         work.run(LabelOracle(y), 1)
-    task = Task(X, 3, 0)
-    placed = {row for group in work.neighbourhoods for row in group}
+    task = QueryContext(X, 3, 0)
+    placed = {row for group in work.neighborhoods for row in group}
     wanted = [row for row in task.order.tolist() if row not in placed]
     work.run(LabelOracle(y))
     late = [answer.i for answer in work.answers]
@@ -241,8 +244,8 @@ def test_consolidate_takes_rows_at_random_once_all_groups_are_found():
 def test_unknown_number_of_clusters_is_explored_for_ever():
     X, y = blobs(40, k=5, spread=0.3)
     work = run(X, y, "ExploreConsolidate", n_clusters=None)
-    assert len(work.neighbourhoods) == 5
-    assert sum(map(len, work.neighbourhoods)) == 40
+    assert len(work.neighborhoods) == 5
+    assert sum(map(len, work.neighborhoods)) == 40
     assert not work.inferred  # nothing can be inferred without K
     assert set(work.refit().labels.tolist()) == set(range(5))  # the model looks for as many
 
@@ -252,7 +255,7 @@ def test_min_max_chooses_the_row_of_least_largest_similarity(width):
     X, y = blobs(40)
     work = session(X, MinMax(), refit_every=None)
     work.run(LabelOracle(y), 12)
-    placed = [row for group in work.neighbourhoods for row in group]
+    placed = [row for group in work.neighborhoods for row in group]
     rest = np.setdiff1d(np.arange(40), placed)
     squared = ((X[rest][:, None] - X[placed][None]) ** 2).sum(axis=2)
     # Logarithms: the similarities themselves vanish for narrow Gaussians.
@@ -260,8 +263,8 @@ def test_min_max_chooses_the_row_of_least_largest_similarity(width):
     question = work.ask()
     assert question.i == rest[np.argmin(largest)]
     closest = placed[int(np.argmin(((X[question.i] - X[placed]) ** 2).sum(axis=1)))]
-    assert next(g for g in work.neighbourhoods if closest in g) == next(
-        g for g in work.neighbourhoods if question.j in g
+    assert next(g for g in work.neighborhoods if closest in g) == next(
+        g for g in work.neighborhoods if question.j in g
     )
 
 
@@ -287,7 +290,7 @@ def test_uncertainty_takes_similarity_from_the_forest():
     seen.run(LabelOracle(y), 10)
     forest = RandomForestClassifier(7, max_samples=40, random_state=0).fit(X, seen.fit_.labels)
     leaves = forest.apply(X)
-    groups = work.neighbourhoods
+    groups = work.neighborhoods
     similarity = np.array(
         [[np.mean(leaves[row] == leaves[group]) for group in groups] for row in range(60)]
     )

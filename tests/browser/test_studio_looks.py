@@ -15,8 +15,8 @@ CONTRAST = """() => {
     .reduce((sum, v, k) => sum + v * [0.2126, 0.7152, 0.0722][k], 0);
   const ground = (at) => {
     for (; at; at = at.parentElement) {
-      const colour = parse(getComputedStyle(at).backgroundColor);
-      if (colour.length < 4 || colour[3] > 0.9) return colour;
+      const color = parse(getComputedStyle(at).backgroundColor);
+      if (color.length < 4 || color[3] > 0.9) return color;
     }
     return [255, 255, 255];
   };

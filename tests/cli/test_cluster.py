@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from linkwise.cli import app
 from linkwise.cli._algorithms import ALGORITHMS
-from linkwise.cli._make import BASES
+from linkwise.cli._build import BASES
 from linkwise.datasets import prepare_features, read_table
 
 runner = CliRunner()
@@ -277,9 +277,9 @@ def test_a_known_cluster(tmp_path):
 
 def test_categories_are_one_hot(tmp_path):
     data = tmp_path / "d.csv"
-    data.write_text("size,colour\n1,red\n2,blue\n1,red\n2, blue\n")
+    data.write_text("size,color\n1,red\n2,blue\n1,red\n2, blue\n")
     result = run(data, "-k", 2, "--json")
-    assert json.loads(result.stdout)["features"] == ["size", "colour=blue", "colour=red"]
+    assert json.loads(result.stdout)["features"] == ["size", "color=blue", "color=red"]
 
 
 def test_too_many_categories(tmp_path):
@@ -713,7 +713,7 @@ def test_clusters_are_called_by_the_labels(points, tmp_path, algorithm):
         row.append("kind" if number == 0 else ["low", "mid", "high"][(number - 1) // 20 % 3])
         if number % 2 == 0 and number:
             row[-1] = ""
-    data, target = tmp_path / "labelled.csv", tmp_path / "labels.csv"
+    data, target = tmp_path / "labeled.csv", tmp_path / "labels.csv"
     with data.open("w", newline="") as file:
         csv.writer(file).writerows(rows)
     done = run(

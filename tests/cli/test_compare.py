@@ -29,12 +29,12 @@ def data(tmp_path_factory):
     lines = [
         f"p{i},{a:.3f},{b:.3f},{names[c]}" for i, ((a, b), c) in enumerate(zip(X, y, strict=True))
     ]
-    path.write_text("\n".join(["name,x,y,colour", *lines, "p45,1,1,"]) + "\n")
+    path.write_text("\n".join(["name,x,y,color", *lines, "p45,1,1,"]) + "\n")
     return path
 
 
 def small(data):
-    return data, "--truth", "colour", "--id-column", "name", "--trials", 2, "--folds", 2
+    return data, "--truth", "color", "--id-column", "name", "--trials", 2, "--folds", 2
 
 
 def test_results_in_words_tables_and_pictures(data, tmp_path):
@@ -44,7 +44,7 @@ def test_results_in_words_tables_and_pictures(data, tmp_path):
     assert result.exit_code == 0, result.output
     assert "Best with 20 constraints: " in result.output
     assert "kmeans" in result.output
-    assert "1 rows have no 'colour'" in result.output
+    assert "1 rows have no 'color'" in result.output
     assert (out / "curves.png").stat().st_size > 10_000
     assert (out / "summary.txt").read_text().startswith("Best with 20 constraints: ")
     with (out / "scores.csv").open() as file:
@@ -83,13 +83,13 @@ def test_json_and_triplets(data):
     [
         (("--truth", "size"), "size"),
         (("--truth", "name", "--features", "x,y"), "is this the column of the classes?"),
-        (("--truth", "colour", "--algorithms", "best"), "--algorithm best: expected one of"),
-        (("--truth", "colour", "--algorithms", "seeded"), "starts from labels"),
-        (("--truth", "colour", "--kind", "triplets"), "give recon"),
-        (("--truth", "colour", "--kind", "pair"), "--kind pair: expected one of"),
-        (("--truth", "colour", "--constraints", "ten"), "expected numbers between commas"),
-        (("--truth", "colour", "--constraints", "99999"), "--constraints 99999 are too many"),
-        (("--truth", "colour", "--metric", "f"), "--metric f: expected one of"),
+        (("--truth", "color", "--algorithms", "best"), "--algorithm best: expected one of"),
+        (("--truth", "color", "--algorithms", "seeded"), "starts from labels"),
+        (("--truth", "color", "--kind", "triplets"), "give recon"),
+        (("--truth", "color", "--kind", "pair"), "--kind pair: expected one of"),
+        (("--truth", "color", "--constraints", "ten"), "expected numbers between commas"),
+        (("--truth", "color", "--constraints", "99999"), "--constraints 99999 are too many"),
+        (("--truth", "color", "--metric", "f"), "--metric f: expected one of"),
     ],
 )
 def test_wrong_usage(data, arguments, message):

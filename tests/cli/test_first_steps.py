@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from linkwise.cli import _output, app
-from linkwise.cli._compiling import _Patience
+from linkwise.cli._compile_notice import _Patience
 
 runner = CliRunner()
 
@@ -127,11 +127,11 @@ def test_k_is_a_whole_number(shop, k):
 def test_labels_against_links_are_noted(shop):
     data, links = shop
     lines = data.read_text().splitlines()
-    labelled = [
+    labeled = [
         f"{line},{'label' if not row else 'XY'[row % 2] if row < 3 else ''}"
         for row, line in enumerate(lines)
     ]
-    data.write_text("\n".join(labelled) + "\n")
+    data.write_text("\n".join(labeled) + "\n")
     links.write_text("i,j,link\n100,101,must\n")
     result = run(
         "cluster", data, "-k", 3, "--id-column", "cid", "--label-column", "label",
@@ -145,11 +145,11 @@ def test_labels_against_links_are_noted(shop):
 def test_check_says_what_it_measured_on(shop):
     data, links = shop
     result = run("check", links, "--data", data, "--id-column", "cid", "-k", 3)
-    assert "measured on age (standardised; plan is text)" in flat(result.stdout)
+    assert "measured on age (standardized; plan is text)" in flat(result.stdout)
     data.write_text(data.read_text().replace("104,40.4", "104,"))
     options = ["--data", data, "--id-column", "cid", "-k", 3, "--features", "age,plan"]
     result = run("check", links, *options)
-    told = "measured on age, plan (standardised; gaps in age filled with the median)"
+    told = "measured on age, plan (standardized; gaps in age filled with the median)"
     assert told in flat(result.stdout)
 
 
@@ -200,7 +200,7 @@ def test_few_links_are_noted_when_choosing(shop):
 
 def test_a_word_on_compiling_comes_once(monkeypatch):
     said = []
-    monkeypatch.setattr("linkwise.cli._compiling._PATIENCE", 0.0)
+    monkeypatch.setattr("linkwise.cli._compile_notice._PATIENCE", 0.0)
     monkeypatch.setattr(_output.errors, "print", lambda text, **_: said.append(text))
     listener = _Patience()
     for _ in range(2):

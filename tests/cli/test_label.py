@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from linkwise import Constraints
 from linkwise.active import LabelOracle, Session
 from linkwise.cli import app
-from linkwise.cli._interview import Options, read_task
+from linkwise.cli._session_options import Options, read_task
 from linkwise.datasets import read_table
 
 runner = CliRunner()
@@ -122,7 +122,7 @@ class Terminal:
 OPTIONS = ("--id-column", "bean", "--show", "bean,notes,acidity,roast")
 
 
-def test_labelling_in_a_plain_terminal(tmp_path, beans):
+def test_labeling_in_a_plain_terminal(tmp_path, beans):
     work, links = tmp_path / "work.db", tmp_path / "links.csv"
     command = ("label", beans, "-k", 3, "--session", work, *OPTIONS, "--constraints-out", links)
     with Terminal(*command) as terminal:
@@ -190,8 +190,8 @@ def test_to_the_end_and_a_terminal_that_is_small(tmp_path, beans):
     X, y = read_table(beans).matrix(["acidity", "body"]), [row % 3 for row in range(N_BEANS)]
     ids = read_table(beans).text("bean").tolist()
     with Session.open(tmp_path / "work.db", X, sample_ids=ids) as session:
-        assert sorted(map(len, session.neighbourhoods)) == [6, 6, 6]
-        assert len({y[row] for row in session.neighbourhoods[0]}) == 1
+        assert sorted(map(len, session.neighborhoods)) == [6, 6, 6]
+        assert len({y[row] for row in session.neighborhoods[0]}) == 1
 
 
 def test_a_contradiction_is_settled_at_the_terminal(tmp_path, beans):
@@ -392,7 +392,7 @@ def test_a_session_keeps_its_stop_words():
     assert asked.filled({"about": {"stop_words": "english"}}).stop_words == "english"
 
 
-def test_standardised_rows_are_described_in_their_units(beans):
+def test_standardized_rows_are_described_in_their_units(beans):
     task = read_task(beans, Options("bean", "acidity,body", None, True, None))
     assert abs(task.X.mean()) < 1e-9
     assert task.units[:, 0].max() == pytest.approx(10.17)

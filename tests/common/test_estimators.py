@@ -111,7 +111,7 @@ def expected(estimator) -> dict[str, str]:
         why = "the check labels all rows of the fit; the links that makes are not those of new rows"
         checks = ("check_transformer_general", "check_transformer_data_not_an_array")
         failing |= dict.fromkeys(checks, why)
-    if isinstance(estimator, _Unlabelled):
+    if isinstance(estimator, _Unlabeled):
         return failing
     if isinstance(
         estimator, (COPKMeans, SeededKMeans, ConstrainedKMeans, PreIdentifiedKMeans, ReCon)
@@ -124,34 +124,34 @@ def expected(estimator) -> dict[str, str]:
     return failing
 
 
-class _Unlabelled:
+class _Unlabeled:
     """A method that does not look at y, so that all checks apply to the rest of it."""
 
     def _seeds(self, y, n_samples):
         return None
 
 
-class UnlabelledCOP(_Unlabelled, COPKMeans):
+class UnlabeledCOP(_Unlabeled, COPKMeans):
     pass
 
 
-class UnlabelledSeeded(_Unlabelled, SeededKMeans):
+class UnlabeledSeeded(_Unlabeled, SeededKMeans):
     pass
 
 
-class UnlabelledConstrained(_Unlabelled, ConstrainedKMeans):
+class UnlabeledConstrained(_Unlabeled, ConstrainedKMeans):
     pass
 
 
-class UnlabelledReCon(_Unlabelled, ReCon):
+class UnlabeledReCon(_Unlabeled, ReCon):
     pass
 
 
-class UnlabelledPreIdentified(_Unlabelled, PreIdentifiedKMeans):
+class UnlabeledPreIdentified(_Unlabeled, PreIdentifiedKMeans):
     pass
 
 
-class UnlabelledGPK(_Unlabelled, GPKMeans):
+class UnlabeledGPK(_Unlabeled, GPKMeans):
     pass
 
 
@@ -160,11 +160,11 @@ ESTIMATORS = [
     SeededKMeans(),
     ConstrainedKMeans(),
     PreIdentifiedKMeans(),
-    UnlabelledCOP(),
-    UnlabelledCOP(assignment="exact"),
-    UnlabelledSeeded(),
-    UnlabelledConstrained(),
-    UnlabelledPreIdentified(),
+    UnlabeledCOP(),
+    UnlabeledCOP(assignment="exact"),
+    UnlabeledSeeded(),
+    UnlabeledConstrained(),
+    UnlabeledPreIdentified(),
     PCKMeans(),
     PCKMeans(penalty="distance", init="k-means++"),
     MPCKMeans(),
@@ -179,7 +179,7 @@ ESTIMATORS = [
     HMRFKMeans(distortion="divergence"),
     GPKMeans(),
     GPKMeans(base=MPCKMeans(metric="full", per_cluster=True), reduced=True, threshold=0.2),
-    UnlabelledGPK(base=UnlabelledCOP(), weighted=False),
+    UnlabeledGPK(base=UnlabeledCOP(), weighted=False),
     RCA(),
     RCA(n_components=1),
     BoostCluster(KMeans(3, n_init=2), 5),
@@ -189,8 +189,8 @@ ESTIMATORS = [
     ConstrainedKernelKMeans(3),
     ConstrainedKernelKMeans(3, kernel="linear"),
     ReCon(),
-    UnlabelledReCon(),
-    UnlabelledReCon(linkage="ward", on_conflict="drop"),
+    UnlabeledReCon(),
+    UnlabeledReCon(linkage="ward", on_conflict="drop"),
     ConstrainedCompleteLink(n_clusters=None),
     ComparisonMetric(),
     AutoCluster([PCKMeans(n_init=1)], [2, 3], n_folds=2),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from linkwise import ConstraintError, Constraints
-from linkwise.constraints._colouring import colour, greedy_clique
+from linkwise.constraints._coloring import color, greedy_clique
 
 
 def test_the_chain_is_named_as_a_person_would():
@@ -137,32 +137,32 @@ def mycielski(levels: int) -> tuple[int, np.ndarray]:
 
 
 def test_exhaustive_search_proves_what_cliques_cannot():
-    n, edges = mycielski(2)  # the Groetzsch graph: 11 vertices, 4 colours
+    n, edges = mycielski(2)  # the Groetzsch graph: 11 vertices, 4 colors
     assert len(greedy_clique(edges, n)) == 2
-    assert colour(edges, n, 3).status == "infeasible"
-    found = colour(edges, n, 4)
+    assert color(edges, n, 3).status == "infeasible"
+    found = color(edges, n, 4)
     assert found.status == "feasible"
-    assert (found.colours[edges[:, 0]] != found.colours[edges[:, 1]]).all()
+    assert (found.colors[edges[:, 0]] != found.colors[edges[:, 1]]).all()
 
 
 def test_a_hard_question_is_left_undecided_in_time():
-    n, edges = mycielski(5)  # 95 vertices, 7 colours
-    assert colour(edges, n, 6, time_limit=0.05).status == "undecided"
+    n, edges = mycielski(5)  # 95 vertices, 7 colors
+    assert color(edges, n, 6, time_limit=0.05).status == "undecided"
     assert "could not be decided within the time limit" in str(
         Constraints(cannot_link=edges).diagnose(6, time_limit=0.05)
     )
 
 
-def test_random_graphs_are_coloured_properly():
+def test_random_graphs_are_colored_properly():
     rng = np.random.default_rng(0)
     for k in (2, 3, 5, 9):
         group = rng.integers(0, k, 400)
         edges = rng.integers(0, 400, (2500, 2))
         edges = np.unique(np.sort(edges[group[edges[:, 0]] != group[edges[:, 1]]], axis=1), axis=0)
-        found = colour(edges, 400, k)
+        found = color(edges, 400, k)
         assert found.status == "feasible"
-        assert found.colours.max() < k
-        assert (found.colours[edges[:, 0]] != found.colours[edges[:, 1]]).all()
+        assert found.colors.max() < k
+        assert (found.colors[edges[:, 0]] != found.colors[edges[:, 1]]).all()
 
 
 def test_coverage_and_json():

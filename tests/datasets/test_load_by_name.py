@@ -6,7 +6,7 @@ import scipy.sparse
 from sklearn.preprocessing import normalize
 
 from linkwise.datasets import BAUMANN_HOCHBAUM, load, names
-from linkwise.datasets._catalogue import _ROWS, ENTRIES, _key, find
+from linkwise.datasets._catalog import _ROWS, ENTRIES, _key, find
 from linkwise.datasets._load import _sample_size
 
 # n, d, k of what the README's tables do not list: scikit-learn's sets, and parts of files.

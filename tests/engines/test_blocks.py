@@ -24,7 +24,8 @@ from linkwise import (
 )
 from linkwise.engines import _serial, _source, is_elsewhere, split
 from linkwise.engines._source import read_size
-from linkwise.kmeans import _far, _rows
+from linkwise.kmeans.rows import _local_rows as _rows
+from linkwise.kmeans.rows import _remote_rows as _far
 
 X, Y = make_blobs(1500, 5, centers=4, cluster_std=3.0, random_state=0)
 KNOWN = Constraints.from_labels(Y, 150, "balanced", random_state=0)

@@ -25,7 +25,7 @@ from linkwise import (
     ReCon,
 )
 from linkwise import SeededKMeans as Seeded
-from linkwise.kmeans import _checkpoint
+from linkwise.kmeans.solver import _checkpoint
 
 from .test_blocks import assert_same
 

@@ -24,7 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from linkwise import BoostCluster, ConstrainedKernelKMeans, Constraints, MPCKMeans, PCKMeans
-from linkwise._clusterer import kernel_parameter
+from linkwise._adapters import kernel_parameter
 from linkwise.ensemble import _rounds
 from tests.kmeans.cases import blobs, same_partition, weighted_links
 from tests.reference import boost_rounds
@@ -313,7 +313,7 @@ def test_nothing_known_is_the_base_itself():
         np.testing.assert_array_equal(model.predict(X), model.labels_)
 
 
-def test_labels_are_links_between_all_labelled_rows():
+def test_labels_are_links_between_all_labeled_rows():
     X, y = hidden()
     partial = np.where(np.arange(120) < 20, y, -1)
     model = BoostCluster(KMeans(2, n_init=3), random_state=0).fit(X, partial)

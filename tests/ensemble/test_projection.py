@@ -8,7 +8,7 @@ from scipy import sparse
 
 from linkwise import Constraints
 from linkwise.ensemble._loss import PairLoss
-from linkwise.ensemble._projection import Centred, Directions
+from linkwise.ensemble._projection import Centered, Directions
 
 
 def problem(m: int, d: int, seed: int, *, repeated: bool = False) -> tuple:
@@ -20,7 +20,7 @@ def problem(m: int, d: int, seed: int, *, repeated: bool = False) -> tuple:
     y = rng.integers(0, 3, m)
     known = Constraints.from_labels(y, 2 * m, "balanced", random_state=seed)
     loss = PairLoss(known)
-    return Centred(X[loss.rows], mean), loss.tension()
+    return Centered(X[loss.rows], mean), loss.tension()
 
 
 @pytest.mark.parametrize("repeated", [False, True])
@@ -53,7 +53,7 @@ def test_sparse_rows_relative_to_a_mean():
     rng = np.random.default_rng(0)
     X = sparse.random(8, 30, 0.3, format="csr", random_state=0)
     mean, V, C = rng.normal(size=30), rng.normal(size=(30, 2)), rng.normal(size=(8, 2))
-    thin, full = Centred(X, mean), Centred(X.toarray(), mean)
+    thin, full = Centered(X, mean), Centered(X.toarray(), mean)
     np.testing.assert_allclose(thin.times(V), full.times(V))
     np.testing.assert_allclose(thin.back(C), full.dense().T @ C)
     np.testing.assert_allclose(thin.gram(), full.gram(), atol=1e-12)

@@ -13,14 +13,14 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score, r
 from linkwise import Constraints
 from linkwise.evaluation import pair_scores, score
 
-two_labellings = st.integers(2, 12).flatmap(
+two_labelings = st.integers(2, 12).flatmap(
     lambda n: st.tuples(*[st.lists(st.integers(0, 3), min_size=n, max_size=n)] * 2)
 )
 
 
-@given(two_labellings)
-def test_scores_by_counting_pairs(labellings):
-    truth, found = labellings
+@given(two_labelings)
+def test_scores_by_counting_pairs(labelings):
+    truth, found = labelings
     pairs = list(combinations(range(len(truth)), 2))
     together = {(i, j) for i, j in pairs if found[i] == found[j]}
     belong = {(i, j) for i, j in pairs if truth[i] == truth[j]}
@@ -38,9 +38,9 @@ def test_scores_by_counting_pairs(labellings):
     )
 
 
-@given(two_labellings)
-def test_names_of_clusters_do_not_matter(labellings):
-    truth, found = labellings
+@given(two_labelings)
+def test_names_of_clusters_do_not_matter(labelings):
+    truth, found = labelings
     renamed = np.array(["d", "b", "a", "c"])[found]
     assert score(truth, renamed).to_dict() == pytest.approx(score(truth, found).to_dict())
 

@@ -69,7 +69,7 @@ def test_chunklets_are_whitened():
         np.testing.assert_allclose(inside, np.eye(len(inside)), atol=1e-9)
 
 
-def test_fewer_dimensions_maximise_fishers_ratio():
+def test_fewer_dimensions_maximize_fishers_ratio():
     """No other two directions have a larger ratio of determinants, total to inner."""
     X, _ = data()
     T, C = np.cov(X.T, bias=True), closed_form(X, CHUNKLETS)

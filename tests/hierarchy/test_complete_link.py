@@ -50,7 +50,7 @@ def test_without_constraints_it_is_complete_link():
     assert len(np.unique(model.cut(7))) == 7
 
 
-def test_must_links_draw_their_neighbours_along():
+def test_must_links_draw_their_neighbors_along():
     # Two rows near the linked ones follow them, although they are far from each other.
     X = np.array([[0.0], [0.1], [10.0], [10.1], [5.0]])
     known = Constraints(must_link=[(0, 2)])

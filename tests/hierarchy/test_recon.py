@@ -401,9 +401,9 @@ def test_sixty_cars_and_what_people_said_of_them():
             shown[[i, j], [j, i]] += 1
         said.setdefault(frozenset((a, b, c)), []).append(a)
     triplets = [
-        (*sorted(set(centres)), *(triple - set(centres)))
-        for triple, centres in said.items()
-        if len(set(centres)) == 2
+        (*sorted(set(centers)), *(triple - set(centers)))
+        for triple, centers in said.items()
+        if len(set(centers)) == 2
     ]
     known = Constraints(relative=triplets)
     distances = np.where(np.eye(60), 0.0, (far + 1) / (shown + 3))

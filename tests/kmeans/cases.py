@@ -118,7 +118,7 @@ def metrics_of(model: Any) -> list[np.ndarray]:
 
 
 def same_partition(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether two labellings differ in names only."""
+    """Whether two labelings differ in names only."""
     pairs = set(zip(np.asarray(a).tolist(), np.asarray(b).tolist(), strict=True))
     return len(pairs) == len(np.unique(a)) == len(np.unique(b))
 

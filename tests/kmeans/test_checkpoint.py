@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs
 
 from linkwise import Constraints, COPKMeans, HMRFKMeans, MPCKMeans, PCKMeans, SeededKMeans
-from linkwise.kmeans import _checkpoint
+from linkwise.kmeans.solver import _checkpoint
 
 X, Y = make_blobs(600, 4, centers=5, cluster_std=4.0, random_state=0)
 X = np.abs(X)
@@ -83,7 +83,7 @@ _KILLED = """
 import os, signal, sys
 import numpy as np
 from linkwise import Constraints, PCKMeans
-from linkwise.kmeans import _checkpoint
+from linkwise.kmeans.solver import _checkpoint
 _checkpoint._EVERY = 1
 X, y = np.load(sys.argv[1]), np.load(sys.argv[2])
 def callback(run, iteration, objective):

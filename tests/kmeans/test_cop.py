@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from linkwise import ConstraintError, Constraints, COPKMeans
 from linkwise.geometry import Mahalanobis
-from linkwise.kmeans import _assign
-from linkwise.kmeans._costs import Costs
-from linkwise.kmeans._problem import Problem
-from linkwise.kmeans._rows import Rows
+from linkwise.kmeans.rows._local_rows import Rows
+from linkwise.kmeans.solver import _assigners as _assign
+from linkwise.kmeans.solver._constrained_costs import Costs
+from linkwise.kmeans.solver._problem import Problem
 from tests.reference import (
     best_partition,
-    colourable,
+    colorable,
     components,
-    labellings,
+    labelings,
     sum_of_squares,
     violated_weight,
 )
@@ -37,7 +37,7 @@ def feasible(n: int, k: int, must: list, cannot: list) -> bool:
     if any(a == b for a, b in edges):
         return False
     names = sorted(set(part))
-    return colourable(len(names), [(names.index(a), names.index(b)) for a, b in edges], k)
+    return colorable(len(names), [(names.index(a), names.index(b)) for a, b in edges], k)
 
 
 @pytest.mark.parametrize("mode", ["auto", "exact"])
@@ -101,7 +101,7 @@ def test_exact_finds_the_optimum_of_most_small_cases_and_never_beats_it():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_exact_assignment_is_the_cheapest(seed):
-    # One iteration from given centres: brute force over all assignments to them.
+    # One iteration from given centers: brute force over all assignments to them.
     X, k, must, cannot = random_case(seed + 100)
     while not feasible(len(X), k, must, cannot):
         cannot = cannot[:-1]
@@ -110,7 +110,7 @@ def test_the_exact_assignment_is_the_cheapest(seed):
     everyone = np.arange(len(X))
     best = min(
         distance[everyone, x].sum()
-        for x in labellings(len(X), k)
+        for x in labelings(len(X), k)
         if violated_weight(x, must, cannot) == 0
     )
     known = Constraints(must_link=must, cannot_link=cannot)
@@ -120,7 +120,7 @@ def test_the_exact_assignment_is_the_cheapest(seed):
 
 
 def assigned_exactly(X, k, known, init) -> np.ndarray:
-    """The final exact assignment to fixed centres."""
+    """The final exact assignment to fixed centers."""
     model = COPKMeans(k, assignment="exact")
     problem = model._prepare(Problem(Rows(X), k, known))
     assign = model._assigner(problem, None)
@@ -169,7 +169,7 @@ def test_where_greedy_finds_no_way_exact_does(monkeypatch):
         assert known.violations(model.labels_).n_constraints == 0
 
 
-def test_rings_that_need_every_colour():
+def test_rings_that_need_every_color():
     n = 61  # an odd ring needs three clusters
     X = np.random.default_rng(0).normal(size=(n, 2))
     known = Constraints(cannot_link=[(i, (i + 1) % n) for i in range(n)])
@@ -243,7 +243,7 @@ def test_relaxing_gives_up_the_least_weight(must, cannot, k, data):
     model = COPKMeans(k, on_infeasible="relax", n_init=2, random_state=0)
     model.fit(X12, constraints=known)
     links = weighted_links(known)
-    least = min(violated_weight(x, *links) for x in labellings(6, k))
+    least = min(violated_weight(x, *links) for x in labelings(6, k))
     assert violated_weight(model.labels_, *links) == pytest.approx(least)
 
 

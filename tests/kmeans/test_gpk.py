@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 from linkwise import RCA, ConstraintError, Constraints, COPKMeans, GPKMeans, propagate
 from linkwise.datasets import load
-from linkwise.kmeans._consistent import heaviest_consistent
+from linkwise.kmeans.propagation._consistency import heaviest_consistent
 from tests.strategies import pairs
 
 from .cases import SOFT, blobs, same_partition
@@ -224,7 +224,7 @@ class Nearest(BaseEstimator):
         return self
 
 
-def test_any_base_with_centres_will_do():
+def test_any_base_with_centers_will_do():
     X, _, known = overlapping()
     model = GPKMeans(3, Nearest(), threshold=0.3).fit(X, constraints=known)
     assert model.base_.seen_.n_constraints > known.n_constraints

@@ -14,10 +14,10 @@ from sklearn.exceptions import ConvergenceWarning
 from linkwise import Constraints, HMRFKMeans, MPCKMeans, PCKMeans
 from linkwise.datasets import load
 from linkwise.geometry import Bregman, Cosine, Divergence, Moments, Rayleigh
-from linkwise.kmeans._penalty import PairPenalty
-from linkwise.kmeans._places import Places
-from linkwise.kmeans._problem import Problem
-from linkwise.kmeans._rows import Rows
+from linkwise.kmeans.rows._assignments import Assignments
+from linkwise.kmeans.rows._local_rows import Rows
+from linkwise.kmeans.solver._penalties import PairPenalty
+from linkwise.kmeans.solver._problem import Problem
 
 from .cases import blobs, same_partition, taking_part, watched
 
@@ -135,16 +135,16 @@ def test_the_published_bound(distortion):
 
 
 def state(kind, seed, *, as_sparse=False, published=False):
-    """Rows, a geometry with random weights and centres, labels and links."""
+    """Rows, a geometry with random weights and centers, labels and links."""
     rng = np.random.default_rng(seed)
     X = counts(seed)
     geometry = kind(3, X.shape[1], 1.0, learns=True)
     if kind is Divergence:
         geometry.smoothing = 0.3
-    given = geometry.admit(sparse.csr_matrix(X) if as_sparse else X)
-    rows = Rows(given, centred=False)
+    given = geometry.validate_rows(sparse.csr_matrix(X) if as_sparse else X)
+    rows = Rows(given, centered=False)
     rows.show(geometry)
-    geometry.place(geometry.admit(rng.random((3, X.shape[1])) + 0.1))
+    geometry.place(geometry.validate_rows(rng.random((3, X.shape[1])) + 0.1))
     labels = rng.integers(0, 3, len(X)).astype(np.int32)
     problem = Problem(rows, 3, KNOWN, max_entailed=100)
     penalty = PairPenalty(problem.links, rows, published=published)
@@ -159,7 +159,7 @@ def state(kind, seed, *, as_sparse=False, published=False):
 
     def slope(weights):
         _, moments = objective(weights)
-        found = geometry.scatter(moments, Places(rows, np.zeros(0, dtype=np.int64), labels))
+        found = geometry.scatter(moments, Assignments(rows, np.zeros(0, dtype=np.int64), labels))
         return (found + penalty.spread(geometry, labels[problem.links.rows]))[0]
 
     return objective, slope, rng.random(X.shape[1]) + 0.5
@@ -276,7 +276,7 @@ def test_sparse_is_dense(distortion):
 
 
 @pytest.mark.parametrize("distortion", ["cosine", "divergence"])
-def test_transform_gives_distances_to_the_centres(distortion):
+def test_transform_gives_distances_to_the_centers(distortion):
     X = counts()
     model = HMRFKMeans(3, distortion=distortion, random_state=0)
     watched(model, X, constraints=KNOWN)
@@ -399,7 +399,7 @@ def test_runs_are_compared_when_smoothing_has_cooled():
     for seed in range(3):
         model = HMRFKMeans(3, distortion="divergence", learn=False, random_state=seed)
         watched(model, X)
-        assert model._geometry_.is_cold
+        assert model._geometry_.annealing_done
 
 
 def test_an_empty_cluster_is_refilled_under_cosine():
@@ -419,6 +419,6 @@ def test_labels_fit_the_final_geometry(distortion):
         np.testing.assert_array_equal(model.labels_, model.predict(X))
 
 
-def test_centres_given_for_the_divergence_must_be_counts():
+def test_centers_given_for_the_divergence_must_be_counts():
     with pytest.raises(ValueError, match="Negative values"):
         HMRFKMeans(2, distortion="divergence", init=-np.ones((2, 6))).fit(counts())

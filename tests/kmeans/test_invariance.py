@@ -11,7 +11,8 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris
 
 from linkwise import ConstrainedKMeans, Constraints, PCKMeans, SeededKMeans
-from linkwise.kmeans import _costs, _problem
+from linkwise.kmeans.solver import _constrained_costs as _costs
+from linkwise.kmeans.solver import _problem
 
 from .cases import (
     EUCLIDEAN,
@@ -75,7 +76,7 @@ def test_row_order_does_not_matter_without_links_on_any_data(method, seed):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_order_of_centres_does_not_matter(method):
+def test_order_of_centers_does_not_matter(method):
     X, y, known = problem()
     init = np.array([X[y == c].mean(axis=0) for c in range(3)])
     if method in ("preidentified", "constrained"):
@@ -309,7 +310,7 @@ def test_rows_of_no_weight_equal_no_rows(method):
 @pytest.mark.parametrize("scale", [1e-6, 0.01, 1e6])
 @pytest.mark.parametrize("method", METHODS)
 def test_the_scale_of_row_weights_does_not_matter(method, scale):
-    # With an empty cluster on the way: the third centre starts far from everything.
+    # With an empty cluster on the way: the third center starts far from everything.
     X, _ = blobs(30)
     init = np.array([X[0], X[1], [1e3, 1e3, 1e3]])
     options = {"n_clusters": 3, "init": init, "tol": 0, "random_state": 0}

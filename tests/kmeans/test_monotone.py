@@ -46,12 +46,12 @@ def noisy(y: np.ndarray, seed: int) -> Constraints:
     )
 
 
-@pytest.mark.parametrize("standardised", [False, True], ids=["raw", "standardised"])
+@pytest.mark.parametrize("standardized", [False, True], ids=["raw", "standardized"])
 @pytest.mark.parametrize("load", [load_iris, load_wine])
 @pytest.mark.parametrize("method", METHODS)
-def test_on_real_data(method, load, standardised):
+def test_on_real_data(method, load, standardized):
     X, y = load(return_X_y=True)
-    if standardised:
+    if standardized:
         X = StandardScaler().fit_transform(X)
     for seed in range(2):
         model = made(method, 3, random_state=seed, n_init=3)

@@ -9,10 +9,10 @@ from scipy import sparse
 
 from linkwise import Constraints, MPCKMeans, PCKMeans
 from linkwise.geometry import Mahalanobis, Moments
-from linkwise.kmeans import _link_kernels
-from linkwise.kmeans._penalty import DistancePenalty
-from linkwise.kmeans._problem import LinkGraph, Problem
-from linkwise.kmeans._rows import Rows
+from linkwise.kmeans.kernels import _link_kernels
+from linkwise.kmeans.rows._local_rows import Rows
+from linkwise.kmeans.solver._penalties import DistancePenalty
+from linkwise.kmeans.solver._problem import LinkGraph, Problem
 from tests.reference import Setting, farthest_pair, matrices, sum_of_squares
 from tests.strategies import clusterings
 
@@ -96,7 +96,7 @@ def test_report_costs_are_the_terms_of_the_violated_links(method):
 
 
 @pytest.mark.parametrize("method", LABELLED)
-def test_links_cost_labelled_methods_nothing(method):
+def test_links_cost_labeled_methods_nothing(method):
     X = data()
     known = Constraints(must_link=[(i, i + 9, 5.0) for i in range(6)], cannot_link=[(0, 1, 3.0)])
     model = LABELLED[method](n_clusters=3, random_state=0).fit(X, constraints=known)
@@ -135,7 +135,7 @@ def test_the_farthest_pair_is_the_farthest():
 
 
 def random_state_of(metric: str, per_cluster: bool, seed: int, k: int = 3) -> tuple:
-    """Geometry with random centres and metrics, labels, links, and the same in slow terms."""
+    """Geometry with random centers and metrics, labels, links, and the same in slow terms."""
     rng = np.random.default_rng(seed)
     X = data(seed=seed)
     d = X.shape[1]
@@ -325,7 +325,7 @@ def test_metric_update_is_stationary(metric, per_cluster, seed):
 
 
 def unfloored(slow: Setting, labels: np.ndarray) -> float:
-    """(2.4) without the floor on cannot-links, which is what (2.7) minimises."""
+    """(2.4) without the floor on cannot-links, which is what (2.7) minimizes."""
     total = sum(slow.row(i, c) for i, c in enumerate(labels))
     total += sum(slow.must_cost(i, j, w, labels[i], labels[j]) for i, j, w in slow.must)
     for i, j, w in slow.cannot:

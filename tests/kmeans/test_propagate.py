@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from linkwise import Constraints, MPCKMeans, propagate
-from linkwise.kmeans import _propagate
+from linkwise.kmeans.propagation import _propagate
 from tests.reference import Spread, matrices, one_link_each
 from tests.strategies import pairs
 
@@ -248,7 +248,7 @@ def test_exactly_the_limit_is_not_sampled():
         propagate(KNOWN, X, labels, None, 0.05, scale="thesis", max_propagated=number - 1)
 
 
-def test_the_sample_favours_no_pair():
+def test_the_sample_favors_no_pair():
     X, labels, _ = case("none", n=30)
     known = Constraints(must_link=[(0, 3)], cannot_link=[(1, 4)])
     every = propagate(known, X, labels, None, 0.2, scale="thesis")
@@ -266,7 +266,7 @@ def test_the_sample_favours_no_pair():
     assert counts.max() < 1.4 * counts.mean()
 
 
-def test_little_memory_for_neighbourhoods(monkeypatch):
+def test_little_memory_for_neighborhoods(monkeypatch):
     X, labels, metrics = case("full-each", n=60)
     wanted = propagate(KNOWN, X, labels, metrics, 0.05)
     monkeypatch.setattr(_propagate, "_KEPT_NEAR", 1)

@@ -25,7 +25,7 @@ def partial(y: np.ndarray, share: float, seed: int = 0) -> np.ndarray:
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
-def test_seeded_is_k_means_from_the_means_of_labelled_rows(make):
+def test_seeded_is_k_means_from_the_means_of_labeled_rows(make):
     seeds = partial(SPECIES, 0.1)
     means = np.array([IRIS[seeds == c].mean(axis=0) for c in range(3)])
     theirs = KMeans(3, init=means, n_init=1, tol=0).fit(IRIS)
@@ -66,7 +66,7 @@ def test_more_labels_than_clusters_are_refused(make):
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
-def test_labelled_rows_never_leave(make):
+def test_labeled_rows_never_leave(make):
     rng = np.random.default_rng(0)
     wrong = partial(rng.integers(0, 3, 150), 0.3)
     model = ConstrainedKMeans(3, tol=0).fit(make(IRIS), wrong)
@@ -87,7 +87,7 @@ def test_groups_are_bound_to_clusters_of_their_own():
     assert len({labels[group[0]] for group in groups}) == 3
 
 
-def test_everything_labelled():
+def test_everything_labeled():
     model = ConstrainedKMeans(3).fit(IRIS, SPECIES)
     np.testing.assert_array_equal(model.labels_, SPECIES)
     for c in range(3):
@@ -100,7 +100,7 @@ def test_everything_labelled():
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize("k", [2, 3, 5])
 def test_no_other_row_joins_the_known_cluster(k, make):
-    # The known rows are spread over all the data: many others are nearest to their centre.
+    # The known rows are spread over all the data: many others are nearest to their center.
     rng = np.random.default_rng(0)
     tagged = rng.random(150) < 0.2
     y = np.where(tagged, 7, -1)
@@ -121,9 +121,9 @@ def test_the_known_cluster_is_closed_for_new_rows_too(make):
     assert model.tag_ == "mine"
     nearest = 1 + ((IRIS[:, None] - model.cluster_centers_[1:]) ** 2).sum(axis=2).argmin(axis=1)
     np.testing.assert_array_equal(model.predict(make(IRIS)), nearest)
-    labelled = model.predict(make(IRIS), y)
-    np.testing.assert_array_equal(labelled, np.where(y == "mine", 0, nearest))
-    np.testing.assert_array_equal(labelled, model.labels_)
+    labeled = model.predict(make(IRIS), y)
+    np.testing.assert_array_equal(labeled, np.where(y == "mine", 0, nearest))
+    np.testing.assert_array_equal(labeled, model.labels_)
     assert model.score(make(IRIS), y) == pytest.approx(-model.objective_)
     assert np.isfinite(model.transform(make(IRIS))).all()
     with pytest.raises(ValueError, match="one label a row"):
@@ -162,7 +162,7 @@ def test_too_few_other_rows():
         PreIdentifiedKMeans(3).fit([[0.0], [1.0], [2.0]], [1, 1, -1])
 
 
-def test_row_weights_move_the_known_centre():
+def test_row_weights_move_the_known_center():
     X = np.array([[0.0], [1.0], [20.0], [21.0]])
     model = PreIdentifiedKMeans(2, random_state=0)
     model.fit(X, [5, 5, -1, -1], sample_weight=[3.0, 1.0, 1.0, 1.0])

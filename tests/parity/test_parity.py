@@ -13,7 +13,9 @@ from sklearn.preprocessing import StandardScaler
 
 from linkwise import Constraints
 from linkwise.engines import _threads
-from linkwise.kmeans import _costs, _kernels, _link_kernels
+from linkwise.kmeans.kernels import _link_kernels
+from linkwise.kmeans.kernels import _row_kernels as _kernels
+from linkwise.kmeans.solver import _constrained_costs as _costs
 from tests.kmeans.cases import METHODS, blobs, same_partition
 
 SPARSE = [method for method in METHODS if "full" not in method]  # full metrics need dense data
@@ -58,7 +60,7 @@ def test_dense_equals_csr(method, make):
 
 @pytest.mark.parametrize("method", SPARSE)
 def test_dense_equals_csr_away_from_the_origin(method):
-    # CSR rows are not centred: variances, floors and tolerances must still be those of the data.
+    # CSR rows are not centered: variances, floors and tolerances must still be those of the data.
     X, y = blobs(60, apart=6.0)
     X = X + 50.0
     start = np.array([X[y == c][:2].mean(axis=0) for c in range(3)])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from linkwise import Constraints
 from tests import reference
-from tests.strategies import constraints, labellings, pairs, pairwise, triplets
+from tests.strategies import constraints, labelings, pairs, pairwise, triplets
 
 N = 8
 ALL_PARTITIONS = [
@@ -60,8 +60,8 @@ def test_closure_does_not_depend_on_the_order(must, cannot, random):
     assert hash(other) == hash(known)
 
 
-@given(labellings)
-def test_the_constraints_of_a_labelling_are_consistent(labels):
+@given(labelings)
+def test_the_constraints_of_a_labeling_are_consistent(labels):
     known = Constraints(labels=labels)
     k = max(1, len({label for label in labels if label >= 0}))
     diagnosis = known.diagnose(k, n_rows=len(labels))
@@ -103,7 +103,7 @@ def test_the_verdict_on_k_agrees_with_brute_force(known, k):
     diagnosis = known.diagnose(k)
     count = diagnosis.clusters
     closure = known.closure()
-    possible = reference.colourable(
+    possible = reference.colorable(
         closure.n_components, [tuple(p) for p in closure.cannot_link.tolist()], k
     )
     possible = possible and closure.consistent

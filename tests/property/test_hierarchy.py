@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from linkwise import Constraints, ReCon, Tree, one_tree
 from linkwise.constraints import consistent_subset
-from linkwise.hierarchy import _kernels, _relative_kernels
+from linkwise.hierarchy import _kernels
+from linkwise.hierarchy import _triplet_kernels as _relative_kernels
 from tests import reference
 from tests.property.test_trees import TREES, consistent
 from tests.strategies import nested_trees, triplets

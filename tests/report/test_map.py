@@ -23,8 +23,8 @@ def words(ax):
     return ax.get_legend_handles_labels()[1]
 
 
-def colours(ax):
-    return [tuple(colour) for colour in ax.collections[-1].get_facecolors()]
+def colors(ax):
+    return [tuple(color) for color in ax.collections[-1].get_facecolors()]
 
 
 def test_kept_and_broken_links_are_told_apart():
@@ -43,18 +43,16 @@ def test_links_by_id_and_classes():
     assert words(ax) == ["must-link, kept", "x", "y"]
 
 
-def test_colours_follow_another_clustering():
+def test_colors_follow_another_clustering():
     plain, other = plot_clusters(X, [0, 0, 1, 1]), plot_clusters(X, [1, 1, 0, 0], like=[0, 0, 1, 1])
-    assert colours(plain) == colours(other)
+    assert colors(plain) == colors(other)
     more = plot_clusters(X, [1, 1, 0, 2], like=[0, 0, 1, 1])
-    assert colours(more)[:2] == colours(plain)[:2]
+    assert colors(more)[:2] == colors(plain)[:2]
 
 
 def test_no_cluster_is_grey_and_names_are_labels_too():
-    assert len(set(colours(plot_clusters(X, [0, 0, -1, -1])))) == 2
-    assert colours(plot_clusters(X, ["u", "u", "v", "v"])) == colours(
-        plot_clusters(X, [0, 0, 1, 1])
-    )
+    assert len(set(colors(plot_clusters(X, [0, 0, -1, -1])))) == 2
+    assert colors(plot_clusters(X, ["u", "u", "v", "v"])) == colors(plot_clusters(X, [0, 0, 1, 1]))
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])

@@ -28,7 +28,7 @@ from linkwise import (
     SeededKMeans,
     SpectralLearning,
 )
-from linkwise._whole import whole_file
+from linkwise._atomic import atomic_write
 from linkwise.report import Report
 
 X = np.array([[0.0], [0.1], [5.0], [5.1], [9.0], [9.1]])
@@ -175,26 +175,26 @@ def test_pickle(report):
 
 
 def _half_write(path):
-    with whole_file(path) as file:
+    with atomic_write(path) as file:
         file.write(b"tw")
         raise KeyboardInterrupt
 
 
 def test_whole_files(tmp_path):
     target, link = tmp_path / "target", tmp_path / "link"
-    with whole_file(target) as file:
+    with atomic_write(target) as file:
         file.write(b"one")
         assert not target.exists()
     link.symlink_to(target)
     with pytest.raises(KeyboardInterrupt):
         _half_write(link)
     assert target.read_bytes() == b"one"
-    with whole_file(link) as file:
+    with atomic_write(link) as file:
         file.write(b"two")
     assert link.is_symlink()
     assert target.read_bytes() == b"two"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "target"]
-    with whole_file("/dev/null") as file:
+    with atomic_write("/dev/null") as file:
         file.write(b"three")
 
 

@@ -16,10 +16,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from linkwise import RCA, AutoCluster, BoostCluster, Constraints, MPCKMeans, PCKMeans, ReCon
-from linkwise.selection import _warm, _words
+from linkwise.selection import _explain as _words
+from linkwise.selection import _precompile as _warm
 from linkwise.selection._candidates import Candidate
-from linkwise.selection._doubt import Doubting, most_wrong
-from linkwise.selection._trials import Trial
+from linkwise.selection._noise import ReweightedClusterer, most_wrong
+from linkwise.selection._search import Trial
 from tests.kmeans.cases import blobs, same_partition
 
 FEW = [("PCK", PCKMeans(n_init=2)), ("k-means", KMeans(n_init=3))]
@@ -64,7 +65,7 @@ def test_default_candidates_hidden_groups():
     names = {row["algorithm"] for row in model.results_}
     assert {"k-means", "PCK-Means", "MPCK-Means", "COP-KMeans", "BoostCluster"} < names
     assert {"HMRF-KMeans", "ReCon", "kernel k-means", "spectral learning"} < names
-    assert {"standardised", "as is", "RCA"} == {row["preprocessing"] for row in model.results_}
+    assert {"standardized", "as is", "RCA"} == {row["preprocessing"] for row in model.results_}
     json.dumps(model.report_.to_dict(), allow_nan=False)
 
 
@@ -220,7 +221,7 @@ def test_without_links_what_would_be_k_means_again_is_not_tried():
     names = {row["algorithm"] for row in model.results_}
     assert {"k-means", "MPCK-Means", "HMRF-KMeans", "ReCon"} <= names
     assert not {"PCK-Means", "COP-KMeans", "BoostCluster"} & names
-    assert {row["preprocessing"] for row in model.results_} <= {"standardised", "as is"}
+    assert {row["preprocessing"] for row in model.results_} <= {"standardized", "as is"}
 
 
 # -------------------------------------------------------------------- wrong knowledge
@@ -261,7 +262,7 @@ def test_constraints_that_confirm_each_other_are_not_doubted():
 def test_doubting_weighs_wrong_links_less():
     X, y, right = drawn(120)
     known = right.flip(0.2, random_state=1)
-    model = Doubting(PCKMeans(3), random_state=0).fit(X, constraints=known)
+    model = ReweightedClusterer(PCKMeans(3), random_state=0).fit(X, constraints=known)
     pairs = [known.at(place) for place in range(known.n_constraints)]
     wrong = np.array([(y[p.rows[0]] == y[p.rows[1]]) != (p.kind == "must") for p in pairs])
     assert model.trust_[wrong].mean() < 0.2

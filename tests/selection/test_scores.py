@@ -8,13 +8,15 @@ from sklearn.metrics import cohen_kappa_score, f1_score
 
 from linkwise import Constraints
 from linkwise.selection import _scores
-from linkwise.selection._exams import Exam
+from linkwise.selection._splits import ConstraintFold
 
 
-def exam_of(must, weight=None) -> Exam:
+def exam_of(must, weight=None) -> ConstraintFold:
     n = len(must)
     weight = np.ones(n) if weight is None else weight
-    return Exam(Constraints(), np.zeros((n, 2), dtype=np.int64), must, weight, np.arange(n))
+    return ConstraintFold(
+        Constraints(), np.zeros((n, 2), dtype=np.int64), must, weight, np.arange(n)
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))

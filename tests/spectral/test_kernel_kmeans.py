@@ -1,4 +1,4 @@
-"""ConstrainedKernelKMeans against its objective, term by term, and all labellings of a few rows."""
+"""ConstrainedKernelKMeans against its objective, term by term, and all labelings of a few rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from linkwise.spectral._gram import make
 from linkwise.spectral._kernel_kmeans import _link_matrix
 from linkwise.spectral._moves import Objective
 from tests.kmeans.cases import blobs, same_partition, weighted_links
-from tests.reference import kernel_objective, labellings
+from tests.reference import kernel_objective, labelings
 from tests.strategies import clusterings
 
 
@@ -93,7 +93,7 @@ def test_no_single_move_is_left():
             assert later >= model.objective_ - 1e-9
 
 
-def test_the_best_of_all_labellings_of_a_few_rows():
+def test_the_best_of_all_labelings_of_a_few_rows():
     reached = 0
     for seed in range(10):
         rng = np.random.default_rng(seed)
@@ -101,7 +101,7 @@ def test_the_best_of_all_labellings_of_a_few_rows():
         known = Constraints.from_labels(y, 8, random_state=seed)
         model = ConstrainedKernelKMeans(2, n_init=10, random_state=0).fit(X, constraints=known)
         S, links = gram_of(X, model), scaled(known, model.link_weight_)
-        every = [x for x in labellings(8, 2) if len(set(x)) == 2]
+        every = [x for x in labelings(8, 2) if len(set(x)) == 2]
         best = min(kernel_objective(S, x, np.ones(8), *links) for x in every)
         assert model.objective_ >= best - 1e-9
         reached += model.objective_ <= best + 1e-9

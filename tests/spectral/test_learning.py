@@ -17,7 +17,7 @@ from linkwise.spectral._affinity import Affinity, with_links
 from tests.kmeans.cases import blobs, same_partition
 
 
-def normalised(A: np.ndarray) -> np.ndarray:
+def normalized(A: np.ndarray) -> np.ndarray:
     """N of Kamvar et al."""
     degree = A.sum(axis=1)
     return (A + degree.max() * np.eye(len(A)) - np.diag(degree)) / degree.max()
@@ -58,7 +58,7 @@ def test_sparse_links_are_the_dense_ones():
     np.testing.assert_allclose(A.toarray(), A.toarray().T)
 
 
-def test_neighbours_have_gaussian_affinities():
+def test_neighbors_have_gaussian_affinities():
     X, _ = blobs(40, seed=2)
     A, made = Affinity.of(X, "nearest_neighbors", 0.1, 5)
     dense, wanted = A.toarray(), full(X, 0.1)
@@ -80,7 +80,7 @@ def test_the_representation_is_made_of_the_leading_eigenvectors(kind):
     model = SpectralLearning(3, affinity=kind, random_state=0).fit(X, constraints=known)
     A, _ = Affinity.of(X, kind, None, 10)
     A = with_links(A, known.closure().expand())
-    values, vectors = np.linalg.eigh(normalised(A.toarray() if sparse.issparse(A) else A))
+    values, vectors = np.linalg.eigh(normalized(A.toarray() if sparse.issparse(A) else A))
     np.testing.assert_allclose(model.eigenvalues_, values[::-1][:3], atol=1e-10)
     top = vectors[:, ::-1][:, :3]
     wanted = top / np.linalg.norm(top, axis=1)[:, None]
@@ -91,7 +91,7 @@ def test_the_representation_is_made_of_the_leading_eigenvectors(kind):
 @pytest.mark.parametrize("dense", [False, True])
 @pytest.mark.parametrize("budget", [0, 1000])
 def test_all_solvers_agree(monkeypatch, parts, dense, budget):
-    """Lanczos' method on N, the factorisation that takes over from it, and the dense solver."""
+    """Lanczos' method on N, the factorization that takes over from it, and the dense solver."""
     blocks = [blobs(90, seed=seed)[0] for seed in range(parts)]
     A = sparse.block_diag([Affinity.of(X, "nearest_neighbors", None, 7)[0] for X in blocks]).tocsr()
     k = 6
@@ -158,7 +158,7 @@ def test_sparse_data_is_the_same_data():
     assert same_partition(a.labels_, b.labels_)
 
 
-def test_labels_link_all_labelled_rows():
+def test_labels_link_all_labeled_rows():
     X, y = blobs(60, apart=3.0)
     partial = np.where(np.arange(60) < 20, y, -1)
     a = SpectralLearning(3, random_state=0).fit(X, partial)

@@ -9,8 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from linkwise import Constraints, Session
 from linkwise.studio import Records
-from linkwise.studio import _take_away as take_away
-from linkwise.studio._choosing import Choosing
+from linkwise.studio import _exports as take_away
 from linkwise.studio._clusters import (
     Columns,
     describe,
@@ -18,8 +17,9 @@ from linkwise.studio._clusters import (
     pairs_to_split,
     word_columns,
 )
+from linkwise.studio._controller import Controller
 from linkwise.studio._map import project, sample_rows
-from linkwise.studio._work import Work
+from linkwise.studio._model_choice import ModelChoice
 
 from .cases import blobs, iris
 
@@ -29,7 +29,7 @@ def work():
     X, y = blobs(60)
     with Session(X, n_clusters=3, sample_ids=[f"r{row}" for row in range(60)]) as session:
         session.fit_  # noqa: B018
-        made = Work(session, Records.of(None, session.X))
+        made = Controller(session, Records.of(None, session.X))
         made.truth = y
         yield made
 
@@ -53,7 +53,7 @@ def test_clusters_are_told_in_the_units_of_people():
     units = np.repeat([[20.0], [60.0]], 10, axis=0)
     with Session((units - 40) / 20, n_clusters=2) as session:
         session.fit_  # noqa: B018
-        made = Work(session, Records({"age": units[:, 0]}, ["age"], units=units))
+        made = Controller(session, Records({"age": units[:, 0]}, ["age"], units=units))
         told = [str(trait) for cluster in made.clusters() for trait in cluster.traits]
     assert sorted(told) == ["age high: 60 (all: 40)", "age low: 20 (all: 40)"]
 
@@ -137,7 +137,7 @@ def test_categories_are_told_in_percent():
 def test_a_new_group_is_looked_for_at_once():
     X, y = blobs(60)
     with Session(X, background=False) as session:  # how many clusters is not known
-        work = Work(session, Records.of(None, X))
+        work = Controller(session, Records.of(None, X))
         session.fit_  # noqa: B018
         a, b, c = (int(np.flatnonzero(y == group)[0]) for group in range(3))
         for pair in ((a, b), (a, c), (b, c)):
@@ -176,7 +176,7 @@ def test_merge_and_split_become_answers(work):
 def test_a_split_raises_the_number_of_clusters(tmp_path):
     X, y = blobs(60)
     with Session(X, n_clusters=2, path=tmp_path / "work.db", refit_every=5) as session:
-        work = Work(session, Records.of(None, X))
+        work = Controller(session, Records.of(None, X))
         two = session.fit_.labels.copy()
         mixed = int(np.bincount(two).argmax())  # two of the three groups are one cluster
         work.rename(1 - mixed, "the good one")
@@ -185,7 +185,7 @@ def test_a_split_raises_the_number_of_clusters(tmp_path):
         assert session.constraints.n_cannot_link == 3
         three = session.fit_.labels
         assert adjusted_rand_score(y, three) == 1
-        assert (three == two)[two != mixed].all()  # the other keeps its number, name and colour
+        assert (three == two)[two != mixed].all()  # the other keeps its number, name and color
         work.say(work.proposal(0, None), "ana")
         four = session.fit_.labels
         assert len(set(four[three == 0].tolist())) == 2
@@ -198,13 +198,13 @@ def test_a_split_raises_the_number_of_clusters(tmp_path):
         for k, labels in ((4, four), (3, three), (2, two)):
             assert (session.n_clusters, session.fit_.labels.tolist()) == (k, labels.tolist())
             assert bool(session.undo(who="ana")) == (k > 2)
-        assert Work(session, work.records).cluster_name(1 - mixed) == "the good one"
+        assert Controller(session, work.records).cluster_name(1 - mixed) == "the good one"
 
 
 def test_a_merge_lowers_the_number_of_clusters():
     X, y = blobs(60)
     with Session(X, n_clusters=4) as session:
-        work = Work(session, Records.of(None, X))
+        work = Controller(session, Records.of(None, X))
         four = session.fit_.labels.copy()
         halves = next(
             c for c in (set(four[y == group].tolist()) for group in range(3)) if len(c) == 2
@@ -232,7 +232,7 @@ def test_the_only_two_clusters_are_not_merged():
     with Session(X, n_clusters=2) as session:
         session.fit_  # noqa: B018
         with pytest.raises(ValueError, match="only two clusters"):
-            Work(session, Records.of(None, X)).proposal(0, 1)
+            Controller(session, Records.of(None, X)).proposal(0, 1)
 
 
 def test_choose_for_me():
@@ -240,7 +240,7 @@ def test_choose_for_me():
     with Session(X, sample_ids=[f"r{row}" for row in range(90)]) as session:
         for row in range(1, 60, 2):
             session.tell(bool(y[row] == y[row - 1]), (row, row - 1))
-        choosing, seen = Choosing(session), []
+        choosing, seen = ModelChoice(session), []
         choosing.changed = lambda: seen.append(choosing.now)
         choosing.start()
         session.tell("unsure", (20, 21))  # answers go on meanwhile
@@ -259,7 +259,7 @@ def test_choose_for_me():
 
 def test_a_choice_that_fails_is_told(monkeypatch):
     with Session([[0.0], [1.0]]) as session:
-        choosing = Choosing(session)
+        choosing = ModelChoice(session)
         monkeypatch.setattr(choosing, "_choose", lambda: 1 / 0)
         choosing.start()
         choosing._thread.join()
@@ -312,7 +312,7 @@ def test_picture_marks_what_is_not_kept(work):
     ]
     assert work.n_violated() == 1
     assert picture["labels"] == labels.tolist()
-    assert len({c["colour"] for c in picture["clusters"]}) == 3
+    assert len({c["color"] for c in picture["clusters"]}) == 3
 
 
 def test_what_the_page_needs_of_a_session(tmp_path):
@@ -320,9 +320,9 @@ def test_what_the_page_needs_of_a_session(tmp_path):
     heard = []
     with Session(X, n_clusters=3, path=tmp_path / "work.db", refit_every=2) as session:
         session.listen(lambda: heard.append(1))
-        session.keep(colour="blue")
+        session.keep(color="blue")
         session.keep(size=[1, 2])
-        assert session.kept == {"colour": "blue", "size": [1, 2]}
+        assert session.kept == {"color": "blue", "size": [1, 2]}
         assert len(heard) >= 2
         assert session.path == tmp_path / "work.db"
         np.testing.assert_array_equal(session.X, X)
@@ -337,13 +337,13 @@ def test_names_of_clusters_stay(tmp_path):
     X, _ = blobs(30)
     path = tmp_path / "work.db"
     with Session(X, n_clusters=3, path=path) as session:
-        work = Work(session, Records.of(None, X))
+        work = Controller(session, Records.of(None, X))
         work.rename(1, "  the   big ones ")
         work.rename(2, "x" * 500)
         work.rename(0, "gone")
         work.rename(0, " ")
     with Session.open(path, X) as session:
-        work = Work(session, Records.of(None, X))
+        work = Controller(session, Records.of(None, X))
         names = [work.cluster_name(c) for c in range(3)]
     assert names == ["cluster 1", "the big ones", "x" * 60]
 
@@ -385,7 +385,7 @@ def test_python_lines_give_the_same_clusters(in_file, tmp_path, monkeypatch):
     with Session(X, n_clusters=3, path=path, sample_ids=ids) as session:
         for row in range(1, 14):
             session.tell(bool(y[row] == y[0]), (row, 0))
-        work = Work(session, Records.of(None, X))
+        work = Controller(session, Records.of(None, X))
         expected = session.refit().labels
         (tmp_path / "constraints.csv").write_text(take_away.constraints_csv(work))
         lines = take_away.python_lines(work)

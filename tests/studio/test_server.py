@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from linkwise import Session, Studio
 from linkwise.cli import app
-from linkwise.studio._guard import LARGEST_BODY
+from linkwise.studio._security import LARGEST_BODY
 
 from .cases import blobs, get, post, write_iris
 

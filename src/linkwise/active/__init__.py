@@ -3,13 +3,13 @@
 `Session` is the way in.
 """
 
+from ._neighborhood_strategies import ExploreConsolidate, MinMax, NormalizedPointUncertainty
 from ._oracles import FunctionOracle, LabelOracle, LanguageModelOracle
-from ._pairs import ClosestPairs, FarthestPairs, RandomPairs
-from ._placing import ExploreConsolidate, MinMax, NormalizedPointUncertainty
+from ._pair_strategies import ClosestPairs, FarthestPairs, RandomPairs
 from ._progress import Progress
 from ._questions import Answer, ClusterCount, Dispute, Question
 from ._session import Session
-from ._task import Strategy, Task
+from ._strategy import QueryContext, Strategy
 from ._terminal import TerminalOracle
 
 __all__ = [
@@ -25,10 +25,10 @@ __all__ = [
     "MinMax",
     "NormalizedPointUncertainty",
     "Progress",
+    "QueryContext",
     "Question",
     "RandomPairs",
     "Session",
     "Strategy",
-    "Task",
     "TerminalOracle",
 ]

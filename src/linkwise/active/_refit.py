@@ -25,10 +25,10 @@ from sklearn.base import clone
 
 from linkwise.constraints import Constraints
 
-from ._carry_over import carry_over
 from ._questions import Answer
 from ._settings import describe_model
 from ._store import Store, StoredFit
+from ._warm_start import carry_over
 
 Labels = NDArray[np.int32]
 _FITS_KEPT = 4
@@ -143,7 +143,7 @@ class Fit:
         The clusters, numbered so that as many rows as possible keep the number of the fit before.
         When there are fewer clusters than before, numbers are missing.
     centers : ndarray or None
-        Centres in the order of `labels`, if the model has any.
+        Centers in the order of `labels`, if the model has any.
     n_answers : int
         Number of answers it knows.
     changed : float or None
@@ -349,7 +349,7 @@ class Refits:
     def _starts(
         self, before: StoredFit | None, at: Checkpoint, k: int
     ) -> list[NDArray[np.float64] | str | None]:
-        """Where a fit starts: at the centres before and once afresh, or as the user set the model.
+        """Where a fit starts: at the centers before and once afresh, or as the user set the model.
 
         A warm start alone would keep for ever what the first fit, which knew nothing, got wrong.
         Only when somebody has just joined or parted clusters, that is where it starts.
@@ -363,7 +363,7 @@ class Refits:
         return [carry_over(self._X, before.labels, at.answers, k)]
 
     def _start(self, k: int, centers: NDArray[np.float64] | str | None) -> Any:
-        """An unfitted model that starts at given centres, afresh, or (None) as the user set it."""
+        """An unfitted model that starts at given centers, afresh, or (None) as the user set it."""
         model = clone(self._model)
         params = model.get_params(deep=False)
         changes: dict[str, Any] = {}

@@ -14,20 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from linkwise._estimator import check_number
+from linkwise._validation import check_number
 from linkwise._version import __version__
 from linkwise.constraints import Constraints, row_names
 
 from . import _settings
+from ._answer_log import BEFOREHAND, AnswerLog, Said
 from ._fingerprint import check_same_data, fingerprint
-from ._knowledge import fold, links
-from ._ledger import BEFOREHAND, Ledger, Said
-from ._neighbourhoods import find_neighbourhoods, inferred_links
+from ._incremental_closure import fold, links
+from ._neighborhoods import find_neighborhoods, inferred_links
 from ._progress import ROUNDS, Progress
 from ._questions import Answer, ClusterCount, Dispute, Question, as_question, as_said
 from ._refit import Checkpoint, Fit, Refits, Round
 from ._store import Store
-from ._task import Questions, Strategy, Task
+from ._strategy import QueryContext, Questions, Strategy
 
 _IN_HAND = 15 * 60.0  # seconds after which an unanswered question may go to somebody else
 
@@ -138,8 +138,8 @@ class Session:
         self._view: Any = None
         self._questions: Questions | None = None
         self._wanted: Checkpoint | None = None
-        self._task = Task(X, n_clusters, random_state, view=lambda: self._view)
-        self._said = Ledger(self._store, n_clusters, self._ids)
+        self._task = QueryContext(X, n_clusters, random_state, view=lambda: self._view)
+        self._said = AnswerLog(self._store, n_clusters, self._ids)
         self._begin_anew()
 
     @classmethod
@@ -534,15 +534,15 @@ class Session:
         with self._lock:
             self._sync()
             return inferred_links(
-                self._said.counted, self._task.known, self._task.neighbourhoods(), self._ids
+                self._said.counted, self._task.known, self._task.neighborhoods(), self._ids
             )
 
     @property
-    def neighbourhoods(self) -> list[list[int]]:
+    def neighborhoods(self) -> list[list[int]]:
         """Groups of rows that are known to be in different clusters, inferred ones included."""
         with self._lock:
             self._sync()
-            return [list(group) for group in self._task.neighbourhoods().groups]
+            return [list(group) for group in self._task.neighborhoods().groups]
 
     @property
     def X(self) -> Any:
@@ -638,7 +638,7 @@ class Session:
         with self._lock:
             self._sync()
             said = [answer.said for answer in self._said.counted]
-            found = self._task.neighbourhoods()
+            found = self._task.neighborhoods()
             return Progress(
                 n_rows=self._n,
                 n_clusters=self.n_clusters,
@@ -696,7 +696,7 @@ class Session:
     def _for_model(self, at: Checkpoint) -> tuple[Constraints, int]:
         """What a model is told: answers and what is inferred, and how many clusters to look for."""
         answers, known = at.answers, fold(at.answers)[0]
-        found = find_neighbourhoods(known, at.n_clusters)
+        found = find_neighborhoods(known, at.n_clusters)
         k = at.n_clusters or min(max(2, len(found.roots)), self._n)
         return links(answers) + inferred_links(answers, known, found), k
 

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from linkwise._estimator import check_number
+from linkwise._validation import check_number
 from linkwise.constraints import as_constraints
 
-from ._pairs import ClosestPairs, FarthestPairs, RandomPairs
-from ._placing import ExploreConsolidate, MinMax, NormalizedPointUncertainty
+from ._neighborhood_strategies import ExploreConsolidate, MinMax, NormalizedPointUncertainty
+from ._pair_strategies import ClosestPairs, FarthestPairs, RandomPairs
 from ._store import Store
-from ._task import Strategy
+from ._strategy import Strategy
 
 STRATEGIES: dict[str, type[Strategy]] = {
     kind.__name__: kind

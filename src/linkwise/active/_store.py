@@ -27,7 +27,7 @@ from ._questions import Answer, ClusterCount, Question
 _APPLICATION = 0x6C6E6B77  # "lnkw": tells a session from any other SQLite file
 _VERSION = 2
 _PATIENCE = 30.0  # seconds to wait for another process to finish writing
-_LABELS_KEPT = 20  # labels of so many fits are kept, centres of all
+_LABELS_KEPT = 20  # labels of so many fits are kept, centers of all
 
 _SCHEMA = """
 CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -143,7 +143,7 @@ class Store:
         if application == 0 and not is_empty:
             raise ValueError(f"{self.path} is a database, but not a session of linkwise")
         if application not in (0, _APPLICATION):
-            raise ValueError(f"{self.path} is a database of another programme, not a session")
+            raise ValueError(f"{self.path} is a database of another program, not a session")
         if version > _VERSION:
             raise ValueError(
                 f"session {self.path} was made by a later linkwise (format {version}, this one "

@@ -1,6 +1,6 @@
 """Questions in a terminal: two records side by side, one key an answer.
 
-Fits a plain 80x24 terminal: the marks are ASCII, and colour only repeats what they say. Records
+Fits a plain 80x24 terminal: the marks are ASCII, and color only repeats what they say. Records
 are shown as text: control characters in them never reach the terminal.
 """
 

@@ -11,7 +11,7 @@ from rich.panel import Panel
 from rich.table import Table as RichTable
 
 from . import _output as out
-from ._reading import (
+from ._input import (
     check_rows,
     clusters_option,
     column_names,
@@ -177,7 +177,7 @@ def _worth_lines(worth: dict[str, Any]) -> list[str]:
             "cannot-link that do not pull against each other; the higher, the easier to keep both"
         )
     if lines:
-        how = ["standardised"]
+        how = ["standardized"]
         if worth["with_gaps"]:
             how.append(f"gaps in {_some(worth['with_gaps'])} filled with the median")
         if worth["text"]:

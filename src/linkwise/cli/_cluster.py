@@ -16,10 +16,10 @@ from rich.table import Table as RichTable
 
 from . import _output as out
 from ._algorithms import ALGORITHMS, Algorithm
-from ._choose import AUTO, Choice
-from ._far import FarData, FarTask
-from ._make import BASES, make_estimator
-from ._reading import (
+from ._auto import AUTO, Choice
+from ._build import BASES, make_estimator
+from ._cluster_input import Task, note_uneven, read_task, read_text_task
+from ._input import (
     Data,
     FeatureNames,
     IdColumn,
@@ -31,7 +31,7 @@ from ._reading import (
     clusters_option,
     find_stop_words,
 )
-from ._task import Task, note_uneven, read_task, read_text_task
+from ._out_of_core import OutOfCoreData, OutOfCoreInput
 from ._write import CLUSTER, NAME, check_kind, check_target, write_labels
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def cluster(
         ),
     ] = None,
     n_neighbors: Annotated[
-        int | None, typer.Option(help="spectral: neighbours of a row; 10.", min=1)
+        int | None, typer.Option(help="spectral: neighbors of a row; 10.", min=1)
     ] = None,
     kernel: Annotated[
         str | None, typer.Option(help="kernel: rbf or linear; rbf.", metavar="rbf|linear")
@@ -282,7 +282,7 @@ def cluster(
             )
         if memory_limit is not None or scheduler is not None:
             unknown = {"--text-column": text_column, "--impute": impute}
-            far = FarData(memory_limit, scheduler, method, choice.open, label_column, unknown)
+            far = OutOfCoreData(memory_limit, scheduler, method, choice.open, label_column, unknown)
             task = far.read(data, k, id_column, features)
             task = task.standardized() if standardize else task
         elif text_column is None:
@@ -306,7 +306,7 @@ def cluster(
         _refuse(method, diagnosis, task, data, as_json)
     with out.plain_errors():
         found = task.described(model.report_.named(task.ids), model.labels_)
-        if output is not None and isinstance(task, FarTask):
+        if output is not None and isinstance(task, OutOfCoreInput):
             task.write(output, model.labels_)
         elif output is not None:
             called = task.names(model.labels_)
@@ -324,7 +324,7 @@ def cluster(
     else:
         choice.show(model)
         _show(found, model, task, {"output": output, "report": report, **drawn})
-    if isinstance(task, FarTask):
+    if isinstance(task, OutOfCoreInput):
         task.close()
 
 
@@ -357,7 +357,7 @@ def _fit(
     """The fitted estimator; with a diagnosis if the constraints cannot all be kept."""
     from linkwise.constraints import ConstraintError
 
-    from ._compiling import word_on_compiling
+    from ._compile_notice import word_on_compiling
 
     with (
         word_on_compiling(),
@@ -476,9 +476,9 @@ def _progress(n_init: int | None, max_iter: int) -> Iterator[Any]:
 
 def _write_hierarchy(model: Any, task: Task, newick: Path | None, dendrogram: Path | None) -> None:
     if newick is not None:
-        from linkwise._whole import whole_file
+        from linkwise._atomic import atomic_write
 
-        with whole_file(newick) as file:
+        with atomic_write(newick) as file:
             file.write((model.to_newick(task.ids) + "\n").encode("utf-8"))
     if dendrogram is not None:
         from linkwise._optional import optional

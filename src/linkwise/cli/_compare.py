@@ -15,8 +15,9 @@ from rich.table import Table as RichTable
 
 from . import _output as out
 from ._algorithms import find_algorithm
-from ._make import make_estimator
-from ._reading import (
+from ._build import make_estimator
+from ._cluster_input import read_task
+from ._input import (
     Data,
     FeatureNames,
     IdColumn,
@@ -25,7 +26,6 @@ from ._reading import (
     clusters_option,
     column_names,
 )
-from ._task import read_task
 
 if TYPE_CHECKING:
     from linkwise.evaluation import LearningCurve
@@ -256,7 +256,7 @@ def _write(curve: LearningCurve, metric: str, summary: str, folder: Path, title:
     import csv
     import io
 
-    from linkwise._whole import whole_file
+    from linkwise._atomic import atomic_write
 
     rows = [row for name in _METRICS for row in _rows(curve, name)]
     text = io.StringIO()
@@ -264,7 +264,7 @@ def _write(curve: LearningCurve, metric: str, summary: str, folder: Path, title:
     writer.writeheader()
     writer.writerows(rows)
     for name, content in (("scores.csv", text.getvalue()), ("summary.txt", summary + "\n")):
-        with whole_file(folder / name) as file:
+        with atomic_write(folder / name) as file:
             file.write(content.encode("utf-8"))
     drawn = importlib.util.find_spec("matplotlib") is not None
     if drawn:

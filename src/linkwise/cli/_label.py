@@ -10,7 +10,8 @@ import typer
 from rich.markup import escape
 
 from . import _output as out
-from ._interview import (
+from ._input import Data, FeatureNames, IdColumn, Impute, Standardize, StopWords, TextColumn
+from ._session_options import (
     Known,
     NClusters,
     Options,
@@ -25,7 +26,6 @@ from ._interview import (
     read_task,
     session_file,
 )
-from ._reading import Data, FeatureNames, IdColumn, Impute, Standardize, StopWords, TextColumn
 from ._write import check_target
 
 if TYPE_CHECKING:

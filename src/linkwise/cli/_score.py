@@ -9,7 +9,7 @@ import typer
 from rich.table import Table as RichTable
 
 from . import _output as out
-from ._reading import read_constraints, read_ids
+from ._input import read_constraints, read_ids
 
 if TYPE_CHECKING:
     from linkwise.datasets import Table
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _LABEL_NAMES = ("cluster", "label", "labels", "class", "target", "truth", "y")
 _WORDS = {
     "ari": "adjusted Rand index (1 = equal, 0 = by chance)",
-    "nmi": "normalised mutual information",
+    "nmi": "normalized mutual information",
     "rand": "Rand index",
     "pair_f": "F over pairs of rows",
     "pair_precision": "precision over pairs",
@@ -78,7 +78,7 @@ def score(
         else:
             others = read_ids(true, id_column) or []
             classes = _matched(names, others, classes, labels, truth)
-            n_without = _note_unlabelled(names, others, labels, truth)
+            n_without = _note_unlabeled(names, others, labels, truth)
         known = None
         if constraints is not None:
             known = read_constraints(constraints, "text" if names else "rows", column or [])
@@ -148,10 +148,10 @@ def _matched(
     return [by_id[name] for name in names]
 
 
-def _note_unlabelled(names: list[str], others: list[str], labels: Path, truth: Path) -> int:
+def _note_unlabeled(names: list[str], others: list[str], labels: Path, truth: Path) -> int:
     """How many rows of the truth have no label; says so when there are any."""
-    labelled = set(names)
-    without = [name for name in others if name not in labelled]
+    labeled = set(names)
+    without = [name for name in others if name not in labeled]
     if without:
         out.print_note(
             f"rows of {truth} that {labels} lacks are not scored: {len(without):,} of "

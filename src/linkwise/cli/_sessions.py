@@ -47,8 +47,8 @@ def sessions(
 
 def _read(path: Path, last: int, constraints_out: Path | None) -> dict[str, Any]:
     """All there is to tell about one file."""
-    from linkwise.active._knowledge import explain, fold, links
-    from linkwise.active._neighbourhoods import find_neighbourhoods
+    from linkwise.active._incremental_closure import explain, fold, links
+    from linkwise.active._neighborhoods import find_neighborhoods
     from linkwise.active._settings import stored_settings
     from linkwise.active._store import Store
 
@@ -77,7 +77,7 @@ def _read(path: Path, last: int, constraints_out: Path | None) -> dict[str, Any]
         "random_state": settings["random_state"],
         "answers": {**_counts(standing), "undone": len(answers) - len(standing)},
         "people": people,
-        "groups": len(find_neighbourhoods(known, n_clusters).roots),
+        "groups": len(find_neighborhoods(known, n_clusters).roots),
         "first": answers[0].at.isoformat() if answers else None,
         "last": answers[-1].at.isoformat() if answers else None,
         "contradictions": [str(explain(answer, counted, called)) for answer in disputed],

@@ -14,7 +14,8 @@ from rich.markup import escape
 from linkwise._optional import optional
 
 from . import _output as out
-from ._interview import (
+from ._input import Data, FeatureNames, IdColumn, Impute, Standardize, StopWords, TextColumn
+from ._session_options import (
     Known,
     NClusters,
     Options,
@@ -28,7 +29,6 @@ from ._interview import (
     read_task,
     session_file,
 )
-from ._reading import Data, FeatureNames, IdColumn, Impute, Standardize, StopWords, TextColumn
 
 
 def studio(

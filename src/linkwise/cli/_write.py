@@ -59,14 +59,14 @@ def write_labels(
     called: Sequence[str] | None = None,
 ) -> None:
     """Write one line a row: its id, or its number, its cluster, and what that is called."""
-    from linkwise._whole import whole_file
+    from linkwise._atomic import atomic_write
 
     rows = range(len(labels)) if ids is None else ids
     columns: dict[str, Sequence[Any]] = {id_column or "row": list(rows), CLUSTER: labels.tolist()}
     if called is not None:
         columns[NAME] = ["" if label < 0 else called[label] for label in labels.tolist()]
     kind = _kind(path)
-    with whole_file(path) as file:
+    with atomic_write(path) as file:
         if kind == ".npy":
             import numpy as np
 
@@ -85,10 +85,10 @@ def write_label_parts(
     path: Path, parts: Iterable[tuple[Any, Any]], labels: Any, id_column: str | None
 ) -> None:
     """`write_labels` for rows that come in parts: ids (or numbers) and clusters of each."""
-    from linkwise._whole import whole_file
+    from linkwise._atomic import atomic_write
 
     head, kind = (id_column or "row"), _kind(path)
-    with whole_file(path) as file:
+    with atomic_write(path) as file:
         if kind == ".npy":
             import numpy as np
 

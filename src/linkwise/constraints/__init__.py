@@ -5,7 +5,7 @@
 
 from ._builder import label_codes, row_names
 from ._closure import Closure, adjacency, number_nodes
-from ._colouring import colour
+from ._coloring import color
 from ._constraints import Constraints, as_constraints
 from ._diagnosis import ClusterCount, Contradiction, Diagnosis, Given, bound_groups
 from ._display import contradiction_lines, diagnosis_lines, table_html, verdict
@@ -30,7 +30,7 @@ __all__ = [
     "as_constraints",
     "as_tree",
     "bound_groups",
-    "colour",
+    "color",
     "consistent",
     "consistent_subset",
     "contradiction_lines",

@@ -444,7 +444,7 @@ def _adder(builder: Builder, names: Rows | list[Hashable], source: int) -> Any:
 def known_labels(
     labels: Any, ids: Sequence[Hashable] | None = None
 ) -> tuple[Rows | list[Hashable], Rows]:
-    """The labelled rows and their classes as codes 0..k-1.
+    """The labeled rows and their classes as codes 0..k-1.
 
     Parameters
     ----------

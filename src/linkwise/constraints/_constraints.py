@@ -621,7 +621,7 @@ class Constraints:
     def satisfied(
         self, labels: Any = None, *, hierarchy: Any = None, sample_ids: Any = None
     ) -> _satisfaction.Satisfaction:
-        """Which constraints a labelling, or a hierarchy, keeps.
+        """Which constraints a labeling, or a hierarchy, keeps.
 
         Parameters
         ----------
@@ -644,7 +644,7 @@ class Constraints:
     def violations(
         self, labels: Any = None, *, hierarchy: Any = None, sample_ids: Any = None
     ) -> Constraints:
-        """The constraints that a labelling, or a hierarchy, does not keep.
+        """The constraints that a labeling, or a hierarchy, does not keep.
 
         Parameters are those of `satisfied`.
         """

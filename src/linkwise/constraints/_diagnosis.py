@@ -2,7 +2,7 @@
 
 Entry point: `diagnose`. Contradictions come with the shortest chain of given constraints that
 proves them; everything here is linear in the number of links but the proofs (one breadth-first
-search each, over one component) and the exact colouring (bounded by a time limit).
+search each, over one component) and the exact coloring (bounded by a time limit).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from scipy.sparse.csgraph import (
 from linkwise._help import see
 
 from ._closure import Closure, number_nodes
-from ._colouring import Status, colour, greedy_clique
+from ._coloring import Status, color, greedy_clique
 from ._display import chain, diagnosis_html, diagnosis_text, explain_count, places
 from ._errors import ConstraintError
 from ._links import Rows, Source
@@ -176,9 +176,9 @@ class ClusterCount:
         """A cluster for every constrained row that keeps all pairs, when that is feasible."""
         if self._example is None:
             return None
-        closure, colours = self._example
+        closure, colors = self._example
         names = closure._given._names(closure.nodes)
-        return dict(zip(names, colours[closure.component].tolist(), strict=True))
+        return dict(zip(names, colors[closure.component].tolist(), strict=True))
 
     @property
     def possible(self) -> bool:
@@ -569,10 +569,10 @@ def _count_clusters(
         return ClusterCount(None, None, least, most, _groups(closure, clique))
     if most is not None and n_clusters > most:
         return ClusterCount(n_clusters, "too large", least, most, ())
-    found = colour(pairs, n_components, n_clusters, time_limit, clique)
+    found = color(pairs, n_components, n_clusters, time_limit, clique)
     if found.status == "feasible" and not closure.consistent:
         return ClusterCount(n_clusters, "infeasible", least, most, ())
-    example = None if found.colours is None else (closure, found.colours)
+    example = None if found.colors is None else (closure, found.colors)
     proof = _groups(closure, found.proof)
     return ClusterCount(n_clusters, found.status, least, most, proof, example)
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwise._atomic import atomic_write
 from linkwise._optional import optional
-from linkwise._whole import whole_file
 
 from ._builder import KINDS
 from ._errors import ConstraintError
@@ -66,7 +66,7 @@ def write(given: Constraints, path: str | os.PathLike[str]) -> None:
     if path.suffix == ".gz" and suffix in PARQUET:
         raise ConstraintError(f"{path}: Parquet is compressed already; drop the .gz")
     table = _table(given)
-    with whole_file(path) as file:
+    with atomic_write(path) as file:
         if suffix in PARQUET:
             arrow = optional("pyarrow", extra="parquet", need="Writing Parquet files")
             parquet = optional("pyarrow.parquet", extra="parquet", need="Writing Parquet files")

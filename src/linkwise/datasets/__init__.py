@@ -10,10 +10,11 @@ are looked for in the folder that the environment variable ``LINKWISE_DATA`` nam
 ``~/.cache/linkwise``.
 """
 
-from ._catalogue import BAUMANN_HOCHBAUM
+from ._catalog import BAUMANN_HOCHBAUM
 from ._features import Features, prepare_features, prepare_text
 from ._generate import make_blobs, make_hierarchy, make_slides
-from ._knowledge import (
+from ._load import load, names
+from ._side_information import (
     Cars60,
     ProvenOptimum,
     load_cars60,
@@ -21,7 +22,6 @@ from ._knowledge import (
     load_taxonomy,
     load_tree,
 )
-from ._load import load, names
 from ._table import Table, read_table
 
 __all__ = [

@@ -39,7 +39,7 @@ class Features:
     names : list of str
         The column each feature comes from: ``column``, or ``column=value`` for a category.
     units : ndarray or CSR matrix of shape (n_rows, n_features)
-        `X` before it was standardised, for people to read.
+        `X` before it was standardized, for people to read.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def prepare_features(
         Fill missing numbers with the median of their column and missing categories with the most
         frequent one. Otherwise gaps are an error.
     standardize : bool, default=False
-        Centre every column and scale it to unit variance. The features of one category are scaled
+        Center every column and scale it to unit variance. The features of one category are scaled
         by one factor, to a variance of one in total, so that it weighs as much as a number and
         rare values are not blown up. Constant columns become zero.
 

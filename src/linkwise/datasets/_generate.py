@@ -88,12 +88,12 @@ def make_blobs(
     n_features : int, default=2
         Number of features; ignored if `centers` are given as points.
     centers : int or array-like of shape (k, n_features), default=3
-        Number of blobs, or their centres.
+        Number of blobs, or their centers.
     cluster_std : float or array-like of shape (k,), default=1.0
         Standard deviation of each blob.
     stretch : float, default=1.0
         How many times longer than wide each blob is. All blobs are long in the same direction, the
-        one in which the centres lie closest together; so a learnt metric can undo it.
+        one in which the centers lie closest together; so a learnt metric can undo it.
     random_state : int, RandomState or None, default=None
         Pass an int for the same points each time.
 

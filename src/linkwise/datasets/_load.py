@@ -1,6 +1,6 @@
 """Load a data set by name.
 
-Entry points: `load`, `names`. What there is stands in `_catalogue.py`; here a row of it is turned
+Entry points: `load`, `names`. What there is stands in `_catalog.py`; here a row of it is turned
 into arrays.
 """
 
@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch, check_random_state
 
-from ._catalogue import ENTRIES, Entry, Kind, find
+from ._catalog import ENTRIES, Entry, Kind, find
 from ._folder import data_file
 from ._table import Table, read_table
-from ._words import WEIGHTINGS, word_matrix
+from ._text_features import WEIGHTINGS, word_matrix
 
 
 def names() -> list[str]:

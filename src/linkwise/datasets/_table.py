@@ -167,7 +167,7 @@ def read_table(path: str | Path) -> Table:
     >>> import tempfile, pathlib
     >>> from linkwise.datasets import read_table
     >>> file = pathlib.Path(tempfile.mkdtemp(), "points.csv")
-    >>> _ = file.write_text("x;y;colour\n1,5;2;red\n3;NA;blue\n")
+    >>> _ = file.write_text("x;y;color\n1,5;2;red\n3;NA;blue\n")
     >>> read_table(file).matrix()
     array([[1.5, 2. ],
            [3. , nan]])

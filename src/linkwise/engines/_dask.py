@@ -20,7 +20,7 @@ from scipy import sparse
 
 from linkwise._optional import optional
 
-from ._engine import Block, Places, Work, check_block, check_weight
+from ._engine import Block, Indices, Work, check_block, check_weight
 from ._source import Blocks, note_place
 
 _PATIENCE = 60.0  # seconds without any worker before giving up; dask config linkwise.patience
@@ -62,7 +62,7 @@ def _facts(part: Part) -> tuple[int, int | None]:
 
 
 def _find(part: Any, names: list[Hashable]) -> list[tuple[int, Hashable]]:
-    """Places of the rows of a partition whose index is one of the names, or its text."""
+    """Indices of the rows of a partition whose index is one of the names, or its text."""
     by_text = {str(name): name for name in names}
     labels = part.index.tolist()
     wanted = set(names)
@@ -163,14 +163,14 @@ class DaskBlocks(Blocks):
         return _places(finds, self.starts)
 
 
-def _has_index(facts: Sequence[tuple[int, int | None]], starts: Places) -> bool:
+def _has_index(facts: Sequence[tuple[int, int | None]], starts: Indices) -> bool:
     """Whether partitions have labels of their own rather than row numbers, or 0, 1, 2 in each."""
     filled = [(start, first) for (n, start), first in zip(facts, starts, strict=False) if n]
     again = all(start == 0 for start, _ in filled)
     return not again and any(start != first for start, first in filled)
 
 
-def _places(finds: Sequence[list[tuple[int, Hashable]]], starts: Places) -> dict[Hashable, int]:
+def _places(finds: Sequence[list[tuple[int, Hashable]]], starts: Indices) -> dict[Hashable, int]:
     found: dict[Hashable, int] = {}
     for first, part in zip(starts, finds, strict=False):
         for place, name in part:
@@ -181,7 +181,7 @@ def _places(finds: Sequence[list[tuple[int, Hashable]]], starts: Places) -> dict
 Bundle = list[Block]
 
 
-class Errand(NamedTuple):
+class BlockCall(NamedTuple):
     """What a task does: work on blocks at these places. (Dask takes a plain tuple for a call.)"""
 
     work: Work
@@ -194,7 +194,7 @@ class Task(NamedTuple):
 
     bundle: int
     asked: list[int]
-    errand: Errand
+    errand: BlockCall
 
 
 def _by_block(members: Sequence[list[int]], found: Sequence[Sequence[Any]]) -> list[Any]:
@@ -269,7 +269,7 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _run_bundle(bundle: Bundle | None, pair: Any, common: bytes, task: Errand) -> list[Any]:
+def _run_bundle(bundle: Bundle | None, pair: Any, common: bytes, task: BlockCall) -> list[Any]:
     """Results of work on some blocks of a bundle."""
     work, places, owns = task
     told = pickle.loads(common)
@@ -280,7 +280,7 @@ def _run_bundle(bundle: Bundle | None, pair: Any, common: bytes, task: Errand) -
 
 
 def _advance_bundle(
-    bundle: Bundle, pair: Any, common: bytes, task: Errand
+    bundle: Bundle, pair: Any, common: bytes, task: BlockCall
 ) -> tuple[list[Any], list[Any]]:
     """New states of a bundle's blocks, and the results of work on some of them."""
     states = [None] * len(bundle) if pair is None else list(pair[0])
@@ -324,7 +324,7 @@ class Workers:
         sizes = [size for size, _ in facts]
         if not sum(sizes):
             raise ValueError("X has no rows")
-        self.starts: Places = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self.starts: Indices = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self._home = _by_block(self._members, [
             [(bundle, place) for place in range(len(members))]
             for bundle, members in enumerate(self._members)
@@ -433,7 +433,7 @@ class Workers:
         by_bundle: dict[int, Task] = {}
         for asked, (block, extra) in enumerate(zip(numbers, owns, strict=True)):
             bundle, place = self._home[block]
-            mine = by_bundle.setdefault(bundle, Task(bundle, [], Errand(work, [], [])))
+            mine = by_bundle.setdefault(bundle, Task(bundle, [], BlockCall(work, [], [])))
             mine.asked.append(asked)
             mine.errand.places.append(place)
             mine.errand.owns.append(extra)

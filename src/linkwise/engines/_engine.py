@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Work = Callable[[Any, Any, Any, Any], Any]
-Places = NDArray[np.int64]
+Indices = NDArray[np.int64]
 
 
 class Block(NamedTuple):
@@ -42,7 +42,7 @@ class Engine(Protocol):
         Whether states are kept by the way they came about, which grows with every `advance`.
     """
 
-    starts: Places
+    starts: Indices
     d: int
     dtype: Any
     is_sparse: bool
@@ -91,7 +91,9 @@ class Engine(Protocol):
         ...
 
 
-def split(starts: Places, rows: NDArray[np.int64]) -> tuple[list[int], list[Places], list[Places]]:
+def split(
+    starts: Indices, rows: NDArray[np.int64]
+) -> tuple[list[int], list[Indices], list[Indices]]:
     """Which blocks hold given rows, where in each of them, and which of the given they are."""
     block = np.searchsorted(starts, rows, side="right") - 1
     order = np.argsort(block, kind="stable")

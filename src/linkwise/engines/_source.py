@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from linkwise._optional import optional
 
-from ._engine import Places
+from ._engine import Indices
 
 _UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 _SHARE = 16  # of the memory that is left, a block takes this part: work on it makes copies
@@ -97,7 +97,7 @@ class Blocks:
                 f"itself takes {held / 1e6:,.0f} MB, and blocks need at least "
                 f"{_LEAST_LEFT / 1e6:,.0f} MB more"
             )
-        self.starts: Places = np.zeros(1, dtype=np.int64)
+        self.starts: Indices = np.zeros(1, dtype=np.int64)
         self._shift: Any = None
         self._scale: Any = None
 
@@ -125,7 +125,7 @@ class Blocks:
         return twin
 
     def standardize(self) -> Blocks:
-        """Have every column centred and scaled to unit variance from now on; one pass."""
+        """Have every column centered and scaled to unit variance from now on; one pass."""
         count, mean, squares = 0, np.zeros(self.shape[1]), np.zeros(self.shape[1])
         for _, X in self.parts():
             center = X.mean(axis=0, dtype=np.float64)

@@ -14,8 +14,8 @@ from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from linkwise._clusterer import check_base, n_clusters_of, takes_constraints
-from linkwise._estimator import (
+from linkwise._adapters import check_base, n_clusters_of, takes_constraints
+from linkwise._validation import (
     check_number,
     read_data,
     read_labels,
@@ -58,7 +58,7 @@ class BoostCluster(ClusterMixin, BaseEstimator):
         three seeds.
     entailed : bool, default=False
         Whether links that follow from the given ones take part too, unless the constraints
-        contradict or more than a million would. Links between rows labelled by `y` always do.
+        contradict or more than a million would. Links between rows labeled by `y` always do.
     pass_constraints : bool, default=False
         Whether the base gets the constraints as well; for bases of linkwise.
     max_kernel_rows : int, default=5000

@@ -50,7 +50,7 @@ class _Side:
         return np.exp(self.log_pull - logsumexp(self.log_pull))
 
     def together(self, labels: Ints) -> Mask:
-        """Which links have both ends in one cluster; rows labelled -1 are in none."""
+        """Which links have both ends in one cluster; rows labeled -1 are in none."""
         a, b = labels[self.ends[:, 0]], labels[self.ends[:, 1]]
         return (a == b) & (a >= 0)
 
@@ -128,7 +128,7 @@ class PairLoss:
         return coo_array((np.concatenate([pull, pull]), (i, j)), shape=(m, m)).tocsr()
 
     def best_step(self, labels: Ints, max_alpha: float) -> Step:
-        """The alpha that minimises (12), between 0 and max_alpha.
+        """The alpha that minimizes (12), between 0 and max_alpha.
 
         (13) divides by zero when no must-link or no cannot-link is broken: alpha is then
         max_alpha. One cluster of all rows, or none at all, breaks every link of one kind and none

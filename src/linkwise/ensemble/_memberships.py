@@ -48,7 +48,7 @@ class Memberships:
         return np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
 
     def cross(self, labels: NDArray, size: int) -> Floats:
-        """Sums of the rows of Z over the clusters of another labelling, -1 left out.
+        """Sums of the rows of Z over the clusters of another labeling, -1 left out.
 
         Returns
         -------

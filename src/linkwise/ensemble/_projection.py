@@ -22,7 +22,7 @@ MOST_ROWS = 3_000  # constrained rows; beyond, neither is the m x m one
 _POSITIVE = 1e-10  # eigenvalues below this share of the largest count as zero
 
 
-class Centred:
+class Centered:
     """Rows relative to a mean, without a copy of them.
 
     Parameters
@@ -44,9 +44,9 @@ class Centred:
         product = np.asarray(self.X.T @ C, dtype=np.float64)
         return product - np.multiply.outer(self.mean, C.sum(axis=0))
 
-    def take(self, rows: NDArray) -> Centred:
+    def take(self, rows: NDArray) -> Centered:
         """Some of the rows, in double precision."""
-        return Centred(self.X[rows].astype(np.float64), self.mean)
+        return Centered(self.X[rows].astype(np.float64), self.mean)
 
     def dense(self) -> Floats:
         """The rows written out."""
@@ -67,13 +67,13 @@ class Directions:
 
     Parameters
     ----------
-    touched : Centred
+    touched : Centered
         The m constrained rows.
     how : {"auto", "direct", "rows", "lanczos"}, default="auto"
         Which eigenproblem: X' T X itself, (17), or X' T X by its products with vectors.
     """
 
-    def __init__(self, touched: Centred, how: str = "auto"):
+    def __init__(self, touched: Centered, how: str = "auto"):
         self.touched = touched
         m, d = touched.shape
         if how == "auto":

@@ -11,20 +11,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise._clusterer import (
-    Answerer,
+from linkwise._adapters import (
+    LabelAdapter,
     cluster,
     kernel_parameter,
     n_clusters_of,
     seed_names,
     seeded,
 )
-from linkwise._estimator import mean_and_spread
+from linkwise._validation import mean_and_spread
 from linkwise.constraints import Constraints
 
 from ._loss import PairLoss, Step
 from ._memberships import Memberships
-from ._projection import Centred, Directions, Floats
+from ._projection import Centered, Directions, Floats
 
 OUT_OF_ROUNDS = "all rounds were run"
 NOTHING_KNOWN = "there are no pairwise constraints"
@@ -87,10 +87,10 @@ class _View:
 
     mean: Floats
     P: Floats
-    answerer: Answerer | None = None
+    answerer: LabelAdapter | None = None
 
     def of(self, X: Any) -> NDArray:
-        return Centred(X, self.mean).times(self.P)
+        return Centered(X, self.mean).times(self.P)
 
 
 class Boosting:
@@ -133,7 +133,7 @@ class Boosting:
         self.mean, self.spread = mean_and_spread(self.X)
         if not len(loss.rows):
             return NOTHING_KNOWN
-        directions = Directions(Centred(self.X, self.mean).take(loss.rows))
+        directions = Directions(Centered(self.X, self.mean).take(loss.rows))
         log_bound = loss.log_loss
         for number in range(1, n_rounds + 1):
             P = directions.top(loss.tension(), self.n_components)
@@ -156,7 +156,7 @@ class Boosting:
 
     def _attempt(
         self, shown: NDArray, loss: PairLoss, max_alpha: float, tol: float
-    ) -> tuple[NDArray[np.int64], Answerer, Step]:
+    ) -> tuple[NDArray[np.int64], LabelAdapter, Step]:
         """A clustering of the projected rows; if it gains nothing, one from another seed."""
         for _ in range(_TRIES if seed_names(self.base) else 1):
             labels, answerer = cluster(seeded(self.base, self.rng), shown, self.passed)
@@ -167,13 +167,13 @@ class Boosting:
 
     def _scaled(self, P: Floats) -> tuple[_View, NDArray]:
         """The view along P, stretched to the total variance of X, and the rows in it."""
-        shown = Centred(self.X, self.mean).times(P)
+        shown = Centered(self.X, self.mean).times(P)
         factor = _stretch(shown, self.spread)
         shown *= factor
         return _View(self.mean, P * factor), shown
 
     def _keep(
-        self, view: _View, answerer: Answerer, labels: NDArray, step: Step, log_loss: float,
+        self, view: _View, answerer: LabelAdapter, labels: NDArray, step: Step, log_loss: float,
         log_bound: float,
     ) -> None:  # fmt: skip
         self.members.add(labels, step.alpha)

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise._clusterer import takes_constraints
-from linkwise._estimator import check_number
+from linkwise._adapters import takes_constraints
 from linkwise._optional import optional
+from linkwise._validation import check_number
 
-from . import _words
+from . import _summary as _words
 from ._experiment import Experiment, Key, Point
 from ._journal import read_points
 from ._protocol import Draw

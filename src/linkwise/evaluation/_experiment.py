@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 
-from linkwise._clusterer import check_base, fit, labels_of, seed_names
-from linkwise._estimator import check_number
+from linkwise._adapters import check_base, fit, labels_of, seed_names
+from linkwise._validation import check_number
 
 from ._protocol import Draw, Protocol, as_protocol
 from ._scores import Scores, score

@@ -19,8 +19,8 @@ import numpy as np
 import scipy
 import sklearn
 
+from linkwise._atomic import atomic_write
 from linkwise._version import __version__
-from linkwise._whole import whole_file
 
 from ._experiment import Experiment, Key, Point
 
@@ -101,7 +101,7 @@ class Journal:
             "versions": versions(),
             "methods": {**self._others, **self.experiment.described()},
         }
-        with whole_file(_beside(self.path)) as file:
+        with atomic_write(_beside(self.path)) as file:
             file.write((json.dumps(told, indent=1, ensure_ascii=False) + "\n").encode("utf-8"))
 
     def add(self, measured: Iterable[tuple[Key, Point]]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from joblib import Parallel, delayed
 
-from linkwise._estimator import check_choice
+from linkwise._validation import check_choice
 
 from ._curve import LearningCurve
 from ._experiment import Experiment, Key, Point, Record

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from linkwise._estimator import check_choice
 from linkwise._optional import optional
+from linkwise._validation import check_choice
 
-from ._words import name_of
+from ._summary import name_of
 
 if TYPE_CHECKING:
     from ._curve import LearningCurve
@@ -86,8 +86,8 @@ def _draw_lines(
         (line,) = ax.plot(places, mean, marker=mark, ms=4, lw=1.4, label=method, **style)
         if band != "none" and curve.n_trials > 1:
             half = _half_width(curve.by_trial(metric)[place], band)
-            top, colour = np.minimum(mean + half, highest), line.get_color()
-            ax.fill_between(places, mean - half, top, color=colour, alpha=0.15, lw=0)
+            top, color = np.minimum(mean + half, highest), line.get_color()
+            ax.fill_between(places, mean - half, top, color=color, alpha=0.15, lw=0)
     edges = _edges(places.astype(np.float64))
     ax.set_xlim(edges[0], edges[-1])
     ax.grid(alpha=0.3)
@@ -119,9 +119,9 @@ def _draw_strip(
     wide = width >= _RIM * (edges[-1] - edges[0])
     for (i, j), value in np.ndenumerate(reached):
         if value and wide[j]:
-            colour = "white" if abs(shades[i, j]) >= _DARK else "black"
+            color = "white" if abs(shades[i, j]) >= _DARK else "black"
             text = f"{abs(value) * 100:g}"
-            ax.text(middle[j], i + 0.5, text, ha="center", va="center", fontsize=6, color=colour)
+            ax.text(middle[j], i + 0.5, text, ha="center", va="center", fontsize=6, color=color)
     ax.set_yticks(rows[:-1] + 0.5, against.methods, fontsize="x-small")
     ax.set_ylim(len(against.methods), 0)
     shown = ", ".join(f"{level * 100:g}" for level in sorted(levels))

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise._estimator import check_number
+from linkwise._validation import check_number
 from linkwise.constraints import Constraints
 
 Rows = NDArray[np.int64]

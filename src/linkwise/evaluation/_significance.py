@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from linkwise._estimator import check_choice
+from linkwise._validation import check_choice
 
 Floats = NDArray[np.float64]
 

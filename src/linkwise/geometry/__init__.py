@@ -1,4 +1,4 @@
-"""How far apart: distances to centres, between rows, and metrics that are learnt."""
+"""How far apart: distances to centers, between rows, and metrics that are learnt."""
 
 from ._bregman import Bregman, Divergence
 from ._comparison import ComparisonMetric

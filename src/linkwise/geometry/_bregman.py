@@ -3,7 +3,7 @@
     d(x, mu) = sum_m a_m [f(x_m) - f(mu_m) - f'(mu_m) (x_m - mu_m)]
 
 for a convex f. They are linear in x beside a term of the row alone, and the mean of the rows is
-the best centre whatever f is. `Divergence` (f = x log x - x) is the I-divergence of Basu et al.
+the best center whatever f is. `Divergence` (f = x log x - x) is the I-divergence of Basu et al.
 2006, (3.19); a user's own divergence needs `value` and `derivative`.
 
 References
@@ -42,7 +42,7 @@ class Bregman(Geometry):
     Parameters
     ----------
     smoothing : float, default=0.0
-        Weight of a uniform row that is mixed into every centre (3.23), at first. What it costs is
+        Weight of a uniform row that is mixed into every center (3.23), at first. What it costs is
         part of the distortion. It is halved after every iteration.
 
     Examples
@@ -65,7 +65,7 @@ class Bregman(Geometry):
     def __init__(self, *args: Any, smoothing: float = 0.0, **options: Any):
         super().__init__(*args, **options)
         self.smoothing, self._coldest = smoothing, _COLDEST * smoothing
-        self._known: tuple[Floats, Floats, Floats] | None = None  # tangents at which centres
+        self._known: tuple[Floats, Floats, Floats] | None = None  # tangents at which centers
         self._values: Floats | None = None  # weighted sum of f(x) over the rows, by feature
 
     def value(self, x: Floats) -> Floats:
@@ -90,14 +90,14 @@ class Bregman(Geometry):
         return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape)
 
     def _tangents(self) -> tuple[Floats, Floats]:
-        """Slope of f at the centres, and what the tangents there are at zero: (k, d) each."""
+        """Slope of f at the centers, and what the tangents there are at zero: (k, d) each."""
         if self._known is None or self._known[0] is not self.centers:
             slope = self.derivative(self.centers)
             self._known = self.centers, slope, self.value(self.centers) - slope * self.centers
         return self._known[1:]
 
     def _smoothing_costs(self) -> Floats:
-        """Divergence of the uniform row from each centre, by feature, times its weight: (k, d)."""
+        """Divergence of the uniform row from each center, by feature, times its weight: (k, d)."""
         if not self.smoothing:
             return np.zeros_like(self.centers)
         slope, at_zero = self._tangents()
@@ -111,7 +111,7 @@ class Bregman(Geometry):
         bias = (self._smoothing_costs() - at_zero) @ weights
         return -(slope * weights).T, np.zeros((0, 0)), bias
 
-    def look_at(self, X: Any, sample_weight: Floats) -> Floats:
+    def block_stats(self, X: Any, sample_weight: Floats) -> Floats:
         """What the rows' own terms add up to."""
         weight = sample_weight if sample_weight.size else np.ones(X.shape[0])
         total = np.zeros(X.shape[1])
@@ -120,7 +120,7 @@ class Bregman(Geometry):
             total += np.asarray(self._each(X[part]).T @ weight[part]).ravel()
         return total
 
-    def take_in(self, seen: list[Floats]) -> None:
+    def set_stats(self, seen: list[Floats]) -> None:
         """Add up the rows' own terms."""
         self._values = np.sum(seen, axis=0)
 
@@ -137,11 +137,11 @@ class Bregman(Geometry):
     # ---------------------------------------------------------------- updates
 
     def place(self, centers: Floats) -> None:
-        """Mix the uniform row into the centres: equation (3.23) over the features."""
+        """Mix the uniform row into the centers: equation (3.23) over the features."""
         self.centers = self._mixed(centers)
 
     def place_one(self, cluster: int, row: Floats) -> None:
-        """Put one centre at a row, mixed like the others."""
+        """Put one center at a row, mixed like the others."""
         super().place_one(cluster, self._mixed(row))
 
     def _mixed(self, centers: Floats) -> Floats:
@@ -149,7 +149,7 @@ class Bregman(Geometry):
         return (centers + self.smoothing / centers.shape[-1]) / (1 + self.smoothing)
 
     def move_centers(self, moments: Moments) -> float:
-        """Means of the rows; a cluster without any keeps its centre."""
+        """Means of the rows; a cluster without any keeps its center."""
         before, empty = self.centers, moments.counts <= 0
         way = super().move_centers(moments)
         if not empty.any():
@@ -176,12 +176,12 @@ class Bregman(Geometry):
         """What changes during a run."""
         return {**super().state(), "smoothing": self.smoothing}
 
-    def cool(self) -> None:
+    def end_iteration(self) -> None:
         """Smooth less."""
         self.smoothing = max(_COOLING * self.smoothing, self._coldest)
 
     @property
-    def is_cold(self) -> bool:
+    def annealing_done(self) -> bool:
         """Whether smoothing has come down to its least."""
         return self.smoothing <= self._coldest
 
@@ -217,7 +217,7 @@ class Divergence(Bregman):
     [1, 1, 0, 0]
     """
 
-    def admit(self, X: Any) -> Any:
+    def validate_rows(self, X: Any) -> Any:
         """Rows that sum to one; negative entries and rows of zeros are refused."""
         values = X.data if sparse.issparse(X) else X
         if values.min(initial=0) < 0:

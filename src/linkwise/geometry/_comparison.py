@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted
 
-from linkwise._estimator import check_number, read_data, read_knowledge, read_labels
+from linkwise._validation import check_number, read_data, read_knowledge, read_labels
 from linkwise.constraints import Closure, Constraints
 
 Floats = NDArray[np.float64]
@@ -25,7 +25,7 @@ Ints = NDArray[np.int64]
 class ComparisonMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Learn how much each feature counts from comparisons of distances.
 
-    Weights w >= 0 minimise ``1/2 |w|^2 + C sum(xi)`` with one slack per comparison: "a is closer
+    Weights w >= 0 minimize ``1/2 |w|^2 + C sum(xi)`` with one slack per comparison: "a is closer
     to b than to c" asks for ``w . [(a - c)^2 - (a - b)^2] >= 1 - xi``. A relative constraint ab|c
     is two of them, from a and from b. `transform` scales the features by sqrt(w), so that plain
     Euclidean methods (`ReCon`, k-means) work in the learnt metric.
@@ -60,7 +60,7 @@ class ComparisonMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    The penalty on w makes the metric depend on the units of the features: standardise them first
+    The penalty on w makes the metric depend on the units of the features: standardize them first
     unless they are alike. Solved exactly by a primal-dual interior-point method, O(m d^2) a step
     for m comparisons and d features.
 
@@ -217,7 +217,7 @@ def _gains(X: Floats, triples: Ints) -> Floats:
     return (a - c) ** 2 - (a - b) ** 2
 
 
-# -------------------------------------------------------------------- the quadratic programme
+# -------------------------------------------------------------------- the quadratic program
 
 
 class Learnt(NamedTuple):
@@ -241,7 +241,7 @@ class _Point(NamedTuple):
 
 
 def solve(gains: Floats, cost: Floats, tol: float = 1e-6, max_iter: int = 200) -> Learnt:
-    """Minimise 1/2 |w|^2 + cost . xi with gains w >= 1 - xi, xi >= 0, w >= 0.
+    """Minimize 1/2 |w|^2 + cost . xi with gains w >= 1 - xi, xi >= 0, w >= 0.
 
     In units in which every column of the gains has a largest entry of 1, which spares the steps
     the features' own units. The dual, sum(alpha) - 1/2 |max(0, gains' alpha)|^2 with 0 <= alpha
@@ -281,7 +281,7 @@ def _judge(gains: Floats, cost: Floats, w: Floats, alpha: Floats, step: int) -> 
 def _step(Z: Floats, Q: Floats, cost: Floats, p: _Point) -> _Point:
     """One step of Mehrotra's predictor and corrector.
 
-    The predictor aims at products of 0; how far it gets tells how much to centre, and what it
+    The predictor aims at products of 0; how far it gets tells how much to center, and what it
     leaves out (the products of its own moves) is put right by the corrector.
     """
     D = p.xi / p.eta + p.r / p.alpha
@@ -290,8 +290,8 @@ def _step(Z: Floats, Q: Floats, cost: Floats, p: _Point) -> _Point:
     n_products = len(Q) + 2 * len(cost)
     mu = _products(p).sum() / n_products
     ahead = _products(_moved(p, aim)).sum() / n_products
-    centre = mu * (ahead / mu) ** 3
-    goals = tuple(centre - x * y for x, y in zip(aim[:3], aim[3:], strict=True))
+    center = mu * (ahead / mu) ** 3
+    goals = tuple(center - x * y for x, y in zip(aim[:3], aim[3:], strict=True))
     return _moved(p, _direction(Z, Q, cost, p, D, system, goals))
 
 

@@ -2,9 +2,9 @@
 
     d(x, mu) = 1 - x'A mu / (|x|_A |mu|_A)
 
-Rows and centres are kept at length one under the metric, so that costs are linear in the rows.
+Rows and centers are kept at length one under the metric, so that costs are linear in the rows.
 The published centroid (3.24) adds rows of different length; here each is divided by its own length
-first, which is the minimiser.
+first, which is the minimizer.
 
 References
 ----------
@@ -48,7 +48,7 @@ class Cosine(Geometry):
     scales_rows = True
     signed = False  # whether any row has negative entries, so that angles may be obtuse
 
-    def admit(self, X: Any) -> Any:
+    def validate_rows(self, X: Any) -> Any:
         """Rows of length one; a row of zeros has no direction and is refused."""
         scaled, length = _scaled(X, np.ones(X.shape[1]))
         refuse_zeros(
@@ -58,11 +58,11 @@ class Cosine(Geometry):
         )
         return scaled
 
-    def look_at(self, X: Any, sample_weight: Floats) -> bool:
+    def block_stats(self, X: Any, sample_weight: Floats) -> bool:
         """Whether angles may be obtuse."""
         return bool((X.data if sparse.issparse(X) else X).min(initial=0) < 0)
 
-    def take_in(self, seen: list[bool]) -> None:
+    def set_stats(self, seen: list[bool]) -> None:
         """Learn whether angles may be obtuse."""
         self.signed = any(seen)
 
@@ -92,11 +92,11 @@ class Cosine(Geometry):
         return 2.0 * slope, curve, np.ones(self.k)
 
     def distortion(self, moments: Moments) -> float:
-        """Sum of the distances of all rows to their centres."""
+        """Sum of the distances of all rows to their centers."""
         return float(moments.counts.sum() - (self.centers * self.metrics[0] * moments.sums).sum())
 
     def place(self, centers: Floats) -> None:
-        """Centres of length one under the metric."""
+        """Centers of length one under the metric."""
         length = np.sqrt((centers**2 * self.metrics[0]).sum(axis=1, keepdims=True))
         self.centers = np.asarray(centers, dtype=np.float64) / np.maximum(length, _TINY)
 
@@ -114,7 +114,7 @@ class Cosine(Geometry):
         return self._descended(slope, self.eta if isinstance(self.eta, float) else _ETA)
 
     def set_metrics(self, metrics: Floats) -> None:
-        """Take over weights; centres keep their directions."""
+        """Take over weights; centers keep their directions."""
         self.metrics = metrics
         self.place(self.centers)
 

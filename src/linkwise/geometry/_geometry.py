@@ -1,4 +1,4 @@
-"""What the loop asks of a geometry: centres, the costs they give rows, and updates.
+"""What the loop asks of a geometry: centers, the costs they give rows, and updates.
 
 Costs are linear or quadratic in the row, so that one pair of kernels serves every geometry; sums
 over rows come from `Moments`, so that objectives and updates need no pass over the data.
@@ -25,7 +25,7 @@ class Geometry:
     n_clusters : int
     n_features : int
     mean_variance : float
-        Mean variance of the features; centres that move by a small share of it have come to rest.
+        Mean variance of the features; centers that move by a small share of it have come to rest.
     learns : bool, default=False
         Whether the weights are learnt.
     prior : Rayleigh, default=None
@@ -82,15 +82,15 @@ class Geometry:
 
     # ---------------------------------------------------------------- rows
 
-    def admit(self, X: Any) -> Any:
+    def validate_rows(self, X: Any) -> Any:
         """Rows as this geometry takes them; refuses what is outside its domain."""
         return X
 
-    def look_at(self, X: Any, sample_weight: Floats) -> Any:
+    def block_stats(self, X: Any, sample_weight: Floats) -> Any:
         """What must be known about admitted rows, told by some of them."""
 
-    def take_in(self, seen: list[Any]) -> None:
-        """Learn what `look_at` saw in all parts of the data; called once, before anything."""
+    def set_stats(self, seen: list[Any]) -> None:
+        """Learn what `block_stats` saw in all parts of the data; called once, before anything."""
 
     def scaled(self, X: Any, map_ranges: Any = None, out: Any = None) -> Any:
         """Admitted rows divided by their lengths under the metric, where `scales_rows`.
@@ -129,17 +129,17 @@ class Geometry:
     # ---------------------------------------------------------------- updates
 
     def place(self, centers: Floats) -> None:
-        """Start from given centres."""
+        """Start from given centers."""
         self.centers = np.array(centers, dtype=np.float64)
 
     def place_one(self, cluster: int, row: Floats) -> None:
-        """Put one centre at a row."""
+        """Put one center at a row."""
         centers = self.centers.copy()
         centers[cluster] = row
         self.centers = centers
 
     def move_centers(self, moments: Moments) -> float:
-        """Put centres where their rows cost least; returns the squared way they went."""
+        """Put centers where their rows cost least; returns the squared way they went."""
         before = self.centers
         filled = moments.counts > 0
         means = before.copy()
@@ -148,7 +148,7 @@ class Geometry:
         return float(((self.centers - before) ** 2).sum())
 
     def scatter(self, moments: Moments, places: Any) -> Floats:
-        """Derivative of the distortion by the metrics, centres and labels held."""
+        """Derivative of the distortion by the metrics, centers and labels held."""
         raise NotImplementedError
 
     def weights(self, moments: Moments) -> Floats:
@@ -179,11 +179,11 @@ class Geometry:
         for name, value in state.items():
             setattr(self, name, value)
 
-    def cool(self) -> None:
+    def end_iteration(self) -> None:
         """One iteration is over."""
 
     @property
-    def is_cold(self) -> bool:
+    def annealing_done(self) -> bool:
         """Whether `cool` changes nothing any more."""
         return True
 

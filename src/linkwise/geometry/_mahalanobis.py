@@ -40,7 +40,7 @@ def variances(total: Floats, total_weight: float, mean: Floats | None = None) ->
 
 
 class Mahalanobis(Geometry):
-    """Centres and metrics of a clustering, in coordinates relative to the mean of the data.
+    """Centers and metrics of a clustering, in coordinates relative to the mean of the data.
 
     Parameters
     ----------
@@ -202,9 +202,9 @@ class Mahalanobis(Geometry):
     # ---------------------------------------------------------------- updates
 
     def proposal(self, slope: Floats, weights: Floats) -> Floats:
-        """Metrics that minimise tr(A S) - n log det A for given S: equation (2.7).
+        """Metrics that minimize tr(A S) - n log det A for given S: equation (2.7).
 
-        Flooring S caps A; under that cap the result is still the exact minimiser, so the
+        Flooring S caps A; under that cap the result is still the exact minimizer, so the
         objective does not rise. A group without rows keeps its metric. With a prior, or a step
         of the gradient asked for, the objective of HMRF-KMeans counts instead.
         """

@@ -11,7 +11,7 @@ from scipy import linalg
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from linkwise._estimator import check_number, read_data, read_knowledge, read_labels
+from linkwise._validation import check_number, read_data, read_knowledge, read_labels
 from linkwise.constraints import Constraints
 
 Floats = NDArray[np.float64]
@@ -48,7 +48,7 @@ class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     mean_ : ndarray of shape (n_features,)
         Mean of the data, which is subtracted first.
     covariance_ : ndarray of shape (n_features, n_features)
-        Covariance inside chunklets, before regularisation.
+        Covariance inside chunklets, before regularization.
     n_chunklets_ : int
         Number of chunklets of two rows or more.
     n_features_in_ : int

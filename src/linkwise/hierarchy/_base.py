@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
-from linkwise._estimator import check_number, read_data, read_labels, read_named
+from linkwise._validation import check_number, read_data, read_labels, read_named
 from linkwise.constraints import Constraints, Tree, row_names
 from linkwise.report import Report
 
@@ -178,7 +178,7 @@ class BaseHierarchy(ClusterMixin, BaseEstimator):
         return self.to_tree(ids).to_newick()
 
     def plot(self, ax: Any = None, ids: Sequence[Hashable] | None = None, most: int = 100) -> Any:
-        """Draw the dendrogram, clusters in colours, with the constraints below it.
+        """Draw the dendrogram, clusters in colors, with the constraints below it.
 
         Merges that join the two sides of a relative constraint are marked. Needs matplotlib.
 

@@ -21,7 +21,7 @@ class ConstrainedCompleteLink(BaseHierarchy):
     """Complete-link clustering of distances that the constraints have changed.
 
     Must-linked rows are at distance 0, and every distance becomes that of the shortest path through
-    must-linked rows, so that their neighbours come closer too. Cannot-linked rows are put farther
+    must-linked rows, so that their neighbors come closer too. Cannot-linked rows are put farther
     apart than any others; complete link then spreads that to everything merged with them.
 
     Must-links are always kept; relative constraints are only reported on. Cannot-links are kept as

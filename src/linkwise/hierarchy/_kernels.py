@@ -15,8 +15,8 @@ import numpy as np
 
 from linkwise._compiled import kernel
 
-from ._apart_kernels import may_be_together, merge_apart
-from ._relative_kernels import compatible, hopeless, merge_constraints
+from ._cannot_link_kernels import may_be_together, merge_apart
+from ._triplet_kernels import compatible, hopeless, merge_constraints
 
 LINKAGES = ("single", "complete", "average", "centroid", "ward")
 SQUARED = ("centroid", "ward")  # work on squared distances

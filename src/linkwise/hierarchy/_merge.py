@@ -10,16 +10,19 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
 
 from . import _kernels as kernels
-from . import _relative_kernels as relative
-from ._apart_kernels import make_apart
-from ._knowledge import Ints, Settled
+from . import _triplet_kernels as relative
+from ._cannot_link_kernels import make_apart
+from ._feasible import FeasibleConstraints, Ints
 
 LINKAGES = kernels.LINKAGES
 _PIECES = 50  # the loop comes up so many times, to be interrupted
 
 
 def merge(
-    distances: NDArray[np.float64], settled: Settled, colours: tuple[Ints, int], linkage: str
+    distances: NDArray[np.float64],
+    settled: FeasibleConstraints,
+    colors: tuple[Ints, int],
+    linkage: str,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Merge the closest pair that may merge until one cluster is left.
 
@@ -27,11 +30,11 @@ def merge(
     ----------
     distances : ndarray of shape (n (n - 1) / 2,)
         Condensed distances, squared for centroid and ward; used up.
-    settled : Settled
+    settled : FeasibleConstraints
         What is to be kept.
-    colours : tuple of ndarray of shape (n,) and int
+    colors : tuple of ndarray of shape (n,) and int
         Clusters to end with, -1 for any: how cannot-linked rows can be kept apart with so many
-        clusters (see `Settled.colours`), or with -1 a witness that is followed to the letter.
+        clusters (see `FeasibleConstraints.colors`), or with -1 a witness that is followed to the letter.
     linkage : str
         One of LINKAGES.
 
@@ -48,7 +51,7 @@ def merge(
     triplets = relative.make_triplets(known.relative.copy(), n)
     forest, good = relative.make_forest(triplets, n)
     assert good, "settled constraints are consistent"
-    apart = make_apart(known.cannot_link.copy(), n, *colours)
+    apart = make_apart(known.cannot_link.copy(), n, *colors)
     mode = kernels.INSIDE if known.n_must_link else kernels.APART
     clusters = kernels.Clusters(
         distances, np.full(n, -1), np.full(n, np.inf), np.ones(n, np.int64), np.arange(n),

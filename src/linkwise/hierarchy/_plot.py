@@ -11,7 +11,7 @@ from scipy.cluster.hierarchy import dendrogram
 
 from linkwise._optional import optional
 from linkwise.constraints import Constraints
-from linkwise.report._colours import BROKEN, KEPT, cluster_colour
+from linkwise.report._colors import BROKEN, KEPT, cluster_color
 
 _MOST_NAMES = 80
 
@@ -34,7 +34,7 @@ def draw(model: Any, ax: Any, names: Sequence[Hashable] | None, most: int) -> An
         merges,
         ax=ax,
         labels=None if names is None else [str(name) for name in names],
-        link_color_func=lambda node: cluster_colour(int(labels[node])),
+        link_color_func=lambda node: cluster_color(int(labels[node])),
         no_labels=n > _MOST_NAMES,
         leaf_rotation=90,
     )
@@ -92,11 +92,11 @@ def _draw_constraints(ax: Any, model: Any, place: Any, most: int, top: float) ->
         return
     step = top * min(0.03, 0.4 / len(heavy))
     for level, (_, near, far, kept) in enumerate(heavy, start=1):
-        y, colour = -level * step, KEPT if kept else BROKEN
+        y, color = -level * step, KEPT if kept else BROKEN
         ends = place[[*near, *far]]
-        ax.plot([ends.min(), ends.max()], [y, y], color=colour, lw=0.6, alpha=0.5)
-        ax.plot(place[list(near)], [y] * len(near), "o-", color=colour, ms=3, lw=1.6)
-        ax.plot(place[list(far)], [y] * len(far), "o", color=colour, ms=3.5, mfc="white")
+        ax.plot([ends.min(), ends.max()], [y, y], color=color, lw=0.6, alpha=0.5)
+        ax.plot(place[list(near)], [y] * len(near), "o-", color=color, ms=3, lw=1.6)
+        ax.plot(place[list(far)], [y] * len(far), "o", color=color, ms=3.5, mfc="white")
     ax.set_ylim(-(len(heavy) + 1) * step, top * 1.05)
     ticks = [tick for tick in ax.get_yticks() if 0 <= tick <= top * 1.05]
     ax.set_yticks(ticks)

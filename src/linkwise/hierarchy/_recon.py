@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from linkwise._estimator import check_choice, check_number
+from linkwise._validation import check_choice, check_number
 from linkwise.constraints import Constraints
 
 from ._base import BaseHierarchy
 from ._cut import Nearer, cut, least_clusters, nearer_by_distances, nearer_by_means
-from ._knowledge import Settled, settle
+from ._feasible import FeasibleConstraints, settle
 from ._merge import LINKAGES, condensed, merge
-from ._witness import find_witness
+from ._milp_feasibility import find_witness
 
 _EUCLIDEAN_ONLY = ("centroid", "ward")
 
@@ -118,15 +118,15 @@ class ReCon(BaseHierarchy):
     def _build(self, X: Any, known: Constraints) -> None:
         settled = settle(known, X.shape[0], self.n_clusters, self.on_conflict, self._told_by)
         self.dropped_, self._kept, self._X = settled.dropped, settled.kept, X
-        self._merge(settled, settled.colours(self.n_clusters))
+        self._merge(settled, settled.colors(self.n_clusters))
         if self.n_clusters and least_clusters(self.children_, settled.kept) > self.n_clusters:
             witness = find_witness(settled, self._costs(self.n_clusters))
             if witness is not None:
                 self._merge(settled, (witness, -1))
 
-    def _merge(self, settled: Settled, colours: tuple[NDArray[np.int64], int]) -> None:
+    def _merge(self, settled: FeasibleConstraints, colors: tuple[NDArray[np.int64], int]) -> None:
         distances = condensed(self._X, self.metric, self.linkage)
-        self.children_, self.distances_ = merge(distances, settled, colours, self.linkage)
+        self.children_, self.distances_ = merge(distances, settled, colors, self.linkage)
 
     def _costs(self, n_clusters: int) -> NDArray[np.float64]:
         """How far each row is from the clusters there would be without cannot-links."""

@@ -1,12 +1,12 @@
 """One loop, many methods: the k-means family."""
 
-from ._cop import COPKMeans
-from ._gpk import GPKMeans
-from ._hmrf import HMRFKMeans
-from ._mpck import MPCKMeans
-from ._pck import PCKMeans
-from ._propagate import propagate
-from ._seeded import ConstrainedKMeans, PreIdentifiedKMeans, SeededKMeans
+from linkwise.kmeans.estimators._cop import COPKMeans
+from linkwise.kmeans.estimators._hmrf import HMRFKMeans
+from linkwise.kmeans.estimators._mpck import MPCKMeans
+from linkwise.kmeans.estimators._pck import PCKMeans
+from linkwise.kmeans.estimators._seeded import ConstrainedKMeans, PreIdentifiedKMeans, SeededKMeans
+from linkwise.kmeans.propagation._gpk import GPKMeans
+from linkwise.kmeans.propagation._propagate import propagate
 
 __all__ = [
     "COPKMeans",

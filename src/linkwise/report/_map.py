@@ -1,4 +1,4 @@
-"""`plot_clusters`: rows as points in the colours of their clusters, links as lines between them."""
+"""`plot_clusters`: rows as points in the colors of their clusters, links as lines between them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
-from linkwise._estimator import read_knowledge
 from linkwise._optional import optional
+from linkwise._validation import read_knowledge
 from linkwise.constraints import Constraints, label_codes
 
-from ._colours import BROKEN, CLUSTERS, cluster_colour
+from ._colors import BROKEN, CLUSTERS, cluster_color
 
 _MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
 _TOGETHER, _APART = "solid", (0, (1.5, 1.5))
@@ -31,7 +31,7 @@ def plot_clusters(
     legend: bool = True,
     ax: Any = None,
 ) -> Any:
-    """Draw rows in the colours of their clusters, and links as lines: grey if kept, red if not.
+    """Draw rows in the colors of their clusters, and links as lines: grey if kept, red if not.
 
     Must-links are solid, cannot-links dotted. Data of more than two features is seen along its two
     principal components. Needs matplotlib.
@@ -47,7 +47,7 @@ def plot_clusters(
     classes : array-like of shape (n_samples,), default=None
         What the rows really are, if known: each class has a marker of its own.
     like : array-like of shape (n_samples,), default=None
-        Another clustering of the rows: clusters get the colours of those that they share most rows
+        Another clustering of the rows: clusters get the colors of those that they share most rows
         with, so that pictures can be compared.
     sample_ids : array-like of shape (n_samples,), default=None
         Ids of the rows, when constraints speak of ids.
@@ -75,7 +75,7 @@ def plot_clusters(
     n = len(points)
     codes = _codes("labels", labels, n)
     if like is not None:
-        codes = _recoloured(codes, _codes("like", like, n))
+        codes = _recolored(codes, _codes("like", like, n))
     known, _ = read_knowledge(constraints, n, sample_ids, X)
     if ax is None:
         ax = pyplot.subplots(figsize=(7, 5), layout="constrained")[1]
@@ -116,7 +116,7 @@ def _codes(name: str, labels: ArrayLike, n_samples: int) -> NDArray[np.int64]:
     return label_codes(labels)[1]
 
 
-def _recoloured(codes: NDArray[np.int64], like: NDArray[np.int64]) -> NDArray[np.int64]:
+def _recolored(codes: NDArray[np.int64], like: NDArray[np.int64]) -> NDArray[np.int64]:
     """The codes, renumbered so that they agree with others on as many rows as possible."""
     from scipy.optimize import linear_sum_assignment
 
@@ -152,8 +152,8 @@ def _draw_rows(ax: Any, points: Any, codes: NDArray[np.int64], classes: ArrayLik
         if values.shape != (n,):
             raise ValueError(f"classes has shape {values.shape}; expected ({n},)")
         parts = [(str(name), values == name) for name in sorted(set(values.tolist()), key=str)]
-    colours = np.array([cluster_colour(code) for code in range(-1, len(CLUSTERS))])
-    shades = colours[np.where(codes < 0, 0, codes % len(CLUSTERS) + 1)]
+    colors = np.array([cluster_color(code) for code in range(-1, len(CLUSTERS))])
+    shades = colors[np.where(codes < 0, 0, codes % len(CLUSTERS) + 1)]
     size = float(np.clip(34 * (300 / n) ** 0.5, 4, 42))
     for place, (name, rows) in enumerate(parts):
         marker = _MARKERS[place % len(_MARKERS)]

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise._atomic import atomic_write
 from linkwise._optional import optional
-from linkwise._whole import whole_file
 from linkwise.constraints import Constraints, Given, Satisfaction, table_html
 
 from ._page import Page, Violation, page_html
@@ -150,7 +150,7 @@ class Report:
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features)
-            The data, in units that people know: before it was standardised.
+            The data, in units that people know: before it was standardized.
         labels : ndarray of shape (n_samples,)
             Clusters of the rows, -1 for none.
         features : sequence of str, default=None
@@ -232,7 +232,7 @@ class Report:
         page = page_html(shown)
         if path is not None:
             # A lone surrogate, which an id out of Python may have, is no UTF-8.
-            with whole_file(path) as file:
+            with atomic_write(path) as file:
                 file.write(page.encode("utf-8", "xmlcharrefreplace"))
         return page
 

@@ -1,4 +1,4 @@
-"""Choosing for the user: k, algorithm, metric and preprocessing, from the constraints."""
+"""ModelChoice for the user: k, algorithm, metric and preprocessing, from the constraints."""
 
 from ._auto import AutoCluster
 from ._report import ChoiceReport

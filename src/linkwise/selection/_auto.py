@@ -18,19 +18,19 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from linkwise._clusterer import fit, labels_of, last_step
-from linkwise._estimator import check_number, read_data, read_knowledge, read_labels, read_links
+from linkwise._adapters import fit, labels_of, last_step
+from linkwise._validation import check_number, read_data, read_knowledge, read_labels, read_links
 from linkwise.constraints import Constraints, Given
 from linkwise.report import Report
 
-from . import _words
+from . import _explain as _words
 from ._candidates import Candidate, default_candidates, given_candidates
-from ._doubt import Doubting, Doubts
-from ._exams import Probes, decided_share, held_out, resampled
+from ._noise import NoiseEstimate, ReweightedClusterer
+from ._precompile import compile_first
 from ._ranking import Ranking
 from ._report import ChoiceReport
-from ._trials import Checkpoint, Examination, fingerprint
-from ._warm import compile_first
+from ._search import CandidateSearch, Checkpoint, fingerprint
+from ._splits import Probes, decided_share, held_out, resampled
 
 _MOST_CLUSTERS = 10  # tried by default, or twice the least number if that is more
 _JUDGES = 5  # kinds of candidates whose answers tell of wrong constraints
@@ -153,7 +153,7 @@ class AutoCluster(ClusterMixin, BaseEstimator):
     >>> model.n_clusters_
     3
     >>> print(model.report_.reasons[0])
-    Chosen: PCK-Means, standardised, k = 3.
+    Chosen: PCK-Means, standardized, k = 3.
     """
 
     def __init__(
@@ -237,7 +237,7 @@ class AutoCluster(ClusterMixin, BaseEstimator):
         if isinstance(self.candidates, str) and self.candidates != "default":
             raise ValueError(f'candidates={self.candidates!r}: expected "default" or a list')
 
-    def _examination(self, X: Any, known: Constraints, seed: int) -> Examination:
+    def _examination(self, X: Any, known: Constraints, seed: int) -> CandidateSearch:
         rng = np.random.RandomState(seed)
         exams = held_out(known, self.n_folds, rng)
         self.criterion_ = "stability" if exams is None else "held-out constraints"
@@ -247,7 +247,7 @@ class AutoCluster(ClusterMixin, BaseEstimator):
         n_links = known.n_must_link + known.n_cannot_link
         name = fingerprint(X, known, seed, self.n_folds)
         deadline = None if self.time_budget is None else time.monotonic() + self.time_budget
-        return Examination(
+        return CandidateSearch(
             X=X, exams=exams, probes=probes, distances=_distances(X, probes.rows),
             n_links=0 if self.criterion_ == "stability" else n_links,
             decided=decided_share(known, X.shape[0]), seed=seed,
@@ -294,7 +294,7 @@ class AutoCluster(ClusterMixin, BaseEstimator):
 
     # ---------------------------------------------------------------- what came out
 
-    def _doubts(self, known: Constraints, work: Examination) -> Doubts | None:
+    def _doubts(self, known: Constraints, work: CandidateSearch) -> NoiseEstimate | None:
         """Whether constraints look wrong; if they clearly do, soft candidates doubt them."""
         if self.criterion_ == "stability":
             return None
@@ -302,7 +302,7 @@ class AutoCluster(ClusterMixin, BaseEstimator):
         judges = ranking.best_of_each_kind()[:_JUDGES]
         own = [work.trials[judge][: work.n_complete] for judge in judges]
         best = max(ranking.figures[judge].held_out for judge in judges)
-        doubts = Doubts.of(known, work.exams, own, best)
+        doubts = NoiseEstimate.of(known, work.exams, own, best)
         out_of_time = work.deadline is not None and time.monotonic() >= work.deadline
         if doubts.clear and not out_of_time:
             soft = [candidate for candidate in ranking.order if candidate.is_soft][:_DOUBTED]
@@ -324,7 +324,7 @@ class AutoCluster(ClusterMixin, BaseEstimator):
         raise ValueError("no candidate could be fitted with all constraints: " + "; ".join(errors))
 
     def _store(
-        self, known: Constraints, ranking: Ranking, doubts: Doubts | None, n_dropped: int,
+        self, known: Constraints, ranking: Ranking, doubts: NoiseEstimate | None, n_dropped: int,
         seconds: float,
     ) -> None:  # fmt: skip
         self.results_ = ranking.table(self._chosen)
@@ -403,7 +403,7 @@ class AutoCluster(ClusterMixin, BaseEstimator):
 
 
 def _distances(X: Any, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Between some rows, for the silhouette: Euclidean on standardised features, or of words."""
+    """Between some rows, for the silhouette: Euclidean on standardized features, or of words."""
     if sparse.issparse(X):
         return np.asarray(cosine_distances(X[rows]))
     own = StandardScaler().fit(X).transform(X[rows])
@@ -414,7 +414,7 @@ def _doubting(candidate: Candidate) -> Candidate:
     return replace(
         candidate,
         algorithm=f"{candidate.algorithm} with doubts",
-        estimator=Doubting(candidate.estimator),
+        estimator=ReweightedClusterer(candidate.estimator),
         n_runs=None
         if candidate.n_runs is None
         else (f"base__{candidate.n_runs[0]}", candidate.n_runs[1]),

@@ -18,7 +18,7 @@ from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from linkwise._clusterer import check_base, last_step, listens
+from linkwise._adapters import check_base, last_step, listens
 from linkwise.constraints import Constraints
 from linkwise.ensemble import BoostCluster
 from linkwise.geometry import RCA
@@ -132,7 +132,7 @@ def _for_numbers(X: Any, known: Constraints) -> list[Candidate]:
     spaces = _spaces(X, known)
     n_rows, n_links = X.shape[0], known.n_must_link + known.n_cannot_link
     small, consistent = n_rows <= _MOST_ROWS, known.closure().consistent
-    every, learnt, plain = tuple(spaces), ("standardised", "RCA"), ("standardised",)
+    every, learnt, plain = tuple(spaces), ("standardized", "RCA"), ("standardized",)
     # The simplest that listens comes first: where all do alike, it keeps what was said. Without
     # links, what would be k-means again is left out.
     methods: list[tuple[str, Any, tuple[str, ...], bool]] = [
@@ -171,7 +171,7 @@ def _kind(name: str, space: str, method: Any, steps: Iterable[Any], rank: int) -
 
 def _spaces(X: Any, known: Constraints) -> dict[str, list[Any]]:
     """Preprocessings that make a difference here, the simplest first."""
-    found: dict[str, list[Any]] = {"standardised": [StandardScaler()]}
+    found: dict[str, list[Any]] = {"standardized": [StandardScaler()]}
     spread = X.std(axis=0, dtype=np.float64)
     spread = spread[spread > 0]
     if len(spread) and spread.max() > _SAME_SCALE * spread.min():
@@ -180,7 +180,7 @@ def _spaces(X: Any, known: Constraints) -> dict[str, list[Any]]:
     if wide:
         found["PCA"] = [StandardScaler(), PCA(0.9, svd_solver="full")]
     if known.n_must_link >= 2:
-        found["RCA"] = [*(found["PCA"] if wide else found["standardised"]), RCA()]
+        found["RCA"] = [*(found["PCA"] if wide else found["standardized"]), RCA()]
     return found
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from linkwise._optional import optional
 
-_SHOWN = 8  # kinds in colour; the others stay grey
+_SHOWN = 8  # kinds in color; the others stay grey
 
 
 def draw(results: Sequence[dict[str, Any]], criterion: str, ax: Any) -> Any:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from . import _scores
 from ._candidates import Candidate
 from ._scores import Figures
-from ._trials import Examination, Trial
+from ._search import CandidateSearch, Trial
 
 Floats = NDArray[np.float64]
 
@@ -31,7 +31,7 @@ class Ranking:
         Whether each is as good as the best for all that can be told.
     figures : mapping from Candidate to Figures
         Of all that did not fail, also of those that left the race.
-    work : Examination
+    work : CandidateSearch
         Where all this comes from.
     """
 
@@ -40,15 +40,15 @@ class Ranking:
     errors: Floats
     tied: NDArray[np.bool_]
     figures: Mapping[Candidate, Figures]
-    work: Examination
+    work: CandidateSearch
 
     @classmethod
-    def of(cls, work: Examination, tolerance: float) -> Ranking:
+    def of(cls, work: CandidateSearch, tolerance: float) -> Ranking:
         """Rank; raise a ValueError with the reasons if all candidates failed.
 
         Parameters
         ----------
-        work : Examination
+        work : CandidateSearch
             After it has run.
         tolerance : float
             Standard errors within which candidates are tied.

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._exams import Exam
+from ._splits import ConstraintFold
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -79,7 +79,7 @@ class Figures:
         return (self.steady + self.index + self.kept) / 3
 
 
-def link_counts(exam: Exam, together: Bools) -> Floats:
+def link_counts(exam: ConstraintFold, together: Bools) -> Floats:
     """Weights of must-links together and apart, and of cannot-links together and apart."""
     cell = 2 * ~exam.must + ~together
     return np.asarray(np.bincount(cell, exam.weight, minlength=4), dtype=np.float64)
@@ -161,7 +161,7 @@ def tied(scores: Floats, left_out: Floats, tolerance: float) -> Bools:
 
 
 def right_answers(
-    exams: Sequence[Exam], answers: Sequence[Sequence[Bools]]
+    exams: Sequence[ConstraintFold], answers: Sequence[Sequence[Bools]]
 ) -> tuple[Bools, Floats]:
     """Which of the pairs asked so far each candidate has right, and what each pair weighs.
 

@@ -1,4 +1,4 @@
-"""How alike rows are: Gaussian affinities, dense or among nearest neighbours, and links in them.
+"""How alike rows are: Gaussian affinities, dense or among nearest neighbors, and links in them.
 
 Entry points: `Affinity.of` for the rows of a fit, `Affinity.to` for new rows, `with_links`.
 """
@@ -30,7 +30,7 @@ class Affinity:
         Affinities are ``exp(-gamma * squared distance)``.
     n_neighbors : int
     index : NearestNeighbors or None
-        Finds neighbours among the rows of the fit.
+        Finds neighbors among the rows of the fit.
     X : array or None
         The rows of the fit, where new rows are compared with all of them.
     """

@@ -1,9 +1,9 @@
-"""Leading eigenvectors under additive normalisation, by the solver that suits the graph.
+"""Leading eigenvectors under additive normalization, by the solver that suits the graph.
 
 N = (A + d_max I - D) / d_max = I - L / d_max with the Laplacian L = D - A, so the largest
 eigenvectors of N are the smallest of L. Lanczos' method on N itself needs products only; it is fast
-where the graph mixes well (many features: a factorisation of L would fill up) and slow where it
-does not (few features: a factorisation stays sparse). So the one is tried within a budget, and the
+where the graph mixes well (many features: a factorization of L would fill up) and slow where it
+does not (few features: a factorization stays sparse). So the one is tried within a budget, and the
 other takes over.
 """
 
@@ -93,7 +93,7 @@ def _beyond(
 
 
 def _inverted(A: Any, degree: Floats, null: Floats, k: int, start: Floats) -> tuple[Floats, Floats]:
-    """The same by factorising L: as many more eigenvectors as are known, which then drop out."""
+    """The same by factorizing L: as many more eigenvectors as are known, which then drop out."""
     L = sparse.diags(degree) - A if sparse.issparse(A) else np.diag(degree) - A
     L = sparse.csc_array(L) if sparse.issparse(A) else L
     size = min(k + null.shape[1], len(degree) - 1)

@@ -19,7 +19,7 @@ from sklearn.base import (
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from linkwise._estimator import (
+from linkwise._validation import (
     check_choice,
     check_number,
     mean_and_spread,
@@ -45,8 +45,8 @@ class ConstrainedKernelKMeans(
 ):
     """Kernel k-means that earns a reward for kept must-links and pays for broken cannot-links.
 
-    Minimises, with row weights a and s_c the weight of cluster c, the sum of a times squared
-    distances to the centres in the kernel's space, minus ``2 w / s_c`` for each must-link and plus
+    Minimizes, with row weights a and s_c the weight of cluster c, the sum of a times squared
+    distances to the centers in the kernel's space, minus ``2 w / s_c`` for each must-link and plus
     ``2 w / s_c`` for each cannot-link inside a cluster c. Known as SSKK.
 
     Parameters
@@ -62,17 +62,17 @@ class ConstrainedKernelKMeans(
         What the weights of constraints are multiplied by. With "auto", a constraint of weight 1
         counts in a cluster of average size half as much as a row does on average, and all
         constraints together count at most half as much as all rows. Because of the division by
-        s_c, large ones favour tiny clusters of linked rows.
+        s_c, large ones favor tiny clusters of linked rows.
     shift : None, "psd" or float, default=None
         None moves rows by the exact gain of each move and needs no shift. A number is added to the
-        kernel's diagonal, and rows go to their nearest centres all at once, as in [1]_; "psd" is
+        kernel's diagonal, and rows go to their nearest centers all at once, as in [1]_; "psd" is
         the least number that is sure to lower the objective. Large ones keep rows where they are.
     n_landmarks : int, default=None
         Rows that an RBF kernel is approximated from (Nystroem). None is exact up to 5,000 rows
         and 500 beyond.
     entailed : bool, default=False
         Whether links that follow from the given ones count too, unless the constraints contradict
-        or more than a million would. Links between rows labelled by `y` always do.
+        or more than a million would. Links between rows labeled by `y` always do.
     n_init : "auto" or int, default="auto"
         Number of runs; the best is kept. The first starts from groups of must-linked rows, the
         others as k-means++ does. "auto" is 5.
@@ -266,7 +266,7 @@ class ConstrainedKernelKMeans(
         state = without_empty(objective, best.state)
         labels = state.labels
         light = objective.a <= 0
-        if light.any():  # such rows change nothing, and take the nearest centre
+        if light.any():  # such rows change nothing, and take the nearest center
             labels = np.where(light, objective.distances(state).argmin(axis=1), labels)
         self.labels_ = labels.astype(np.int32)
         self.objective_, self.objective_path_ = state.objective, np.array(best.path)
@@ -290,7 +290,7 @@ class ConstrainedKernelKMeans(
     # ---------------------------------------------------------------- new rows
 
     def predict(self, X: Any) -> NDArray[np.int32]:
-        """The nearest centre of each row in the kernel's space; links have no part in it.
+        """The nearest center of each row in the kernel's space; links have no part in it.
 
         Parameters
         ----------
@@ -304,10 +304,10 @@ class ConstrainedKernelKMeans(
         return self._relative(X).argmin(axis=1).astype(np.int32)
 
     def transform(self, X: Any) -> NDArray:
-        """Squared distances of each row to the centres, less its own squared length.
+        """Squared distances of each row to the centers, less its own squared length.
 
         Lengths of new rows are not known under a precomputed kernel; without them, rows compare
-        centres just the same.
+        centers just the same.
 
         Parameters
         ----------

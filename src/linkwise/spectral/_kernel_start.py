@@ -21,7 +21,7 @@ _MOST_GROUPS = 500  # the largest ones are looked at
 def start(
     S: Gram, a: Floats, k: int, closure: Closure, rng: np.random.RandomState, *, groups: bool
 ) -> Labels:
-    """First labels: rows go to the nearest of k centres, must-linked ones together.
+    """First labels: rows go to the nearest of k centers, must-linked ones together.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def start(
         Weights of the rows.
     k : int
     closure : Closure
-        Its components of two or more rows stay together; with `groups` they are the first centres.
+        Its components of two or more rows stay together; with `groups` they are the first centers.
     rng : RandomState
     groups : bool
     """
@@ -82,7 +82,7 @@ def _means(members: list[Labels], a: Floats) -> Any:
 
 
 def _draw(distance: Floats, a: Floats, rng: np.random.RandomState) -> int:
-    """A row drawn by weight times squared distance to the nearest centre, as k-means++ does."""
+    """A row drawn by weight times squared distance to the nearest center, as k-means++ does."""
     odds = a * distance.min(axis=1) if distance.shape[1] else a.copy()
     total = odds.sum()
     return int(rng.choice(len(a), p=odds / total if total > 0 else None))

@@ -20,8 +20,8 @@ from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from linkwise._clusterer import check_base, cluster, seeded
-from linkwise._estimator import (
+from linkwise._adapters import check_base, cluster, seeded
+from linkwise._validation import (
     check_choice,
     check_number,
     read_data,
@@ -41,7 +41,7 @@ class SpectralLearning(
     """Spectral clustering whose affinities obey the constraints.
 
     Must-linked rows get affinity 1, cannot-linked rows affinity 0; rows are then represented by
-    the leading eigenvectors of the additively normalised affinities and clustered there. Also a
+    the leading eigenvectors of the additively normalized affinities and clustered there. Also a
     transformer: `transform` gives that representation.
 
     Parameters
@@ -51,14 +51,14 @@ class SpectralLearning(
     n_components : int, default=None
         Number of eigenvectors; None for as many as clusters.
     affinity : {"nearest_neighbors", "rbf", "precomputed"}, default="nearest_neighbors"
-        Gaussian affinities between nearest neighbours only (sparse), between all rows ("rbf",
-        n x n numbers, up to 30,000 rows), or X itself. Additive normalisation does not make up
+        Gaussian affinities between nearest neighbors only (sparse), between all rows ("rbf",
+        n x n numbers, up to 30,000 rows), or X itself. Additive normalization does not make up
         for rows far from all others, which easily become clusters of their own under "rbf".
     gamma : float, default=None
         Affinity is ``exp(-gamma * squared distance)``. None is 1 / (2 m), m the median of the
         squared distances in question.
     n_neighbors : int, default=10
-        Neighbours of a row in "nearest_neighbors".
+        Neighbors of a row in "nearest_neighbors".
     clusterer : clusterer, default=None
         What clusters the representation; None is k-means with `n_clusters` and ten starts.
     normalize_rows : bool, default=True
@@ -78,7 +78,7 @@ class SpectralLearning(
     embedding_ : ndarray of shape (n_samples, n_components)
         The representation.
     eigenvalues_ : ndarray of shape (n_components,)
-        Eigenvalues of the normalised affinities, the largest (1) first.
+        Eigenvalues of the normalized affinities, the largest (1) first.
     affinity_ : Affinity
         The kind of affinity, with the gamma that was used.
     clusterer_ : object

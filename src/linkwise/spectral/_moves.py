@@ -113,7 +113,7 @@ class Objective:
         return np.where(stays, -np.inf, won[rows, target] - lost), target
 
     def distances(self, now: State, shift: float = 0.0) -> Floats:
-        """Squared distance of each row to each centre, up to what is the same for all centres.
+        """Squared distance of each row to each center, up to what is the same for all centers.
 
         In the kernel S + A^-1 W A^-1 + shift A^-1; rows without weight see no links.
         """
@@ -163,7 +163,7 @@ def search(
 
     Without a shift, rows move by the exact gain of their own move: all that gain, or, should their
     moves together not lower J, the half that gains the most, and so on down to one. With a shift,
-    all rows go to their nearest centre in the shifted kernel, as in the paper.
+    all rows go to their nearest center in the shifted kernel, as in the paper.
     """
     now = objective.state(labels)
     path: list[float] = []

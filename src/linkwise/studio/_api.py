@@ -15,8 +15,8 @@ from pydantic import BaseModel, Field
 
 from linkwise._version import __version__
 
-from . import _take_away as take_away
-from ._work import Work
+from . import _exports as take_away
+from ._controller import Controller
 
 _LONGEST = 200  # letters of the name of a person
 _Who = Annotated[str | None, Query(max_length=_LONGEST, description="Who is asked.")]
@@ -59,7 +59,7 @@ class TakeBack(BaseModel):
     who: str | None = Field(None, max_length=_LONGEST)
 
 
-def make_api(work: Work) -> FastAPI:
+def make_api(work: Controller) -> FastAPI:
     """The application of a studio: JSON interface, exports and what the page fetches."""
     app = FastAPI(
         title="linkwise studio",
@@ -81,7 +81,7 @@ async def _wrong(_: Request, error: Exception) -> Response:
     return JSONResponse({"detail": str(error)}, status_code=422)
 
 
-def _add_interview(app: FastAPI, work: Work) -> None:
+def _add_interview(app: FastAPI, work: Controller) -> None:
     session = work.session
 
     @app.get("/api/question")
@@ -131,7 +131,7 @@ def _add_interview(app: FastAPI, work: Work) -> None:
         return {"answers": standing, "disputes": work.disputes()}
 
 
-def _add_results(app: FastAPI, work: Work) -> None:
+def _add_results(app: FastAPI, work: Controller) -> None:
     session = work.session
 
     @app.get("/api/progress")
@@ -162,7 +162,7 @@ def _add_results(app: FastAPI, work: Work) -> None:
         return Response(make(work).encode("utf-8", "replace"), media_type=kind, headers=told)
 
 
-def _add_view(app: FastAPI, work: Work) -> None:
+def _add_view(app: FastAPI, work: Controller) -> None:
     """What the page fetches: the map, a record under the pointer, images."""
 
     @app.get("/view/points", include_in_schema=False)
@@ -187,6 +187,6 @@ def _add_view(app: FastAPI, work: Work) -> None:
         return FileResponse(path)
 
 
-def _check_row(work: Work, row: int) -> None:
+def _check_row(work: Controller, row: int) -> None:
     if not 0 <= row < work.session.X.shape[0]:
         raise HTTPException(404, f"there is no row {row}")

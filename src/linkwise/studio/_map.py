@@ -19,13 +19,13 @@ def projections() -> list[str]:
 
 
 def project(X: Any, kind: str, seed: int) -> NDArray[np.float32]:
-    """Rows in the plane, each axis centred and within -1 to 1.
+    """Rows in the plane, each axis centered and within -1 to 1.
 
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n_rows, n_features)
     kind : {"PCA", "UMAP"}
-        PCA of standardised columns; of a sparse matrix, its largest singular directions.
+        PCA of standardized columns; of a sparse matrix, its largest singular directions.
     seed : int
 
     Returns

@@ -8,10 +8,10 @@ from typing import Any, Protocol
 
 from nicegui import events, ui
 
-from . import _take_away as take_away
-from ._choosing import Choice
+from . import _exports as take_away
+from ._controller import LONGEST_NAME, Controller
+from ._model_choice import Choice
 from ._state import State
-from ._work import LONGEST_NAME, Work
 
 _STOP_BELOW = 0.01  # share of labels that changes, below which one may stop
 
@@ -27,7 +27,7 @@ def put(element: ui.element, **props: Any) -> None:
 def button(
     text: str, on_click: Callable[..., Any] | None = None, look: str = "lw-button"
 ) -> ui.button:
-    """A button in the studio's own colours."""
+    """A button in the studio's own colors."""
     return ui.button(text, on_click=on_click, color=None).classes(look).props("no-caps dense")
 
 
@@ -57,11 +57,11 @@ class Clusters:
 
     Parameters
     ----------
-    work : Work
+    work : Controller
     person : Person
     """
 
-    def __init__(self, work: Work, person: Person):
+    def __init__(self, work: Controller, person: Person):
         self._work, self._person = work, person
         self._list = ClusterList()
         put(self._list, clusters=[], more=0, count=None, groups=0, choice=asdict(Choice()))
@@ -141,11 +141,11 @@ class History:
 
     Parameters
     ----------
-    work : Work
+    work : Controller
     person : Person
     """
 
-    def __init__(self, work: Work, person: Person):
+    def __init__(self, work: Controller, person: Person):
         self._work, self._person = work, person
         self._list = HistoryList()
         put(self._list, said=[], more=0)
@@ -163,7 +163,7 @@ class History:
 class ProgressPanel:
     """Answers, violations, stability, the hint when to stop, and a small chart."""
 
-    def __init__(self, work: Work, person: Person):
+    def __init__(self, work: Controller, person: Person):
         self._work, self._person = work, person
         with ui.element("div").classes("lw-progress"):
             with ui.element("div"):
@@ -214,7 +214,7 @@ def _sentence(text: str) -> str:
 class Contradictions:
     """Answers that cannot all be right, with their chain; the person takes one back."""
 
-    def __init__(self, work: Work, person: Person):
+    def __init__(self, work: Controller, person: Person):
         self._work, self._person = work, person
         self._later: set[int] = set()
         self._state: State | None = None
@@ -276,7 +276,7 @@ class Contradictions:
 class TakeAway:
     """Files to keep, and the lines of Python that give the same clusters again."""
 
-    def __init__(self, work: Work, person: Person):
+    def __init__(self, work: Controller, person: Person):
         self._work, self._person = work, person
         with ui.element("div").classes("lw-buttons"):
             for text, name in _FILES.items():

@@ -54,7 +54,7 @@ class Records:
         Lines of Python that make ``X`` and ``ids``.
     units : ndarray or CSR matrix of shape (n_rows, n_features), default=None
         The data in units that people know, for words on clusters, where that which is clustered
-        was standardised.
+        was standardized.
 
     Examples
     --------
@@ -218,7 +218,7 @@ def _is_word(piece: str) -> bool:
 
 
 def _joined(parts: list[Part]) -> list[Part]:
-    """Neighbouring pieces of the same kind as one."""
+    """Neighboring pieces of the same kind as one."""
     joined: list[Part] = []
     for text, mark in parts:
         if joined and joined[-1][1] == mark:

@@ -7,9 +7,9 @@ from typing import Any
 
 from linkwise.active import Progress
 
-from ._choosing import Choice
 from ._clusters import Cluster
-from ._work import Work
+from ._controller import Controller
+from ._model_choice import Choice
 
 _MOST_CLUSTERS = 60  # shown in words
 
@@ -73,7 +73,7 @@ def _counted(n: int, what: str) -> str:
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
-def look(work: Work, who: str, ask: bool) -> State:
+def look(work: Controller, who: str, ask: bool) -> State:
     """Look at a session with a person's eyes; `ask` also for their next question."""
     session = work.session
     question = work.question(who) if ask else None
@@ -97,7 +97,7 @@ def look(work: Work, who: str, ask: bool) -> State:
     )
 
 
-def _in_words(work: Work, cluster: Cluster) -> dict[str, Any]:
+def _in_words(work: Controller, cluster: Cluster) -> dict[str, Any]:
     return {
         **work.mark(cluster.number),
         "size": cluster.size,

@@ -11,8 +11,8 @@ from typing import Any
 from linkwise._optional import optional
 from linkwise.active import Session
 
+from ._controller import Controller
 from ._records import Records
-from ._work import Work
 
 PORT = 8765
 LOOPBACK = "127.0.0.1"
@@ -39,7 +39,7 @@ class Studio:
     ----------
     url : str
         The link to open.
-    work : Work
+    work : Controller
         What page and JSON interface show.
 
     Notes
@@ -67,11 +67,12 @@ class Studio:
         port: int | None = None,
     ):
         optional("nicegui", extra="studio", need="The studio")
-        from . import _host, _page
+        from . import _page
+        from . import _server as _host
         from ._api import make_api
-        from ._guard import Guard
+        from ._security import SecurityMiddleware
 
-        self.work = Work(session, Records.of(records, session.X, features))
+        self.work = Controller(session, Records.of(records, session.X, features))
         self._token = None if host is None else secrets.token_urlsafe(24)
         self._loop = _host.event_loop()
         self._views: set[Any] = set()
@@ -82,7 +83,7 @@ class Studio:
         _page.register()
         _host.mount_pages(app)
         self._open = True
-        self._server = _host.Server(bound, Guard(app, self._token, self.port, self))
+        self._server = _host.Server(bound, SecurityMiddleware(app, self._token, self.port, self))
         self._stop_listening = session.listen(self._note)
         self.work.choosing.changed = self._note
 
@@ -170,7 +171,7 @@ class Studio:
 
 
 def _bind(host: str, port: int | None) -> Any:
-    from ._host import listen_on
+    from ._server import listen_on
 
     if port is not None:
         return listen_on(host, port)

@@ -28,7 +28,7 @@ export default {
       <p v-if="!clusters.length" class="lw-soft">The first clusters are being looked for…</p>
       <article v-for="c in clusters" :key="c.number" class="lw-cluster" :data-cluster="c.number">
         <svg class="lw-swatch" viewBox="-6 -6 12 12" aria-hidden="true"
-          :style="{ '--light': c.colour, '--dark': c.dark }"><path :d="c.shape" /></svg>
+          :style="{ '--light': c.color, '--dark': c.dark }"><path :d="c.shape" /></svg>
         <div class="lw-naming">
           <input :value="c.name" :maxlength="longest" :aria-label="'name of cluster ' + (c.number + 1)" title="Rename"
             @keydown.enter="$event.target.blur()" @change="$emit('rename', { number: c.number, name: $event.target.value })">

@@ -1,20 +1,20 @@
-// The map: points on a canvas, coloured by cluster, with links; zoom, hover and picking.
-// Every colour has one small picture that is copied to its points: 20,000 of them stay smooth.
-const NONE = { number: -1, colour: "#8b93a1", dark: "#8b93a1", shape: "M5 0A5 5 0 1 1 -5 0A5 5 0 1 1 5 0Z" };
+// The map: points on a canvas, colored by cluster, with links; zoom, hover and picking.
+// Every color has one small picture that is copied to its points: 20,000 of them stay smooth.
+const NONE = { number: -1, color: "#8b93a1", dark: "#8b93a1", shape: "M5 0A5 5 0 1 1 -5 0A5 5 0 1 1 5 0Z" };
 const [MARGIN, TOP] = [18, 48]; // pixels kept free around the points
 const MANY = 3000; // points from which they are drawn pixel by pixel
 const REACH = 12; // pixels around the pointer in which a point is found
 
 const range = (values) => values.reduce(([low, high], v) => [Math.min(low, v), Math.max(high, v)], [Infinity, -Infinity]);
 
-// Where the solid pixels of a small picture go in one of a given width, and their colours.
+// Where the solid pixels of a small picture go in one of a given width, and their colors.
 function solid(picture, wide) {
   const data = picture.getContext("2d").getImageData(0, 0, picture.width, picture.height).data;
   const all = new Uint32Array(data.buffer);
   const kept = [...all.keys()].filter((k) => data[4 * k + 3] > 100);
   return {
     at: kept.map((k) => Math.floor(k / picture.width) * wide + (k % picture.width)),
-    colour: kept.map((k) => (all[k] | 0xff000000) >>> 0),
+    color: kept.map((k) => (all[k] | 0xff000000) >>> 0),
   };
 }
 
@@ -183,9 +183,9 @@ export default {
       const { labels } = this;
       this.eachPoint(size, (k, px, py) => {
         if (px < 0 || py < 0 || px + size > wide || py + size > high) return;
-        const { at, colour } = dots[labels[k]] || other;
+        const { at, color } = dots[labels[k]] || other;
         const start = py * wide + px;
-        for (let m = 0; m < at.length; m++) pixels[start + at[m]] = colour[m];
+        for (let m = 0; m < at.length; m++) pixels[start + at[m]] = color[m];
       });
       ctx.putImageData(image, 0, 0);
     },
@@ -215,7 +215,7 @@ export default {
       return made;
     },
     shade(cluster) {
-      return this.dark ? cluster.dark : cluster.colour;
+      return this.dark ? cluster.dark : cluster.color;
     },
     drawLinks(ctx) {
       const { sx, sy, ox, oy } = this.frame();

@@ -1,0 +1,170 @@
+"""Anyone's clusterer in our hands: its seed, what it is told, its labels, kernels, new rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.cluster import HDBSCAN, OPTICS, AgglomerativeClustering
+from sklearn.neighbors import NearestNeighbors
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
+
+from linkwise.constraints import Constraints
+
+_BIGGEST_SEED = np.iinfo(np.int32).max
+
+
+def check_base(base: Any, name: str = "base") -> None:
+    """Refuse what is no clusterer; `name` is what the user knows it by."""
+    if isinstance(base, type):
+        raise TypeError(
+            f"{name}={base.__name__} is a class; give an instance, {base.__name__}(...)"
+        )
+    if not hasattr(base, "fit_predict") or not hasattr(base, "get_params"):
+        raise TypeError(
+            f"{name}={base!r} is no clusterer: it needs fit_predict and get_params, as "
+            "scikit-learn's clusterers have them"
+        )
+
+
+def seed_names(base: Any) -> list[str]:
+    """The parameters that hold seeds, those of a pipeline's steps included."""
+    names = sorted(base.get_params(deep=True))
+    return [name for name in names if name == "random_state" or name.endswith("__random_state")]
+
+
+def seeded(base: Any, rng: np.random.RandomState) -> Any:
+    """A fresh copy with seeds of its own."""
+    seeds = {name: int(rng.randint(_BIGGEST_SEED)) for name in seed_names(base)}
+    return clone(base).set_params(**seeds)
+
+
+def last_step(base: Any) -> Any:
+    """The clusterer of a pipeline, or the base itself."""
+    return base.steps[-1][1] if hasattr(base, "steps") else base
+
+
+def n_clusters_of(base: Any) -> int | None:
+    """How many clusters the base was asked for; None when it finds that out by itself."""
+    given = last_step(base).get_params(deep=False)
+    found = given.get("n_clusters", given.get("n_components"))
+    return int(found) if isinstance(found, int | np.integer) else None
+
+
+def takes_constraints(base: Any) -> bool:
+    """Whether the base is one that listens by itself."""
+    return has_fit_parameter(base, "constraints")
+
+
+def listens(base: Any) -> bool:
+    """Whether the base, or any step of a pipeline, is told constraints."""
+    return bool(_told(base, Constraints()))
+
+
+def fit(estimator: Any, X: Any, known: Constraints, rng: Any) -> Any:
+    """A fitted copy; every step of a pipeline that takes constraints is told them.
+
+    Parameters
+    ----------
+    estimator : clusterer or Pipeline
+    X : array or CSR matrix of shape (n_samples, n_features)
+    known : Constraints
+        By row number.
+    rng : RandomState
+        Draws the seeds.
+    """
+    model = seeded(estimator, rng)
+    with config_context(enable_metadata_routing=False):  # constraints go by name of the step
+        return model.fit(X, **_told(model, known))
+
+
+def _told(model: Any, known: Constraints) -> dict[str, Any]:
+    if isinstance(model, Pipeline):
+        listening = [name for name, step in model.steps if takes_constraints(step)]
+        return {f"{name}__constraints": known for name in listening}
+    return {"constraints": known} if takes_constraints(model) else {}
+
+
+def labels_of(model: Any, X: Any) -> NDArray[np.int64]:
+    """The clusters that a fitted clusterer gave the rows it was fitted on."""
+    labels = getattr(last_step(model), "labels_", None)
+    return np.asarray(model.predict(X) if labels is None else labels)
+
+
+def kernel_parameter(base: Any) -> str | None:
+    """The parameter by which the base takes a precomputed kernel or distances; None if none.
+
+    scikit-learn's tag `pairwise` tells, once the parameter is "precomputed"; three of its own
+    clusterers take distances without that tag.
+    """
+    given = base.get_params(deep=False)
+    if isinstance(base, AgglomerativeClustering | HDBSCAN | OPTICS):
+        return None if given.get("linkage") == "ward" else "metric"
+    for name in ("kernel", "affinity", "metric"):
+        if name in given:
+            asked = clone(base).set_params(**{name: "precomputed"})
+            if get_tags(asked).input_tags.pairwise:
+                return name
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class LabelAdapter:
+    """Tells the clusters of rows that a base has not seen.
+
+    Attributes
+    ----------
+    names : ndarray of shape (n_clusters,)
+        What the base itself calls clusters 0, 1, 2, ...
+    base : object or None
+        The fitted base, if it has ``predict``.
+    """
+
+    names: NDArray[np.int64]
+    base: Any
+
+    def predict(self, X: Any, labels: NDArray, fitted_on: Callable[[], Any]) -> NDArray[np.int64]:
+        """Clusters as the base has it, or those of the nearest rows it was fitted on."""
+        if self.base is not None:
+            return _numbered(np.asarray(self.base.predict(X)), self.names)
+        nearest = NearestNeighbors(n_neighbors=1).fit(fitted_on())
+        return labels[nearest.kneighbors(X, return_distance=False).ravel()].astype(np.int64)
+
+
+def cluster(base: Any, X: Any, known: Constraints | None) -> tuple[NDArray[np.int64], LabelAdapter]:
+    """Labels 0, 1, 2, ... and -1 that the base gives the rows, and what answers for new ones.
+
+    Parameters
+    ----------
+    base : clusterer
+    X : array of shape (n, d)
+    known : Constraints or None
+        Given to the base, if not None.
+    """
+    found = base.fit_predict(X) if known is None else base.fit_predict(X, constraints=known)
+    raw = np.asarray(found)
+    if raw.shape != (X.shape[0],) or raw.dtype.kind not in "iub":
+        raise ValueError(
+            f"{type(base).__name__}.fit_predict gave labels of shape {raw.shape} and type "
+            f"{raw.dtype} for {X.shape[0]:,} rows; expected one integer a row"
+        )
+    names = np.unique(raw[raw >= 0]).astype(np.int64)
+    if not hasattr(base, "predict"):
+        return _numbered(raw, names), LabelAdapter(names, None)
+    vars(base).pop("affinity_matrix_", None)  # n x n, of no use any more
+    return _numbered(raw, names), LabelAdapter(names, base)
+
+
+def _numbered(raw: NDArray, names: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Labels as positions in `names`, -1 for noise and names never seen in the fit."""
+    if not len(names):
+        return np.full(len(raw), -1, dtype=np.int64)
+    place = np.minimum(np.searchsorted(names, raw), len(names) - 1)
+    return np.where(names[place] == raw, place, -1).astype(np.int64)

@@ -1,0 +1,146 @@
+"""What follows from the answers so far, kept up to date as they come in.
+
+`IncrementalClosure` is the closure of `linkwise.constraints` in a form that grows by one answer at a time:
+components of rows that belong together, and which components are apart. One answer takes time
+proportional to the smaller of the two components it joins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from linkwise.constraints import Constraints
+
+from ._questions import Answer, Dispute, Said
+
+Names = Sequence[Any] | Mapping[int, Any]  # what rows are called
+
+
+class IncrementalClosure:
+    """Components and what keeps them apart, from answers that do not contradict.
+
+    Attributes
+    ----------
+    members : dict of int to list of int
+        The rows of each component that some *same* or *different* touches, by its root.
+    apart : dict of int to set of int
+        Roots of the components that each component is apart from.
+    unsure : dict of int to set of int
+        For each row, the rows it could not be compared with.
+    """
+
+    def __init__(self) -> None:
+        self.members: dict[int, list[int]] = {}
+        self.apart: dict[int, set[int]] = {}
+        self.unsure: dict[int, set[int]] = {}
+        self.version = 0  # rises with every answer; what is derived may be kept until then
+        self._root: dict[int, int] = {}
+        self._first: dict[int, int] = {}
+
+    def root(self, row: int) -> int:
+        """The component of a row; the row itself while nothing touches it."""
+        return self._root.get(row, row)
+
+    def roots(self) -> list[int]:
+        """The components in the order in which their rows were first compared."""
+        return sorted(self.members, key=self._first.__getitem__)
+
+    def relation(self, i: int, j: int) -> Said | None:
+        """What the answers say about two rows, directly or by closure; None if nothing."""
+        a, b = self.root(i), self.root(j)
+        if a == b:
+            return "same"
+        return "different" if b in self.apart.get(a, ()) else None
+
+    def is_open(self, i: int, j: int) -> bool:
+        """Whether it makes sense to ask: not decided, and nobody was unsure about it."""
+        return self.relation(i, j) is None and j not in self.unsure.get(i, ())
+
+    def add(self, i: int, j: int, said: Said) -> bool:
+        """Take an answer in; False, and nothing changed, if it contradicts earlier ones."""
+        if said == "unsure":
+            self.unsure.setdefault(i, set()).add(j)
+            self.unsure.setdefault(j, set()).add(i)
+        elif self.relation(i, j) not in (None, said):
+            return False
+        else:
+            # The row compared with comes first: it stood in a neighborhood already.
+            a, b = self._touch(j), self._touch(i)
+            if said == "different":
+                self.apart[a].add(b)
+                self.apart[b].add(a)
+            elif a != b:
+                self._join(a, b)
+        self.version += 1
+        return True
+
+    def _touch(self, row: int) -> int:
+        if row not in self._root:
+            self._root[row], self._first[row] = row, len(self._root)
+            self.members[row], self.apart[row] = [row], set()
+        return self._root[row]
+
+    def _join(self, a: int, b: int) -> None:
+        if len(self.members[a]) < len(self.members[b]):
+            a, b = b, a
+        for row in self.members[b]:
+            self._root[row] = a
+        self.members[a] += self.members.pop(b)
+        self._first[a] = min(self._first[a], self._first.pop(b))
+        for other in self.apart.pop(b):
+            self.apart[other].discard(b)
+            self.apart[other].add(a)
+            self.apart[a].add(other)
+
+
+def fold(answers: Iterable[Answer]) -> tuple[IncrementalClosure, list[Answer], list[Answer]]:
+    """What follows from answers in their order: knowledge, answers that count, disputed ones.
+
+    An answer that contradicts those before it is disputed and does not count.
+    """
+    known = IncrementalClosure()
+    counted: list[Answer] = []
+    disputed: list[Answer] = []
+    for answer in answers:
+        added = known.add(answer.i, answer.j, answer.said)
+        (counted if added else disputed).append(answer)
+    return known, counted, disputed
+
+
+def links(answers: Iterable[Answer], names: Names | None = None) -> Constraints:
+    """The answers as constraints, by row number or by the names of the rows."""
+    rows: dict[str, list[tuple[Any, Any, float]]] = {"same": [], "different": []}
+    for answer in answers:
+        if answer.said != "unsure":
+            i, j = answer.question if names is None else (names[answer.i], names[answer.j])
+            rows[answer.said].append((i, j, answer.weight))
+    return Constraints(must_link=rows["same"], cannot_link=rows["different"])
+
+
+def explain(disputed: Answer, counted: Sequence[Answer], names: Names | None = None) -> Dispute:
+    """The shortest chain of answers that together say the opposite of a disputed one."""
+    given: dict[str, list[Answer]] = {"must": [], "cannot": []}
+    for answer in (*counted, disputed):
+        if answer.said != "unsure":
+            given["must" if answer.said == "same" else "cannot"].append(answer)
+    found = links((*counted, disputed)).diagnose(limit=20).contradictions
+    shortest = min(found, key=lambda contradiction: contradiction.proof.n_constraints)
+    proof = (given[link.kind][link.line] for link in shortest.links)
+    rows, against = _walk(disputed, [answer for answer in proof if answer is not disputed])
+    return Dispute(disputed, against, tuple(rows if names is None else [names[r] for r in rows]))
+
+
+def _walk(disputed: Answer, against: Sequence[Answer]) -> tuple[list[int], tuple[Answer, ...]]:
+    """Put the answers in the order in which they lead from one row of the dispute to the other."""
+    rows, left, ordered = [disputed.i], list(against), []
+    while left:
+        step = next(_leaving(rows[-1], left))
+        left.remove(step)
+        ordered.append(step)
+        rows.append(step.j if step.i == rows[-1] else step.i)
+    return rows, tuple(ordered)
+
+
+def _leaving(row: int, answers: Iterable[Answer]) -> Iterator[Answer]:
+    return (answer for answer in answers if row in (answer.i, answer.j))

@@ -1,0 +1,303 @@
+"""Strategies that place one row after the other into neighborhoods.
+
+They differ in which row comes next and in which order it is compared with the neighborhoods; the
+comparing itself is the same (Basu et al. 2006, figures 3.4 and 3.5): until one is the *same*, or,
+with all K neighborhoods known, K - 1 are *different*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ._neighborhoods import Neighborhoods, squared_distances
+from ._questions import Question
+from ._strategy import QueryContext, Questions, Rows, Strategy
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _NeighborhoodStrategy(Strategy):
+    """Base: places rows; subclasses say which row, and in which order of neighborhoods."""
+
+    def questions(self, task: QueryContext) -> Questions:
+        """See `Strategy.questions`."""
+        while (question := self._next(task)) is not None:
+            yield question
+
+    def _next(self, task: QueryContext) -> Question | None:
+        if task.n_rows < 2 or task.n_clusters == 1:
+            return None
+        found = task.neighborhoods()
+        tier = _unsure_counts(task)
+        if not found.roots:
+            first = task.order[np.argmin(tier[task.order])]
+            found = Neighborhoods([int(first)], [[int(first)]], [])
+        may_ask = _candidates(task, found)
+        cost = self._cost(task, found) if may_ask.any() else None
+        while cost is not None and may_ask.any():
+            # Rows that somebody was unsure about wait until all others had their turn.
+            best = np.flatnonzero(may_ask & (tier == tier[may_ask].min()))
+            row = int(best[np.argmin(cost[best])])
+            question = self._compare(task, found, row)
+            if question is not None:
+                return question
+            may_ask[row] = False
+        return None
+
+    def _compare(self, task: QueryContext, found: Neighborhoods, row: int) -> Question | None:
+        """The next pair that tells where a row belongs; None if nothing may be asked."""
+        known = task.known
+        root = known.root(row)
+        mine = sorted(known.members.get(root, (row,)))
+        for h in self._order(task, found, row):
+            if found.roots[h] in known.apart.get(root, ()):
+                continue
+            # Not with rows that were only inferred to be there: "different" from them says less.
+            there = known.members.get(found.roots[h], found.groups[h])
+            for other in _typical(task.X, sorted(there)):
+                for own in mine:
+                    if task.is_free(own, other):
+                        return Question(own, other)
+        return None
+
+    def _cost(self, task: QueryContext, found: Neighborhoods) -> Floats:
+        """The row of least cost is placed next."""
+        raise NotImplementedError
+
+    def _order(self, task: QueryContext, found: Neighborhoods, row: int) -> list[int]:
+        """Neighborhoods in the order in which a row is compared with them."""
+        raise NotImplementedError
+
+
+def _unsure_counts(task: QueryContext) -> Rows:
+    counts = np.zeros(task.n_rows, dtype=np.int64)
+    for row, others in task.known.unsure.items():
+        counts[row] = len(others)
+    return counts
+
+
+def _candidates(task: QueryContext, found: Neighborhoods) -> NDArray[np.bool_]:
+    """Rows without a neighborhood that nobody is being asked about."""
+    known = task.known
+    free = np.ones(task.n_rows, dtype=bool)
+    free[found.rows] = False
+    for asked in task.in_hand:
+        root = known.root(asked.i)
+        free[known.members.get(root, [root])] = False
+    return free
+
+
+def _typical(X: Any, group: list[int]) -> Iterator[int]:
+    """The rows of a neighborhood, those nearest to its mean first."""
+    rows = np.array(group)
+    distance = squared_distances(X[rows], _mean(X, group))[:, 0]
+    yield from rows[np.argsort(distance, kind="stable")].tolist()
+
+
+def _mean(X: Any, group: list[int]) -> Any:
+    mean = np.asarray(X[np.array(group)].mean(axis=0)).reshape(1, -1)
+    return sparse.csr_array(mean) if sparse.issparse(X) else mean
+
+
+def _to_means(task: QueryContext, found: Neighborhoods, row: int) -> list[int]:
+    """Neighborhoods by the distance of a row to their means, ||x - mu_h||^2."""
+    means = [_mean(task.X, group) for group in found.groups]
+    points = sparse.vstack(means).tocsr() if sparse.issparse(task.X) else np.vstack(means)
+    distance = squared_distances(task.X[[row]], points)[0]
+    return np.argsort(distance, kind="stable").tolist()
+
+
+def _farthest(task: QueryContext, found: Neighborhoods) -> Floats:
+    """The row farthest from all neighborhoods comes first."""
+    return -task.nearest.to(found.rows)
+
+
+@dataclass(frozen=True)
+class ExploreConsolidate(_NeighborhoodStrategy):
+    """Find all clusters quickly, then learn their extent: Explore and Consolidate.
+
+    Explore takes the row farthest from all neighborhoods and compares it with each; one that is
+    different from all starts a new neighborhood. With all `n_clusters` found, Consolidate places
+    random rows, nearest neighborhood first, with at most n_clusters - 1 questions a row: the last
+    neighborhood is inferred. If the number of clusters is not known, Explore goes on for ever.
+
+    Notes
+    -----
+    Of each neighborhood the row nearest to its mean is shown, so that people see the same few
+    typical rows again and again. A row that somebody was unsure about waits until all others had
+    their turn and is then compared with other rows.
+
+    References
+    ----------
+    .. [1] S. Basu, M. Bilenko, A. Banerjee, R. J. Mooney. Probabilistic semi-supervised clustering
+       with constraints. In Semi-Supervised Learning, MIT Press 2006, section 3.4, figures 3.4 and
+       3.5.
+
+    Examples
+    --------
+    >>> from linkwise.active import ExploreConsolidate, LabelOracle, Session
+    >>> X = [[0.0], [0.1], [5.0], [5.1], [9.0], [9.1]]
+    >>> session = Session(X, ExploreConsolidate(), n_clusters=3)
+    >>> session.run(LabelOracle([0, 0, 1, 1, 2, 2]))
+    6
+    >>> session.ask() is None
+    True
+    """
+
+    def _cost(self, task: QueryContext, found: Neighborhoods) -> Floats:
+        if task.n_clusters is not None and len(found.roots) >= task.n_clusters:
+            return task.rank.astype(np.float64)
+        return _farthest(task, found)
+
+    def _order(self, task: QueryContext, found: Neighborhoods, row: int) -> list[int]:
+        return _to_means(task, found, row)
+
+
+@dataclass(frozen=True)
+class MinMax(_NeighborhoodStrategy):
+    """Always the row least like anything that is placed already.
+
+    Explore as in `ExploreConsolidate`; afterwards, in place of random rows, the row whose largest
+    similarity to any placed row is the smallest. It is compared with the neighborhood of the most
+    similar row first.
+
+    Notes
+    -----
+    The similarity of [1]_ is a Gaussian of the distance. It falls with the distance, so that the
+    row chosen is the one farthest from all placed rows, whatever the width of the Gaussian.
+
+    References
+    ----------
+    .. [1] P. K. Mallapragada, R. Jin, A. K. Jain. Active query selection for semi-supervised
+       clustering. ICPR 2008.
+
+    Examples
+    --------
+    >>> from linkwise.active import MinMax, Session
+    >>> session = Session([[0.0], [0.1], [5.0]], MinMax(), n_clusters=2)
+    >>> session.ask()
+    Question(i=0, j=2)
+    """
+
+    def _cost(self, task: QueryContext, found: Neighborhoods) -> Floats:
+        return _farthest(task, found)
+
+    def _order(self, task: QueryContext, found: Neighborhoods, row: int) -> list[int]:
+        x = task.X[[row]]
+        nearest = [squared_distances(task.X[np.array(g)], x).min() for g in found.groups]
+        return np.argsort(nearest, kind="stable").tolist()
+
+
+@dataclass(frozen=True)
+class NormalizedPointUncertainty(_NeighborhoodStrategy):
+    """The row whose neighborhood is the least certain for the questions it will cost.
+
+    A random forest learns the current clusters. Two rows are similar if many trees put them into
+    the same leaf; the chance that a row belongs to a neighborhood is its mean similarity to the
+    rows there, as a share of all. The row with the largest entropy of these chances per expected
+    question comes next, and is compared with the most likely neighborhood first.
+
+    Parameters
+    ----------
+    n_trees : int, default=50
+        Trees of the forest.
+    max_samples : int, default=2000
+        The most rows that one tree learns from; keeps large data quick.
+
+    Notes
+    -----
+    For the first `refit_every` answers of a session, and until there are two neighborhoods, the
+    farthest row is taken. The forest is grown together with the refit of the model, in the
+    background. The clustering that questions are chosen with is always the one of a whole round of
+    `refit_every` answers ago, never the one that happens to be ready, so that a replay asks the
+    same questions; asking waits only if a round is answered faster than a refit takes.
+
+    References
+    ----------
+    .. [1] S. Xiong, J. Azimi, X. Z. Fern. Active learning of constraints for semi-supervised
+       clustering. IEEE Transactions on IncrementalClosure and Data Engineering 26(1), 2014.
+
+    Examples
+    --------
+    >>> from linkwise.active import LabelOracle, NormalizedPointUncertainty, Session
+    >>> X = [[0.0], [0.1], [5.0], [5.1], [9.0], [9.1]]
+    >>> with Session(X, NormalizedPointUncertainty(n_trees=10), n_clusters=3) as session:
+    ...     n_questions = session.run(LabelOracle([0, 0, 1, 1, 2, 2]))
+    ...     session.neighborhoods
+    [[4, 5], [0, 1], [2, 3]]
+    """
+
+    n_trees: int = 50
+    max_samples: int = 2000
+
+    def __post_init__(self) -> None:
+        for name, least in (("n_trees", 1), ("max_samples", 1)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name}={getattr(self, name)} must be at least {least}")
+
+    def prepare(self, X: Any, labels: NDArray[Any], seed: int) -> sparse.csr_array:
+        """The leaves of every row, one in each tree, as a matrix of zeros and ones."""
+        from sklearn.ensemble import RandomForestClassifier
+
+        n_rows = X.shape[0]
+        forest = RandomForestClassifier(
+            self.n_trees, max_samples=min(self.max_samples, n_rows), random_state=seed
+        )
+        leaves = forest.fit(X, labels).apply(X)
+        sizes = leaves.max(axis=0) + 1
+        columns = leaves + np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        ones = np.ones(columns.size)
+        starts = np.arange(0, columns.size + 1, self.n_trees)
+        return sparse.csr_array((ones, columns.ravel(), starts), shape=(n_rows, int(sizes.sum())))
+
+    def _chances(
+        self, task: QueryContext, found: Neighborhoods, row: int | None = None
+    ) -> Floats | None:
+        """Chance of a row, or of all, to belong to each neighborhood, (n_rows, n_groups)."""
+        leaves = task.view()
+        if leaves is None or len(found.groups) < 2:
+            return None
+        of_row = leaves.indices.reshape(-1, self.n_trees)
+        size = leaves.shape[1]
+        # How often a leaf holds rows of a neighborhood, as a share of that neighborhood.
+        shares = np.column_stack(
+            [
+                np.bincount(of_row[group].ravel(), minlength=size) / len(group)
+                for group in found.groups
+            ]
+        )
+        similarity = leaves @ shares if row is None else shares[of_row[[row]]].sum(axis=1)
+        total = similarity.sum(axis=1, keepdims=True)
+        even = np.full_like(similarity, 1 / similarity.shape[1])
+        return np.divide(similarity, total, out=even, where=total > 0)
+
+    def _cost(self, task: QueryContext, found: Neighborhoods) -> Floats:
+        chances = self._chances(task, found)
+        if chances is None:
+            return _farthest(task, found)
+        return -normalized_uncertainty(chances)
+
+    def _order(self, task: QueryContext, found: Neighborhoods, row: int) -> list[int]:
+        chances = self._chances(task, found, row)
+        if chances is None:
+            return _to_means(task, found, row)
+        return np.argsort(-chances[0], kind="stable").tolist()
+
+
+def normalized_uncertainty(chances: Floats) -> Floats:
+    """Entropy of each row's chances per question it is expected to take.
+
+    A row is compared with its most likely neighborhood first, so that the h-th most likely costs
+    h questions.
+    """
+    ordered = -np.sort(-chances, axis=1)
+    n_questions = ordered @ np.arange(1, chances.shape[1] + 1)
+    logs = np.log(ordered, out=np.zeros_like(ordered), where=ordered > 0)
+    return -(ordered * logs).sum(axis=1) / n_questions

@@ -1,0 +1,162 @@
+"""Strategies that choose pairs of rows: at random, the closest first, the farthest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations, product
+
+import numpy as np
+
+from ._neighborhoods import squared_distances
+from ._questions import Question
+from ._strategy import QueryContext, Questions, Rows, Strategy
+
+_DRAWN_AT_ONCE = 4096  # pairs
+_MOST_DRAWS = 2**15  # if none of so many may be asked, hardly any is left: look for it
+
+
+def _ask_in_order(task: QueryContext, pairs: Iterator[tuple[int, int]]) -> Questions:
+    """Go through pairs once; stop at each that may be asked until it is decided.
+
+    A pair that somebody has in hand is passed over for now, but not forgotten.
+    """
+    waiting: list[tuple[int, int]] = []
+    rest = True
+    while rest:
+        found = next(((i, j) for i, j in waiting if task.is_free(i, j)), None)
+        while found is None and rest:
+            pair = next(pairs, None)
+            rest = pair is not None
+            if pair is not None and task.known.is_open(*pair):
+                waiting.append(pair)
+                found = pair if task.is_free(*pair) else None
+        if found is not None:
+            yield Question(*found)
+            rest = True
+        waiting = [pair for pair in waiting if task.known.is_open(*pair)]
+
+
+@dataclass(frozen=True)
+class RandomPairs(Strategy):
+    """Pairs drawn at random: what the others are measured against.
+
+    Examples
+    --------
+    >>> from linkwise.active import RandomPairs, Session
+    >>> session = Session([[0.0], [0.1], [5.0]], RandomPairs(), n_clusters=2)
+    >>> sorted(session.ask())
+    [0, 1]
+    """
+
+    def questions(self, task: QueryContext) -> Questions:
+        """See `Strategy.questions`."""
+        while task.n_rows > 1:
+            yield from _ask_in_order(task, _draws(task))
+            rest = next((pair for pair in _left(task) if task.is_free(*pair)), None)
+            if rest is None:
+                return
+            yield Question(*rest)
+
+
+def _draws(task: QueryContext) -> Iterator[tuple[int, int]]:
+    for block in range(_MOST_DRAWS // _DRAWN_AT_ONCE):
+        rng = np.random.RandomState([task.seed, block])
+        i = rng.randint(task.n_rows, size=_DRAWN_AT_ONCE)
+        j = rng.randint(task.n_rows - 1, size=_DRAWN_AT_ONCE)
+        yield from zip(i.tolist(), (j + (j >= i)).tolist(), strict=True)
+
+
+def _left(task: QueryContext) -> Iterator[tuple[int, int]]:
+    """All pairs but those that are decided component by component."""
+    known = task.known
+    roots = dict.fromkeys(known.root(row) for row in task.order.tolist())
+    for a, b in combinations(roots, 2):
+        if b not in known.apart.get(a, ()):
+            yield from product(known.members.get(a, (a,)), known.members.get(b, (b,)))
+
+
+@dataclass(frozen=True)
+class _ByDistance(Strategy):
+    """Pairs in the order of their distance, block by block of rows."""
+
+    max_rows: int = 1000
+
+    def __post_init__(self) -> None:
+        if self.max_rows < 2:
+            raise ValueError(f"max_rows={self.max_rows} must be at least 2")
+
+    def questions(self, task: QueryContext) -> Questions:
+        """See `Strategy.questions`."""
+        return _ask_in_order(task, self._pairs(task))
+
+    def _pairs(self, task: QueryContext) -> Iterator[tuple[int, int]]:
+        if task.n_rows < 2:
+            return
+        n_parts = -(-task.n_rows // self.max_rows)
+        parts = [np.sort(part) for part in np.array_split(task.order, n_parts)]
+        for last in range(n_parts):
+            for first in range(last + 1):
+                yield from self._block(task, parts[first], parts[last])
+
+    def _block(self, task: QueryContext, a: Rows, b: Rows) -> Iterator[tuple[int, int]]:
+        key = self._key(squared_distances(task.X[a], task.X[b]))
+        if a is b:
+            key[np.tril_indices(len(a))] = np.inf  # every pair once, and no row with itself
+        flat = key.ravel()
+        # Sorting all at once would keep people waiting for the first.
+        early = (
+            np.partition(flat, _DRAWN_AT_ONCE)[_DRAWN_AT_ONCE]
+            if key.size > _DRAWN_AT_ONCE
+            else np.inf
+        )
+        for part in ((flat <= early) & (flat < np.inf), (flat > early) & (flat < np.inf)):
+            some = np.flatnonzero(part)
+            some = some[np.argsort(flat[some], kind="stable")]
+            yield from zip(a[some // len(b)].tolist(), b[some % len(b)].tolist(), strict=True)
+
+    def _key(self, distance: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class ClosestPairs(_ByDistance):
+    """The closest pairs first: where a boundary may run, or what may be a duplicate.
+
+    Parameters
+    ----------
+    max_rows : int, default=1000
+        Larger data are taken in random parts of so many rows: first all pairs of the first part,
+        in order, then the next.
+
+    Examples
+    --------
+    >>> from linkwise.active import ClosestPairs, Session
+    >>> session = Session([[0.0], [5.0], [5.1]], ClosestPairs(), n_clusters=2)
+    >>> session.ask()
+    Question(i=1, j=2)
+    """
+
+    def _key(self, distance: np.ndarray) -> np.ndarray:
+        return distance
+
+
+@dataclass(frozen=True)
+class FarthestPairs(_ByDistance):
+    """The farthest pairs first: what is most likely different, or most telling if it is not.
+
+    Parameters
+    ----------
+    max_rows : int, default=1000
+        As in `ClosestPairs`.
+
+    Examples
+    --------
+    >>> from linkwise.active import FarthestPairs, Session
+    >>> session = Session([[0.0], [5.0], [5.1]], FarthestPairs(), n_clusters=2)
+    >>> session.ask()
+    Question(i=0, j=2)
+    """
+
+    def _key(self, distance: np.ndarray) -> np.ndarray:
+        return -distance

@@ -1,0 +1,152 @@
+"""What a strategy sees when it chooses a question, and the face that all strategies have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Generator
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._incremental_closure import IncrementalClosure
+from ._neighborhoods import Nearest, Neighborhoods, find_neighborhoods
+from ._questions import Question, Said
+
+Rows = NDArray[np.int64]
+
+
+class QueryContext:
+    """The data, what is known so far, and what others are being asked right now.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
+    n_clusters : int or None
+        Number of clusters, if it is known.
+    seed : int
+    known : IncrementalClosure, default=None
+        What follows from the answers so far.
+    view : callable, default=None
+        Gives what the strategy's own `prepare` made of the last clustering.
+
+    Attributes
+    ----------
+    in_hand : collection of Question
+        Questions that others have before them and that should not be asked twice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linkwise.active import RandomPairs, QueryContext
+    >>> task = QueryContext(np.array([[0.0], [0.1], [5.0]]), n_clusters=2)
+    >>> question = next(RandomPairs().questions(task))
+    >>> task.is_free(*question)
+    True
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        n_clusters: int | None = None,
+        seed: int = 0,
+        known: IncrementalClosure | None = None,
+        view: Callable[[], Any] | None = None,
+    ):
+        self.X = X
+        self.n_rows: int = X.shape[0]
+        self.n_clusters = n_clusters
+        self.seed = seed
+        self.known = IncrementalClosure() if known is None else known
+        self.in_hand: Collection[Question] = ()
+        self.view = view or (lambda: None)
+        self._found: tuple[IncrementalClosure, int, Neighborhoods] | None = None
+
+    @cached_property
+    def order(self) -> Rows:
+        """The rows in random order."""
+        return np.random.RandomState(self.seed).permutation(self.n_rows)
+
+    @cached_property
+    def rank(self) -> Rows:
+        """The place of each row in `order`."""
+        return np.argsort(self.order)
+
+    @cached_property
+    def nearest(self) -> Nearest:
+        """Distances to the nearest of some rows."""
+        return Nearest(self.X)
+
+    def neighborhoods(self) -> Neighborhoods:
+        """The neighborhoods that the answers so far make."""
+        known = self.known
+        if self._found is None or self._found[0] is not known or self._found[1] != known.version:
+            found = find_neighborhoods(known, self.n_clusters)
+            self._found = (known, known.version, found)
+        return self._found[2]
+
+    def is_free(self, i: int, j: int) -> bool:
+        """Whether a pair is worth asking and nobody has it in hand."""
+        pair = Question(i, j).pair
+        return self.known.is_open(i, j) and all(asked.pair != pair for asked in self.in_hand)
+
+
+Questions = Generator[Question, Said | None, None]
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """Base of the strategies: which question next?
+
+    A strategy is a generator of questions. Whoever runs it sends the answer to each question
+    (``"same"``, ``"different"``, ``"unsure"``) back in, or None if there is none yet, which asks
+    it to look again; `QueryContext.known` already holds the answer when it is sent. The generator ends
+    when nothing is left to ask.
+
+    The contract that makes undo, resuming and several people at once exact: the next question
+    depends on the task alone (data, seed, number of clusters, answers, questions in hand), not on
+    what this very generator yielded before. What a generator remembers may only save work. A new
+    generator on the same task then yields the same question, and a session is its seed plus its
+    answers.
+
+    Examples
+    --------
+    Rows in the order in which they stand:
+
+    >>> from dataclasses import dataclass
+    >>> from linkwise.active import Question, Session, Strategy
+    >>> @dataclass(frozen=True)
+    ... class InOrder(Strategy):
+    ...     def questions(self, task):
+    ...         for row in range(1, task.n_rows):
+    ...             while task.is_free(row, row - 1):
+    ...                 yield Question(row, row - 1)
+    >>> with Session([[0.0], [0.1], [5.0]], InOrder(), n_clusters=2) as session:
+    ...     print(session.ask())
+    Question(i=1, j=0)
+    """
+
+    def questions(self, task: QueryContext) -> Questions:
+        """Yield one question after the other.
+
+        Parameters
+        ----------
+        task : QueryContext
+        """
+        raise NotImplementedError
+
+    @property
+    def name(self) -> str:
+        """The name it is stored under."""
+        return type(self).__name__
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """Its parameters."""
+        return asdict(self)
+
+    @property
+    def uses_model(self) -> bool:
+        """Whether its questions depend on the clustering."""
+        return hasattr(self, "prepare")

@@ -1,0 +1,179 @@
+"""`linkwise cluster` without -k or --algorithm: the constraints choose, and --explain shows how."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table as RichTable
+
+from . import _output as out
+from ._algorithms import Algorithm, find_algorithm
+from ._build import make_estimator
+
+AUTO = "auto"
+_DEFAULT = "mpck"  # when only the number of clusters is given
+_ONLY_WITH_K = ("labels", "one tagged group")  # such methods start from labels, not from links
+_SHOWN = 15
+_FEW_LINKS = 30
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is left to be chosen, and how.
+
+    Attributes
+    ----------
+    method : Algorithm
+        The one to use, or "auto".
+    clusters : int or None
+        None to choose it.
+    explain : bool
+        Whether to show the table.
+    time_budget : float or None
+        Seconds.
+    checkpoint : Path or None
+        File in which the search is noted.
+    """
+
+    method: Algorithm
+    clusters: int | None
+    explain: bool
+    time_budget: float | None
+    checkpoint: Path | None
+
+    @classmethod
+    def of(
+        cls, algorithm: str | None, clusters: int | None, explain: bool,
+        time_budget: float | None, checkpoint: Path | None,
+    ) -> Choice:  # fmt: skip
+        """What the options leave open; refuses options of the choice when nothing is."""
+        name = algorithm or (AUTO if clusters is None else _DEFAULT)
+        choice = cls(find_algorithm(name), clusters, explain, time_budget, checkpoint)
+        asked = {"--explain": explain, "--time-budget": time_budget}
+        for option, value in asked.items():
+            if value and not choice.open:
+                raise ValueError(
+                    f"{option} is about choosing, but -k and the algorithm ({choice.method.short}) "
+                    "are given; leave out -k, or say --algorithm auto"
+                )
+        if clusters is None and choice.method.knows in _ONLY_WITH_K:
+            raise ValueError(
+                f"-k is missing: {choice.method.short} starts from labels, and k is chosen by "
+                "links; give -k, or leave out --algorithm too"
+            )
+        return choice
+
+    @property
+    def open(self) -> bool:
+        """Whether there is anything to choose; a hierarchy needs no number of clusters."""
+        return self.method.short == AUTO or (self.clusters is None and not self.method.merges)
+
+    def fit(self, X: Any, y: Any, known: Any, options: dict[str, Any], runs: dict[str, Any]) -> Any:
+        """The fitted `AutoCluster`.
+
+        Parameters
+        ----------
+        X, y, known
+            Data, partial labels and constraints by row number; the last two may be None.
+        options, runs : dict
+            As for `make_estimator`.
+        """
+        from linkwise import AutoCluster
+
+        from ._compile_notice import word_on_compiling
+
+        with (
+            word_on_compiling(),
+            _bar() as callback,
+            warnings.catch_warnings(record=True) as caught,
+        ):
+            warnings.simplefilter("always")
+            model = AutoCluster(
+                self._candidates(options, runs), self.clusters, time_budget=self.time_budget,
+                checkpoint=self.checkpoint, n_jobs=-1, callback=callback,
+                random_state=options["random_state"],
+            )  # fmt: skip
+            model.fit(X, y, constraints=known)
+        for text in dict.fromkeys(str(warning.message) for warning in caught):
+            out.print_note(text)
+        n_links = model.report_.constraints.n_constraints
+        if 0 < n_links < _FEW_LINKS:
+            out.print_note(
+                f"{n_links} link{'s' * (n_links != 1)} tell little about such a choice; if you "
+                "know the number of clusters, -k (and --algorithm) may do better"
+            )
+        return model
+
+    def _candidates(self, options: dict[str, Any], runs: dict[str, Any]) -> Any:
+        if self.method.short != AUTO:
+            method = make_estimator(self.method, 2, options, None, runs)
+            return [(self.method.name, method)]
+        for name, value in runs.items():
+            if value is not None:
+                raise ValueError(
+                    f"--{name.replace('_', '-')} is no option of {AUTO}; name an --algorithm"
+                )
+        return "default"
+
+    def show(self, model: Any) -> None:
+        """The table of candidates, if it is wanted."""
+        if not self.explain:
+            return
+        table = RichTable(title=f"Candidates, scored by {model.criterion_}")
+        for head in ("algorithm", "preprocessing"):
+            table.add_column(head)
+        for head in ("k", "score", "error", "seconds"):
+            table.add_column(head, justify="right")
+        table.add_column("")
+        for row in model.results_[:_SHOWN]:
+            table.add_row(*_cells(row), style="bold" if row["chosen"] else "")
+        if (more := len(model.results_) - _SHOWN) > 0:
+            table.add_row(f"... and {more:,} more", "", "", "", "", "", "")
+        chosen = next(place for place, row in enumerate(model.results_) if row["chosen"])
+        if chosen >= _SHOWN:
+            table.add_row(*_cells(model.results_[chosen]), style="bold")
+        out.console.print(table)
+
+    def to_dict(self, model: Any) -> dict[str, Any]:
+        """The table for machines, if it is wanted."""
+        if not self.explain:
+            return {}
+        rows = [{name: _plain(value) for name, value in row.items()} for row in model.results_]
+        return {"criterion": model.criterion_, "candidates": rows}
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    k = "" if row["n_clusters"] is None else str(row["n_clusters"])
+    state = "chosen" if row["chosen"] else "as good" if row["tied"] else row["note"][:40]
+    numbers = [_number(row["score"]), _number(row["standard_error"]), _number(row["seconds"])]
+    return [escape(row["algorithm"]), escape(row["preprocessing"]), k, *numbers, escape(state)]
+
+
+def _number(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.3f}"
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+@contextmanager
+def _bar() -> Iterator[Any]:
+    """A callback that draws how far the search is, on standard error."""
+    from rich.progress import Progress
+
+    bar = Progress(console=out.errors, transient=True, disable=not out.errors.is_terminal)
+    work = bar.add_task("choosing", total=None)
+
+    def show(n_done: int, n_total: int, candidate: str) -> None:
+        bar.update(work, completed=n_done, total=n_total, description=escape(candidate))
+
+    with bar:
+        yield show

@@ -1,0 +1,261 @@
+"""What `linkwise cluster` is to cluster: the data, and what is known about its rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from linkwise._help import see
+
+from . import _output as out
+from ._algorithms import Algorithm
+from ._input import check_rows, column_names, make_features, read_constraints, read_rows
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from linkwise.constraints import Constraints
+    from linkwise.datasets import Table
+    from linkwise.report import Report
+
+_LABELS = ("labels", "one tagged group")  # knowledge that names clusters
+_ID_NAMES = ("id", "key", "row", "index", "rowid", "row_id")
+_MOST_DENSE = 100_000_000  # cells
+_UNEVEN = 10.0  # one column varies so many times as much as another
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be clustered, and what is known about it."""
+
+    table: Table
+    X: Any
+    features: list[str]
+    k: int | None
+    ids: list[str] | None
+    label_column: str | None
+    known: Constraints | None = None  # in the words of the person: by id where rows have ids
+    y: NDArray[np.int64] | None = None
+    classes: tuple[str, ...] = ()  # what clusters are called, for methods that begin with labels
+    labels: tuple[str, ...] = ()  # what the numbers of y stand for
+    units: Any = None  # X before it was standardized, for people to read
+    texts: Any = None
+
+    def with_knowledge(
+        self, path: Path | None, columns: list[str], method: Algorithm, tag: str | None
+    ) -> Task:
+        """The same task with constraints and labels."""
+        if path is None and columns:
+            raise ValueError("--column names columns of --constraints; give --constraints too")
+        known, y = None, None
+        classes: tuple[str, ...] = ()
+        labels: tuple[str, ...] = ()
+        if path is not None:
+            known = read_constraints(path, "text" if self.ids else "auto", columns)
+            check_rows(known, self.table, self.ids, self.features)
+        if self.label_column is not None:
+            y, names = _partial_labels(self.table, self.label_column, self.k, method, tag)
+            classes = names if method.knows in _LABELS else ()
+            labels = names
+        elif tag is not None:
+            raise ValueError("--tag names a label of --label-column; give --label-column too")
+        _note_unused(method, known, y)
+        return replace(self, known=known, y=y, classes=classes, labels=labels)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.table.n_rows
+
+    def by_row(self) -> Constraints | None:
+        """The constraints by row number."""
+        return self.known and self.known.to_rows(self.table.n_rows, self.ids)
+
+    def all_known(self) -> Constraints:
+        """Constraints and labels together, as the hard methods take them."""
+        from linkwise.constraints import Constraints
+
+        known = self.known or Constraints()
+        if self.y is None:
+            return known
+        names: Sequence[Any] = self.ids or range(len(self.y))
+        labels = {names[row]: int(self.y[row]) for row in self._labeled()}
+        return known + Constraints(labels=labels)
+
+    def _labeled(self) -> list[int]:
+        return [] if self.y is None else (self.y >= 0).nonzero()[0].tolist()
+
+    def in_lines(self, text: str) -> str:
+        """What is said of `all_known`, with lines of the data in place of numbers of labels."""
+        from linkwise.datasets._features import place_of
+
+        rows = self._labeled()
+
+        def line(found: re.Match[str]) -> str:
+            return f"{place_of(self.table, rows[int(found[1])])} of {self.table.path.name}"
+
+        return re.sub(r"\blabels\[(\d+)\]", line, text) if rows else text
+
+    def names(self, found: NDArray[np.integer[Any]]) -> list[str] | None:
+        """What clusters are called: by the labels they began with, or that most of theirs have.
+
+        None if no label says anything; "" for a cluster without labeled rows.
+        """
+        import numpy as np
+
+        if self.classes:
+            called = [*self.classes, *[""] * (int(found.max()) + 1 - len(self.classes))]
+        elif self.y is not None and self.labels:
+            seen = (self.y >= 0) & (found >= 0)
+            count = np.zeros((int(found.max()) + 1, len(self.labels)), dtype=np.int64)
+            np.add.at(count, (found[seen], self.y[seen]), 1)
+            called = [self.labels[row.argmax()] if row.any() else "" for row in count]
+        else:
+            return None
+        return None if called == [str(number) for number in range(len(called))] else called
+
+    def described(self, report: Report, found: NDArray[np.integer[Any]]) -> Report:
+        """The report with what each cluster is like, in the person's own units."""
+        return report.describe(self.units, found, self.features, texts=self.texts)
+
+    @property
+    def legend(self) -> dict[str, Any]:
+        """The label that each cluster was seeded with, for methods that work so."""
+        return {"labels": list(self.classes)} if self.classes else {}
+
+
+def read_task(
+    data: Path,
+    k: int | None,
+    id_column: str | None,
+    label_column: str | None,
+    features: str | None,
+    impute: str | None,
+    standardize: bool,
+) -> Task:
+    """The task of a file whose columns are the features."""
+    table, ids = _read_table(data, k, id_column, label_column)
+    leave_out = [name for name in (id_column, label_column) if name is not None]
+    chosen = None if features is None else column_names(features)
+
+    made = make_features(table, chosen, leave_out=leave_out, impute=impute, standardize=standardize)
+    suspect = [name for name in made.names if chosen is None and _looks_like_id(name)]
+    if suspect:
+        out.print_note(
+            f"the column {suspect[0]!r} is used as a feature; if it holds ids, give "
+            f"--id-column {suspect[0]}"
+        )
+    return Task(table, made.X, made.names, k, ids, label_column, units=made.units)
+
+
+def _looks_like_id(name: str) -> bool:
+    return name.lower() in _ID_NAMES or name.lower().endswith(("_id", " id", "_key", " key"))
+
+
+def note_uneven(X: NDArray[np.float64], names: list[str]) -> None:
+    """Say so if one column decides all distances by its unit."""
+    spread = X.std(axis=0)
+    varying = spread > 0
+    if varying.sum() < 2:
+        return
+    least = int(spread.argmin() if varying.all() else (spread + (~varying) * spread.max()).argmin())
+    most = int(spread.argmax())
+    if spread[most] > _UNEVEN * spread[least]:
+        out.print_note(
+            f"{names[most]!r} varies {spread[most] / spread[least]:,.0f} times as much as "
+            f"{names[least]!r} and decides most distances; --standardize makes columns count alike"
+        )
+
+
+def _read_table(
+    data: Path, k: int | None, id_column: str | None, label_column: str | None
+) -> tuple[Table, list[str] | None]:
+    if id_column is not None and id_column == label_column:
+        raise ValueError(f"--id-column and --label-column are both {id_column!r}")
+    table, ids = read_rows(data, id_column)
+    if k is not None and k > table.n_rows:
+        raise ValueError(
+            f"-k {k} is larger than the number of rows, {table.n_rows:,}" + see("clusters")
+        )
+    return table, ids
+
+
+def read_text_task(
+    data: Path,
+    k: int | None,
+    id_column: str | None,
+    label_column: str | None,
+    text_column: str,
+    stop_words: str | None,
+    method: Algorithm,
+) -> Task:
+    """The task of a file in which the words of one column are the features."""
+    from linkwise.datasets import prepare_text
+
+    table, ids = _read_table(data, k, id_column, label_column)
+    made = prepare_text(table, text_column, stop_words=stop_words)
+    X = made.X
+    if method.merges:
+        if X.shape[0] * X.shape[1] > _MOST_DENSE:
+            raise ValueError(
+                f"{method.short} needs dense data; {X.shape[0]:,} texts of {X.shape[1]:,} words "
+                "are too large for that: use hmrf, pck or mpck"
+            )
+        X = X.toarray()
+    features = [f"{text_column} ({len(made.names):,} words)"]
+    texts = table.text(text_column).tolist()
+    return Task(table, X, features, k, ids, label_column, units=made.X, texts=texts)
+
+
+def _partial_labels(
+    table: Table, column: str, k: int | None, method: Algorithm, tag: str | None
+) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Labels as 0, 1, 2, ..., -1 where unknown, and what they are called.
+
+    Numbers 0 to k - 1 stay what they are, so that label 2 is cluster 2; others are numbered in
+    their order.
+    """
+    import numpy as np
+
+    cells = [cell.strip() for cell in table.text(column)]
+    values = table.column(column)
+    if values.dtype == object:
+        known = np.array([cell is not None for cell in values]) & ~np.isin(cells, ("", "-1"))
+        values = np.array(cells)
+    else:
+        known = np.isfinite(values) & (values != -1)
+    y = np.full(len(values), -1, dtype=np.int64)
+    if not known.any():
+        out.print_note(f"no row has a label in {column!r}")
+        return y, ()
+    levels, first, codes = np.unique(values[known], return_index=True, return_inverse=True)
+    names = [cells[row] for row in np.flatnonzero(known)[first]]
+    if "tag" in method.options and tag is None and len(names) == 1:
+        tag = names[0]
+    if tag is not None:
+        if tag not in names:
+            raise ValueError(
+                f"--tag {tag}: no row has this label in {column!r}; there are "
+                f"{', '.join(names[:20])}"
+            )
+        y[known] = np.where(codes.reshape(-1) == names.index(tag), 0, -1)
+        return y, (tag,)
+    if k is not None and values.dtype.kind == "f" and np.isin(levels, np.arange(k)).all():
+        y[known] = values[known].astype(np.int64)
+        return y, tuple(str(label) for label in range(k))
+    y[known] = codes.reshape(-1)
+    return y, tuple(names)
+
+
+def _note_unused(method: Algorithm, known: Constraints | None, y: Any) -> None:
+    if known is None and y is None:
+        out.print_note("nothing is known: neither --constraints nor --label-column is given")
+    if known is not None and known.n_relative and method.short != "recon":
+        out.print_note(
+            f"{method.short} does not use relative constraints; the report only tells which of "
+            f"the {known.n_relative:,} hold"
+        )

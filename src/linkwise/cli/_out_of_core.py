@@ -1,0 +1,197 @@
+"""`linkwise cluster` on files that are too large for memory, or with the help of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import _output as out
+from ._algorithms import Algorithm
+from ._input import column_names, read_constraints
+from ._write import write_label_parts
+
+if TYPE_CHECKING:
+    from linkwise.constraints import Constraints
+    from linkwise.engines import Blocks
+
+_METHODS = ("pck", "mpck", "hmrf", "cop", "seeded", "constrained", "preidentified")
+_AT_ONCE = 1_000_000  # rows written at once
+
+
+@dataclass(frozen=True)
+class OutOfCoreData:
+    """What the options ask for; refuses what cannot be done block by block."""
+
+    memory_limit: str | None
+    scheduler: str | None
+    method: Algorithm
+    is_open: bool
+    label_column: str | None
+    others: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        option = "--memory-limit" if self.scheduler is None else "--scheduler"
+        if self.is_open or self.method.short not in _METHODS:
+            raise ValueError(
+                f"{option} is for -k and --algorithm {', '.join(_METHODS)}; {self.method.short} "
+                "needs all rows in memory"
+            )
+        for name, value in self.others.items():
+            if value is not None:
+                raise ValueError(f"{name} needs the whole file in memory; leave out {option}")
+        if self.label_column is not None:
+            raise ValueError(
+                f"--label-column needs the whole file in memory; leave out {option}, or give what "
+                "is known as --constraints"
+            )
+
+    def read(
+        self, data: Path, k: int | None, id_column: str | None, features: str | None
+    ) -> OutOfCoreInput:
+        """The task of clustering a file."""
+        from linkwise.engines import open_blocks
+
+        chosen = None if features is None else column_names(features)
+        blocks = open_blocks(
+            data, columns=chosen, id_column=id_column, memory_limit=self.memory_limit
+        )
+        if id_column is not None and not hasattr(blocks, "id_column"):
+            raise ValueError("--id-column: an NPY file has no columns of ids; use Parquet")
+        if k is not None and k > blocks.shape[0]:
+            raise ValueError(f"-k {k} is larger than the number of rows, {blocks.shape[0]:,}")
+        names = blocks.names or [f"x{place}" for place in range(blocks.shape[1])]
+        return OutOfCoreInput(blocks, k, names, id_column, self.scheduler)
+
+
+class Names(Sequence[Any]):
+    """The ids of some rows, in the place of a list of all."""
+
+    def __init__(self, n_rows: int, names: dict[int, Any]):
+        self._n_rows, self._names = n_rows, names
+
+    def __len__(self) -> int:
+        return self._n_rows
+
+    def __getitem__(self, row: Any) -> Any:
+        return self._names[row]
+
+
+@dataclass(frozen=True)
+class OutOfCoreInput:
+    """What is to be clustered, and what is known about it."""
+
+    blocks: Blocks
+    k: int | None
+    features: list[str]
+    id_column: str | None
+    scheduler: str | None
+    known: Constraints | None = None
+    y: None = None
+    ids: None = None
+    called: Names | None = None  # ids of the rows that constraints speak of
+    classes: tuple[str, ...] = ()
+    clients: list[Any] = field(default_factory=list)
+
+    def standardized(self) -> OutOfCoreInput:
+        """The same task with columns of unit variance."""
+        self.blocks.standardize()
+        return self
+
+    def with_knowledge(
+        self, path: Path | None, columns: list[str], method: Algorithm, tag: str | None
+    ) -> OutOfCoreInput:
+        """The same task with constraints, by row number."""
+        if tag is not None:
+            raise ValueError("--tag names a label of --label-column, which needs all in memory")
+        if path is None:
+            if columns:
+                raise ValueError("--column names columns of --constraints; give --constraints too")
+            out.print_note("nothing is known: --constraints is not given")
+            return self
+        known = read_constraints(path, "text" if self.id_column else "auto", columns)
+        ids = self.blocks.locate(known.rows)
+        names = None if ids is None else Names(self.n_rows, {row: n for n, row in ids.items()})
+        return replace(self, known=known.to_rows(self.n_rows, ids), called=names)
+
+    def names(self, found: Any) -> None:
+        """Clusters have no names."""
+
+    def described(self, report: Any, labels: Any) -> Any:
+        """The report, with rows called by their ids."""
+        return report.named(self.called)
+
+    def by_row(self) -> Constraints | None:
+        """The constraints by row number."""
+        return self.known
+
+    def all_known(self) -> Constraints:
+        """The constraints, or none."""
+        from linkwise.constraints import Constraints
+
+        return self.known or Constraints()
+
+    def in_lines(self, text: str) -> str:
+        """What is said of `all_known`; it has no labels."""
+        return text
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.blocks.shape[0])
+
+    @property
+    def X(self) -> Any:
+        """The rows: read here block by block, or by the workers of the cluster."""
+        blocks = self.blocks.numbered()  # constraints speak of row numbers by now
+        if self.scheduler is None:
+            return blocks
+        self.clients.append(connect(self.scheduler))
+        return blocks.to_dask()
+
+    def close(self) -> None:
+        """Leave the cluster."""
+        for client in self.clients:
+            client.close()
+
+    @property
+    def legend(self) -> dict[str, Any]:
+        """No cluster is seeded with a label."""
+        return {}
+
+    def write(self, path: Path, labels: Any) -> None:
+        """Write the cluster of each row, part by part."""
+        import numpy as np
+
+        labels = labels if isinstance(labels, np.ndarray) else labels.compute()
+        write_label_parts(path, self._parts(labels), labels, self.id_column)
+
+    def _parts(self, labels: Any) -> Iterator[tuple[Any, Any]]:
+        from linkwise.engines import drop_pages
+
+        if self.id_column is None:
+            for first in range(0, len(labels), _AT_ONCE):
+                last = min(first + _AT_ONCE, len(labels))
+                yield range(first, last), labels[first:last]
+                drop_pages(labels)
+            return
+        starts = self.blocks.starts.tolist()
+        names = self.blocks.column_text(self.id_column)  # type: ignore[attr-defined]
+        for first, last, cells in zip(starts, starts[1:], names, strict=False):
+            yield cells, labels[first:last]
+            drop_pages(labels)
+
+
+def connect(address: str) -> Any:
+    """A client of a running Dask scheduler."""
+    from linkwise._optional import optional
+
+    distributed = optional("distributed", extra="dask", need="--scheduler")
+    try:
+        return distributed.Client(address, timeout="10s")
+    except (OSError, ValueError, TimeoutError) as error:
+        raise ValueError(
+            f"--scheduler {address}: no Dask scheduler answers there ({error}); start one with "
+            "`dask scheduler`, and workers with `dask worker ADDRESS`"
+        ) from None

@@ -1,0 +1,1 @@
+"""The public k-means estimators and the bases they share."""

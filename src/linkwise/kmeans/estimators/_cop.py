@@ -1,0 +1,137 @@
+"""COP-KMeans: hard constraints without dead ends."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from linkwise._validation import check_choice
+from linkwise.constraints import Constraints, color
+from linkwise.kmeans.solver._assigners import Assigner, Hard
+from linkwise.kmeans.solver._penalties import NoPenalty
+from linkwise.kmeans.solver._problem import Problem
+from linkwise.kmeans.solver._relaxation import fewest_violations
+
+from ._base import BaseKMeans
+
+
+class COPKMeans(BaseKMeans):
+    """k-means in which every must-link and cannot-link is kept.
+
+    Must-linked rows move as one weighted point. Cannot-linked groups choose their clusters
+    greedily, the most constrained first, or exactly by integer programming [2]_, so that a
+    problem with a solution never ends without one; a problem without is refused with the proof.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    assignment : {"auto", "greedy", "exact"}, default="auto"
+        How cannot-linked groups choose: greedily, improved by moves and exchanges; the same and,
+        when that comes to rest, the cheapest assignment by HiGHS; or greedily with HiGHS where
+        greedy finds no way.
+    on_infeasible : {"raise", "relax"}, default="raise"
+        What to do when not all constraints can be kept: raise a `ConstraintError` with the proof,
+        or leave out those of the least total weight (seen in `report_`).
+    init, n_init, max_iter, tol, verbose, callback, checkpoint, random_state
+        As in `PCKMeans`; "auto" starts from k-means++, with ten runs.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        Centers.
+    objective_ : float
+        Sum of squared distances to the centers.
+    objective_path_, n_iter_, metrics_, report_
+        As in `PCKMeans`.
+
+    References
+    ----------
+    .. [1] K. Wagstaff, C. Cardie, S. Rogers, S. Schroedl. Constrained k-means clustering with
+       background knowledge. ICML 2001.
+    .. [2] P. Baumann, D. S. Hochbaum. An algorithm for clustering with confidence-based must-link
+       and cannot-link constraints. INFORMS Journal on Computing, 2024.
+
+    Examples
+    --------
+    >>> from linkwise import Constraints, COPKMeans
+    >>> X = [[0.0], [1.0], [2.0], [10.0]]
+    >>> known = Constraints(cannot_link=[(0, 1)], must_link=[(2, 3)])
+    >>> labels = COPKMeans(n_clusters=2, random_state=0).fit_predict(X, constraints=known)
+    >>> bool(labels[0] != labels[1] and labels[2] == labels[3])
+    True
+    """
+
+    _default_init = "k-means++"
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        assignment: Literal["auto", "greedy", "exact"] = "auto",
+        on_infeasible: Literal["raise", "relax"] = "raise",
+        init: Any = "auto",
+        n_init: Any = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        verbose: int = 0,
+        callback: Any = None,
+        checkpoint: Any = None,
+        random_state: Any = None,
+    ):
+        super().__init__(
+            n_clusters,
+            init=init,
+            n_init=n_init,
+            max_iter=max_iter,
+            tol=tol,
+            verbose=verbose,
+            callback=callback,
+            checkpoint=checkpoint,
+            random_state=random_state,
+        )
+        self.assignment = assignment
+        self.on_infeasible = on_infeasible
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice("assignment", self.assignment, ("auto", "greedy", "exact"))
+        check_choice("on_infeasible", self.on_infeasible, ("raise", "relax"))
+
+    def _prepare(self, problem: Problem) -> Problem:
+        known, ids = problem.known, problem.ids
+        if problem.seeds is not None and (problem.seeds >= 0).any():
+            known = known + Constraints(labels=problem.seeds)
+        problem = Problem(problem.rows, problem.k, known)
+        closure = problem.closure
+        found = color(closure.cannot_link, closure.n_components, problem.k)
+        if closure.consistent and found.colors is not None:
+            return Problem(problem.rows, problem.k, known, example=found.colors)
+        if self.on_infeasible == "raise":
+            told = known._by_id(ids)
+            told.diagnose(problem.k, n_rows=problem.rows.n).raise_if_inconsistent()
+        kept, labels = fewest_violations(known, problem.k)
+        relaxed = Problem(problem.rows, problem.k, known, enforced=kept)
+        first = np.unique(relaxed.closure.component, return_index=True)[1]
+        return Problem(
+            problem.rows,
+            problem.k,
+            known,
+            enforced=kept,
+            example=labels[relaxed.closure.nodes[first]],
+        )
+
+    def _penalty(self, problem: Problem) -> Any:
+        return NoPenalty(problem.links)
+
+    def _n_runs(self, problem: Problem) -> int:
+        if self.n_init == "auto":
+            return 10 if isinstance(self._init(), str) else 1
+        return int(self.n_init)
+
+    def _assigner(self, problem: Problem, penalty: Any) -> Assigner:
+        assert problem.example is not None
+        return Hard(problem, self.assignment, problem.example)

@@ -1,0 +1,93 @@
+"""Soft methods under a distortion of one's choice: which geometry, which rows, which penalty."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+from linkwise._validation import check_choice
+from linkwise.geometry import (
+    Cosine,
+    Divergence,
+    Eta,
+    Geometry,
+    Mahalanobis,
+    Rayleigh,
+    variances,
+)
+from linkwise.kmeans.solver._penalties import DistancePenalty, PairPenalty
+from linkwise.kmeans.solver._problem import Problem
+
+from ._soft_base import FULL_NEEDS_DENSE, SoftKMeans
+
+DISTORTIONS: dict[str, type[Geometry]] = {"cosine": Cosine, "divergence": Divergence}
+
+
+class Learning(NamedTuple):
+    """How the distortion is learnt, if at all."""
+
+    metric: Literal["identity", "diagonal", "full"] = "identity"
+    prior: Rayleigh | None = None
+    eta: Eta = None
+    smoothing: float = 1.0
+
+
+class DistortionKMeans(SoftKMeans):
+    """Base of the methods with a parameter `distortion`."""
+
+    distortion: Any
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not (isinstance(self.distortion, type) and issubclass(self.distortion, Geometry)):
+            check_choice("distortion", self.distortion, ("euclidean", *DISTORTIONS))
+
+    @property
+    def _is_euclidean(self) -> bool:
+        return isinstance(self.distortion, str) and self.distortion == "euclidean"
+
+    def _learning(self) -> Learning:
+        return Learning()
+
+    def _row_validator(self, n_features: int) -> Geometry | None:
+        return None if self._is_euclidean else self._make_geometry(n_features, 0.0)
+
+    def _make_geometry(self, n_features: int, mean_variance: float) -> Geometry:
+        """A geometry other than Euclidean, before it has seen any row."""
+        kind = DISTORTIONS.get(self.distortion, self.distortion)
+        metric, prior, eta, smoothing = self._learning()
+        options: dict[str, Any] = {"learns": metric != "identity", "prior": prior, "eta": eta}
+        if issubclass(kind, Divergence):
+            options["smoothing"] = smoothing
+        return kind(self.n_clusters, n_features, mean_variance, **options)
+
+    def _geometry(self, problem: Problem) -> Geometry:
+        rows = problem.rows
+        metric, prior, eta, _ = self._learning()
+        if self._is_euclidean:
+            if metric == "full" and rows.is_sparse:
+                raise ValueError(FULL_NEEDS_DENSE)
+            return Mahalanobis(
+                problem.k, rows.total(full=metric == "full"), rows.total_weight, metric,
+                mean=rows.offset(), prior=prior, eta=eta,
+            )  # fmt: skip
+        geometry = self._make_geometry(rows.d, 0.0)
+        rows.scale(geometry)
+        variance = variances(rows.total(), rows.total_weight, rows.offset())
+        geometry.mean_variance = float(variance.mean())
+        rows.show(geometry)
+        return geometry
+
+    def _centers(self, problem: Problem, rng: Any, run: int) -> Any:
+        centers = super()._centers(problem, rng, run)
+        if self._is_euclidean or isinstance(self._init(), str):
+            return centers
+        return self._make_geometry(problem.rows.d, 0.0).validate_rows(centers)
+
+    def _distance_penalty(self, problem: Problem, *, published: bool = False) -> Any:
+        kind = DistancePenalty if self._is_euclidean else PairPenalty
+        return kind(problem.links, problem.rows, published=published)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = self.distortion == "divergence"
+        return tags

@@ -1,0 +1,125 @@
+"""PCK-Means: soft constraints at the price of their weights."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from linkwise._validation import check_choice
+from linkwise.kmeans.solver._problem import Problem
+
+from ._distortion_base import DistortionKMeans
+
+
+class PCKMeans(DistortionKMeans):
+    """k-means with pairwise constraints that may be broken at the price of their weight.
+
+    Minimizes the sum of squared distances to the centers plus the weights of violated links.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    penalty : {"weight", "distance"}, default="weight"
+        What a violated link costs: its weight, or its weight times the squared distance (must)
+        or what is missing to the farthest pair of rows (cannot), as MPCK-Means has it.
+    distortion : {"euclidean", "cosine", "divergence"} or Geometry class, default="euclidean"
+        How far rows are from centers, as in `HMRFKMeans`.
+    init : {"auto", "neighborhoods", "k-means++"}, callable or array of shape \
+            (n_clusters, n_features), default="auto"
+        Where centers start: at groups of must-linked rows far from each other, at k-means++, or
+        as given; missing centers are drawn as in k-means++. "auto" clusters the means of such
+        groups by k-means if there are enough of them, differently in each run; otherwise it is
+        "neighborhoods" in the first run and "k-means++" in the others.
+    n_init : "auto" or int, default="auto"
+        Number of runs; the one with the lowest objective is kept. "auto" is 1 from given centers
+        or without constraints, else 5.
+    max_iter : int, default=300
+        The most iterations of a run.
+    tol : float, default=1e-4
+        Stop when the centers move by less than this share of the features' mean variance.
+    verbose : int, default=0
+        If not 0, print the objective of every iteration.
+    callback : callable, default=None
+        Called as ``callback(run, iteration, objective)`` after every iteration.
+    checkpoint : path, default=None
+        File in which the state is noted every few iterations. A fit that was cut off goes on from
+        there when it is started again with the same data and parameters, to the same result; the
+        file is removed when the fit is done.
+    random_state : int, RandomState instance or None, default=None
+        Seed for centers and the order in which constrained rows choose.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        Centers.
+    metrics_ : ndarray of shape (n_features,)
+        All ones: distances are Euclidean.
+    objective_ : float
+        The objective of the result.
+    objective_path_ : ndarray of shape (n_iterations,)
+        The objective after every iteration; it never rises.
+    n_iter_ : int
+        Iterations of the best run.
+    report_ : Report
+        Every constraint kept or violated, and what it cost.
+    n_features_in_ : int
+        Number of features.
+
+    References
+    ----------
+    .. [1] S. Basu, A. Banerjee, R. J. Mooney. Active semi-supervision for pairwise constrained
+       clustering. SDM 2004.
+    .. [2] E. Eaton. Clustering with propagated constraints. MSc thesis, UMBC 2005: equation (2.4)
+       without a metric; ``penalty="distance"`` has its costs (2.5) and (2.6).
+
+    Examples
+    --------
+    >>> from linkwise import Constraints, PCKMeans
+    >>> X = [[0.0], [0.2], [1.0], [1.2], [5.0], [5.2]]
+    >>> known = Constraints(cannot_link=[(0, 2, 10.0)], must_link=[(2, 4, 10.0)])
+    >>> model = PCKMeans(n_clusters=2, random_state=0).fit(X, constraints=known)
+    >>> bool(model.labels_[0] != model.labels_[2])
+    True
+    >>> model.report_.satisfaction.n_violated
+    0
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        penalty: Literal["weight", "distance"] = "weight",
+        distortion: Any = "euclidean",
+        init: Any = "auto",
+        n_init: Any = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        verbose: int = 0,
+        callback: Any = None,
+        checkpoint: Any = None,
+        random_state: Any = None,
+    ):
+        super().__init__(
+            n_clusters,
+            init=init,
+            n_init=n_init,
+            max_iter=max_iter,
+            tol=tol,
+            verbose=verbose,
+            callback=callback,
+            checkpoint=checkpoint,
+            random_state=random_state,
+        )
+        self.penalty = penalty
+        self.distortion = distortion
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice("penalty", self.penalty, ("weight", "distance"))
+
+    def _penalty(self, problem: Problem) -> Any:
+        if self.penalty == "distance":
+            return self._distance_penalty(problem)
+        return super()._penalty(problem)

@@ -1,0 +1,288 @@
+"""k-means from labeled rows: as a start (Seeded), kept (Constrained), or kept apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linkwise._validation import read_labels
+from linkwise.kmeans.solver._assigners import Assigner, Pinned
+from linkwise.kmeans.solver._init_centers import (
+    chosen_neighborhoods,
+    component_means,
+    from_kmeans_plusplus,
+)
+from linkwise.kmeans.solver._penalties import NoPenalty
+from linkwise.kmeans.solver._problem import Problem
+
+from ._base import BaseKMeans
+
+
+class SeededKMeans(BaseKMeans):
+    """k-means that starts from the means of labeled rows.
+
+    After the start the labels no longer bind. Clusters without a labeled row start far from the
+    others, as in k-means++. Without labels, groups of must-linked rows are the seeds.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    init, n_init, max_iter, tol, verbose, callback, checkpoint, random_state
+        As in `PCKMeans`; "auto" starts from the labeled rows.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row; rows labeled c in `y` seed cluster c.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        Centers.
+    objective_, objective_path_, n_iter_, metrics_, report_
+        As in `PCKMeans`; links cost nothing.
+
+    References
+    ----------
+    .. [1] S. Basu, A. Banerjee, R. J. Mooney. Semi-supervised clustering by seeding. ICML 2002.
+
+    Examples
+    --------
+    >>> from linkwise import SeededKMeans
+    >>> X = [[0.0], [1.0], [10.0], [11.0]]
+    >>> SeededKMeans(n_clusters=2).fit_predict(X, [1, -1, 0, -1]).tolist()
+    [1, 1, 0, 0]
+    """
+
+    def _prepare(self, problem: Problem) -> Problem:
+        return _with_seeds(problem)
+
+    def _penalty(self, problem: Problem) -> Any:
+        return NoPenalty(problem.links)
+
+    def _assigner(self, problem: Problem, penalty: Any) -> Assigner:
+        return Pinned(np.zeros(0, dtype=np.int64), np.zeros(0))
+
+
+class ConstrainedKMeans(BaseKMeans):
+    """k-means in which labeled rows keep their cluster.
+
+    As `SeededKMeans`, but the seeds never leave. Without labels, groups of must-linked rows are
+    the seeds, each bound to a cluster of its own.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    init, n_init, max_iter, tol, verbose, callback, checkpoint, random_state
+        As in `PCKMeans`; "auto" starts from the labeled rows.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row; rows labeled c in `y` are in cluster c.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        Centers.
+    objective_, objective_path_, n_iter_, metrics_, report_
+        As in `PCKMeans`; links cost nothing.
+
+    References
+    ----------
+    .. [1] S. Basu, A. Banerjee, R. J. Mooney. Semi-supervised clustering by seeding. ICML 2002.
+
+    Examples
+    --------
+    >>> from linkwise import ConstrainedKMeans
+    >>> X = [[0.0], [1.0], [10.0], [11.0]]
+    >>> ConstrainedKMeans(n_clusters=2).fit_predict(X, [0, 1, 1, -1]).tolist()
+    [0, 1, 1, 1]
+    """
+
+    def _prepare(self, problem: Problem) -> Problem:
+        return _with_seeds(problem)
+
+    def _penalty(self, problem: Problem) -> Any:
+        return NoPenalty(problem.links)
+
+    def _assigner(self, problem: Problem, penalty: Any) -> Assigner:
+        assert problem.seeds is not None
+        rows = np.flatnonzero(problem.seeds >= 0)
+        return Pinned(rows, problem.seeds[rows])
+
+
+class PreIdentifiedKMeans(BaseKMeans):
+    """k-means beside one cluster that is known already.
+
+    Rows with the wanted tag form a cluster by themselves, which no other row may join; all other
+    rows are clustered into the remaining ``n_clusters - 1``.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters, the known one included.
+    tag : default=None
+        Label in `y` of the known cluster; None if `y` has only one label besides -1. Without `y`,
+        the largest group of must-linked rows is the known cluster.
+    init, n_init, max_iter, tol, verbose, callback, checkpoint, random_state
+        As in `PCKMeans`; "auto" is k-means++ on the other rows, with ten runs.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row; the known cluster is 0.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        Centers; the known cluster's first.
+    tag_ : object
+        Label of the known cluster; None if must-links tell it, or nothing does.
+    objective_, objective_path_, n_iter_, metrics_, report_
+        As in `PCKMeans`; links cost nothing.
+
+    Notes
+    -----
+    The known cluster stays closed for new rows too: `predict` puts rows without the tag into the
+    nearest of the others, however near they are to the known one. Rows with the tag, given as
+    ``predict(X, y)``, are in cluster 0. If nothing was known in `fit`, no cluster is closed.
+
+    References
+    ----------
+    .. [1] K. Teja. Constrained clustering. Slides.
+
+    Examples
+    --------
+    >>> from linkwise import PreIdentifiedKMeans
+    >>> X = [[0.0], [1.0], [5.0], [6.0], [20.0]]
+    >>> known = ["mine", -1, "mine", -1, -1]
+    >>> model = PreIdentifiedKMeans(n_clusters=3, random_state=0).fit(X, known)
+    >>> model.labels_[[0, 2]].tolist()
+    [0, 0]
+    >>> model.predict([[0.0], [0.0]], ["mine", -1]).tolist() == [0, model.labels_[1]]
+    True
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        tag: Any = None,
+        init: Any = "auto",
+        n_init: Any = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        verbose: int = 0,
+        callback: Any = None,
+        checkpoint: Any = None,
+        random_state: Any = None,
+    ):
+        super().__init__(
+            n_clusters,
+            init=init,
+            n_init=n_init,
+            max_iter=max_iter,
+            tol=tol,
+            verbose=verbose,
+            callback=callback,
+            checkpoint=checkpoint,
+            random_state=random_state,
+        )
+        self.tag = tag
+
+    def _seeds(self, y: Any, n_samples: int) -> Any:
+        self.tag_ = None
+        if y is None:
+            return None
+        values = np.asarray(y, dtype=object)
+        codes = super()._seeds(y, n_samples)
+        assert codes is not None
+        if self.tag is not None:
+            chosen = values == self.tag
+            if not chosen.any():
+                raise ValueError(f"tag={self.tag!r}: no row of y has this label")
+        else:
+            chosen = codes >= 0
+            if len(np.unique(codes[chosen])) > 1:
+                raise ValueError("y has several labels; say with `tag` which one is the cluster")
+        self.tag_ = values[chosen][0] if chosen.any() else None
+        return np.where(chosen, 0, -1) if chosen.any() else None
+
+    def _prepare(self, problem: Problem) -> Problem:
+        if problem.seeds is None and (problem.closure.sizes > 1).any():
+            seeds = np.full(problem.rows.n, -1)
+            largest = problem.closure.sizes.argmax()
+            seeds[problem.closure.nodes[problem.closure.component == largest]] = 0
+            problem = Problem(problem.rows, problem.k, problem.known, seeds)
+        if problem.seeds is not None:
+            others = int((problem.seeds < 0).sum())
+            if others < problem.k - 1:
+                raise ValueError(
+                    f"only {others} rows are outside the known cluster; n_clusters={problem.k} "
+                    f"needs at least {problem.k - 1} of them"
+                )
+        self._is_closed_ = problem.seeds is not None and problem.k > 1
+        return problem
+
+    def predict(self, X: Any, y: Any = None) -> Any:
+        """The cluster of each row: 0 for rows with the tag, otherwise the nearest of the others.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), default=None
+            Labels as in `fit`, -1 for unknown; only the tag counts.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        if y is None:
+            return super().predict(X)
+        return self._open_costs(self._check_new(X), y).argmin(axis=1).astype(np.int32)
+
+    def _open_costs(self, X: Any, y: Any = None) -> Any:
+        costs = self._costs(X)
+        if not self._is_closed_:
+            return costs
+        tagged = np.zeros(len(costs), dtype=bool)
+        if y is not None and self.tag_ is not None:
+            read_labels(y, len(costs))  # says what is wrong with them
+            tagged = np.asarray(y, dtype=object) == self.tag_
+        costs[~tagged, 0] = np.inf
+        costs[tagged, 1:] = np.inf
+        return costs
+
+    def _penalty(self, problem: Problem) -> Any:
+        return NoPenalty(problem.links)
+
+    def _n_runs(self, problem: Problem) -> int:
+        return 10 if self.n_init == "auto" else int(self.n_init)
+
+    def _centers(self, problem: Problem, rng: Any, run: int) -> Any:
+        if problem.seeds is None or not isinstance(self._init(), str):
+            return super()._centers(problem, rng, run)
+        rows, inside = problem.rows, np.flatnonzero(problem.seeds == 0)
+        mean, _ = component_means(rows, inside, np.zeros(len(inside), dtype=np.int64))
+        if problem.k == 1:
+            return mean
+        centers = from_kmeans_plusplus(rows, problem.k - 1, rng, without=inside)
+        return np.concatenate([mean, centers])
+
+    def _assigner(self, problem: Problem, penalty: Any) -> Assigner:
+        closed = np.zeros(problem.k, dtype=bool)
+        rows = np.zeros(0, dtype=np.int64)
+        if problem.seeds is not None:
+            rows = np.flatnonzero(problem.seeds == 0)
+            closed[0] = problem.k > 1
+        return Pinned(rows, np.zeros(len(rows)), closed)
+
+
+def _with_seeds(problem: Problem) -> Problem:
+    """Seeds as given, or else neighborhoods: groups of must-linked rows, far from each other."""
+    seeds = problem.seeds
+    if seeds is None:
+        seeds = np.full(problem.rows.n, -1)
+        closure = problem.closure
+        for cluster, group in enumerate(chosen_neighborhoods(problem)[0]):
+            seeds[closure.nodes[closure.component == group]] = cluster
+    elif seeds.max(initial=-1) >= problem.k:
+        raise ValueError(
+            f"y has {len(np.unique(seeds[seeds >= 0]))} labels, more than n_clusters={problem.k}"
+        )
+    return Problem(problem.rows, problem.k, problem.known, seeds)

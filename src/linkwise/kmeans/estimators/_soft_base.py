@@ -1,0 +1,53 @@
+"""What the methods share that may break constraints at a cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from linkwise._help import see
+from linkwise._validation import MAX_ENTAILED
+from linkwise.constraints import Constraints
+from linkwise.kmeans.solver._init_centers import (
+    from_clustered_neighborhoods,
+    from_kmeans_plusplus,
+    uncovered,
+)
+from linkwise.kmeans.solver._problem import Problem
+
+from ._base import BaseKMeans
+
+FULL_NEEDS_DENSE = (
+    'metric="full" needs dense data: a full matrix over sparse features would not fit; use '
+    'metric="diagonal", or reduce the dimensions first (TruncatedSVD)'
+) + see("methods")
+_AUTO_RUNS = 5
+
+
+class SoftKMeans(BaseKMeans):
+    """Base of the methods that may break constraints at a cost."""
+
+    def _n_runs(self, problem: Problem) -> int:
+        if self.n_init != "auto":
+            return int(self.n_init)
+        return _AUTO_RUNS if isinstance(self._init(), str) and problem.known else 1
+
+    def _centers(self, problem: Problem, rng: Any, run: int) -> Any:
+        """With init="auto", from clusters of neighborhoods, or from several kinds of starts."""
+        is_auto = isinstance(self.init, str) and self.init == "auto"
+        if not is_auto or (problem.seeds is not None and (problem.seeds >= 0).any()):
+            return super()._centers(problem, rng, run)
+        found = from_clustered_neighborhoods(problem, rng)
+        if found is None and run == 0:
+            return super()._centers(problem, rng, run)
+        drawn = from_kmeans_plusplus(problem.rows, problem.k, rng)
+        # Drawn centers are rows, about twice as far from others as means are: if even they are
+        # nearer, the neighborhoods leave out a part of the data.
+        return drawn if found is None or uncovered(problem.rows, found, drawn) else found
+
+    def _prepare(self, problem: Problem) -> Problem:
+        """Partial labels become constraints like the others, and entailed links take part."""
+        known, seeds = problem.known, problem.seeds
+        if seeds is not None and (seeds >= 0).any():
+            known = known + Constraints(labels=seeds)
+            seeds = seeds if seeds.max() < problem.k else None
+        return Problem(problem.rows, problem.k, known, seeds, MAX_ENTAILED)

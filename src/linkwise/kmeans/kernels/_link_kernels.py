@@ -1,0 +1,424 @@
+"""Compiled loops over links: graphs, penalties, ICM, hard constraints.
+
+As in `_kernels`: arguments are arrays the caller owns, nothing is checked, the GIL is released.
+Rows are positions among the constrained rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from linkwise._compiled import kernel
+
+_MANY = 65_535  # neighbors that moved; more are not counted
+
+# -------------------------------------------------------------------- links
+
+
+@kernel
+def count_ends(ends, start, stop, counts):
+    """Count how often each vertex is an end of edges start..stop, ends (m, 2)."""
+    for e in range(start, stop):
+        counts[ends[e, 0]] += 1
+        counts[ends[e, 1]] += 1
+
+
+@kernel
+def place_lists(counts, indptr):
+    """Where the list of each vertex starts, and in it those of several parts of the edges.
+
+    IN/OUT  counts (n_parts, n_vertices): how many, then where they start
+    OUT     indptr (n_vertices + 1,)
+    """
+    total = 0
+    for v in range(counts.shape[1]):
+        indptr[v] = total
+        for part in range(counts.shape[0]):
+            number = counts[part, v]
+            counts[part, v] = total
+            total += number
+    indptr[counts.shape[1]] = total
+
+
+@kernel
+def fill_adjacency(ends, start, stop, cursor, neighbor, edge):
+    """List the neighbors of each vertex and the edges to them, lower edges first.
+
+    IN      ends (m, 2), of which start..stop are looked at
+    IN/OUT  cursor (n_vertices,): where each list goes on
+    OUT     neighbor (2 m,); edge (2 m,) or (0,)
+    """
+    for e in range(start, stop):
+        for side in (0, 1):
+            v = ends[e, side]
+            neighbor[cursor[v]] = ends[e, 1 - side]
+            if edge.size:
+                edge[cursor[v]] = e
+            cursor[v] += 1
+
+
+@kernel
+def violation_costs(ends, is_must, labels, cost, clusters, start, stop, each):
+    """Total cost of violated links: the mean of a link's entries for the clusters of its ends.
+
+    IN      cost (m, 1), or (m, k) where `clusters`; of the links, start..stop are looked at
+    OUT     each (m,) or (0,): what each of them costs
+    """
+    total = 0.0
+    for e in range(start, stop):
+        a, b = labels[ends[e, 0]], labels[ends[e, 1]]
+        paid = 0.0
+        if (a == b) != is_must[e]:
+            paid = 0.5 * (cost[e, a] + cost[e, b]) if clusters else cost[e, 0]
+        if each.size:
+            each[e] = paid
+        total += paid
+    return total
+
+
+@kernel
+def signed_costs(indptr, link, n_must, cost, start, stop, signed, total, dearest):
+    """What being together costs at each entry of the adjacency: less than nothing if it must be.
+
+    IN      cost (m, 1) or (m, k), must-links first; of the rows, start..stop are looked at
+    OUT     signed (2 m,), or (0,) for costs that differ from cluster to cluster; for each row,
+            total (n,) of what its links can cost, and what the dearest (n,) of them can
+    """
+    k = cost.shape[1]
+    for i in range(start, stop):
+        total[i] = 0.0
+        dearest[i] = 0.0
+        for p in range(indptr[i], indptr[i + 1]):
+            most = cost[link[p], 0]
+            if signed.size:
+                signed[p] = -most if link[p] < n_must else most
+            for c in range(1, k):
+                most = max(most, cost[link[p], c])
+            total[i] += most
+            dearest[i] = max(dearest[i], most)
+
+
+# What kernels below walk along, as `WeighedGraph` says: indptr, middle, neighbor, flat, signed,
+# link, is_must, cost. With one cost for all clusters, being elsewhere costs the same everywhere, so
+# that being together is rewarded instead. Lists have must-links first, up to `middle`: where all
+# weigh alike, two numbers (`flat`) say it all, else each entry has its own (`signed`).
+#
+# They are walked along in the loops themselves: a call with many arrays takes its time. There is no
+# branch on what is read, so that reads overlap: penalties begin with an entry for neighbors in no
+# cluster (-1).
+
+
+@kernel
+def icm(
+    order, place, distance, indptr, middle, neighbor, flat, signed, link, is_must, cost, dearest,
+    labels, edge, moves,
+):  # fmt: skip
+    """Iterated conditional modes: each row in turn takes its cheapest cluster.
+
+    IN      order (m,) of the rows to look at; place (n,) of each row in distance (m, k);
+            dearest (n,): the most that one of a row's links costs, none less than nothing
+    IN/OUT  labels (n,); edge (n,): the most by which links made the present cluster dearer than
+            another one when the row was looked at; moves (n,): neighbors that have moved since
+
+    Returns how many moved, and by how much that changed what violated links cost.
+    """
+    k = distance.shape[1]
+    penalties = np.zeros(k + 1)
+    penalty = penalties[1:]
+    moved = 0
+    change = 0.0
+    for s in range(order.shape[0]):
+        i = order[s]
+        t, old = place[i], labels[i]
+        other = np.inf
+        for c in range(k):
+            penalty[c] = 0.0
+            if c != old:
+                other = min(other, distance[t, c])
+        # A neighbor that moves makes one cluster dearer and another cheaper.
+        if moves[i] < _MANY:
+            edge[i] += 2.0 * dearest[i] * moves[i]
+            moves[i] = 0
+            if distance[t, old] + edge[i] < other:
+                continue
+        if flat.size:
+            for p in range(indptr[i], middle[i]):
+                penalties[labels[neighbor[p]] + 1] += flat[0]
+            for p in range(middle[i], indptr[i + 1]):
+                penalties[labels[neighbor[p]] + 1] += flat[1]
+        elif signed.size:
+            for p in range(indptr[i], indptr[i + 1]):
+                penalties[labels[neighbor[p]] + 1] += signed[p]
+        else:
+            for p in range(indptr[i], indptr[i + 1]):
+                b, number = labels[neighbor[p]], link[p]
+                if b >= 0 and not is_must[number]:
+                    penalty[b] += cost[number, b]
+                elif b >= 0:  # a must-link between two clusters costs the mean of both
+                    for c in range(k):
+                        if c != b:
+                            penalty[c] += 0.5 * (cost[number, c] + cost[number, b])
+        best, lowest = max(old, 0), 0
+        least = distance[t, best] + penalty[best]
+        first, second = np.inf, np.inf  # the lowest penalties
+        for c in range(k):
+            here = penalty[c]
+            if distance[t, c] + here < least:
+                least = distance[t, c] + here
+                best = c
+            second = min(second, max(first, here))
+            if here < first:
+                first = here
+                lowest = c
+        edge[i] = penalty[best] - (second if lowest == best else first)
+        moves[i] = 0
+        if best == old:
+            continue
+        labels[i] = best
+        moved += 1
+        change += penalty[best] - penalty[max(old, 0)]
+        for p in range(indptr[i], indptr[i + 1]):
+            if moves[neighbor[p]] < _MANY:
+                moves[neighbor[p]] += 1
+    return moved, change
+
+
+@kernel
+def rows_of_runs(runs, width, wanted, out):
+    """List the wanted rows of each run of so many rows side by side; returns how many."""
+    number = 0
+    for s in range(runs.shape[0]):
+        first = runs[s] * width
+        for i in range(first, min(first + width, wanted.shape[0])):
+            out[number] = i
+            number += wanted[i]  # no branch: which rows are wanted cannot be foretold
+    return number
+
+
+@kernel
+def place_groups(
+    order, starts, members, distance, indptr, middle, neighbor, flat, signed, link, is_must, cost,
+    labels,
+):  # fmt: skip
+    """Put whole must-link components, none of them in a cluster yet, where they cost least.
+
+    IN      order of the groups; members of group g are members[starts[g]:starts[g + 1]]
+    IN/OUT  labels (n,), -1 = not placed yet
+    """
+    k = distance.shape[1]
+    total, pull = np.empty(k), np.empty(k + 1)
+    for t in range(order.shape[0]):
+        g = order[t]
+        total[:] = 0.0
+        pull[:] = 0.0
+        for q in range(starts[g], starts[g + 1]):
+            i = members[q]
+            for c in range(k):
+                total[c] += distance[i, c]
+            # Must-links stay inside the group: all of them count here.
+            if flat.size:
+                for p in range(middle[i], indptr[i + 1]):
+                    pull[labels[neighbor[p]] + 1] += flat[1]
+            elif signed.size:
+                for p in range(middle[i], indptr[i + 1]):
+                    pull[labels[neighbor[p]] + 1] += signed[p]
+            else:
+                for p in range(middle[i], indptr[i + 1]):
+                    b = labels[neighbor[p]]
+                    if b >= 0:
+                        pull[b + 1] += cost[link[p], b]
+        best = 0
+        for c in range(k):
+            total[c] += pull[c + 1]
+            if total[c] < total[best]:
+                best = c
+        for q in range(starts[g], starts[g + 1]):
+            labels[members[q]] = best
+
+
+@kernel
+def icm_groups(
+    order, starts, members, group, distance, indptr, middle, neighbor, flat, signed, link,
+    is_must, cost, dear, clashing, labels,
+):  # fmt: skip
+    """One sweep in which whole must-link components take their cheapest cluster.
+
+    Single rows cannot leave a component one by one without breaking links; together they can.
+    Costs are summed over neighbors afresh, so that heavy links inside a group do not drown light
+    ones outside.
+
+    IN      order of the groups; members of group g are members[starts[g]:starts[g + 1]];
+            group (n,) of each row; dear (n,): the most that the links of each row can cost;
+            clashing: whether cannot-links may lie inside a group
+    IN/OUT  labels (n,)
+    """
+    k = distance.shape[1]
+    total, pull = np.empty(k), np.empty(k)
+    moved = 0
+    for t in range(order.shape[0]):
+        g = order[t]
+        total[:] = 0.0
+        pull[:] = 0.0
+        now = 0.0
+        together = 0.0
+        reach = 0.0  # the most that links can cost now
+        for q in range(starts[g], starts[g + 1]):
+            i = members[q]
+            for c in range(k):
+                total[c] += distance[i, c]
+            now += distance[i, labels[i]]
+            reach += dear[i]
+        least = total[0]
+        for c in range(1, k):
+            least = min(least, total[c])
+        if not least < now + reach:
+            continue
+        for q in range(starts[g], starts[g + 1]):
+            i = members[q]
+            a = labels[i]
+            if flat.size and not clashing:  # must-links are inside, cannot-links outside
+                kept, broken = 0, 0
+                for p in range(indptr[i], middle[i]):
+                    kept += labels[neighbor[p]] == a
+                for p in range(middle[i], indptr[i + 1]):
+                    pull[labels[neighbor[p]]] += flat[1]
+                    broken += labels[neighbor[p]] == a
+                together += 0.5 * flat[0] * (middle[i] - indptr[i])
+                now += 0.5 * flat[0] * kept + flat[1] * broken
+                continue
+            for p in range(indptr[i], indptr[i + 1]):
+                b = labels[neighbor[p]]
+                inside = group[neighbor[p]] == g
+                share = 0.5 if inside else 1.0  # links inside are met from both ends
+                if flat.size or signed.size:
+                    reward = signed[p] if signed.size else flat[0 if p < middle[i] else 1]
+                    if inside:
+                        together += 0.5 * reward
+                    else:
+                        total[b] += reward
+                    if a == b:  # the same terms for the present labels
+                        now += share * reward
+                    continue
+                number = link[p]
+                if not inside:  # must-links are inside
+                    total[b] += cost[number, b]
+                elif not is_must[number]:  # a contradiction: broken wherever the group goes
+                    for c in range(k):
+                        total[c] += 0.5 * cost[number, c]
+                if (a == b) != is_must[number]:
+                    now += share * 0.5 * (cost[number, a] + cost[number, b])
+        best = 0
+        for c in range(k):
+            total[c] += pull[c]
+            if total[c] < total[best]:
+                best = c
+        after = total[best] + together
+        if not after < now - 1e-10 * (abs(now) + abs(after)):
+            continue
+        for q in range(starts[g], starts[g + 1]):
+            moved += labels[members[q]] != best
+            labels[members[q]] = best
+    return moved
+
+
+# -------------------------------------------------------------------- hard constraints
+
+
+@kernel
+def group_costs(distance, group, cost, nearest):
+    """What each group of rows costs in each cluster, and where it costs least.
+
+    IN      distance (n, k); group (n,) of each row
+    OUT     cost (m, k), nearest (m,)
+    """
+    n_groups, k = cost.shape
+    cost[:] = 0.0
+    for i in range(group.shape[0]):
+        for c in range(k):
+            cost[group[i], c] += distance[i, c]
+    for g in range(n_groups):
+        nearest[g] = 0
+        for c in range(1, k):
+            if cost[g, c] < cost[g, nearest[g]]:
+                nearest[g] = c
+
+
+@kernel
+def total_cost(cost, labels):
+    """Sum of what each group costs in its cluster."""
+    total = 0.0
+    for g in range(labels.shape[0]):
+        total += cost[g, labels[g]]
+    return total
+
+
+@kernel
+def greedy_hard(order, distance, labels, indptr, neighbor, taken):
+    """Give each group in turn its cheapest cluster that no cannot-linked group has yet.
+
+    Returns -1, or the group that found no cluster left.
+    """
+    k = distance.shape[1]
+    labels[:] = -1
+    for t in range(order.shape[0]):
+        i = order[t]
+        for c in range(k):
+            taken[c] = False
+        for p in range(indptr[i], indptr[i + 1]):
+            if labels[neighbor[p]] >= 0:
+                taken[labels[neighbor[p]]] = True
+        best = -1
+        for c in range(k):
+            if not taken[c] and (best < 0 or distance[i, c] < distance[i, best]):
+                best = c
+        if best < 0:
+            return i
+        labels[i] = best
+    return -1
+
+
+@kernel
+def improve_hard(order, distance, nearest, labels, indptr, neighbor, taken, max_sweeps):
+    """Move groups to cheaper clusters as long as no cannot-link breaks; also swap linked pairs.
+
+    A group in its nearest cluster has nothing to gain; one that would change places with it asks.
+    """
+    k = distance.shape[1]
+    for _ in range(max_sweeps):
+        moved = 0
+        for t in range(order.shape[0]):
+            i = order[t]
+            if labels[i] == nearest[i]:
+                continue
+            for c in range(k):
+                taken[c] = 0
+            for p in range(indptr[i], indptr[i + 1]):
+                taken[labels[neighbor[p]]] += 1
+            old = labels[i]
+            best = old
+            for c in range(k):
+                if taken[c] == 0 and distance[i, c] < distance[i, best]:
+                    best = c
+            if best != old:
+                labels[i] = best
+                moved += 1
+                continue
+            for p in range(indptr[i], indptr[i + 1]):
+                j = neighbor[p]
+                c = labels[j]
+                # j alone keeps i out of c: let them change places if j may come here.
+                if taken[c] != 1:
+                    continue
+                gain = distance[i, old] + distance[j, c] - distance[i, c] - distance[j, old]
+                if gain <= 1e-12 * (abs(distance[i, old]) + abs(distance[j, c])):
+                    continue
+                free = True
+                for q in range(indptr[j], indptr[j + 1]):
+                    if neighbor[q] != i and labels[neighbor[q]] == old:
+                        free = False
+                if free:
+                    labels[i], labels[j] = c, old
+                    moved += 1
+                    break
+        if moved == 0:
+            break

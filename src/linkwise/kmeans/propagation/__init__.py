@@ -1,0 +1,1 @@
+"""GPK-Means: links inferred from given ones."""

@@ -1,0 +1,510 @@
+"""GPK-Means: cluster with a few constraints, spread them, cluster again."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import warnings
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+    clone,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from linkwise._validation import (
+    MAX_ENTAILED,
+    Knowledge,
+    check_number,
+    read_data,
+    read_labels,
+    read_named,
+)
+from linkwise.constraints import ConstraintError, Constraints
+from linkwise.kmeans.estimators._mpck import MPCKMeans
+from linkwise.report import Report
+
+from ._consistency import heaviest_consistent
+from ._propagate import Kernel, Radius, Scale, check_threshold, propagate
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round of `GPKMeans`: what was propagated, and what the base made of it.
+
+    Attributes
+    ----------
+    n_propagated : int
+        Links inferred; full propagation counts one for each source.
+    n_must_link, n_cannot_link : int
+        Different links that the base was given, sources included.
+    objective : float
+        The base's objective afterwards.
+    n_moved : int
+        Rows that changed their cluster.
+    """
+
+    n_propagated: int
+    n_must_link: int
+    n_cannot_link: int
+    objective: float
+    n_moved: int
+
+
+class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+    """Constrained clustering with few constraints, which are spread to their surroundings.
+
+    The base clusters with the given constraints. These are then propagated to pairs of rows near
+    theirs, weaker with the distance, and the base clusters again with all of them from the centers
+    it had found; until its objective settles.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters; also given to the base.
+    base : estimator, default=None
+        Any clusterer that takes ``fit(X, constraints=...)`` and centers as ``init``, and has
+        ``labels_``, ``cluster_centers_`` and ``objective_`` (and ``metrics_``, if distances are
+        not Euclidean) afterwards: `MPCKMeans` (None), `PCKMeans`, `COPKMeans`, ... It is cloned.
+    threshold : float, default=0.5
+        The least weight, relative to that of its source, of a link that is inferred; above 0 and
+        at most 1. Data in many dimensions needs a low one: around 0.05 in twenty.
+    reduced : bool, default=False
+        Whether only the heaviest link of each kind counts for a pair of rows. Otherwise their
+        weights add up, which may drown the sources once these are many.
+    weighted : bool, default=True
+        Whether the base makes use of weights. False is for bases that keep every constraint
+        (`COPKMeans`): they are given only those inferred links that can all hold together, chosen
+        by weight.
+    space : transformer, default=None
+        If given, closeness is measured in what it makes of the data, instead of by the metrics of
+        the base: ``RCA(n_components=2)`` lets constraints spread in data of many dimensions. It is
+        cloned, and fitted with the constraints if it takes them.
+    kernel : {"gaussian", "euclidean"}, default="gaussian"
+        How weights fall with the distance; see `propagate`.
+    scale : {"thesis", "squared"}, default="squared"
+        How the covariance is scaled to the cluster; see `propagate`, and Notes.
+    radius : {"mahalanobis", "euclidean"}, default="euclidean"
+        How the extent of a cluster is measured; see `propagate`, and Notes.
+    max_propagated : int, default=10_000_000
+        The most links inferred in a round; beyond, a sample with a warning.
+    max_iter : int, default=10
+        The most rounds. (Iterations within a run are a parameter of the base.)
+    tol : float, default=1e-4
+        Stop when the base's objective changes by less than this share of it.
+    random_state : int, RandomState instance or None, default=None
+        Seed; also given to the base, unless None.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        Centers.
+    metrics_ : ndarray
+        Metrics of the base; only if it has any.
+    objective_ : float
+        The base's objective in the last round, over the propagated constraints.
+    n_iter_ : int
+        Number of rounds.
+    history_ : list of Round
+        What was propagated in each round, and what came of it.
+    n_propagated_ : int
+        Links inferred in the last round, sources not counted.
+    propagated_constraints_ : Constraints
+        All constraints the base was given in the last round, by row number; sources first.
+    base_ : estimator
+        The base as it was fitted in the last round.
+    space_ : transformer
+        The fitted `space`, if there is one.
+    report_ : Report
+        Every given constraint kept or violated, and what it cost.
+    n_features_in_ : int
+        Number of features.
+
+    See Also
+    --------
+    propagate : The propagation alone.
+    RCA : A space for it.
+
+    Notes
+    -----
+    The rounds need not converge: the objectives of two rounds are over different constraints. They
+    end when the objective settles, or when the same constraints come out again.
+
+    Of the readings of (3.4) the default is the one with three standard deviations at the cluster's
+    rim, which does not depend on the unknown scale of a learnt metric. Which one did best on the
+    thesis' data is told in ``papers/eaton2005_gpk_means``.
+
+    What the sources entail takes part in every run, as it does in the base's own.
+
+    References
+    ----------
+    .. [1] E. Eaton. Clustering with propagated constraints. MSc thesis, UMBC 2005: the rounds,
+       figure 3.1; propagation, (3.1) to (3.7) and figure 3.2.
+
+    Examples
+    --------
+    >>> from linkwise import Constraints, GPKMeans
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> known = Constraints.from_labels(y, 10, random_state=0)
+    >>> model = GPKMeans(n_clusters=3, random_state=0).fit(X, constraints=known)
+    >>> model.propagated_constraints_.n_constraints > known.n_constraints
+    True
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        base: Any = None,
+        *,
+        threshold: float = 0.5,
+        reduced: bool = False,
+        weighted: bool = True,
+        space: Any = None,
+        kernel: Kernel = "gaussian",
+        scale: Scale = "squared",
+        radius: Radius = "euclidean",
+        max_propagated: int = 10_000_000,
+        max_iter: int = 10,
+        tol: float = 1e-4,
+        random_state: Any = None,
+    ):
+        self.n_clusters = n_clusters
+        self.base = base
+        self.threshold = threshold
+        self.reduced = reduced
+        self.weighted = weighted
+        self.space = space
+        self.kernel = kernel
+        self.scale = scale
+        self.radius = radius
+        self.max_propagated = max_propagated
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    # ---------------------------------------------------------------- fit
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        constraints: Any = None,
+        sample_ids: Any = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> GPKMeans:
+        """Cluster the rows of X with a few constraints on them.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            The data, of a kind that the base takes.
+        y : array-like of shape (n_samples,), default=None
+            Partial labels, -1 for unknown. What they say about pairs is propagated too.
+        constraints : Constraints, DataFrame or path, default=None
+            What is known about pairs of rows. By row number, or by id when `sample_ids` is given
+            or X is a DataFrame with an index.
+        sample_ids : array-like of shape (n_samples,), default=None
+            Id of each row. Constraints on ids that no row has are left out.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weight of each row, for the base.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+        """
+        started = time.perf_counter()
+        self._check_parameters()
+        base = self._ready_base()
+        given_X, X = X, read_data(self, X, accept_sparse=self._takes_sparse())
+        told = read_named(constraints, X.shape[0], sample_ids, given_X)
+        sources = told.known
+        seeds = self._seeds(y, X.shape[0])
+        fit: dict[str, Any] = {"y": y}
+        if sample_weight is not None:
+            fit["sample_weight"] = sample_weight
+        model = base.fit(X, constraints=sources, **fit)
+        if seeds is not None and (seeds >= 0).any():
+            sources = sources + Constraints(labels=seeds)
+        Z = self._space_of(X, y, sources)
+        converged = self._rounds(model, X, Z, sources, fit)
+        self.n_iter_ = len(self.history_)
+        self._n_features_out = self.n_clusters
+        self.report_ = self._report(sources, told, converged, started)
+        return self
+
+    def _check_parameters(self) -> None:
+        check_number("n_clusters", self.n_clusters, Integral, 1)
+        check_threshold(self.threshold)
+        check_number("max_iter", self.max_iter, Integral, 1)
+        check_number("tol", self.tol, Real, 0)
+
+    def _seeds(self, y: Any, n_samples: int) -> NDArray[np.int64] | None:
+        return read_labels(y, n_samples, self.n_clusters)
+
+    def _ready_base(self) -> Any:
+        """A fresh base with our number of clusters and seed."""
+        base = MPCKMeans() if self.base is None else clone(self.base)
+        lacking = [name for name in ("n_clusters", "init") if name not in base.get_params()]
+        if not has_fit_parameter(base, "constraints"):
+            lacking.append("fit(constraints=...)")
+        if lacking:
+            raise TypeError(
+                f"base={base!r} has no {' and no '.join(lacking)}; GPKMeans needs a clusterer "
+                "that takes constraints and starts from given centers, such as PCKMeans()"
+            )
+        base.set_params(n_clusters=self.n_clusters)
+        return self._set(base, random_state=self.random_state)
+
+    def _set(self, base: Any, **params: Any) -> Any:
+        """Set those parameters that the base has and that are not None."""
+        own = base.get_params(deep=False)
+        return base.set_params(**{k: v for k, v in params.items() if k in own and v is not None})
+
+    def _space_of(self, X: Any, y: Any, sources: Constraints) -> Any:
+        """The data as propagation looks at it; None if that is X itself."""
+        if self.space is None:
+            return None
+        self.space_ = clone(self.space)
+        fit = {"constraints": sources} if has_fit_parameter(self.space_, "constraints") else {}
+        return self.space_.fit(X, y, **fit).transform(X)
+
+    def _rounds(
+        self, model: Any, X: Any, Z: Any, sources: Constraints, fit: dict[str, Any]
+    ) -> bool:
+        """Propagate and cluster again until the objective settles; whether it does."""
+        self.history_: list[Round] = []
+        seen: list[bytes] = []
+        most_kept = -1.0
+        for _ in range(self.max_iter):
+            spread = self._propagate(model, X, Z, sources)
+            seen.append(_digest(spread))
+            if seen[-1] in seen[:-1]:  # from here on all would be as it was
+                break
+            last, known = model, self._known(sources, spread, model)
+            model = self._run_again(last, X, known, fit)
+            self.history_.append(self._note(last, model, known, spread, sources))
+            settled = abs(model.objective_ - last.objective_) <= self.tol * abs(model.objective_)
+            # Objectives over different constraints cannot be compared; what is kept can.
+            kept = sources.satisfied(model.labels_).weight_share
+            if settled or kept >= most_kept:
+                most_kept = kept
+                self._store(model, known, self.history_[-1])
+            if settled:
+                return True
+        if seen[-1:] == seen[-2:-1]:  # the last round changed nothing that matters
+            self._store(model, known, self.history_[-1])
+            return True
+        self._warn(circle=seen[-1] in seen[:-1])
+        return False
+
+    def _warn(self, *, circle: bool) -> None:
+        warnings.warn(
+            f"GPKMeans did not settle in {len(self.history_)} rounds"
+            f"{', which go in a circle' if circle else ''}; the result is that of the round that "
+            "keeps most of the given constraints. A higher threshold may help",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+    def _known(self, sources: Constraints, spread: Constraints, model: Any) -> Constraints:
+        """What the base is given."""
+        if self.weighted:
+            return _with_entailed(sources, spread)
+        return heaviest_consistent(sources, spread, self.n_clusters, model.labels_)
+
+    def _propagate(self, model: Any, X: Any, Z: Any, sources: Constraints) -> Constraints:
+        where: dict[str, Any] = {"X": Z}
+        if Z is None:
+            # Centers of other distortions are directions or distributions: means are taken.
+            euclidean = getattr(model, "distortion", "euclidean") == "euclidean"
+            where = {
+                "X": X,
+                "metrics": getattr(model, "metrics_", None),
+                "per_cluster": getattr(model, "per_cluster", None),
+                "centers": model.cluster_centers_ if euclidean else None,
+            }
+        return propagate(
+            sources,
+            labels=model.labels_,
+            threshold=self.threshold,
+            reduce=self.reduced,
+            kernel=self.kernel,
+            scale=self.scale,
+            radius=self.radius,
+            max_propagated=self.max_propagated,
+            random_state=self.random_state,
+            **where,
+        )
+
+    def _run_again(self, last: Any, X: Any, known: Constraints, fit: dict[str, Any]) -> Any:
+        """The base from the last centers, with the propagated constraints."""
+        model = clone(last).set_params(init=np.asarray(last.cluster_centers_))
+        model = self._set(model, n_init=1)
+        try:
+            return model.fit(X, constraints=known, **fit)
+        except ConstraintError as error:
+            if not self.weighted:
+                raise
+            raise ConstraintError(
+                f"{type(model).__name__} does not take propagated constraints that contradict "
+                f"each other; use GPKMeans(weighted=False) around it. It said: {error}"
+            ) from error
+
+    def _note(
+        self,
+        last: Any,
+        model: Any,
+        known: Constraints,
+        spread: Constraints,
+        sources: Constraints,
+    ) -> Round:
+        """What a round did."""
+        merged = 0 if self.reduced else spread.n_repeated
+        return Round(
+            n_propagated=spread.n_constraints - sources.n_constraints + merged,
+            n_must_link=known.n_must_link,
+            n_cannot_link=known.n_cannot_link,
+            objective=float(model.objective_),
+            n_moved=int((model.labels_ != last.labels_).sum()),
+        )
+
+    def _store(self, model: Any, known: Constraints, done: Round) -> None:
+        """Take a round for the result."""
+        self.base_ = model
+        self.labels_ = model.labels_
+        self.cluster_centers_ = model.cluster_centers_
+        self.objective_ = model.objective_
+        self.propagated_constraints_ = known
+        self.n_propagated_ = done.n_propagated
+        if hasattr(model, "metrics_"):
+            self.metrics_ = model.metrics_
+
+    def _report(
+        self, sources: Constraints, told: Knowledge, converged: bool, started: float
+    ) -> Report:
+        return Report(
+            algorithm=type(self).__name__,
+            constraints=sources,
+            satisfaction=sources.satisfied(self.labels_),
+            costs=self._costs_of(sources),
+            cluster_sizes=np.bincount(self.labels_, minlength=self.n_clusters),
+            n_components=int((sources.closure().sizes > 1).sum()),
+            objective=float(self.objective_),
+            n_iter=self.n_iter_,
+            converged=converged,
+            seconds=time.perf_counter() - started,
+            n_dropped=told.n_dropped,
+            ids=told.ids,
+        )
+
+    def _costs_of(self, sources: Constraints) -> NDArray[np.float64]:
+        """What the base took for violated sources, without the share of what was added to them."""
+        costs = np.zeros(sources.n_constraints)
+        report = getattr(self.base_, "report_", None)
+        if report is None:
+            return costs
+        known, a, b = report.constraints, sources.n_must_link, sources.n_cannot_link
+        first = known.n_must_link
+        costs[:a] = report.costs[:a] * sources.must_link_weight / known.must_link_weight[:a]
+        costs[a : a + b] = report.costs[first : first + b]
+        costs[a : a + b] *= sources.cannot_link_weight / known.cannot_link_weight[:b]
+        return costs
+
+    def fit_predict(self, X: Any, y: Any = None, **params: Any) -> NDArray[np.int32]:
+        """Fit and return the labels; parameters are those of `fit`."""
+        return self.fit(X, y, **params).labels_
+
+    # ---------------------------------------------------------------- new rows
+
+    def _check_new(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return read_data(self, X, reset=False, accept_sparse=self._takes_sparse())
+
+    def _takes_sparse(self) -> bool:
+        return bool(get_tags(MPCKMeans() if self.base is None else self.base).input_tags.sparse)
+
+    def predict(self, X: Any) -> NDArray[np.int32]:
+        """The cluster that the base finds for each row.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        X = self._check_new(X)
+        return self.base_.predict(X)
+
+    def transform(self, X: Any) -> NDArray:
+        """Distance of each row to each center, as the base has it.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_clusters)
+        """
+        X = self._check_new(X)
+        return self.base_.transform(X)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The base's score of the rows (higher is better).
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+        y : Ignored
+
+        Returns
+        -------
+        score : float
+        """
+        X = self._check_new(X)
+        return float(self.base_.score(X))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._takes_sparse()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _with_entailed(sources: Constraints, spread: Constraints) -> Constraints:
+    """Propagated constraints, with what the sources entail if the base will not find it.
+
+    A base adds entailed links by itself as long as nothing contradicts, which propagated links
+    often do.
+    """
+    closure = sources.closure()
+    n_given = sources.n_must_link + sources.n_cannot_link
+    if not closure.can_expand(MAX_ENTAILED) or n_given >= closure.n_pairs:
+        return spread
+    return spread if spread.closure().consistent else spread + closure.expand()
+
+
+def _digest(known: Constraints) -> bytes:
+    """Equal for equal constraints."""
+    found = hashlib.blake2b(digest_size=16)
+    for kind in ("must_link", "cannot_link"):
+        found.update(getattr(known, kind).tobytes())
+        found.update(getattr(known, f"{kind}_weight").tobytes())
+    return found.digest()

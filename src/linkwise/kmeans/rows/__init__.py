@@ -1,0 +1,1 @@
+"""Rows and their assignments: in memory, or in blocks elsewhere."""

@@ -1,0 +1,187 @@
+"""Where centers begin: neighborhoods, k-means++, seeds, or given.
+
+Whatever is drawn at random is drawn among `Rows.sample`: all rows, or a random part of very many.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans, kmeans_plusplus
+from sklearn.metrics.pairwise import euclidean_distances
+from threadpoolctl import ThreadpoolController
+
+from linkwise.constraints import adjacency
+from linkwise.kmeans.rows._local_rows import Rows
+
+from ._problem import Problem
+
+Floats = NDArray[np.float64]
+_MEANS = 20_000_000  # cells of means of components at hand
+_FEW = 100_000  # cells of means that one thread takes on
+_ROUGH = 30  # iterations are enough for a start
+_SOME = 2000  # rows by which starts are judged
+
+
+def from_neighborhoods(problem: Problem, rng: Any) -> Floats:
+    """Centroids of must-link components, far from each other and large (Basu et al. 3.3.5).
+
+    Weighted farthest-first: the largest first, then always the one with the largest distance to
+    the chosen ones times the root of the sizes. Missing centers are drawn as k-means++ would.
+    """
+    _, means = chosen_neighborhoods(problem)
+    return fill_up(problem.rows, means, problem.k, rng)
+
+
+def chosen_neighborhoods(problem: Problem) -> tuple[list[int], Floats]:
+    """Components to start from, at most k, and their means: see `from_neighborhoods`."""
+    closure = problem.closure
+    sizes = closure.sizes
+    large, means = neighborhoods(problem)
+    if not len(large):
+        return [], means
+    graph = adjacency(closure.cannot_link, closure.n_components)
+    chosen = [int(large[sizes[large].argmax()])]
+    nearest = _squared(means, means[np.searchsorted(large, chosen[0])])
+    apart = np.zeros(len(large))  # how many of the chosen each must be apart from
+    while len(chosen) < min(problem.k, len(large)):
+        apart += graph[[chosen[-1]]].toarray()[0, large]
+        # Known to be apart from all chosen counts twice: such a component is of another class.
+        score = np.sqrt(nearest * sizes[large]) * (1 + apart / len(chosen))
+        score[np.isin(large, chosen)] = -1.0
+        chosen.append(int(large[score.argmax()]))
+        nearest = np.minimum(nearest, _squared(means, means[np.searchsorted(large, chosen[-1])]))
+    return chosen, means[np.searchsorted(large, chosen)]
+
+
+def neighborhoods(problem: Problem, cells: int = _MEANS) -> tuple[NDArray, Floats]:
+    """Must-link components of more than one row, and their means: the largest, if many."""
+    closure = problem.closure
+    sizes = closure.sizes
+    large = np.flatnonzero(sizes > 1)
+    # Means of wide sparse rows are dense: with many components, the largest must do.
+    most = max(cells // problem.rows.d, 4 * problem.k)
+    if len(large) > most:
+        large = np.sort(large[np.argsort(-sizes[large], kind="stable")[:most]])
+    if not len(large):
+        return large, np.zeros((0, problem.rows.d))
+    place = np.searchsorted(large, closure.component).clip(max=len(large) - 1)
+    inside = large[place] == closure.component
+    means, _ = component_means(problem.rows, closure.nodes[inside], place[inside])
+    return large, means
+
+
+def from_clustered_neighborhoods(problem: Problem, rng: Any) -> Floats | None:
+    """Centers of k-means on the means of neighborhoods, by size; None if they are fewer than k.
+
+    Rows that are known to be together average out what sets single rows apart, so that clusters
+    of such means are nearer to classes than clusters of rows. Other draws give other starts.
+    """
+    large, means = neighborhoods(problem, _MEANS // 10)
+    if len(large) < problem.k or len(np.unique(means, axis=0)) < problem.k:
+        return None
+    weight = problem.closure.sizes[large].astype(np.float64)
+    found = KMeans(problem.k, n_init=1, max_iter=_ROUGH, random_state=rng)
+    # A second thread does not pay for few means, and costs far more than it saves if it is busy.
+    with _thread_limits().limit(limits=1 if means.size < _FEW else None, user_api="openmp"):
+        found.fit(means, sample_weight=weight)
+    return np.asarray(found.cluster_centers_)
+
+
+@cache
+def _thread_limits() -> ThreadpoolController:
+    """What can limit scikit-learn's threads; making it takes some milliseconds."""
+    return ThreadpoolController()
+
+
+def uncovered(rows: Rows, centers: Floats, others: Floats) -> bool:
+    """Whether rows are farther from centers than from others; judged by some of them."""
+    rows = rows.sample(len(centers), np.random.RandomState(0))
+    size = max(min(_SOME, _MEANS // 10 // rows.d), len(centers))
+    some = rows.take(np.arange(0, rows.n, max(1, rows.n // size)))
+    far, near = (euclidean_distances(some, c, squared=True).min(axis=1) for c in (centers, others))
+    return bool(far.sum() > near.sum())
+
+
+def component_means(rows: Rows, nodes: NDArray, component: NDArray) -> tuple[Floats, NDArray]:
+    """Mean of the rows of each component (relative to the data's mean), and its size."""
+    sizes = np.bincount(component)
+    means = np.zeros((len(sizes), rows.d))
+    for part in rows.blocks(np.arange(len(nodes))):
+        np.add.at(means, component[part], rows.take(nodes[part]))
+    return means / np.maximum(sizes, 1)[:, None], sizes
+
+
+def _squared(points: Floats, point: Floats) -> Floats:
+    return ((points - point) ** 2).sum(axis=1)
+
+
+def fill_up(rows: Rows, centers: Floats, k: int, rng: Any) -> Floats:
+    """Add centers until there are k: rows drawn by their squared distance to the nearest one."""
+    if not len(centers):
+        return from_kmeans_plusplus(rows, k, rng)
+    if len(centers) == k:
+        return centers
+    rows = rows.sample(k, rng)
+    nearest = np.full(rows.n, np.inf)
+    for center in centers:
+        nearest = np.minimum(nearest, distances_to(rows, center))
+    found = list(centers)
+    while len(found) < k:
+        row = _draw(nearest, rows, rng)
+        found.append(rows.take([row])[0])
+        nearest = np.minimum(nearest, distances_to(rows, found[-1]))
+    return np.array(found)
+
+
+def _draw(nearest: Floats, rows: Rows, rng: Any) -> int:
+    """The best of a few rows drawn by squared distance, as greedy k-means++ does."""
+    chance = nearest * rows.weight if rows.weight.size else nearest
+    total = chance.sum()
+    if not total > 0:
+        return int(rng.randint(rows.n))  # all rows coincide with centers
+    ticks = np.cumsum(chance)
+    tries = np.searchsorted(ticks, rng.random_sample(4) * ticks[-1]).clip(max=rows.n - 1)
+    left = [np.minimum(nearest, distances_to(rows, rows.take([t])[0])).sum() for t in tries]
+    return int(tries[int(np.argmin(left))])
+
+
+def distances_to(rows: Rows, point: Floats) -> Floats:
+    """Squared Euclidean distance of every row to a point (relative to the data's mean)."""
+    if rows.is_sparse:
+        found = rows.lengths() - 2 * np.asarray(rows.X @ point).ravel() + point @ point
+        return np.maximum(found, 0.0)
+    return np.concatenate(
+        [
+            ((rows.take(slice(p[0], p[-1] + 1)) - point) ** 2).sum(axis=1)
+            for p in rows.blocks(np.arange(rows.n))
+        ]
+    )
+
+
+def from_kmeans_plusplus(rows: Rows, k: int, rng: Any, without: Any = None) -> Floats:
+    """scikit-learn's greedy k-means++, among rows that are not left out."""
+    some = rows.sample(k, rng, without)
+    weight = some.weight if some.weight.any() else None
+    centers, _ = kmeans_plusplus(some.X, k, sample_weight=weight, random_state=rng)
+    centers = centers.toarray() if hasattr(centers, "toarray") else centers
+    return np.asarray(centers, dtype=np.float64) - rows.shift
+
+
+def from_seeds(problem: Problem, rng: Any) -> Floats:
+    """Means of the labeled rows of each cluster; clusters without any are filled up."""
+    seeds = problem.seeds
+    assert seeds is not None
+    nodes = np.flatnonzero(seeds >= 0)
+    present = np.unique(seeds[nodes])
+    place = np.searchsorted(present, seeds[nodes])
+    means, _ = component_means(problem.rows, nodes, place)
+    drawn = fill_up(problem.rows, means, problem.k, rng)
+    centers = np.empty((problem.k, problem.rows.d))
+    absent = np.setdiff1d(np.arange(problem.k), present)
+    centers[present] = means
+    centers[absent] = drawn[len(present) :]
+    return centers

@@ -1,0 +1,13 @@
+"""The colors of every picture: ones that people with any kind of color vision tell apart."""
+
+from __future__ import annotations
+
+# Okabe and Ito's, without the vermilion, which is too near the red of what is broken.
+CLUSTERS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#f0e442", "#8c6d46")
+NONE = "#98a2b3"  # no cluster, or several
+KEPT, BROKEN = "#344054", "#cc3311"
+
+
+def cluster_color(cluster: int) -> str:
+    """The color of a cluster; grey for -1. From the eighth on they come again."""
+    return NONE if cluster < 0 else CLUSTERS[cluster % len(CLUSTERS)]

@@ -1,0 +1,128 @@
+"""Why a candidate was chosen, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from linkwise.constraints import Constraints
+
+from ._candidates import Candidate
+from ._noise import NoiseEstimate
+from ._ranking import Ranking
+from ._search import CLEARLY_WORSE, OUT_OF_TIME, Trial
+from ._splits import LEAST_UNITS
+
+_ROUNDING = 1e-9
+
+
+def reasons(
+    chosen: Candidate,
+    ranking: Ranking,
+    criterion: str,
+    known: Constraints,
+    doubts: NoiseEstimate | None,
+) -> tuple[str, ...]:
+    """Sentences on the choice, the scores, what it was compared with, and wrong constraints."""
+    return (
+        f"Chosen: {chosen}.",
+        _how(criterion, known, ranking),
+        *_against(chosen, ranking),
+        *_wrong(doubts),
+        *_left_over(ranking),
+        *_weak(chosen, ranking),
+    )
+
+
+def _how(criterion: str, known: Constraints, ranking: Ranking) -> str:
+    work = ranking.work
+    many = _counted(len(work.trials), "candidate")
+    if criterion != "stability":
+        share = ranking.figures[ranking.order[0]].share
+        return (
+            f"Scored {many} by {_counted(work.n_complete, 'fold')} of constraints held back "
+            f"({share:.0%} of the score: mean F of must-links and cannot-links) and by stability, "
+            f"silhouette and constraints kept ({1 - share:.0%})."
+        )
+    given = f"{known.n_must_link:,} must-links and {known.n_cannot_link:,} cannot-links"
+    return (
+        f"Too few independent constraints to hold some back ({given}; those that share rows count "
+        f"once, and at least {LEAST_UNITS} of each are needed): scored {many} by stability under "
+        "resampling, silhouette, and constraints kept."
+    )
+
+
+def _against(chosen: Candidate, ranking: Ranking) -> Iterator[str]:
+    own, best = ranking.score_of(chosen), ranking.order[0]
+    error = ranking.errors[ranking.order.index(chosen)]
+    bar = "" if np.isnan(error) else f" (standard error {error:.3f})"
+    if chosen is best:
+        yield f"It has the best score, {own:.3f}{bar}."
+    elif ranking.tied[ranking.order.index(chosen)]:
+        yield (
+            f"Its score is {own:.3f}{bar}; the best, {best}, has {ranking.best_score:.3f}, too "
+            "little more to tell, and this one is simpler."
+        )
+    else:
+        yield f"Its score is {own:.3f}; better ones could not be fitted with all constraints."
+    if not chosen.is_kmeans and not np.isnan(ranking.kmeans_score):
+        yield f"Plain k-means, with the best k and preprocessing, has {ranking.kmeans_score:.3f}."
+
+
+def _wrong(doubts: NoiseEstimate | None) -> Iterator[str]:
+    if doubts is None:
+        return
+    if doubts.contradictory:
+        yield "The constraints contradict each other, so that some must be wrong."
+    if np.isnan(doubts.share):
+        yield "The candidates are too weak to tell wrong constraints from their own mistakes."
+    elif doubts.clear:
+        yield (
+            f"About {doubts.share:.0%} of the constraints look wrong (standard error "
+            f"{doubts.error:.0%}; mistakes of the candidates are in it)."
+        )
+
+
+def _left_over(ranking: Ranking) -> Iterator[str]:
+    every = ranking.work.trials.items()
+    failed = {c for c, own in every if any(trial.error for trial in own)}
+    if failed:
+        yield f"{_counted(len(failed), 'candidate')} failed; results_ says why."
+    reasons = [why for candidate, why in ranking.work.out.items() if candidate not in failed]
+    if worse := reasons.count(CLEARLY_WORSE):
+        yield f"{_counted(worse, 'candidate')} left the race early, clearly worse than the best."
+    if ranking.work.n_complete < (n_exams := len(ranking.work.exams)):
+        yield f"The time was enough for {ranking.work.n_complete} of {n_exams} rounds."
+    if late := reasons.count(OUT_OF_TIME):
+        yield f"{_counted(late, 'candidate')} dropped to keep to the time."
+
+
+def _weak(chosen: Candidate, ranking: Ranking) -> Iterator[str]:
+    """What makes the choice less certain than a score looks."""
+    work = ranking.work
+    alike = [
+        candidate
+        for candidate, score in zip(ranking.order, ranking.scores, strict=True)
+        if abs(score - ranking.best_score) <= _ROUNDING and _differ(work.trials, candidate, chosen)
+    ]
+    if work.n_complete == 1 < len(work.exams):
+        yield "The choice is weak, being by one round only; more time helps."
+    elif alike:
+        yield (
+            f"The choice is weak: {_counted(len(alike), 'candidate')} with other clusters "
+            f"{'has' if len(alike) == 1 else 'have'} the same score, and more constraints would "
+            "tell them apart."
+        )
+    numbers = {candidate.n_clusters for candidate in work.trials if candidate.n_clusters}
+    if len(numbers) > 1 and chosen.n_clusters == max(numbers):
+        yield f"k = {chosen.n_clusters} is the largest that was tried; there may be more clusters."
+
+
+def _differ(trials: Mapping[Candidate, Sequence[Trial]], one: Candidate, two: Candidate) -> bool:
+    """Whether two candidates put rows together differently in the first exam."""
+    return not np.array_equal(trials[one][0].probed, trials[two][0].probed)
+
+
+def _counted(n: int, word: str) -> str:
+    return f"{n:,} {word}{'s' * (n != 1)}"

@@ -1,0 +1,46 @@
+"""Compiling before the clock starts: a small fit of each kind of candidate."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from linkwise._adapters import fit, last_step
+from linkwise.constraints import Constraints
+
+from ._candidates import Candidate
+
+_ROWS = 60
+_LINKS = 10  # of each sort
+
+
+def compile_first(candidates: Sequence[Candidate], X: Any, known: Constraints) -> None:
+    """Have all that the candidates need compiled, or loaded; what comes out does not matter.
+
+    Parameters
+    ----------
+    candidates : sequence of Candidate
+    X : array or CSR matrix of shape (n_samples, n_features)
+    known : Constraints
+        By row number.
+    """
+    linked = np.concatenate([known.must_link[:_LINKS], known.cannot_link[:_LINKS]])
+    # What is linked comes first, so that loops over links are compiled too.
+    rows = np.unique(np.concatenate([linked.ravel(), np.arange(min(_ROWS, X.shape[0]))]))
+    few = known.to_rows(
+        None, {row: place for place, row in enumerate(rows.tolist())}, missing="drop"
+    )
+    kinds: dict[str, Candidate] = {}
+    for candidate in candidates:
+        if type(last_step(candidate.estimator)).__module__.startswith("linkwise."):
+            kinds.setdefault(candidate.kind, candidate)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for candidate in kinds.values():
+            try:
+                fit(candidate.estimator, X[rows], few, np.random.RandomState(0))
+            except Exception:  # the exams tell what is wrong with it
+                continue

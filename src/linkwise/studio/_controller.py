@@ -1,0 +1,318 @@
+"""The work on one session in plain values, for the page and for the JSON interface alike.
+
+Nothing here knows of the web, and everything may be called from any thread.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise.active import Answer, ClusterCount, Dispute, Session
+
+from ._clusters import (
+    Cluster,
+    Columns,
+    Proposal,
+    describe,
+    pairs_to_merge,
+    pairs_to_split,
+    word_columns,
+)
+from ._map import project, projections, sample_rows
+from ._model_choice import ModelChoice
+from ._records import Records
+
+LONGEST_NAME = 60
+_MOST_LINKS = 2000  # drawn on the map, the newest
+_MOST_SAID = 200  # shown in the history, the newest
+# Okabe and Ito's colors in an order in which neighbors are easy to tell apart; without the
+# yellow, which is too pale on white.
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a6d3b", "#6e6e6e")
+# Outlines of marks as SVG paths; another one when the colors come again.
+_SHAPES = (
+    "M5 0A5 5 0 1 1 -5 0A5 5 0 1 1 5 0Z",  # circle
+    "M-4.4 -4.4H4.4V4.4H-4.4Z",  # square
+    "M0 -5.4L5 4.2H-5Z",  # triangle
+    "M0 -5.8L5 0L0 5.8L-5 0Z",  # diamond
+)
+
+
+class Controller:
+    """A session, its records, and what is shown of both.
+
+    Parameters
+    ----------
+    session : Session
+    records : Records
+    """
+
+    def __init__(self, session: Session, records: Records):
+        self.session, self.records = session, records
+        self.rows = sample_rows(session.X.shape[0], session.random_state)
+        self.choosing = ModelChoice(session)
+        self._lock = threading.Lock()
+        self._rows_by_name: dict[str, int] = {}
+        self._places: dict[str, NDArray[np.float32]] = {}
+        self._columns: Columns | None = None
+        self._words: Columns | None = None
+        self._described: tuple[Any, list[Cluster]] = (None, [])
+        self._newest: tuple[Any, int] = (None, 0)
+
+    # ---------------------------------------------------------------- questions
+
+    def question(self, who: str | None = None) -> dict[str, Any] | None:
+        """The next question, with both records; None when nothing is left to ask."""
+        asked = self.session.ask(who=who)
+        return None if asked is None else self.pair(asked.i, asked.j)
+
+    def pair(self, i: int, j: int) -> dict[str, Any]:
+        """Two records side by side."""
+        names = [self.name(i), self.name(j)]
+        fields = self.records.compare(i, j)
+        return {
+            "i": i,
+            "j": j,
+            "names": names,
+            # The column of ids stands above the records already.
+            "fields": [field for field in fields if field["texts"] != names],
+            "images": [self.records.image(row) is not None for row in (i, j)],
+            "guess": self._guess(i, j),
+        }
+
+    def _guess(self, i: int, j: int) -> str:
+        """What the model thinks of a question."""
+        fit = self.session.latest
+        if fit is None:
+            return "The model has no opinion yet."
+        a, b = (self.cluster_name(int(fit.labels[row])) for row in (i, j))
+        return f"The model puts both in {a}." if a == b else f"The model: A in {a}, B in {b}."
+
+    def name(self, row: int) -> str:
+        """What a row is called, as text."""
+        return str(self.session.name(row))
+
+    def find_row(self, name: str) -> int:
+        """The row that is called so; ValueError if there is none."""
+        if not self._rows_by_name:
+            rows = range(self.session.X.shape[0] - 1, -1, -1)
+            self._rows_by_name = {self.name(row).strip(): row for row in rows}
+        row = self._rows_by_name.get(name.strip())
+        if row is None:
+            raise ValueError(f"there is no record called {name.strip()!r}")
+        return row
+
+    def tell(self, said: str, pair: tuple[int, int], who: str | None = None) -> None:
+        """Answer a question; a group that is new is looked for at once, if k is not known."""
+        session = self.session
+        session.tell(said, pair, who=who)
+        fit = session.latest
+        if said == "different" and session.n_clusters is None and fit is not None:
+            n_shown = len(np.unique(fit.labels[fit.labels >= 0]))
+            if session.progress.n_groups > n_shown:
+                session.refit_soon()
+
+    def others_asked(self, who: str | None) -> list[str]:
+        """Who else has a question in hand."""
+        me = self.session.who if who is None else who
+        return [name for name, asked in self.session.in_hand.items() if asked and name != me]
+
+    def disputes(self) -> list[dict[str, Any]]:
+        """Answers that contradict, each with its chain."""
+        return [self.dispute(dispute) for dispute in self.session.disputes]
+
+    def dispute(self, dispute: Dispute) -> dict[str, Any]:
+        """A contradiction in plain values; one of its answers has to go."""
+        return {
+            "text": str(dispute),
+            "chain": [str(name) for name in dispute.rows],
+            "answers": [self.answer(answer) for answer in dispute.choices],
+        }
+
+    def answer(self, answer: Answer | ClusterCount) -> dict[str, Any]:
+        """An answer, or a number of clusters that somebody said, in plain values."""
+        about: dict[str, Any]
+        if isinstance(answer, ClusterCount):
+            about = {"n_clusters": answer.n_clusters, "answers": list(answer.answers)}
+        else:
+            about = {
+                "i": answer.i,
+                "j": answer.j,
+                "names": [self.name(answer.i), self.name(answer.j)],
+                "said": answer.said,
+                "weight": answer.weight,
+            }
+        at = answer.at.isoformat(timespec="seconds")
+        return {"id": answer.id, **about, "who": answer.who, "at": at}
+
+    def told(self, answer: Answer | ClusterCount) -> str:
+        """An answer, or a number of clusters that somebody said, in words."""
+        if isinstance(answer, ClusterCount):
+            return str(answer)
+        return f"{self.name(answer.i)} and {self.name(answer.j)}: {answer.said}"
+
+    def history(self) -> list[dict[str, Any]]:
+        """What was said, the newest first, also what was taken back."""
+        disputed = {dispute.answer.id for dispute in self.session.disputes}
+        said: list[Answer | ClusterCount] = [*self.session.answers, *self.session.cluster_counts]
+        said.sort(key=lambda one: one.at)
+        return [
+            {
+                "id": one.id,
+                "count": isinstance(one, ClusterCount),
+                "text": self.told(one),
+                "who": one.who,
+                "at": one.at.isoformat(timespec="seconds"),
+                "undone_by": one.undone_by,
+                "disputed": isinstance(one, Answer) and one.id in disputed,
+            }
+            for one in said[: -_MOST_SAID - 1 : -1]
+        ]
+
+    def take_back(self, number: int, count: bool, who: str | None = None) -> None:
+        """Take back an answer, or a number of clusters with the answers given with it."""
+        found = [one for one in self.session.cluster_counts if count and one.id == number]
+        self.session.take_back(found[0] if found else number, who=who)
+
+    def counted(self) -> list[Answer]:
+        """The answers that stand and contradict nothing."""
+        disputed = {dispute.answer.id for dispute in self.session.disputes}
+        return [a for a in self.session.answers if a.stands and a.id not in disputed]
+
+    # ---------------------------------------------------------------- the map
+
+    def places(self, kind: str) -> NDArray[np.float32]:
+        """Where all rows lie in the plane."""
+        with self._lock:
+            if kind not in self._places:
+                seed = self.session.random_state
+                self._places[kind] = project(self.session.X, kind, seed)
+            return self._places[kind]
+
+    def points(self, kind: str) -> dict[str, Any]:
+        """The points of the map, which stay where they are."""
+        drawn = self.places(kind)[self.rows]
+        return {
+            "rows": self.rows.tolist(),
+            "x": [round(x, 4) for x in drawn[:, 0].tolist()],
+            "y": [round(y, 4) for y in drawn[:, 1].tolist()],
+            "n_rows": self.session.X.shape[0],
+            "projections": projections(),
+        }
+
+    def picture(self, kind: str) -> dict[str, Any]:
+        """What changes on the map: clusters, and links with whether they are kept."""
+        fit, places = self.session.latest, self.places(kind)
+        labels = np.full(len(places), -1) if fit is None else fit.labels
+        links = [a for a in self.counted() if a.said != "unsure"][-_MOST_LINKS:]
+        return {
+            "labels": labels[self.rows].tolist(),
+            "links": [
+                {
+                    "ends": places[[a.i, a.j]].round(4).ravel().tolist(),
+                    "same": a.said == "same",
+                    "violated": fit is not None and not a.is_kept(labels),
+                }
+                for a in links
+            ],
+            "clusters": [self.mark(c) for c in np.unique(labels[labels >= 0]).tolist()],
+        }
+
+    def fit_number(self) -> int:
+        """Rises with every fit that is seen."""
+        fit = self.session.latest
+        with self._lock:
+            if fit is not self._newest[0]:
+                self._newest = (fit, self._newest[1] + 1)
+            return self._newest[1]
+
+    def n_violated(self) -> int | None:
+        """Answers that the newest fit does not keep; None before the first fit."""
+        fit = self.session.latest
+        if fit is None:
+            return None
+        return sum(not answer.is_kept(fit.labels) for answer in self.counted())
+
+    # ---------------------------------------------------------------- clusters
+
+    def cluster_name(self, number: int) -> str:
+        """What a cluster is called."""
+        return self.cluster_names().get(number, f"cluster {number + 1}")
+
+    def mark(self, number: int) -> dict[str, Any]:
+        """How a cluster is shown; that stays, since clusters keep their numbers."""
+        color = COLORS[number % len(COLORS)]
+        return {
+            "number": number,
+            "name": self.cluster_name(number),
+            "color": color,
+            "dark": _lighter(color),
+            "shape": _SHAPES[number // len(COLORS) % len(_SHAPES)],
+        }
+
+    def cluster_names(self) -> dict[int, str]:
+        """Names that people gave."""
+        return {int(number): name for number, name in self.session.kept.get("names", {}).items()}
+
+    def rename(self, number: int, name: str) -> None:
+        """Call a cluster something; an empty name takes its number again."""
+        names = {str(n): text for n, text in self.cluster_names().items() if n != number}
+        if name.strip():
+            names[str(number)] = " ".join(name.split())[:LONGEST_NAME]
+        self.session.keep(names=names)
+
+    def clusters(self) -> list[Cluster]:
+        """The clusters of the newest fit in words; none before the first."""
+        fit = self.session.latest
+        if fit is None:
+            return []
+        with self._lock:
+            if self._described[0] is not fit:
+                found = describe(fit.labels, self._all_columns(), self._words)
+                # A merged cluster leaves a number that nothing has.
+                self._described = (fit, [cluster for cluster in found if cluster.size])
+            return self._described[1]
+
+    def _all_columns(self) -> Columns:
+        if self._columns is None:
+            units = self.session.X if self.records.units is None else self.records.units
+            self._columns = Columns(units, self.records.features)
+            self._words = word_columns(self.records.passages)
+        return self._columns
+
+    def proposal(self, number: int, other: int | None) -> Proposal:
+        """What says that two clusters are one, or (no other) that a cluster is two."""
+        fit = self.session.latest
+        found = {cluster.number: cluster for cluster in self.clusters()}
+        for c in (number, number if other is None else other):
+            if fit is None or c not in found:
+                raise ValueError(f"there is no cluster {c}")
+        assert fit is not None
+        k = self.session.n_clusters or len(found)
+        if other is None:
+            with self._lock:
+                columns, seed = self._all_columns(), self.session.random_state
+                return Proposal(
+                    "different", pairs_to_split(fit.labels, number, columns, seed), k + 1
+                )
+        if k <= 2:
+            raise ValueError("These are the only two clusters; merged, nothing is left to tell.")
+        return Proposal("same", pairs_to_merge(found[number], found[other]), k - 1)
+
+    def say(self, proposal: Proposal, who: str | None = None) -> None:
+        """Merge or split: the answers and the number of clusters, which one undo takes back."""
+        there = {str(cluster.number) for cluster in self.clusters()}
+        names = {str(number): name for number, name in self.cluster_names().items()}
+        # A cluster that is new must not take the name of one that is gone.
+        self.session.keep(names={number: name for number, name in names.items() if number in there})
+        said = [(proposal.said, pair) for pair in proposal.pairs]
+        self.session.tell_clusters(proposal.n_clusters, said, who=who)
+
+
+def _lighter(color: str) -> str:
+    """A color for a dark ground: the same hue, a third of the way to white."""
+    parts = (int(color[at : at + 2], 16) for at in (1, 3, 5))
+    return "#" + "".join(f"{part + (255 - part) // 3:02x}" for part in parts)

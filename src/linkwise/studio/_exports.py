@@ -1,0 +1,100 @@
+"""What people take away: labels, constraints, a report, and the lines of Python that repeat it.
+
+Cells that a spreadsheet would take for a formula get an apostrophe in front, which spreadsheets
+show as text.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ._controller import Controller
+
+# The last four are the wide forms of the first, which some spreadsheets read alike.
+_FORMULA = (*"=+-@\t\r\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
+
+def harmless(cell: Any) -> Any:
+    """A cell that no spreadsheet runs as a formula; numbers stay as they are."""
+    if not isinstance(cell, str) or not cell.lstrip(" ").startswith(_FORMULA) or _is_number(cell):
+        return cell
+    return f"'{cell}"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _csv(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows([harmless(cell) for cell in row] for row in rows)
+    return text.getvalue()
+
+
+def labels_csv(work: Controller) -> str:
+    """One line a row: what it is called, the number and the name of its cluster."""
+    labels = work.session.refit().labels.tolist()
+    rows = ((work.name(row), c, work.cluster_name(c)) for row, c in enumerate(labels))
+    return _csv(("id", "cluster", "name"), rows)
+
+
+def constraints_csv(work: Controller) -> str:
+    """The answers that count, in the form that `Constraints.read` takes."""
+    kinds = {"same": "must", "different": "cannot"}
+    rows = (
+        (kinds[a.said], work.name(a.i), work.name(a.j), a.weight)
+        for a in work.counted()
+        if a.said in kinds
+    )
+    return _csv(("kind", "i", "j", "weight"), rows)
+
+
+def report_html(work: Controller) -> str:
+    """What the newest fit made of the constraints, as one page."""
+    fit = work.session.refit()
+    report = getattr(fit.model, "report_", None)
+    if report is None:
+        raise ValueError(f"{type(fit.model).__name__} makes no report")
+    sizes = np.unique(fit.labels[fit.labels >= 0], return_counts=True)[1]
+    ids = [work.name(row) for row in range(len(fit.labels))]
+    return replace(report, cluster_sizes=sizes).named(ids).to_html()
+
+
+def python_lines(work: Controller) -> str:
+    """Python that gives the same clusters again."""
+    session = work.session
+    recipe = work.records.recipe or "# X: the data, and ids: the id of each row, or None\n"
+    if session.path is not None:
+        path = str(session.path.resolve())
+        return (
+            "from linkwise import Session\n"
+            f"{recipe}\n"
+            f"with Session.open({path!r}, X, sample_ids=ids) as session:\n"
+            "    labels = session.refit().labels\n"
+        )
+    model = session.model
+    k = session.n_clusters or len(set(session.refit().labels.tolist()))
+    settings = {**model.get_params(deep=False), "n_clusters": int(k)}
+    if settings.get("random_state", 0) is None:
+        settings["random_state"] = session.random_state
+    given = ", ".join(f"{name}={value!r}" for name, value in settings.items())
+    return (
+        f"from {type(model).__module__.partition('._')[0]} import {type(model).__name__}\n"
+        f"{recipe}\n"
+        "# This session is in memory only: the model is fitted afresh, and may differ a little\n"
+        "# from the one in the studio, which starts each fit from the one before.\n"
+        f"model = {type(model).__name__}({given})\n"
+        'labels = model.fit(X, constraints="constraints.csv", sample_ids=ids).labels_\n'
+    )

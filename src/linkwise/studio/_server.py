@@ -1,0 +1,102 @@
+"""The server in the background: one thread and event loop a process, one port a studio.
+
+NiceGUI keeps its pages and its websocket in one place a process. It is started once and mounted
+into the application of every studio; the guard tells a request which studio it belongs to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from concurrent.futures import Future
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+from nicegui import core, ui
+
+from ._security import LARGEST_MESSAGE, App
+
+_STARTING, _ENDING = 60.0, 5.0  # seconds to wait
+_lock = threading.Lock()
+_loop: asyncio.AbstractEventLoop | None = None
+
+
+def event_loop() -> asyncio.AbstractEventLoop:
+    """The loop in which all studios run; it is started by the first."""
+    global _loop
+    with _lock:
+        if _loop is None:
+            loop = asyncio.new_event_loop()
+            threading.Thread(target=loop.run_forever, name="linkwise-studio", daemon=True).start()
+            asyncio.run_coroutine_threadsafe(_start_nicegui(), loop).result(_STARTING)
+            _loop = loop
+        return _loop
+
+
+async def _start_nicegui() -> None:
+    root = FastAPI()
+    ui.run_with(
+        root,
+        title="linkwise studio",
+        dark=None,
+        tailwind=False,
+        show_welcome_message=False,
+        reconnect_timeout=10.0,
+    )
+    # Held open as long as the process lives: studios come and go.
+    await root.router.lifespan_context(root).__aenter__()
+
+
+def mount_pages(app: FastAPI) -> None:
+    """Serve NiceGUI's pages from an application."""
+    app.mount("/", core.app)
+
+
+class Server:
+    """A web server on a port of its own.
+
+    Parameters
+    ----------
+    bound : socket.socket
+        Where it listens.
+    app : ASGI application
+    """
+
+    def __init__(self, bound: socket.socket, app: App):
+        config = uvicorn.Config(
+            app,
+            lifespan="off",
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            ws_max_size=LARGEST_MESSAGE,
+            timeout_graceful_shutdown=2,
+        )
+        self._server = uvicorn.Server(config)
+        self._done: Future[Any] = asyncio.run_coroutine_threadsafe(
+            self._server.serve(sockets=[bound]), event_loop()
+        )
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._server.should_exit = True
+        self._done.result(_ENDING)
+
+
+def listen_on(host: str, port: int) -> socket.socket:
+    """A socket bound to a port; 0 for any that is free."""
+    try:
+        kind = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        bound = socket.socket(kind[0], socket.SOCK_STREAM)
+    except OSError as error:
+        raise ValueError(f"host {host}: {error.strerror or error}") from None
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind(kind[4])
+        bound.listen(128)  # so that the link works as soon as it is known
+    except (OSError, OverflowError) as error:
+        bound.close()
+        raise OSError(f"cannot listen on {host}, port {port}: {error}; try another port") from None
+    return bound
