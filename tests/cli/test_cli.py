@@ -16,7 +16,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from linkwise import Constraints
-from linkwise.cli import _output, _reading, app, main
+from linkwise.cli import _input, _output, app, main
 from linkwise.evaluation import score
 
 runner = CliRunner()
@@ -386,9 +386,9 @@ def test_large_files_show_progress(tmp_path):
 def seen_in_a_terminal(monkeypatch, path) -> str:
     """What people see while the file is read as a large one."""
     screen = StringIO()
-    monkeypatch.setattr(_reading, "_LARGE_FILE", 0)
+    monkeypatch.setattr(_input, "_LARGE_FILE", 0)
     monkeypatch.setattr(_output, "errors", Console(file=screen, force_terminal=True))
-    assert _reading.read_constraints(path, "auto", []).n_must_link == 1
+    assert _input.read_constraints(path, "auto", []).n_must_link == 1
     return screen.getvalue()
 
 

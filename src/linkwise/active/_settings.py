@@ -107,7 +107,13 @@ def describe_model(model: Any) -> dict[str, Any]:
             params[name] = value
         except TypeError:
             params[name] = {"not kept": repr(value)[:200]}
-    return {"name": type(model).__name__, "module": type(model).__module__, "params": params}
+    return {"name": type(model).__name__, "module": public_module(type(model)), "params": params}
+
+
+def public_module(kind: type) -> str:
+    """The module that a class is imported from: the package, for linkwise's own classes."""
+    module = kind.__module__
+    return ".".join(module.split(".")[:2]) if module.startswith("linkwise.") else module
 
 
 def make_model(kept: dict[str, Any]) -> Any:
@@ -119,8 +125,8 @@ def make_model(kept: dict[str, Any]) -> Any:
             f"the session's model is {kept['name']}; {what} cannot be kept in a file. Give the "
             "same model again: Session.open(path, X, model=...)"
         )
-    module = importlib.import_module(kept["module"].rpartition("._")[0] or kept["module"])
-    return getattr(module, kept["name"])(**kept["params"])
+    package = ".".join(kept["module"].split(".")[:2])  # older files name a private module
+    return getattr(importlib.import_module(package), kept["name"])(**kept["params"])
 
 
 def changed(

@@ -91,7 +91,7 @@ def python_lines(work: Controller) -> str:
         settings["random_state"] = session.random_state
     given = ", ".join(f"{name}={value!r}" for name, value in settings.items())
     return (
-        f"from {type(model).__module__.partition('._')[0]} import {type(model).__name__}\n"
+        f"from {public_module(type(model))} import {type(model).__name__}\n"
         f"{recipe}\n"
         "# This session is in memory only: the model is fitted afresh, and may differ a little\n"
         "# from the one in the studio, which starts each fit from the one before.\n"
