@@ -1,6 +1,6 @@
 """What follows from the answers so far, kept up to date as they come in.
 
-`IncrementalClosure` is the closure of `linkwise.constraints` in a form that grows by one answer at a time:
+`IncrementalClosure` is the closure of `linkwise.constraints` that grows by one answer at a time:
 components of rows that belong together, and which components are apart. One answer takes time
 proportional to the smaller of the two components it joins.
 """

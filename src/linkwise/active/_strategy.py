@@ -101,8 +101,8 @@ class Strategy:
 
     A strategy is a generator of questions. Whoever runs it sends the answer to each question
     (``"same"``, ``"different"``, ``"unsure"``) back in, or None if there is none yet, which asks
-    it to look again; `QueryContext.known` already holds the answer when it is sent. The generator ends
-    when nothing is left to ask.
+    it to look again; `QueryContext.known` already holds the answer when it is sent. The generator
+    ends when nothing is left to ask.
 
     The contract that makes undo, resuming and several people at once exact: the next question
     depends on the task alone (data, seed, number of clusters, answers, questions in hand), not on

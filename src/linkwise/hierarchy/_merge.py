@@ -34,7 +34,7 @@ def merge(
         What is to be kept.
     colors : tuple of ndarray of shape (n,) and int
         Clusters to end with, -1 for any: how cannot-linked rows can be kept apart with so many
-        clusters (see `FeasibleConstraints.colors`), or with -1 a witness that is followed to the letter.
+        clusters (see `FeasibleConstraints.colors`), or with -1 a witness that is followed exactly.
     linkage : str
         One of LINKAGES.
 

@@ -1,6 +1,7 @@
 """Wrong constraints: how many there may be, which ones, and a clusterer that trusts them less.
 
-Entry points: `NoiseEstimate.of`, from the answers about held-out links; `ReweightedClusterer`, a candidate.
+Entry points: `NoiseEstimate.of`, from the answers about held-out links; `ReweightedClusterer`,
+a candidate.
 """
 
 from __future__ import annotations

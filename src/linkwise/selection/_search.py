@@ -1,7 +1,7 @@
 """Candidates sit exams: in parallel, within a time budget, written down as they are done.
 
-Entry point: `CandidateSearch.run`. A trial is one candidate in one exam. Each draws its seeds from the
-seed of the search and the number of the exam, so that neither order nor interruptions matter.
+Entry point: `CandidateSearch.run`. A trial is one candidate in one fold. Each draws its seeds from
+the seed of the search and the number of the exam, so that neither order nor interruptions matter.
 """
 
 from __future__ import annotations

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from linkwise.active._settings import public_module
+
 from ._controller import Controller
 
 # The last four are the wide forms of the first, which some spreadsheets read alike.
