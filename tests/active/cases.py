@@ -30,7 +30,7 @@ def session(X, strategy="ExploreConsolidate", n_clusters=3, **settings) -> Sessi
 
 
 def pairs_asked(work: Session) -> list[tuple[int, int]]:
-    return [answer.question.pair for answer in work.answers if answer.stands]
+    return [answer.question.pair for answer in work.answers if answer.is_active]
 
 
 def run(X, y, strategy, n=None, n_clusters=3, **oracle) -> Session:

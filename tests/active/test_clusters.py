@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from linkwise.active import ClusterCount, Session
+from linkwise.active import ClusterCountAnswer, Session
 from linkwise.active._refit import _keep_numbers
 from linkwise.active._warm_start import carry_over
 
@@ -21,8 +21,8 @@ def test_the_number_of_clusters_is_said_and_undone_in_order():
     X, y = blobs()
     work = session(X, n_clusters=3, refit_every=4)
     work.tell("different", (0, 1), who="bo")
-    work.tell_clusters(2)
-    work.tell_clusters(None, who="bo")
+    work.set_n_clusters(2)
+    work.set_n_clusters(None, who="bo")
     assert work.n_clusters is None
     assert work.progress.n_clusters is None
     work.tell(bool(y[2] == y[3]), (2, 3))
@@ -31,7 +31,7 @@ def test_the_number_of_clusters_is_said_and_undone_in_order():
     assert answer.question == (2, 3)
     assert work.n_clusters is None  # somebody else's word
     (count,) = work.undo()
-    assert isinstance(count, ClusterCount)
+    assert isinstance(count, ClusterCountAnswer)
     assert (str(count), count.after) == ("2 clusters", 1)
     assert work.n_clusters is None
     assert [one.who for one in work.undo(2, who="bo")] == ["bo", "bo"]
@@ -50,16 +50,16 @@ def test_answers_go_with_the_number_or_not_at_all():
         (2, [("perhaps", (0, 1))], "expected one of"),
     ):
         with pytest.raises((ValueError, TypeError), match=message):
-            work.tell_clusters(k, answers)
+            work.set_n_clusters(k, answers)
     assert (work.answers, work.cluster_counts, work.n_clusters) == ([], [], 3)
-    (clash,) = work.tell_clusters(2, [("same", (0, 1)), ("different", (1, 0)), ("same", (1, 2))])
+    (clash,) = work.set_n_clusters(2, [("same", (0, 1)), ("different", (1, 0)), ("same", (1, 2))])
     assert clash.answer.said == "different"
-    work.take_back(work.answers[0])  # one of them alone; the number stays
+    work.retract(work.answers[0])  # one of them alone; the number stays
     assert work.n_clusters == 2
-    work.take_back(work.cluster_counts[0])  # all of it
-    assert not any(answer.stands for answer in work.answers)
+    work.retract(work.cluster_counts[0])  # all of it
+    assert not any(answer.is_active for answer in work.answers)
     with pytest.raises(ValueError, match="no answer 1 that stands"):
-        work.take_back(work.cluster_counts[0])
+        work.retract(work.cluster_counts[0])
 
 
 def test_questions_and_fits_follow_the_number(tmp_path):
@@ -69,14 +69,14 @@ def test_questions_and_fits_follow_the_number(tmp_path):
         for row in range(1, 8):
             work.tell(bool(y[row] == y[0]), (row, 0))
         before = work.fit_
-        work.tell_clusters(3)
+        work.set_n_clusters(3)
         after = work.fit_
         assert after.n_answers == 7  # at once, not when the next round is full
         assert adjusted_rand_score(y, after.labels) > 0.9
         for row in range(8, 12):
             work.tell(bool(y[row] == y[0]), (row, 0))
         assert work.fit_.n_answers == 10  # the next round begins where the number was said
-        rounds = work.rounds()
+        rounds = work.refit_history()
         assert [one.n_answers for one in rounds] == [0, 3, 6, 7, 10]
         assert rounds[0].changed is None
         assert rounds[3].changed == pytest.approx(float(np.mean(after.labels != before.labels)))
@@ -90,14 +90,14 @@ def test_questions_and_fits_follow_the_number(tmp_path):
         assert again.settings["n_clusters"] == 2
         assert again.ask() == asked
         assert again.fit_.labels.tolist() == labels
-        assert [one.n_answers for one in again.rounds()] == [0, 3, 6, 7, 10]
+        assert [one.n_answers for one in again.refit_history()] == [0, 3, 6, 7, 10]
 
 
 def test_two_processes_agree_on_the_number(tmp_path):
     X, _ = blobs()
     path = tmp_path / "work.db"
     with session(X, n_clusters=3, path=path) as one, session(X, n_clusters=3, path=path) as two:
-        one.tell_clusters(4)
+        one.set_n_clusters(4)
         assert two.progress.n_clusters == 4
         two.undo()
         assert one.progress.n_clusters == 3
@@ -164,7 +164,7 @@ def test_files_of_the_first_format_go_on(tmp_path):
     with Session.open(path, X, sample_ids=NAMES, who="ana") as again:
         assert again.ask() == asked
         again.tell(bool(y[2] == y[0]), (2, 0))
-        again.tell_clusters(2)
+        again.set_n_clusters(2)
         assert again.n_clusters == 2
         assert again._store.names() == {0: NAMES[0], 2: NAMES[2]}
 
@@ -191,6 +191,6 @@ def test_questions_are_put_back():
     with session(X) as work:
         mine = work.ask()
         assert work.ask(who="bo") != mine
-        assert work.in_hand.keys() == {"ana", "bo"}
-        work.put_back()
-        assert work.in_hand.keys() == {"bo"}
+        assert work.pending.keys() == {"ana", "bo"}
+        work.release()
+        assert work.pending.keys() == {"bo"}

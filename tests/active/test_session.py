@@ -14,7 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from linkwise import Constraints
 from linkwise.active import LabelOracle, NormalizedPointUncertainty, RandomPairs, Session
-from linkwise.active._session import BEFOREHAND
+from linkwise.active._session import GIVEN_CONSTRAINTS
 from linkwise.kmeans import COPKMeans, MPCKMeans, PCKMeans
 
 from .cases import NAMES, blobs, pairs_asked, session
@@ -86,7 +86,7 @@ def test_undo_is_one_s_own():
     for who in ("ana", "bo", "ana", "bo"):
         work.tell(oracle(*work.ask(who=who)), who=who)
     assert [answer.who for answer in work.undo(5, who="bo")] == ["bo", "bo"]
-    assert [answer.who for answer in work.answers if answer.stands] == ["ana", "ana"]
+    assert [answer.who for answer in work.answers if answer.is_active] == ["ana", "ana"]
 
 
 def test_a_question_of_one_s_own_and_one_decided_already():
@@ -152,11 +152,11 @@ def test_taking_back_any_answer_of_the_chain_resolves_it(wrong):
     for pair, said in (((0, 1), "same"), ((1, 2), "same"), ((2, 3), "different")):
         work.tell(said, pair)
     clash = work.tell("same", (3, 0))
-    work.take_back(clash.choices[wrong])
+    work.retract(clash.choices[wrong])
     assert work.disputes == []
     assert work.constraints.n_constraints == 3
     with pytest.raises(ValueError, match="no answer .* that stands"):
-        work.take_back(clash.choices[wrong])
+        work.retract(clash.choices[wrong])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -257,7 +257,7 @@ def test_the_hint_to_stop():
     assert now.to_dict()["expected_remaining"] == now.expected_remaining > 0
     work.run(LabelOracle(y))
     assert work.progress.expected_remaining == 0
-    assert work.progress.n_placed == 60
+    assert work.progress.n_covered == 60
 
 
 class Slow(ClusterMixin, BaseEstimator):
@@ -361,7 +361,7 @@ def test_what_is_known_beforehand_is_not_asked():
     known = Constraints.from_labels(y, 40, random_state=0)
     work = session(X, constraints=known)
     assert work.constraints == known
-    assert {answer.who for answer in work.answers} == {BEFOREHAND}
+    assert {answer.who for answer in work.answers} == {GIVEN_CONSTRAINTS}
     relation = known.closure().relation
     while (question := work.ask()) is not None:
         assert relation(*question) is None
@@ -431,3 +431,11 @@ def test_an_unlucky_model_without_centers():
     uncertain = session(X, NormalizedPointUncertainty(n_trees=3), model=Plain())
     assert uncertain.run(LabelOracle(y)) > 10
     assert RandomPairs().uses_model is False
+
+
+@pytest.mark.parametrize("wrong", [{"n": -1}, {"n": 1.5}, {"n": 3, "batch": 0}])
+def test_run_refuses_numbers_of_answers_that_cannot_be(wrong):
+    with Session([[0.0], [1.0], [5.0]], n_clusters=2) as session:
+        with pytest.raises((TypeError, ValueError), match="n=|batch="):
+            session.run(LabelOracle([0, 0, 1]), **wrong)
+        assert not session.answers

@@ -111,7 +111,7 @@ def test_two_sessions_see_each_other_at_once(tmp_path):
     bo.tell("same", (0, 1))
     clash = ana.tell("different", (1, 0))
     assert bo.disputes == [clash]
-    bo.take_back(clash.against[0])
+    bo.retract(clash.against[0])
     assert ana.disputes == []
     ana.close()
     bo.close()

@@ -18,11 +18,12 @@ from linkwise.active import (
     Session,
     Strategy,
 )
+from linkwise.active._incremental_closure import IncrementalClosure
 from linkwise.active._neighborhood_strategies import (
     NormalizedPointUncertainty,
     normalized_uncertainty,
 )
-from linkwise.active._neighborhoods import Nearest
+from linkwise.active._neighborhoods import Nearest, find_neighborhoods
 from linkwise.active._settings import STRATEGIES
 from linkwise.active._strategy import QueryContext
 
@@ -50,21 +51,21 @@ def test_a_replay_asks_the_same_question_after_every_answer(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_generator_sent_all_answers_ends_where_a_new_one_begins(name):
-    """The contract: the next question depends on the task alone, not on the generator's past."""
+    """The contract: the next question depends on the context alone, not on the generator's past."""
     X, y = blobs(25)
     oracle = LabelOracle(y, unsure=0.1)
-    task = QueryContext(X, 3, seed=1)
-    questions = small(name).questions(task)
+    context = QueryContext(X, 3, seed=1)
+    questions = small(name).questions(context)
     question = next(questions)
     for _ in range(80):
         said = oracle(*question)
-        task.known.add(*question, said)
+        context.known.add(*question, said)
         try:
             question = questions.send(said)
         except StopIteration:
-            assert next(small(name).questions(task), None) is None
+            assert next(small(name).questions(context), None) is None
             return
-        assert question == next(small(name).questions(task))
+        assert question == next(small(name).questions(context))
         assert question == questions.send(None)  # asked to look again, it asks the same
     assert name in ("RandomPairs", "ClosestPairs", "FarthestPairs")  # these take more questions
 
@@ -233,9 +234,9 @@ def test_consolidate_takes_rows_at_random_once_all_groups_are_found():
     work = session(X, refit_every=None)
     while len(work.neighborhoods) < 3:
         work.run(LabelOracle(y), 1)
-    task = QueryContext(X, 3, 0)
+    context = QueryContext(X, 3, 0)
     placed = {row for group in work.neighborhoods for row in group}
-    wanted = [row for row in task.order.tolist() if row not in placed]
+    wanted = [row for row in context.order.tolist() if row not in placed]
     work.run(LabelOracle(y))
     late = [answer.i for answer in work.answers]
     assert list(dict.fromkeys(row for row in late if row in wanted)) == wanted
@@ -350,9 +351,9 @@ def test_wrong_parameters_are_refused(bad):
 
 def test_a_strategy_of_one_s_own():
     class WithTheFirst(Strategy):
-        def questions(self, task):
-            for row in range(1, task.n_rows):
-                while task.is_free(row, 0):
+        def questions(self, context):
+            for row in range(1, context.n_rows):
+                while context.can_ask(row, 0):
                     yield Question(row, 0)
 
     X, y = blobs(8)
@@ -360,3 +361,15 @@ def test_a_strategy_of_one_s_own():
     assert work.run(LabelOracle(y)) == 7
     work.undo(3)
     assert work.ask() == (5, 0)
+
+
+def test_components_that_are_apart_are_not_both_inferred_into_the_last_neighborhood():
+    """2 and 3 are both apart from neighborhood 1, but also from each other."""
+    known = IncrementalClosure()
+    for i, j in [(0, 1), (2, 1), (3, 1), (2, 3)]:
+        assert known.add(i, j, "different")
+    found = find_neighborhoods(known, 2)
+    inferred = [row for row, _ in found.inferred]
+    assert len(inferred) <= 1
+    for group in found.groups:
+        assert not any(known.relation(a, b) == "different" for a in group for b in group)

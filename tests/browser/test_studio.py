@@ -59,7 +59,7 @@ def test_undo_unsure_and_reload(visit, small):
     me.page.reload()
     me.page.locator(ASKED).wait_for()
     assert me.asked() == third
-    assert [a.said for a in small.work.session.answers if a.stands] == ["different", "unsure"]
+    assert [a.said for a in small.work.session.answers if a.is_active] == ["different", "unsure"]
 
 
 def test_keys_do_not_answer_while_writing(visit, small):
@@ -109,7 +109,7 @@ def test_contradiction_opens_with_its_chain(visit, small):
     dialog.wait_for(state="hidden")
     me.page.get_by_text("1 to settle").wait_for(state="hidden")
     assert session.disputes == []
-    assert [a.said for a in session.answers if a.stands] == ["same", "different"]
+    assert [a.said for a in session.answers if a.is_active] == ["same", "different"]
 
 
 def test_own_question_by_picking_two_points(visit, small):
@@ -217,13 +217,13 @@ def test_several_people(visit, serve):
     ana, bo = people.values()
     ana.page.wait_for_function("() => document.querySelector('.lw-you input').value === 'Ana'")
     bo.page.wait_for_function("() => document.querySelector('.lw-you input').value === 'Bo <b>'")
-    assert session.in_hand.keys() == {"Ana", "Bo <b>"}
+    assert session.pending.keys() == {"Ana", "Bo <b>"}
     assert set(ana.asked()) != set(bo.asked())
     ana.answer(y, 2)
     bo.answer(y, 1)
     assert sorted(answer.who for answer in session.answers) == ["Ana", "Ana", "Bo <b>"]
     bo.press("z")  # one's own last answer
-    assert [answer.who for answer in session.answers if answer.stands] == ["Ana", "Ana"]
+    assert [answer.who for answer in session.answers if answer.is_active] == ["Ana", "Ana"]
     bo.page.get_by_role("tab", name="History").click()
     history = bo.page.locator(".lw-history li")
     wait_until(lambda: history.count() == 3)
@@ -235,7 +235,7 @@ def test_several_people(visit, serve):
     assert ana.page.get_by_label("your name").input_value() == "Ana"
     n_views = len(studio._views)
     bo.page.close()
-    wait_until(lambda: len(studio._views) < n_views and "Bo <b>" not in session.in_hand)
+    wait_until(lambda: len(studio._views) < n_views and "Bo <b>" not in session.pending)
 
 
 def wait_until(done, patience=60):
@@ -274,7 +274,7 @@ def test_cells_stay_text(visit, serve):
     session = Session(X, n_clusters=2, sample_ids=ids)
     columns = {EVIL: [EVIL] * 8, "text": [passage + " x" * row for row in range(8)]}
     studio = serve(session, Records(columns, ["<b onmouseover=alert(1)>"]))
-    studio.work.rename(0, EVIL[:60])
+    studio.controller.rename(0, EVIL[:60])
     session.tell("same", (0, 1))
     session.tell("different", (0, 1))
     me = visit(studio.url)

@@ -221,7 +221,7 @@ def test_a_merge_lowers_the_number_of_clusters():
         history = work.history()
         assert [one["text"] for one in history if one["count"]] == ["3 clusters"]
         assert {one["who"] for one in history} == {"ana"}
-        work.take_back(history[0]["id"], True, "bo")
+        work.retract(history[0]["id"], True, "bo")
         assert session.n_clusters == 4
         assert session.fit_.labels.tolist() == four.tolist()
         assert all(one["undone_by"] == "bo" for one in work.history())
@@ -320,9 +320,9 @@ def test_what_the_page_needs_of_a_session(tmp_path):
     heard = []
     with Session(X, n_clusters=3, path=tmp_path / "work.db", refit_every=2) as session:
         session.listen(lambda: heard.append(1))
-        session.keep(color="blue")
-        session.keep(size=[1, 2])
-        assert session.kept == {"color": "blue", "size": [1, 2]}
+        session.set_metadata(color="blue")
+        session.set_metadata(size=[1, 2])
+        assert session.metadata == {"color": "blue", "size": [1, 2]}
         assert len(heard) >= 2
         assert session.path == tmp_path / "work.db"
         np.testing.assert_array_equal(session.X, X)

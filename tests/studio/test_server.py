@@ -214,3 +214,15 @@ def test_command_line_tells_what_is_wrong(options, told, tmp_path):
     result = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert result.exit_code == 2, result.output
     assert told in " ".join(result.output.split())
+
+
+def test_a_new_group_is_refitted_at_once_also_through_the_interface():
+    """With k unknown, a third group gets a cluster before `refit_every` answers have come in."""
+    X, y = blobs(60)
+    rows = [int((y == c).argmax()) for c in range(3)]
+    with Session(X, refit_every=1000) as session, Studio(session, port=0) as studio:
+        assert len(set(session.refit().labels.tolist())) == 2
+        for i, j in ((0, 1), (0, 2), (1, 2)):
+            given = {"i": rows[i], "j": rows[j], "said": "different", "who": "llm"}
+            assert post(url(studio, "/api/answer"), given)[0] == 200
+        assert len(set(session.fit_.labels.tolist())) == 3

@@ -7,7 +7,7 @@ from ._neighborhood_strategies import ExploreConsolidate, MinMax, NormalizedPoin
 from ._oracles import FunctionOracle, LabelOracle, LanguageModelOracle
 from ._pair_strategies import ClosestPairs, FarthestPairs, RandomPairs
 from ._progress import Progress
-from ._questions import Answer, ClusterCount, Dispute, Question
+from ._questions import Answer, ClusterCountAnswer, Dispute, Question
 from ._session import Session
 from ._strategy import QueryContext, Strategy
 from ._terminal import TerminalOracle
@@ -15,7 +15,7 @@ from ._terminal import TerminalOracle
 __all__ = [
     "Answer",
     "ClosestPairs",
-    "ClusterCount",
+    "ClusterCountAnswer",
     "Dispute",
     "ExploreConsolidate",
     "FarthestPairs",

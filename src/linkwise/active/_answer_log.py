@@ -6,13 +6,13 @@ from bisect import bisect_right
 from collections.abc import Hashable, Sequence
 
 from ._incremental_closure import explain, fold
-from ._questions import Answer, ClusterCount, Dispute
+from ._questions import Answer, ClusterCountAnswer, Dispute
 from ._refit import Phase
 from ._store import Store
 
-BEFOREHAND = "known beforehand"  # who gave the constraints that a session began with
+GIVEN_CONSTRAINTS = "known beforehand"  # who gave the constraints that a session began with
 
-Said = Answer | ClusterCount
+LogEntry = Answer | ClusterCountAnswer
 
 
 class AnswerLog:
@@ -30,16 +30,16 @@ class AnswerLog:
     ----------
     answers : list of Answer
         All of them, in order.
-    counts : list of ClusterCount
+    counts : list of ClusterCountAnswer
         All of them, in order.
-    standing : list of Answer
+    active : list of Answer
         Those that were not taken back.
-    counted, disputed : list of Answer
+    accepted, disputed : list of Answer
         Of these, those that count, and those that contradict earlier ones.
     known : IncrementalClosure
         What follows from those that count.
     phases : tuple of Phase
-        The numbers of clusters so far, and how many answers counted when each was said.
+        The numbers of clusters so far, and how many answers accepted when each was said.
     """
 
     def __init__(self, store: Store, n_clusters: int | None, ids: Sequence[Hashable] | None):
@@ -49,8 +49,8 @@ class AnswerLog:
     def read(self) -> None:
         """Begin anew with what is in the store."""
         self.answers, self.counts = self._store.answers(), self._store.counts()
-        self.standing = [answer for answer in self.answers if answer.stands]
-        self.known, self.counted, self.disputed = fold(self.standing)
+        self.active = [answer for answer in self.answers if answer.is_active]
+        self.known, self.accepted, self.disputed = fold(self.active)
         self.phases = self._find_phases()
 
     def sync(self, own: Answer | None = None) -> bool:
@@ -61,17 +61,17 @@ class AnswerLog:
                 return True
         elif own is not None:
             self.answers.append(own)
-            self.standing.append(own)
+            self.active.append(own)
             added = self.known.add(own.i, own.j, own.said)
-            (self.counted if added else self.disputed).append(own)
+            (self.accepted if added else self.disputed).append(own)
         return False
 
     def _find_phases(self) -> tuple[Phase, ...]:
-        ids = [answer.id for answer in self.counted]
-        beforehand = sum(answer.who == BEFOREHAND for answer in self.counted)
+        ids = [answer.id for answer in self.accepted]
+        beforehand = sum(answer.who == GIVEN_CONSTRAINTS for answer in self.accepted)
         phases = [Phase(beforehand, self._begun_with)]
         for count in self.counts:
-            if count.stands and count.n_clusters != phases[-1].n_clusters:
+            if count.is_active and count.n_clusters != phases[-1].n_clusters:
                 base = max(beforehand, bisect_right(ids, count.after))
                 phases.append(Phase(base, count.n_clusters))
         return tuple(phases)
@@ -79,36 +79,38 @@ class AnswerLog:
     def disputes(self, among: set[int] | None = None) -> list[Dispute]:
         """Answers that contradict earlier ones (only those with these ids), with their chains."""
         return [
-            explain(answer, self.counted, self._ids)
+            explain(answer, self.accepted, self._ids)
             for answer in self.disputed
             if among is None or answer.id in among
         ]
 
     # ---------------------------------------------------------------- taking back
 
-    def steps(self, who: str) -> list[list[Said]]:
+    def steps(self, who: str) -> list[list[LogEntry]]:
         """What a person said and stands, in order; what was said at once is one step."""
-        mine = {answer.id: answer for answer in self.standing if answer.who == who}
-        steps: list[tuple[tuple[int, int], list[Said]]] = []
+        mine = {answer.id: answer for answer in self.active if answer.who == who}
+        steps: list[tuple[tuple[int, int], list[LogEntry]]] = []
         for place, count in enumerate(self.counts):
-            if count.stands and count.who == who:
+            if count.is_active and count.who == who:
                 with_it = [mine.pop(number) for number in count.answers if number in mine]
                 steps.append(((count.after, place + 1), [count, *with_it]))
         steps += [((number, 0), [answer]) for number, answer in mine.items()]
         return [step for _, step in sorted(steps, key=lambda found: found[0])]
 
-    def find(self, said: Said | int) -> Said:
+    def find(self, said: LogEntry | int) -> LogEntry:
         """What stands under an `id`; ValueError if nothing does."""
-        there: Sequence[Said] = self.counts if isinstance(said, ClusterCount) else self.standing
+        there: Sequence[LogEntry] = (
+            self.counts if isinstance(said, ClusterCountAnswer) else self.active
+        )
         number = said if isinstance(said, int) else said.id
-        found = [one for one in there if one.id == number and one.stands]
+        found = [one for one in there if one.id == number and one.is_active]
         if not found:
             raise ValueError(f"there is no answer {number} that stands")
         return found[0]
 
-    def take_back(self, said: Said, who: str) -> None:
+    def retract(self, said: LogEntry, who: str) -> None:
         """Mark it in the store; a number of clusters goes with the answers given with it."""
-        if isinstance(said, ClusterCount):
-            self._store.take_back_count(said, who)
+        if isinstance(said, ClusterCountAnswer):
+            self._store.retract_count(said, who)
         else:
-            self._store.take_back([said.id], who)
+            self._store.retract([said.id], who)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Hashable, Sequence
-from typing import Any
 
 import numpy as np
-from scipy import sparse
+
+from linkwise._types import JsonDict, Matrix, PathLike, is_sparse
 
 
-def fingerprint(X: Any, ids: Sequence[Hashable] | None, source: str = "") -> dict[str, Any]:
+def fingerprint(X: Matrix, ids: Sequence[Hashable] | None, source: str = "") -> JsonDict:
     """Shape and digests of data and ids; equal data in equal order give equal ones."""
     digest = hashlib.sha256()
-    parts = (X.indptr, X.indices, X.data) if sparse.issparse(X) else (X,)
+    parts = (X.indptr, X.indices, X.data) if is_sparse(X) else (X,)
     for part in parts:
         digest.update(np.ascontiguousarray(part).data)
     names = None if ids is None else hashlib.sha256(repr(list(ids)).encode()).hexdigest()
@@ -26,7 +26,7 @@ def fingerprint(X: Any, ids: Sequence[Hashable] | None, source: str = "") -> dic
     }
 
 
-def check_same_data(kept: dict[str, Any], given: dict[str, Any], path: Any) -> None:
+def check_same_data(kept: JsonDict, given: JsonDict, path: PathLike | None) -> None:
     """Refuse data that is not what the session was begun with, and say how it differs."""
     shapes = [(data["n_rows"], data["n_features"]) for data in (kept, given)]
     if shapes[0] != shapes[1]:

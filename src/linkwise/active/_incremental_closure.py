@@ -7,14 +7,13 @@ proportional to the smaller of the two components it joins.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from linkwise.constraints import Constraints
 
-from ._questions import Answer, Dispute, Said
+from ._questions import Answer, Dispute, Verdict
 
-Names = Sequence[Any] | Mapping[int, Any]  # what rows are called
+Names = Sequence[Hashable] | Mapping[int, Hashable]  # what rows are called
 
 
 class IncrementalClosure:
@@ -46,18 +45,18 @@ class IncrementalClosure:
         """The components in the order in which their rows were first compared."""
         return sorted(self.members, key=self._first.__getitem__)
 
-    def relation(self, i: int, j: int) -> Said | None:
+    def relation(self, i: int, j: int) -> Verdict | None:
         """What the answers say about two rows, directly or by closure; None if nothing."""
         a, b = self.root(i), self.root(j)
         if a == b:
             return "same"
         return "different" if b in self.apart.get(a, ()) else None
 
-    def is_open(self, i: int, j: int) -> bool:
+    def is_undecided(self, i: int, j: int) -> bool:
         """Whether it makes sense to ask: not decided, and nobody was unsure about it."""
         return self.relation(i, j) is None and j not in self.unsure.get(i, ())
 
-    def add(self, i: int, j: int, said: Said) -> bool:
+    def add(self, i: int, j: int, said: Verdict) -> bool:
         """Take an answer in; False, and nothing changed, if it contradicts earlier ones."""
         if said == "unsure":
             self.unsure.setdefault(i, set()).add(j)
@@ -100,17 +99,17 @@ def fold(answers: Iterable[Answer]) -> tuple[IncrementalClosure, list[Answer], l
     An answer that contradicts those before it is disputed and does not count.
     """
     known = IncrementalClosure()
-    counted: list[Answer] = []
+    accepted: list[Answer] = []
     disputed: list[Answer] = []
     for answer in answers:
         added = known.add(answer.i, answer.j, answer.said)
-        (counted if added else disputed).append(answer)
-    return known, counted, disputed
+        (accepted if added else disputed).append(answer)
+    return known, accepted, disputed
 
 
 def links(answers: Iterable[Answer], names: Names | None = None) -> Constraints:
     """The answers as constraints, by row number or by the names of the rows."""
-    rows: dict[str, list[tuple[Any, Any, float]]] = {"same": [], "different": []}
+    rows: dict[str, list[tuple[Hashable, Hashable, float]]] = {"same": [], "different": []}
     for answer in answers:
         if answer.said != "unsure":
             i, j = answer.question if names is None else (names[answer.i], names[answer.j])
@@ -118,13 +117,13 @@ def links(answers: Iterable[Answer], names: Names | None = None) -> Constraints:
     return Constraints(must_link=rows["same"], cannot_link=rows["different"])
 
 
-def explain(disputed: Answer, counted: Sequence[Answer], names: Names | None = None) -> Dispute:
+def explain(disputed: Answer, accepted: Sequence[Answer], names: Names | None = None) -> Dispute:
     """The shortest chain of answers that together say the opposite of a disputed one."""
     given: dict[str, list[Answer]] = {"must": [], "cannot": []}
-    for answer in (*counted, disputed):
+    for answer in (*accepted, disputed):
         if answer.said != "unsure":
             given["must" if answer.said == "same" else "cannot"].append(answer)
-    found = links((*counted, disputed)).diagnose(limit=20).contradictions
+    found = links((*accepted, disputed)).diagnose(limit=20).contradictions
     shortest = min(found, key=lambda contradiction: contradiction.proof.n_constraints)
     proof = (given[link.kind][link.line] for link in shortest.links)
     rows, against = _walk(disputed, [answer for answer in proof if answer is not disputed])

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from linkwise._types import Matrix
+
 from ._neighborhoods import Neighborhoods, squared_distances
 from ._questions import Question
 from ._strategy import QueryContext, Questions, Rows, Strategy
@@ -26,97 +28,97 @@ Floats = NDArray[np.float64]
 class _NeighborhoodStrategy(Strategy):
     """Base: places rows; subclasses say which row, and in which order of neighborhoods."""
 
-    def questions(self, task: QueryContext) -> Questions:
+    def questions(self, context: QueryContext) -> Questions:
         """See `Strategy.questions`."""
-        while (question := self._next(task)) is not None:
+        while (question := self._next(context)) is not None:
             yield question
 
-    def _next(self, task: QueryContext) -> Question | None:
-        if task.n_rows < 2 or task.n_clusters == 1:
+    def _next(self, context: QueryContext) -> Question | None:
+        if context.n_rows < 2 or context.n_clusters == 1:
             return None
-        found = task.neighborhoods()
-        tier = _unsure_counts(task)
+        found = context.neighborhoods()
+        tier = _unsure_counts(context)
         if not found.roots:
-            first = task.order[np.argmin(tier[task.order])]
+            first = context.order[np.argmin(tier[context.order])]
             found = Neighborhoods([int(first)], [[int(first)]], [])
-        may_ask = _candidates(task, found)
-        cost = self._cost(task, found) if may_ask.any() else None
+        may_ask = _candidates(context, found)
+        cost = self._cost(context, found) if may_ask.any() else None
         while cost is not None and may_ask.any():
             # Rows that somebody was unsure about wait until all others had their turn.
             best = np.flatnonzero(may_ask & (tier == tier[may_ask].min()))
             row = int(best[np.argmin(cost[best])])
-            question = self._compare(task, found, row)
+            question = self._compare(context, found, row)
             if question is not None:
                 return question
             may_ask[row] = False
         return None
 
-    def _compare(self, task: QueryContext, found: Neighborhoods, row: int) -> Question | None:
+    def _compare(self, context: QueryContext, found: Neighborhoods, row: int) -> Question | None:
         """The next pair that tells where a row belongs; None if nothing may be asked."""
-        known = task.known
+        known = context.known
         root = known.root(row)
         mine = sorted(known.members.get(root, (row,)))
-        for h in self._order(task, found, row):
+        for h in self._order(context, found, row):
             if found.roots[h] in known.apart.get(root, ()):
                 continue
             # Not with rows that were only inferred to be there: "different" from them says less.
             there = known.members.get(found.roots[h], found.groups[h])
-            for other in _typical(task.X, sorted(there)):
+            for other in _typical(context.X, sorted(there)):
                 for own in mine:
-                    if task.is_free(own, other):
+                    if context.can_ask(own, other):
                         return Question(own, other)
         return None
 
-    def _cost(self, task: QueryContext, found: Neighborhoods) -> Floats:
+    def _cost(self, context: QueryContext, found: Neighborhoods) -> Floats:
         """The row of least cost is placed next."""
         raise NotImplementedError
 
-    def _order(self, task: QueryContext, found: Neighborhoods, row: int) -> list[int]:
+    def _order(self, context: QueryContext, found: Neighborhoods, row: int) -> list[int]:
         """Neighborhoods in the order in which a row is compared with them."""
         raise NotImplementedError
 
 
-def _unsure_counts(task: QueryContext) -> Rows:
-    counts = np.zeros(task.n_rows, dtype=np.int64)
-    for row, others in task.known.unsure.items():
+def _unsure_counts(context: QueryContext) -> Rows:
+    counts = np.zeros(context.n_rows, dtype=np.int64)
+    for row, others in context.known.unsure.items():
         counts[row] = len(others)
     return counts
 
 
-def _candidates(task: QueryContext, found: Neighborhoods) -> NDArray[np.bool_]:
+def _candidates(context: QueryContext, found: Neighborhoods) -> NDArray[np.bool_]:
     """Rows without a neighborhood that nobody is being asked about."""
-    known = task.known
-    free = np.ones(task.n_rows, dtype=bool)
+    known = context.known
+    free = np.ones(context.n_rows, dtype=bool)
     free[found.rows] = False
-    for asked in task.in_hand:
+    for asked in context.pending:
         root = known.root(asked.i)
         free[known.members.get(root, [root])] = False
     return free
 
 
-def _typical(X: Any, group: list[int]) -> Iterator[int]:
+def _typical(X: Matrix, group: list[int]) -> Iterator[int]:
     """The rows of a neighborhood, those nearest to its mean first."""
     rows = np.array(group)
     distance = squared_distances(X[rows], _mean(X, group))[:, 0]
     yield from rows[np.argsort(distance, kind="stable")].tolist()
 
 
-def _mean(X: Any, group: list[int]) -> Any:
+def _mean(X: Matrix, group: list[int]) -> Any:
     mean = np.asarray(X[np.array(group)].mean(axis=0)).reshape(1, -1)
     return sparse.csr_array(mean) if sparse.issparse(X) else mean
 
 
-def _to_means(task: QueryContext, found: Neighborhoods, row: int) -> list[int]:
+def _to_means(context: QueryContext, found: Neighborhoods, row: int) -> list[int]:
     """Neighborhoods by the distance of a row to their means, ||x - mu_h||^2."""
-    means = [_mean(task.X, group) for group in found.groups]
-    points = sparse.vstack(means).tocsr() if sparse.issparse(task.X) else np.vstack(means)
-    distance = squared_distances(task.X[[row]], points)[0]
+    means = [_mean(context.X, group) for group in found.groups]
+    points = sparse.vstack(means).tocsr() if sparse.issparse(context.X) else np.vstack(means)
+    distance = squared_distances(context.X[[row]], points)[0]
     return np.argsort(distance, kind="stable").tolist()
 
 
-def _farthest(task: QueryContext, found: Neighborhoods) -> Floats:
+def _farthest(context: QueryContext, found: Neighborhoods) -> Floats:
     """The row farthest from all neighborhoods comes first."""
-    return -task.nearest.to(found.rows)
+    return -context.nearest.to(found.rows)
 
 
 @dataclass(frozen=True)
@@ -151,13 +153,13 @@ class ExploreConsolidate(_NeighborhoodStrategy):
     True
     """
 
-    def _cost(self, task: QueryContext, found: Neighborhoods) -> Floats:
-        if task.n_clusters is not None and len(found.roots) >= task.n_clusters:
-            return task.rank.astype(np.float64)
-        return _farthest(task, found)
+    def _cost(self, context: QueryContext, found: Neighborhoods) -> Floats:
+        if context.n_clusters is not None and len(found.roots) >= context.n_clusters:
+            return context.rank.astype(np.float64)
+        return _farthest(context, found)
 
-    def _order(self, task: QueryContext, found: Neighborhoods, row: int) -> list[int]:
-        return _to_means(task, found, row)
+    def _order(self, context: QueryContext, found: Neighborhoods, row: int) -> list[int]:
+        return _to_means(context, found, row)
 
 
 @dataclass(frozen=True)
@@ -186,12 +188,12 @@ class MinMax(_NeighborhoodStrategy):
     Question(i=0, j=2)
     """
 
-    def _cost(self, task: QueryContext, found: Neighborhoods) -> Floats:
-        return _farthest(task, found)
+    def _cost(self, context: QueryContext, found: Neighborhoods) -> Floats:
+        return _farthest(context, found)
 
-    def _order(self, task: QueryContext, found: Neighborhoods, row: int) -> list[int]:
-        x = task.X[[row]]
-        nearest = [squared_distances(task.X[np.array(g)], x).min() for g in found.groups]
+    def _order(self, context: QueryContext, found: Neighborhoods, row: int) -> list[int]:
+        x = context.X[[row]]
+        nearest = [squared_distances(context.X[np.array(g)], x).min() for g in found.groups]
         return np.argsort(nearest, kind="stable").tolist()
 
 
@@ -222,7 +224,7 @@ class NormalizedPointUncertainty(_NeighborhoodStrategy):
     References
     ----------
     .. [1] S. Xiong, J. Azimi, X. Z. Fern. Active learning of constraints for semi-supervised
-       clustering. IEEE Transactions on IncrementalClosure and Data Engineering 26(1), 2014.
+       clustering. IEEE Transactions on Knowledge and Data Engineering 26(1), 2014.
 
     Examples
     --------
@@ -242,7 +244,7 @@ class NormalizedPointUncertainty(_NeighborhoodStrategy):
             if getattr(self, name) < least:
                 raise ValueError(f"{name}={getattr(self, name)} must be at least {least}")
 
-    def prepare(self, X: Any, labels: NDArray[Any], seed: int) -> sparse.csr_array:
+    def prepare(self, X: Matrix, labels: NDArray[np.int32], seed: int) -> sparse.csr_array:
         """The leaves of every row, one in each tree, as a matrix of zeros and ones."""
         from sklearn.ensemble import RandomForestClassifier
 
@@ -258,10 +260,10 @@ class NormalizedPointUncertainty(_NeighborhoodStrategy):
         return sparse.csr_array((ones, columns.ravel(), starts), shape=(n_rows, int(sizes.sum())))
 
     def _chances(
-        self, task: QueryContext, found: Neighborhoods, row: int | None = None
+        self, context: QueryContext, found: Neighborhoods, row: int | None = None
     ) -> Floats | None:
         """Chance of a row, or of all, to belong to each neighborhood, (n_rows, n_groups)."""
-        leaves = task.view()
+        leaves = context.view()
         if leaves is None or len(found.groups) < 2:
             return None
         of_row = leaves.indices.reshape(-1, self.n_trees)
@@ -278,16 +280,16 @@ class NormalizedPointUncertainty(_NeighborhoodStrategy):
         even = np.full_like(similarity, 1 / similarity.shape[1])
         return np.divide(similarity, total, out=even, where=total > 0)
 
-    def _cost(self, task: QueryContext, found: Neighborhoods) -> Floats:
-        chances = self._chances(task, found)
+    def _cost(self, context: QueryContext, found: Neighborhoods) -> Floats:
+        chances = self._chances(context, found)
         if chances is None:
-            return _farthest(task, found)
+            return _farthest(context, found)
         return -normalized_uncertainty(chances)
 
-    def _order(self, task: QueryContext, found: Neighborhoods, row: int) -> list[int]:
-        chances = self._chances(task, found, row)
+    def _order(self, context: QueryContext, found: Neighborhoods, row: int) -> list[int]:
+        chances = self._chances(context, found, row)
         if chances is None:
-            return _to_means(task, found, row)
+            return _to_means(context, found, row)
         return np.argsort(-chances[0], kind="stable").tolist()
 
 

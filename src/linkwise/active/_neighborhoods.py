@@ -6,15 +6,15 @@ neighborhoods whatever way they were reached (answered, replayed, undone and ans
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.spatial.distance import cdist
 
+from linkwise._types import Matrix, is_sparse
 from linkwise.constraints import Constraints
 
 from ._incremental_closure import IncrementalClosure
@@ -79,7 +79,7 @@ def inferred_links(
     answers: Sequence[Answer],
     known: IncrementalClosure,
     found: Neighborhoods,
-    names: Sequence[Any] | None = None,
+    names: Sequence[Hashable] | None = None,
 ) -> Constraints:
     """Inferred must-links, each as heavy as the lightest answer about the rows it places."""
     weight: dict[int, float] = {}
@@ -91,13 +91,13 @@ def inferred_links(
     return Constraints(must_link=[(called(i), called(j), weight[i]) for i, j in found.inferred])
 
 
-def squared_distances(X: Any, points: Any) -> Floats:
+def squared_distances(X: Matrix, points: Matrix) -> Floats:
     """Squared distances of rows to points, each worked out by itself.
 
     No matrix product over pairs: a distance must not depend, in its last digits, on which other
     distances are computed with it, or a replay could choose another row.
     """
-    if not sparse.issparse(X):
+    if not (is_sparse(X) and is_sparse(points)):
         return cdist(X, points, "sqeuclidean")
     own = np.asarray(X.multiply(X).sum(axis=1)).reshape(-1, 1)
     theirs = np.asarray(points.multiply(points).sum(axis=1)).reshape(1, -1)
@@ -112,7 +112,7 @@ class Nearest:
     nearest to it are looked at again.
     """
 
-    def __init__(self, X: Any):
+    def __init__(self, X: Matrix):
         self._X = X
         self._rows: set[int] = set()
         self._owner = np.full(X.shape[0], -1)

@@ -18,7 +18,7 @@ import numpy as np
 
 from linkwise.constraints import label_codes
 
-from ._questions import Said, as_said
+from ._questions import Verdict, parse_answer
 
 
 class LabelOracle:
@@ -57,7 +57,7 @@ class LabelOracle:
         self._noise, self._unsure, self._seed = noise, unsure, random_state
         self.n_asked = 0
 
-    def __call__(self, i: int, j: int) -> Said:
+    def __call__(self, i: int, j: int) -> Verdict:
         """The answer about two rows."""
         self.n_asked += 1
         if min(self._codes[i], self._codes[j]) < 0:
@@ -92,10 +92,10 @@ class FunctionOracle:
     def __init__(self, function: Callable[[Any, Any], Any], records: Sequence[Any]):
         self._function, self._records = function, records
 
-    def __call__(self, i: int, j: int) -> Said:
+    def __call__(self, i: int, j: int) -> Verdict:
         """The answer about two rows."""
         said = self._function(self._records[i], self._records[j])
-        return as_said(bool(said) if isinstance(said, np.bool_) else said)
+        return parse_answer(bool(said) if isinstance(said, np.bool_) else said)
 
 
 class LanguageModelOracle:
@@ -163,7 +163,7 @@ class LanguageModelOracle:
         self.n_calls = self.n_unparsed = self.n_failed = 0
         self.cost = 0.0
 
-    def __call__(self, i: int, j: int) -> tuple[Said, float] | str:
+    def __call__(self, i: int, j: int) -> tuple[Verdict, float] | str:
         """The answer about two rows and its weight; "stop" when the budget is spent."""
         a, b = self._texts[i], self._texts[j]
         for attempt in range(self._retries + 1):
@@ -188,7 +188,7 @@ class LanguageModelOracle:
         return too_dear or (self._max_calls is not None and self.n_calls >= self._max_calls)
 
     def _count(
-        self, a: str, b: str, reply: Any, *, parsed: bool = True, failed: bool = False
+        self, a: str, b: str, reply: str, *, parsed: bool = True, failed: bool = False
     ) -> None:
         price = self._price(a, b, reply) if callable(self._price) else self._price
         with self._lock:
@@ -202,7 +202,7 @@ _UNSURE = (
     r"unsure|uncertain|unclear|not sure|don'?t know|do not know|(?:cannot|can'?t) (?:tell|say)"
 )
 _NOT = r"(?:not|aren'?t|isn'?t|n't)(?: \w+){0,2}? "
-_VERDICTS: tuple[tuple[Said, str], ...] = (
+_VERDICTS: tuple[tuple[Verdict, str], ...] = (
     ("unsure", rf"\b(?:{_UNSURE})\b"),
     ("different", rf"\b{_NOT}same\b"),
     ("same", rf"\b{_NOT}different\b"),
@@ -212,7 +212,7 @@ _VERDICTS: tuple[tuple[Said, str], ...] = (
 _CONFIDENCE = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(%|percent)?")
 
 
-def read_reply(reply: Any) -> tuple[Said, float] | None:
+def read_reply(reply: object) -> tuple[Verdict, float] | None:
     """An answer and its confidence out of what a language model wrote; None if there is none."""
     if not isinstance(reply, str):
         return None
@@ -229,11 +229,11 @@ def read_reply(reply: Any) -> tuple[Said, float] | None:
     return _weighted(verdicts.pop(), _confidence(text))
 
 
-def _read_json(reply: str) -> tuple[Said, float] | None:
+def _read_json(reply: str) -> tuple[Verdict, float] | None:
     start, end = reply.find("{"), reply.rfind("}")
     try:
         item = json.loads(reply[start : end + 1])
-        said = as_said(item["answer"])
+        said = parse_answer(item["answer"])
         confidence = item.get("confidence", 1.0)
         text = str(confidence)
         return _weighted(said, _confidence(text))
@@ -252,6 +252,6 @@ def _confidence(text: str) -> float:
     return value if isfinite(value) and 0 <= value <= 1 else 1.0
 
 
-def _weighted(said: Said, confidence: float) -> tuple[Said, float]:
+def _weighted(said: Verdict, confidence: float) -> tuple[Verdict, float]:
     """Without any confidence, an answer is none."""
     return (said, confidence) if confidence > 0 else ("unsure", 1.0)

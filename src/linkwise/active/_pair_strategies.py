@@ -16,7 +16,7 @@ _DRAWN_AT_ONCE = 4096  # pairs
 _MOST_DRAWS = 2**15  # if none of so many may be asked, hardly any is left: look for it
 
 
-def _ask_in_order(task: QueryContext, pairs: Iterator[tuple[int, int]]) -> Questions:
+def _ask_in_order(context: QueryContext, pairs: Iterator[tuple[int, int]]) -> Questions:
     """Go through pairs once; stop at each that may be asked until it is decided.
 
     A pair that somebody has in hand is passed over for now, but not forgotten.
@@ -24,17 +24,17 @@ def _ask_in_order(task: QueryContext, pairs: Iterator[tuple[int, int]]) -> Quest
     waiting: list[tuple[int, int]] = []
     rest = True
     while rest:
-        found = next(((i, j) for i, j in waiting if task.is_free(i, j)), None)
+        found = next(((i, j) for i, j in waiting if context.can_ask(i, j)), None)
         while found is None and rest:
             pair = next(pairs, None)
             rest = pair is not None
-            if pair is not None and task.known.is_open(*pair):
+            if pair is not None and context.known.is_undecided(*pair):
                 waiting.append(pair)
-                found = pair if task.is_free(*pair) else None
+                found = pair if context.can_ask(*pair) else None
         if found is not None:
             yield Question(*found)
             rest = True
-        waiting = [pair for pair in waiting if task.known.is_open(*pair)]
+        waiting = [pair for pair in waiting if context.known.is_undecided(*pair)]
 
 
 @dataclass(frozen=True)
@@ -49,28 +49,28 @@ class RandomPairs(Strategy):
     [0, 1]
     """
 
-    def questions(self, task: QueryContext) -> Questions:
+    def questions(self, context: QueryContext) -> Questions:
         """See `Strategy.questions`."""
-        while task.n_rows > 1:
-            yield from _ask_in_order(task, _draws(task))
-            rest = next((pair for pair in _left(task) if task.is_free(*pair)), None)
+        while context.n_rows > 1:
+            yield from _ask_in_order(context, _draws(context))
+            rest = next((pair for pair in _left(context) if context.can_ask(*pair)), None)
             if rest is None:
                 return
             yield Question(*rest)
 
 
-def _draws(task: QueryContext) -> Iterator[tuple[int, int]]:
+def _draws(context: QueryContext) -> Iterator[tuple[int, int]]:
     for block in range(_MOST_DRAWS // _DRAWN_AT_ONCE):
-        rng = np.random.RandomState([task.seed, block])
-        i = rng.randint(task.n_rows, size=_DRAWN_AT_ONCE)
-        j = rng.randint(task.n_rows - 1, size=_DRAWN_AT_ONCE)
+        rng = np.random.RandomState([context.seed, block])
+        i = rng.randint(context.n_rows, size=_DRAWN_AT_ONCE)
+        j = rng.randint(context.n_rows - 1, size=_DRAWN_AT_ONCE)
         yield from zip(i.tolist(), (j + (j >= i)).tolist(), strict=True)
 
 
-def _left(task: QueryContext) -> Iterator[tuple[int, int]]:
+def _left(context: QueryContext) -> Iterator[tuple[int, int]]:
     """All pairs but those that are decided component by component."""
-    known = task.known
-    roots = dict.fromkeys(known.root(row) for row in task.order.tolist())
+    known = context.known
+    roots = dict.fromkeys(known.root(row) for row in context.order.tolist())
     for a, b in combinations(roots, 2):
         if b not in known.apart.get(a, ()):
             yield from product(known.members.get(a, (a,)), known.members.get(b, (b,)))
@@ -86,21 +86,21 @@ class _ByDistance(Strategy):
         if self.max_rows < 2:
             raise ValueError(f"max_rows={self.max_rows} must be at least 2")
 
-    def questions(self, task: QueryContext) -> Questions:
+    def questions(self, context: QueryContext) -> Questions:
         """See `Strategy.questions`."""
-        return _ask_in_order(task, self._pairs(task))
+        return _ask_in_order(context, self._pairs(context))
 
-    def _pairs(self, task: QueryContext) -> Iterator[tuple[int, int]]:
-        if task.n_rows < 2:
+    def _pairs(self, context: QueryContext) -> Iterator[tuple[int, int]]:
+        if context.n_rows < 2:
             return
-        n_parts = -(-task.n_rows // self.max_rows)
-        parts = [np.sort(part) for part in np.array_split(task.order, n_parts)]
+        n_parts = -(-context.n_rows // self.max_rows)
+        parts = [np.sort(part) for part in np.array_split(context.order, n_parts)]
         for last in range(n_parts):
             for first in range(last + 1):
-                yield from self._block(task, parts[first], parts[last])
+                yield from self._block(context, parts[first], parts[last])
 
-    def _block(self, task: QueryContext, a: Rows, b: Rows) -> Iterator[tuple[int, int]]:
-        key = self._key(squared_distances(task.X[a], task.X[b]))
+    def _block(self, context: QueryContext, a: Rows, b: Rows) -> Iterator[tuple[int, int]]:
+        key = self._key(squared_distances(context.X[a], context.X[b]))
         if a is b:
             key[np.tril_indices(len(a))] = np.inf  # every pair once, and no row with itself
         flat = key.ravel()

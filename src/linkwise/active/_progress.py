@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from math import ceil
-from typing import Any
+
+from linkwise._types import JsonDict
 
 ROUNDS, LITTLE = 3, 0.01  # so many refits in a row that change so few labels: time to stop
 
@@ -22,7 +23,7 @@ class Progress:
     n_same, n_different, n_unsure, n_disputed, n_undone : int
     n_groups : int
         Groups of rows that are known to be in different clusters.
-    n_placed : int
+    n_covered : int
         Rows that are known to be in one of them.
     changed : tuple of float
         Share of labels that changed in the last refits, the newest last.
@@ -33,7 +34,7 @@ class Progress:
     >>> with Session([[0.0], [0.1], [5.0]], n_clusters=2) as session:
     ...     _ = session.tell("different", (0, 2))
     ...     progress = session.progress
-    >>> progress.n_answers, progress.n_groups, progress.n_placed
+    >>> progress.n_answers, progress.n_groups, progress.n_covered
     (1, 2, 2)
     """
 
@@ -46,7 +47,7 @@ class Progress:
     n_disputed: int
     n_undone: int
     n_groups: int
-    n_placed: int
+    n_covered: int
     changed: tuple[float, ...]
 
     @property
@@ -58,13 +59,13 @@ class Progress:
         # A row takes at most one question less than there are groups.
         most = max(self.n_clusters or self.n_groups, 2) - 1
         told = self.n_same + self.n_different + self.n_unsure
-        per_row = min(most, told / self.n_placed) if self.n_placed else (most + 1) / 2
-        return ceil((self.n_rows - self.n_placed) * per_row)
+        per_row = min(most, told / self.n_covered) if self.n_covered else (most + 1) / 2
+        return ceil((self.n_rows - self.n_covered) * per_row)
 
     @property
     def stop(self) -> bool:
         """Whether more answers hardly change the clustering any more."""
-        if self.n_placed == self.n_rows:
+        if self.n_covered == self.n_rows:
             return True
         all_found = self.n_groups >= (self.n_clusters or 2)
         return all_found and len(self.changed) == ROUNDS and max(self.changed) < LITTLE
@@ -79,7 +80,7 @@ class Progress:
                 f"the answers name {self.n_groups} groups that are all different, more than the "
                 f"{self.n_clusters} clusters asked for"
             )
-        if self.n_placed == self.n_rows:
+        if self.n_covered == self.n_rows:
             return "every row has its group: nothing is left to ask"
         if self.stop:
             return (
@@ -92,7 +93,7 @@ class Progress:
             return f"the last refit changed {self.changed[-1]:.1%} of the labels: go on"
         return "too early to tell when to stop"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonDict:
         """The same as plain values."""
         derived = {name: getattr(self, name) for name in ("expected_remaining", "stop", "hint")}
         return {**asdict(self), "changed": list(self.changed), **derived}

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
-Said = Literal["same", "different", "unsure"]
-ANSWERS: tuple[Said, ...] = get_args(Said)
-_SHORT: dict[Any, Said] = {"s": "same", "d": "different", "u": "unsure"}
-_TRUTH: dict[Any, Said] = {True: "same", False: "different", None: "unsure"}
+if TYPE_CHECKING:
+    from linkwise._types import Labels
+
+Verdict = Literal["same", "different", "unsure"]
+ANSWERS: tuple[Verdict, ...] = get_args(Verdict)
+_SHORT: dict[object, Verdict] = {"s": "same", "d": "different", "u": "unsure"}
+_TRUTH: dict[object, Verdict] = {True: "same", False: "different", None: "unsure"}
 
 
 class Question(NamedTuple):
@@ -67,14 +70,14 @@ class Answer:
     >>> with Session([[0.0], [0.1], [5.0]], n_clusters=2, who="ana") as session:
     ...     _ = session.tell("same", (0, 1), weight=0.8)
     ...     answer = session.answers[0]
-    >>> answer.said, answer.weight, answer.who, answer.stands
+    >>> answer.said, answer.weight, answer.who, answer.is_active
     ('same', 0.8, 'ana', True)
     """
 
     id: int
     i: int
     j: int
-    said: Said
+    said: Verdict
     weight: float
     who: str
     at: datetime
@@ -86,19 +89,19 @@ class Answer:
         """What was asked."""
         return Question(self.i, self.j)
 
-    def is_kept(self, labels: Any) -> bool:
+    def is_kept(self, labels: Labels) -> bool:
         """Whether a clustering keeps it; -1 is no cluster."""
         together = bool(labels[self.i] == labels[self.j] and labels[self.i] >= 0)
         return self.said == "unsure" or together == (self.said == "same")
 
     @property
-    def stands(self) -> bool:
+    def is_active(self) -> bool:
         """Whether it was not taken back."""
         return self.undone_at is None
 
 
 @dataclass(frozen=True)
-class ClusterCount:
+class ClusterCountAnswer:
     """How many clusters there are, as somebody said it in the course of a session.
 
     Attributes
@@ -122,7 +125,7 @@ class ClusterCount:
     --------
     >>> from linkwise import Session
     >>> with Session([[0.0], [0.1], [5.0]], n_clusters=3) as session:
-    ...     _ = session.tell_clusters(2)
+    ...     _ = session.set_n_clusters(2)
     ...     session.cluster_counts[0].n_clusters
     2
     """
@@ -137,7 +140,7 @@ class ClusterCount:
     undone_by: str | None = None
 
     @property
-    def stands(self) -> bool:
+    def is_active(self) -> bool:
         """Whether it was not taken back."""
         return self.undone_at is None
 
@@ -173,7 +176,7 @@ class Dispute:
 
     answer: Answer
     against: tuple[Answer, ...]
-    rows: tuple[Any, ...]
+    rows: tuple[Hashable, ...]
 
     @property
     def choices(self) -> tuple[Answer, ...]:
@@ -188,11 +191,11 @@ class Dispute:
             f"but earlier answers say the opposite: {', '.join(steps)}"
         )
 
-    def _steps(self) -> list[tuple[Any, Any, Answer]]:
+    def _steps(self) -> list[tuple[Hashable, Hashable, Answer]]:
         return list(zip(self.rows[:-1], self.rows[1:], self.against, strict=True))
 
 
-def as_said(given: Any) -> Said:
+def parse_answer(given: object) -> Verdict:
     """An answer in one of its spellings: same/s/True, different/d/False, unsure/u/None."""
     if given is None or isinstance(given, bool):
         return _TRUTH[given]
@@ -204,7 +207,7 @@ def as_said(given: Any) -> Said:
     raise ValueError(f"answer {given!r}: expected one of {', '.join(map(repr, ANSWERS))}")
 
 
-def as_question(given: Any, n_rows: int) -> Question:
+def as_question(given: object, n_rows: int) -> Question:
     """A question about two different rows of the data, from a question or a pair."""
     if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != 2:
         raise ValueError(f"question {given!r}: expected two row numbers (i, j)")

@@ -1,6 +1,6 @@
 """Fits of the model while answers come in: in the background, each started from the one before.
 
-A fit belongs to a `Checkpoint`, the first answers of a session. It is worked out from nothing but
+A fit belongs to a `AnswerPrefix`, the first answers of a session. It is worked out from nothing but
 the data, the settings and those answers: the chain of fits before it is followed, not whichever
 fit happens to be there. What the chain needs is kept in the store, so that resuming a session of
 hundreds of answers takes one fit, not hundreds.
@@ -16,13 +16,14 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
+from linkwise._types import Estimator, JsonDict, Matrix
 from linkwise.constraints import Constraints
 
 from ._questions import Answer
@@ -49,7 +50,7 @@ class Phase(NamedTuple):
     n_clusters: int | None
 
 
-class Round(NamedTuple):
+class RefitSummary(NamedTuple):
     """One refit, looked back at.
 
     Attributes
@@ -68,7 +69,7 @@ class Round(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class AnswerPrefix:
     """The answers that a fit is made of.
 
     Attributes
@@ -103,8 +104,8 @@ class Checkpoint:
         return self.phases[-1].n_clusters
 
     @property
-    def before(self) -> Checkpoint | None:
-        """The checkpoint whose fit this one starts from."""
+    def before(self) -> AnswerPrefix | None:
+        """The prefix whose fit this one starts from."""
         more = len(self.answers) - self.base
         if more <= 0:
             return None if len(self.phases) == 1 else replace(self, phases=self.phases[:-1]).due
@@ -112,22 +113,22 @@ class Checkpoint:
         return self._first(self.base + rounds * (self.every or 0))
 
     @property
-    def due(self) -> Checkpoint:
-        """The last checkpoint at which a fit is due."""
+    def due(self) -> AnswerPrefix:
+        """The last prefix at which a fit is due."""
         more = max(0, len(self.answers) - self.base)
         rounds = 0 if self.every is None else more // self.every
         return self._first(self.base + rounds * (self.every or 0))
 
     @property
-    def seen(self) -> Checkpoint | None:
-        """The checkpoint whose fit the next question may depend on: the one before `due`.
+    def seen(self) -> AnswerPrefix | None:
+        """The prefix whose fit the next question may depend on: the one before `due`.
 
         One round behind, the fit has had the time of a whole round to get ready. It is always that
         one, never another that happens to be ready, so that a replay chooses the same question.
         """
         return self.due.before
 
-    def _first(self, n_answers: int) -> Checkpoint:
+    def _first(self, n_answers: int) -> AnswerPrefix:
         return replace(self, answers=self.answers[:n_answers])
 
 
@@ -155,13 +156,13 @@ class Fit:
     seconds : float
     """
 
-    model: Any
+    model: Estimator
     labels: Labels
     centers: NDArray[np.float64] | None
     n_answers: int
     changed: float | None
     violated: int
-    view: Any
+    view: object
     seconds: float
 
     @property
@@ -170,7 +171,7 @@ class Fit:
         return StoredFit(self.changed, self.centers, self.labels, self.violated)
 
 
-class Refits:
+class RefitScheduler:
     """Makes the fits of a session, one at a time.
 
     Parameters
@@ -178,7 +179,7 @@ class Refits:
     X : ndarray or CSR matrix of shape (n_rows, n_features)
     model : estimator
     knowledge : callable
-        Constraints and number of clusters for the model, out of a checkpoint.
+        Constraints and number of clusters for the model, out of a prefix.
     prepare : callable or None
         What the strategy makes of the labels.
     store : Store
@@ -191,10 +192,10 @@ class Refits:
 
     def __init__(
         self,
-        X: Any,
-        model: Any,
-        knowledge: Callable[[Checkpoint], tuple[Constraints, int]],
-        prepare: Callable[[Any, Labels, int], Any] | None,
+        X: Matrix,
+        model: Estimator,
+        knowledge: Callable[[AnswerPrefix], tuple[Constraints, int]],
+        prepare: Callable[[Matrix, Labels, int], object] | None,
         store: Store,
         seed: int,
         background: bool = True,
@@ -207,33 +208,33 @@ class Refits:
         self._lock = threading.Lock()
         self._futures: dict[str, Future[Fit]] = {}
         self._fits: dict[str, Fit] = {}
-        self._told: tuple[str, list[Round]] = ("", [])
+        self._told: tuple[str, list[RefitSummary]] = ("", [])
         self._pool = ThreadPoolExecutor(1, "linkwise-refit") if background else None
         self.latest: Fit | None = None
-        self._latest_at: Checkpoint | None = None
-        self._shown: Checkpoint | None = None
+        self._latest_at: AnswerPrefix | None = None
+        self._shown: AnswerPrefix | None = None
 
-    def request(self, checkpoint: Checkpoint, show: bool = False) -> Future[Fit]:
-        """The fit at a checkpoint, now or later; asking again costs nothing.
+    def request(self, prefix: AnswerPrefix, show: bool = False) -> Future[Fit]:
+        """The fit at a prefix, now or later; asking again costs nothing.
 
         `show`: it is what `latest` should be, or come to, from now on.
         """
         with self._lock:
             if show:
-                self._shown = checkpoint
-            future = self._futures.get(self._key(checkpoint))
+                self._shown = prefix
+            future = self._futures.get(self._key(prefix))
             if future is not None:
                 if show and future.done() and not future.cancelled() and not future.exception():
-                    self.latest, self._latest_at = future.result(), checkpoint
+                    self.latest, self._latest_at = future.result(), prefix
                 return future
             future = Future()
-            self._futures[self._key(checkpoint)] = future
+            self._futures[self._key(prefix)] = future
             while len(self._futures) > _FITS_KEPT and next(iter(self._futures.values())).done():
                 del self._futures[next(iter(self._futures))]
         if self._pool is None:
-            self._work(checkpoint, future)
+            self._work(prefix, future)
         else:
-            self._pool.submit(self._work, checkpoint, future)
+            self._pool.submit(self._work, prefix, future)
         return future
 
     @property
@@ -242,21 +243,21 @@ class Refits:
         with self._lock:
             return any(not future.done() for future in self._futures.values())
 
-    def rounds(self, checkpoint: Checkpoint) -> list[Round]:
-        """The last fits up to a checkpoint, the oldest first."""
-        if self._told[0] == self._key(checkpoint):
+    def refit_history(self, prefix: AnswerPrefix) -> list[RefitSummary]:
+        """The last fits up to a prefix, the oldest first."""
+        if self._told[0] == self._key(prefix):
             return self._told[1]
-        found: list[Round] = []
-        at: Checkpoint | None = checkpoint
+        found: list[RefitSummary] = []
+        at: AnswerPrefix | None = prefix
         while at is not None and len(found) < _MOST_ROUNDS:
             fit = self._fits.get(self._key(at)) or self._store.fit(self._key(at))
             if fit is None and found:
                 break
             if fit is not None:
-                found.append(Round(len(at.answers), fit.changed, fit.violated))
+                found.append(RefitSummary(len(at.answers), fit.changed, fit.violated))
             at = at.before
-        if found and found[0].n_answers == len(checkpoint.answers):  # all there is to tell
-            self._told = (self._key(checkpoint), found[::-1])
+        if found and found[0].n_answers == len(prefix.answers):  # all there is to tell
+            self._told = (self._key(prefix), found[::-1])
         return found[::-1]
 
     def close(self) -> None:
@@ -268,23 +269,23 @@ class Refits:
 
     # ---------------------------------------------------------------- the work
 
-    def _key(self, checkpoint: Checkpoint) -> str:
-        return f"{self._about}:{checkpoint.key}"
+    def _key(self, prefix: AnswerPrefix) -> str:
+        return f"{self._about}:{prefix.key}"
 
-    def _work(self, checkpoint: Checkpoint, future: Future[Fit]) -> None:
+    def _work(self, prefix: AnswerPrefix, future: Future[Fit]) -> None:
         if not future.set_running_or_notify_cancel():
             return
         try:
-            fit = self._fits.get(self._key(checkpoint)) or self._follow(checkpoint)
+            fit = self._fits.get(self._key(prefix)) or self._follow(prefix)
             with self._lock:
-                if self._is_news(checkpoint):
-                    self.latest, self._latest_at = fit, checkpoint
+                if self._is_news(prefix):
+                    self.latest, self._latest_at = fit, prefix
                 future.set_result(fit)
         except BaseException as error:  # handed to whoever asks for the fit
             future.set_exception(error)
         self._done()
 
-    def _is_news(self, at: Checkpoint) -> bool:
+    def _is_news(self, at: AnswerPrefix) -> bool:
         """Whether a fit is nearer to the one that is to be shown than what is shown now."""
         shown, latest = self._shown, self._latest_at
         if shown is None or latest is None or at == shown:
@@ -296,10 +297,10 @@ class Refits:
         further = (len(at.phases), len(at.answers)) > (len(latest.phases), len(latest.answers))
         return on_the_way and further
 
-    def _follow(self, checkpoint: Checkpoint) -> Fit:
+    def _follow(self, prefix: AnswerPrefix) -> Fit:
         """Go back to the last fit that is known, and forth from there."""
-        to_do = [checkpoint]
-        known = self._past(checkpoint.before)
+        to_do = [prefix]
+        known = self._past(prefix.before)
         while known is None and to_do[-1].before is not None:
             to_do.append(to_do[-1].before)
             known = self._past(to_do[-1].before)
@@ -311,25 +312,25 @@ class Refits:
                 return fit
             known = fit.stored
 
-    def _past(self, checkpoint: Checkpoint | None) -> StoredFit | None:
-        if checkpoint is None:
+    def _past(self, prefix: AnswerPrefix | None) -> StoredFit | None:
+        if prefix is None:
             return None
-        fit = self._fits.get(self._key(checkpoint))
+        fit = self._fits.get(self._key(prefix))
         if fit is not None:
             return fit.stored
-        stored = self._store.fit(self._key(checkpoint))
+        stored = self._store.fit(self._key(prefix))
         return None if stored is None or stored.labels is None else stored
 
-    def _keep(self, checkpoint: Checkpoint, fit: Fit) -> None:
-        self._fits[self._key(checkpoint)] = fit
+    def _keep(self, prefix: AnswerPrefix, fit: Fit) -> None:
+        self._fits[self._key(prefix)] = fit
         while len(self._fits) > _FITS_KEPT:
             del self._fits[next(iter(self._fits))]
-        self._store.add_fit(self._key(checkpoint), fit.n_answers, fit.stored)
+        self._store.add_fit(self._key(prefix), fit.n_answers, fit.stored)
 
-    def _fit(self, checkpoint: Checkpoint, before: StoredFit | None) -> Fit:
+    def _fit(self, prefix: AnswerPrefix, before: StoredFit | None) -> Fit:
         started = time.perf_counter()
-        known, k = self._knowledge(checkpoint)
-        starts = self._starts(before, checkpoint, k)
+        known, k = self._knowledge(prefix)
+        starts = self._starts(before, prefix, k)
         model = self._best([self._start(k, start) for start in starts], known)
         labels, changed = np.asarray(model.labels_, dtype=np.int32), None
         centers = getattr(model, "cluster_centers_", None)
@@ -342,12 +343,12 @@ class Refits:
             centers = np.asarray(centers, dtype=np.float64)
         view = None if self._prepare is None else self._prepare(self._X, labels, self._seed)
         seconds = time.perf_counter() - started
-        answers = checkpoint.answers
+        answers = prefix.answers
         violated = sum(not answer.is_kept(labels) for answer in answers)
         return Fit(model, labels, centers, len(answers), changed, violated, view, seconds)
 
     def _starts(
-        self, before: StoredFit | None, at: Checkpoint, k: int
+        self, before: StoredFit | None, at: AnswerPrefix, k: int
     ) -> list[NDArray[np.float64] | str | None]:
         """Where a fit starts: at the centers before and once afresh, or as the user set the model.
 
@@ -362,11 +363,11 @@ class Refits:
             return [None]
         return [carry_over(self._X, before.labels, at.answers, k)]
 
-    def _start(self, k: int, centers: NDArray[np.float64] | str | None) -> Any:
+    def _start(self, k: int, centers: NDArray[np.float64] | str | None) -> Estimator:
         """An unfitted model that starts at given centers, afresh, or (None) as the user set it."""
         model = clone(self._model)
         params = model.get_params(deep=False)
-        changes: dict[str, Any] = {}
+        changes: JsonDict = {}
         if "n_clusters" in params:
             changes["n_clusters"] = k
         if params.get("random_state", 0) is None:
@@ -375,7 +376,7 @@ class Refits:
             changes.update({"n_init": 1} if isinstance(centers, str) else {"init": centers})
         return model.set_params(**changes)
 
-    def _best(self, models: list[Any], known: Constraints) -> Any:
+    def _best(self, models: list[Estimator], known: Constraints) -> Estimator:
         """Fit them, and keep the one of the lowest objective; the first of equals."""
         if not hasattr(models[0], "init"):
             models = models[:1]

@@ -14,22 +14,23 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from linkwise._types import Estimator, JsonDict, Matrix, PathLike
 from linkwise._validation import check_number
 from linkwise._version import __version__
 from linkwise.constraints import Constraints, row_names
 
 from . import _settings
-from ._answer_log import BEFOREHAND, AnswerLog, Said
+from ._answer_log import GIVEN_CONSTRAINTS, AnswerLog, LogEntry
 from ._fingerprint import check_same_data, fingerprint
 from ._incremental_closure import fold, links
 from ._neighborhoods import find_neighborhoods, inferred_links
 from ._progress import ROUNDS, Progress
-from ._questions import Answer, ClusterCount, Dispute, Question, as_question, as_said
-from ._refit import Checkpoint, Fit, Refits, Round
+from ._questions import Answer, ClusterCountAnswer, Dispute, Question, as_question, parse_answer
+from ._refit import AnswerPrefix, Fit, RefitScheduler, RefitSummary
 from ._store import Store
 from ._strategy import QueryContext, Questions, Strategy
 
-_IN_HAND = 15 * 60.0  # seconds after which an unanswered question may go to somebody else
+_PENDING_SECONDS = 15 * 60.0  # seconds after which an unanswered question may go to somebody else
 
 
 class Session:
@@ -44,7 +45,7 @@ class Session:
     model : estimator, default=None
         What is fitted to the answers; `MPCKMeans` if not given.
     n_clusters : int or None, default=None
-        Number of clusters; None if it is not known. `tell_clusters` changes it later.
+        Number of clusters; None if it is not known. `set_n_clusters` changes it later.
     path : str or path, default=None
         The file that keeps the session. If it is there already, the session goes on, provided
         data and settings are the same; see also `Session.open`. None: in memory.
@@ -92,19 +93,19 @@ class Session:
 
     def __init__(
         self,
-        X: Any,
+        X: Matrix,
         strategy: Strategy | str = "ExploreConsolidate",
-        model: Any = None,
+        model: Estimator | None = None,
         n_clusters: int | None = None,
         *,
-        path: Any = None,
+        path: PathLike | None = None,
         sample_ids: Sequence[Hashable] | None = None,
         constraints: Any = None,
         refit_every: int | None = 10,
         random_state: int = 0,
         who: str | None = None,
         background: bool = True,
-        about: dict[str, Any] | None = None,
+        about: JsonDict | None = None,
     ):
         ids = row_names(X) if sample_ids is None else list(sample_ids)
         X = _settings.read_rows(X)
@@ -125,7 +126,7 @@ class Session:
         except BaseException:
             self._store.close()
             raise
-        self._refits = Refits(
+        self._refits = RefitScheduler(
             X,
             self.model,
             self._for_model,
@@ -135,21 +136,21 @@ class Session:
             background,
             self._notify,
         )
-        self._view: Any = None
+        self._view: object = None
         self._questions: Questions | None = None
-        self._wanted: Checkpoint | None = None
-        self._task = QueryContext(X, n_clusters, random_state, view=lambda: self._view)
-        self._said = AnswerLog(self._store, n_clusters, self._ids)
+        self._wanted: AnswerPrefix | None = None
+        self._context = QueryContext(X, n_clusters, random_state, view=lambda: self._view)
+        self._log = AnswerLog(self._store, n_clusters, self._ids)
         self._begin_anew()
 
     @classmethod
     def open(
         cls,
-        path: Any,
-        X: Any,
+        path: PathLike,
+        X: Matrix,
         *,
         strategy: Strategy | None = None,
-        model: Any = None,
+        model: Estimator | None = None,
         sample_ids: Sequence[Hashable] | None = None,
         who: str | None = None,
         background: bool = True,
@@ -185,7 +186,7 @@ class Session:
             background=background,
         )
 
-    def _begin(self, X: Any, constraints: Any, about: dict[str, Any] | None) -> dict[str, Any]:
+    def _begin(self, X: Matrix, constraints: Any, about: JsonDict | None) -> JsonDict:
         """Write the settings of a new session, or compare them with those in the file."""
         about = dict(about or {})
         given = {
@@ -201,7 +202,7 @@ class Session:
             if not kept:
                 begun = {"begun": datetime.now(UTC).isoformat(), "linkwise": __version__}
                 first = _settings.beforehand(constraints, X.shape[0], self._ids)
-                self._store.add_all(first, BEFOREHAND)
+                self._store.add_all(first, GIVEN_CONSTRAINTS)
                 self._store.set(**given, data=data, about=about, **begun)
             else:
                 check_same_data(kept["data"], data, self._store.path)
@@ -249,15 +250,15 @@ class Session:
             seen, view = self._await_view()
             with self._lock, self._store.writing():
                 self._sync()
-                if self.strategy.uses_model and seen != self._checkpoint.seen:
+                if self.strategy.uses_model and seen != self._prefix.seen:
                     continue  # others answered meanwhile
                 self._view = view
-                in_hand = self._store.in_hand()
-                mine = in_hand.pop(who, [])
-                taken = [question for asked in in_hand.values() for question in asked]
+                pending = self._store.pending()
+                mine = pending.pop(who, [])
+                taken = [question for asked in pending.values() for question in asked]
                 found = self._choose(n or 1, taken)
                 if found != mine:
-                    self._store.hand_out(who, found, _IN_HAND)
+                    self._store.reserve(who, found, _PENDING_SECONDS)
             if n is not None:
                 return found
             return found[0] if found else None
@@ -265,9 +266,9 @@ class Session:
     def _choose(self, n: int, taken: list[Question]) -> list[Question]:
         found: list[Question] = []
         while len(found) < n:
-            self._task.in_hand = (*taken, *found)
+            self._context.pending = (*taken, *found)
             if self._questions is None:
-                self._questions = self.strategy.questions(self._task)
+                self._questions = self.strategy.questions(self._context)
             question = next(self._questions, None)
             if question is None:
                 self._questions = None  # there may be more when answers are taken back
@@ -277,8 +278,8 @@ class Session:
 
     def tell(
         self,
-        answer: Any,
-        question: Any = None,
+        answer: object,
+        question: object = None,
         *,
         weight: float = 1.0,
         who: str | None = None,
@@ -302,7 +303,7 @@ class Session:
         dispute : Dispute or None
             What the answer contradicts, if anything.
         """
-        said = as_said(answer)
+        said = parse_answer(answer)
         check_number("weight", weight, Real, 0.0)
         if not weight > 0 or not isfinite(weight):
             raise ValueError(f"weight={weight} must be a positive, finite number")
@@ -311,14 +312,14 @@ class Session:
             asked = self._in_hand_of(who) if question is None else as_question(question, self._n)
             kept = self._store.add(asked, said, float(weight), who)
             self._sync(kept)
-            clashes = self._said.disputes({kept.id})
+            clashes = self._log.disputes({kept.id})
         self._notify()
         return clashes[0] if clashes else None
 
-    def tell_clusters(
+    def set_n_clusters(
         self,
         n_clusters: int | None,
-        answers: Sequence[tuple[Any, Any]] = (),
+        answers: Sequence[tuple[object, object]] = (),
         *,
         who: str | None = None,
     ) -> list[Dispute]:
@@ -345,7 +346,7 @@ class Session:
         --------
         >>> from linkwise import Session
         >>> with Session([[0.0], [1.0], [5.0], [9.0]], n_clusters=3) as session:
-        ...     clash = session.tell_clusters(2, [("same", (0, 2)), ("different", (0, 3))])
+        ...     clash = session.set_n_clusters(2, [("same", (0, 2)), ("different", (0, 3))])
         ...     print(session.n_clusters, len(set(session.fit_.labels.tolist())))
         ...     undone = session.undo()
         ...     print(session.n_clusters, len(session.constraints.must_link))
@@ -353,17 +354,17 @@ class Session:
         3 0
         """
         _settings.check_settings(self._n, n_clusters, self.refit_every, self.random_state)
-        given = [(*as_question(pair, self._n), as_said(said), 1.0) for said, pair in answers]
+        given = [(*as_question(pair, self._n), parse_answer(said), 1.0) for said, pair in answers]
         who = self.who if who is None else who
         with self._lock, self._store.writing():
             new = {answer.id for answer in self._store.add_all(given, who)}
             self._store.add_count(n_clusters, sorted(new), who)
             self._replay()
-            clashes = self._said.disputes(new)
+            clashes = self._log.disputes(new)
         self._notify()
         return clashes
 
-    def put_back(self, *, who: str | None = None) -> None:
+    def release(self, *, who: str | None = None) -> None:
         """Put the questions that a person has in hand back, for others to answer.
 
         Parameters
@@ -372,10 +373,10 @@ class Session:
             The session's own `who` if not given.
         """
         with self._lock:
-            self._store.hand_out(self.who if who is None else who, [], _IN_HAND)
+            self._store.reserve(self.who if who is None else who, [], _PENDING_SECONDS)
 
     def _in_hand_of(self, who: str) -> Question:
-        asked = self._store.in_hand().get(who, [])
+        asked = self._store.pending().get(who, [])
         if len(asked) != 1:
             raise ValueError(
                 f"{who} has {len(asked) or 'no'} questions in hand; "
@@ -383,10 +384,10 @@ class Session:
             )
         return asked[0]
 
-    def undo(self, n: int = 1, *, who: str | None = None) -> list[Said]:
+    def undo(self, n: int = 1, *, who: str | None = None) -> list[LogEntry]:
         """Take back the last n answers of a person; the file keeps them, marked.
 
-        What was said by one `tell_clusters` goes in one step.
+        What was said by one `set_n_clusters` goes in one step.
 
         Parameters
         ----------
@@ -396,34 +397,34 @@ class Session:
 
         Returns
         -------
-        undone : list of Answer and ClusterCount
+        undone : list of Answer and ClusterCountAnswer
             What was taken back, the last first; fewer than n if there were no more.
         """
         check_number("n", n, Integral, 1)
         who = self.who if who is None else who
         with self._lock, self._store.writing():
             self._sync()
-            undone: list[Said] = []
-            for step in self._said.steps(who)[::-1][:n]:
-                self._said.take_back(step[0], who)
+            undone: list[LogEntry] = []
+            for step in self._log.steps(who)[::-1][:n]:
+                self._log.retract(step[0], who)
                 undone += step
             self._replay()
         self._notify()
         return undone
 
-    def take_back(self, answer: Said | int, *, who: str | None = None) -> None:
+    def retract(self, answer: LogEntry | int, *, who: str | None = None) -> None:
         """Take back one answer, whoever gave it and however long ago.
 
         Parameters
         ----------
-        answer : Answer, int or ClusterCount
+        answer : Answer, int or ClusterCountAnswer
             The answer or its `id`; or a number of clusters, with the answers given with it.
         who : str, default=None
             Who takes it back; the session's own `who` if not given.
         """
         with self._lock, self._store.writing():
             self._sync()
-            self._said.take_back(self._said.find(answer), self.who if who is None else who)
+            self._log.retract(self._log.find(answer), self.who if who is None else who)
             self._replay()
         self._notify()
 
@@ -450,6 +451,9 @@ class Session:
         n_answers : int
             Number of answers given (and not undone) in this run.
         """
+        if n is not None:
+            check_number("n", n, Integral, 0)
+        check_number("batch", batch, Integral, 1)
         count, later = 0, set[int]()
         while n is None or count < n:
             self._settle(oracle, later)
@@ -482,51 +486,51 @@ class Session:
             if wrong is None:
                 later.add(open_[0].answer.id)
             else:
-                self.take_back(wrong)
+                self.retract(wrong)
 
     # ---------------------------------------------------------------- what is known
 
     @property
     def _n(self) -> int:
-        return self._task.n_rows
+        return self._context.n_rows
 
     @property
     def answers(self) -> list[Answer]:
         """Every answer ever given, in order; those taken back are marked."""
         with self._lock:
             self._sync()
-            return list(self._said.answers)
+            return list(self._log.answers)
 
     @property
     def n_clusters(self) -> int | None:
         """Number of clusters; None if it is not known."""
-        return self._task.n_clusters
+        return self._context.n_clusters
 
     @property
-    def cluster_counts(self) -> list[ClusterCount]:
-        """Every number of clusters that was said by `tell_clusters`, in order."""
+    def cluster_counts(self) -> list[ClusterCountAnswer]:
+        """Every number of clusters that was said by `set_n_clusters`, in order."""
         with self._lock:
             self._sync()
-            return list(self._said.counts)
+            return list(self._log.counts)
 
     @property
-    def in_hand(self) -> dict[str, list[Question]]:
+    def pending(self) -> dict[str, list[Question]]:
         """The questions that people have before them just now, by person."""
-        return self._store.in_hand()
+        return self._store.pending()
 
     @property
     def disputes(self) -> list[Dispute]:
         """Answers that contradict earlier ones, each with the chain that says the opposite."""
         with self._lock:
             self._sync()
-            return self._said.disputes()
+            return self._log.disputes()
 
     @property
     def constraints(self) -> Constraints:
         """The answers that count as constraints, by row number, or by id if rows have ids."""
         with self._lock:
             self._sync()
-            return links(self._said.counted, self._ids)
+            return links(self._log.accepted, self._ids)
 
     @property
     def inferred(self) -> Constraints:
@@ -534,7 +538,7 @@ class Session:
         with self._lock:
             self._sync()
             return inferred_links(
-                self._said.counted, self._task.known, self._task.neighborhoods(), self._ids
+                self._log.accepted, self._context.known, self._context.neighborhoods(), self._ids
             )
 
     @property
@@ -542,33 +546,33 @@ class Session:
         """Groups of rows that are known to be in different clusters, inferred ones included."""
         with self._lock:
             self._sync()
-            return [list(group) for group in self._task.neighborhoods().groups]
+            return [list(group) for group in self._context.neighborhoods().groups]
 
     @property
-    def X(self) -> Any:
+    def X(self) -> Matrix:
         """The data, as float64."""
-        return self._task.X
+        return self._context.X
 
     @property
     def path(self) -> Path | None:
         """The file that keeps the session; None if it is in memory."""
         return self._store.path
 
-    def keep(self, **values: Any) -> None:
+    def set_metadata(self, **values: object) -> None:
         """Keep something more with the session, such as what clusters are called.
 
         Parameters
         ----------
         **values
-            Fit for JSON; `kept` gives them back.
+            Fit for JSON; `metadata` gives them back.
         """
         with self._lock:
-            self._store.set(kept={**self.kept, **values})
+            self._store.set(kept={**self.metadata, **values})
         self._notify()
 
     @property
-    def kept(self) -> dict[str, Any]:
-        """What `keep` was given."""
+    def metadata(self) -> JsonDict:
+        """What `set_metadata` was given."""
         return dict(self._store.settings().get("kept", {}))
 
     def name(self, row: int) -> Hashable:
@@ -578,7 +582,7 @@ class Session:
     # ---------------------------------------------------------------- the model
 
     @property
-    def model_(self) -> Any:
+    def model_(self) -> Estimator:
         """The model, refitted after every `refit_every` answers; waits for a refit that is due."""
         return self.fit_.model
 
@@ -592,7 +596,7 @@ class Session:
         """The last fit that is due, and how it differs from the one before; waits for it."""
         with self._lock:
             self._sync()
-            future = self._refits.request(self._wanted or self._checkpoint, show=True)
+            future = self._refits.request(self._wanted or self._prefix, show=True)
         return future.result()
 
     @property
@@ -604,16 +608,16 @@ class Session:
         """Fit the model to all answers given so far, and wait for it."""
         with self._lock:
             self._sync()
-            self._wanted = self._checkpoint
+            self._wanted = self._prefix
         return self.fit_
 
-    def refit_soon(self) -> None:
+    def request_refit(self) -> None:
         """Have the model fitted to all answers given so far, unless it is being fitted now."""
         with self._lock:
             self._sync()
             if not self._refits.busy:
-                self._wanted = self._checkpoint
-                self._refits.request(self._checkpoint, show=True)
+                self._wanted = self._prefix
+                self._refits.request(self._prefix, show=True)
 
     def changes(self, most: int = 100) -> list[float]:
         """Share of labels that changed in each of the last refits, the newest last.
@@ -623,33 +627,33 @@ class Session:
         most : int, default=100
             Number of refits to look back.
         """
-        found = [one.changed for one in self.rounds() if one.changed is not None]
+        found = [one.changed for one in self.refit_history() if one.changed is not None]
         return found[max(0, len(found) - most) :]
 
-    def rounds(self) -> list[Round]:
+    def refit_history(self) -> list[RefitSummary]:
         """The last refits, at most 200, the newest last: what they knew, changed, did not keep."""
         with self._lock:
             self._sync()
-            return self._refits.rounds(self._checkpoint.due)
+            return self._refits.refit_history(self._prefix.due)
 
     @property
     def progress(self) -> Progress:
         """How far the session is; does not wait for a refit."""
         with self._lock:
             self._sync()
-            said = [answer.said for answer in self._said.counted]
-            found = self._task.neighborhoods()
+            said = [answer.said for answer in self._log.accepted]
+            found = self._context.neighborhoods()
             return Progress(
                 n_rows=self._n,
                 n_clusters=self.n_clusters,
-                n_answers=len(self._said.standing),
+                n_answers=len(self._log.active),
                 n_same=said.count("same"),
                 n_different=said.count("different"),
                 n_unsure=said.count("unsure"),
-                n_disputed=len(self._said.disputed),
-                n_undone=len(self._said.answers) - len(self._said.standing),
+                n_disputed=len(self._log.disputed),
+                n_undone=len(self._log.answers) - len(self._log.active),
                 n_groups=len(found.roots),
-                n_placed=len(found.rows),
+                n_covered=len(found.rows),
                 changed=tuple(self.changes(ROUNDS)),
             )
 
@@ -657,43 +661,41 @@ class Session:
 
     def _sync(self, own: Answer | None = None) -> None:
         """Take in what others wrote, or `own`, an answer just written here."""
-        if self._said.sync(own):
+        if self._log.sync(own):
             self._begin_anew()
         elif own is not None:
-            self._next_checkpoint()
+            self._extend_prefix()
 
     def _replay(self) -> None:
-        self._said.read()
+        self._log.read()
         self._begin_anew()
 
     def _begin_anew(self) -> None:
         """Nothing that was worked out so far need hold any longer."""
-        self._task.known = self._said.known
-        self._task.n_clusters = self._said.phases[-1].n_clusters
+        self._context.known = self._log.known
+        self._context.n_clusters = self._log.phases[-1].n_clusters
         self._questions, self._wanted = None, None
-        self._next_checkpoint()
+        self._extend_prefix()
 
-    def _next_checkpoint(self) -> None:
-        self._checkpoint = Checkpoint(
-            tuple(self._said.counted), self._said.phases, self.refit_every
-        )
-        due = self._checkpoint.due
+    def _extend_prefix(self) -> None:
+        self._prefix = AnswerPrefix(tuple(self._log.accepted), self._log.phases, self.refit_every)
+        due = self._prefix.due
         if self._wanted is None or len(due.answers) > len(self._wanted.answers):
             self._wanted = due
             if self.refit_every is not None:
                 self._refits.request(due, show=True)
 
-    def _await_view(self) -> tuple[Checkpoint | None, Any]:
+    def _await_view(self) -> tuple[AnswerPrefix | None, object]:
         """Wait, holding up nobody, for the fit that the next question depends on."""
         if not self.strategy.uses_model:
             return None, None
         with self._lock:
             self._sync()
-            seen = self._checkpoint.seen
+            seen = self._prefix.seen
             future = None if seen is None else self._refits.request(seen)
         return seen, None if future is None else future.result().view
 
-    def _for_model(self, at: Checkpoint) -> tuple[Constraints, int]:
+    def _for_model(self, at: AnswerPrefix) -> tuple[Constraints, int]:
         """What a model is told: answers and what is inferred, and how many clusters to look for."""
         answers, known = at.answers, fold(at.answers)[0]
         found = find_neighborhoods(known, at.n_clusters)
@@ -701,7 +703,7 @@ class Session:
         return links(answers) + inferred_links(answers, known, found), k
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Have a function called after every answer, undo, refit and `keep`, in their thread.
+        """Call a function after every answer, undo, refit and `set_metadata`, in their thread.
 
         Parameters
         ----------

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array
 
+from linkwise._types import Estimator, JsonDict, Matrix, PathLike
 from linkwise._validation import check_number
 from linkwise.constraints import as_constraints
 
@@ -34,7 +35,7 @@ STRATEGIES: dict[str, type[Strategy]] = {
 }
 
 
-def read_rows(X: Any) -> Any:
+def read_rows(X: Matrix) -> Any:
     """The data as float64, dense in C order or CSR."""
     X = check_array(X, accept_sparse="csr", dtype=np.float64, order="C", input_name="X")
     if hasattr(X, "sum_duplicates") and not X.has_canonical_format:
@@ -82,7 +83,7 @@ def user_name() -> str:
 # -------------------------------------------------------------------- strategies and models
 
 
-def make_strategy(name: str, params: dict[str, Any] | None = None) -> Strategy:
+def make_strategy(name: str, params: JsonDict | None = None) -> Strategy:
     """One of linkwise's own strategies by its name and parameters."""
     if name not in STRATEGIES:
         raise ValueError(
@@ -91,16 +92,16 @@ def make_strategy(name: str, params: dict[str, Any] | None = None) -> Strategy:
     return STRATEGIES[name](**(params or {}))
 
 
-def default_model() -> Any:
+def default_model() -> Estimator:
     """The model of a session that is given none."""
     from linkwise.kmeans import MPCKMeans
 
     return MPCKMeans()
 
 
-def describe_model(model: Any) -> dict[str, Any]:
+def describe_model(model: Estimator) -> JsonDict:
     """Name and parameters of a model, fit for JSON."""
-    params: dict[str, Any] = {}
+    params: JsonDict = {}
     for name, value in model.get_params(deep=False).items():
         try:
             json.dumps(value)
@@ -116,7 +117,7 @@ def public_module(kind: type) -> str:
     return ".".join(module.split(".")[:2]) if module.startswith("linkwise.") else module
 
 
-def make_model(kept: dict[str, Any]) -> Any:
+def make_model(kept: JsonDict) -> Estimator:
     """A model out of its description: only linkwise's own, since a file may come from anybody."""
     gaps = [name for name, value in kept["params"].items() if isinstance(value, dict)]
     if not kept["module"].startswith("linkwise.") or gaps:
@@ -129,9 +130,7 @@ def make_model(kept: dict[str, Any]) -> Any:
     return getattr(importlib.import_module(package), kept["name"])(**kept["params"])
 
 
-def changed(
-    kept: dict[str, Any], given: dict[str, Any], path: Any, uses_model: bool
-) -> dict[str, Any]:
+def changed(kept: JsonDict, given: JsonDict, path: PathLike | None, uses_model: bool) -> JsonDict:
     """The settings that may and do change when a session goes on; ValueError about others.
 
     The model may, as long as no question depends on it.
@@ -148,7 +147,7 @@ def changed(
     )
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A setting in a message."""
     if isinstance(value, dict) and "name" in value:
         params = ", ".join(f"{name}={param!r}" for name, param in value["params"].items())
@@ -159,7 +158,7 @@ def shown(value: Any) -> str:
 # -------------------------------------------------------------------- files
 
 
-def stored_settings(path: Any) -> dict[str, Any]:
+def stored_settings(path: PathLike) -> JsonDict:
     """The settings of a session that is there already."""
     if not Path(path).is_file():
         raise FileNotFoundError(f"{path}: no such session (looked for in {Path.cwd()})")

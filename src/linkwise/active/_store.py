@@ -12,7 +12,7 @@ import sqlite3
 import threading
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,7 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._questions import Answer, ClusterCount, Question
+from linkwise._types import JsonDict, PathLike
+
+from ._questions import Answer, ClusterCountAnswer, Question
 
 _APPLICATION = 0x6C6E6B77  # "lnkw": tells a session from any other SQLite file
 _VERSION = 2
@@ -106,7 +108,7 @@ class Store:
         file without the data.
     """
 
-    def __init__(self, path: Any = None, ids: Sequence[Any] | None = None):
+    def __init__(self, path: PathLike | None = None, ids: Sequence[Hashable] | None = None):
         self.path, self._ids = None if path is None else Path(path), ids
         self._lock = threading.RLock()
         self._depth = 0
@@ -190,7 +192,7 @@ class Store:
             if self._depth == 0:
                 self._execute("COMMIT")
 
-    def _execute(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+    def _execute(self, statement: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
         try:
             return self._db.execute(statement, values)
         except sqlite3.OperationalError as error:
@@ -198,13 +200,13 @@ class Store:
 
     # ---------------------------------------------------------------- settings
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> JsonDict:
         """What the session was begun with; empty for a new one."""
         with self._lock:
             rows = self._execute("SELECT name, value FROM setting").fetchall()
         return {name: json.loads(value) for name, value in rows}
 
-    def set(self, **values: Any) -> None:
+    def set(self, **values: object) -> None:
         """Keep settings."""
         with self.writing():
             for name, value in values.items():
@@ -260,7 +262,7 @@ class Store:
         with self._lock:
             return dict(self._execute("SELECT row, name FROM row_name").fetchall())
 
-    def take_back(self, ids: Sequence[int], who: str) -> None:
+    def retract(self, ids: Sequence[int], who: str) -> None:
         """Mark answers as undone; they stay in the file."""
         self._mark("answer", ids, who)
 
@@ -276,7 +278,7 @@ class Store:
 
     # ---------------------------------------------------------------- how many clusters
 
-    def counts(self) -> list[ClusterCount]:
+    def counts(self) -> list[ClusterCountAnswer]:
         """Every number of clusters that was ever said, in order."""
         with self._lock:
             rows = self._execute("SELECT * FROM cluster_count ORDER BY id").fetchall()
@@ -292,15 +294,15 @@ class Store:
                 (n_clusters, after, json.dumps(list(answers)), who, datetime.now(UTC).isoformat()),
             )
 
-    def take_back_count(self, count: ClusterCount, who: str) -> None:
+    def retract_count(self, count: ClusterCountAnswer, who: str) -> None:
         """Mark a number of clusters as undone, and the answers that were given with it."""
         with self.writing():
-            self.take_back(count.answers, who)
+            self.retract(count.answers, who)
             self._mark("cluster_count", [count.id], who)
 
     # ---------------------------------------------------------------- questions being asked
 
-    def in_hand(self) -> dict[str, list[Question]]:
+    def pending(self) -> dict[str, list[Question]]:
         """The questions that people have before them, by person."""
         with self._lock:
             rows = self._execute(
@@ -311,7 +313,7 @@ class Store:
             found.setdefault(who, []).append(Question(i, j))
         return found
 
-    def hand_out(self, who: str, questions: Sequence[Question], seconds: float) -> None:
+    def reserve(self, who: str, questions: Sequence[Question], seconds: float) -> None:
         """Note that a person has these questions, and no others, for some time."""
         with self.writing():
             self._execute("DELETE FROM in_hand WHERE who = ? OR until <= ?", (who, time.time()))
@@ -375,11 +377,13 @@ def _answer(row: Sequence[Any]) -> Answer:
     return Answer(number, i, j, said, weight, who, given, _time(undone_at), undone_by)
 
 
-def _count(row: Sequence[Any]) -> ClusterCount:
+def _count(row: Sequence[Any]) -> ClusterCountAnswer:
     number, n_clusters, after, answers, who, at, undone_at, undone_by = row
     given = tuple(json.loads(answers))
     said = datetime.fromisoformat(at)
-    return ClusterCount(number, n_clusters, after, given, who, said, _time(undone_at), undone_by)
+    return ClusterCountAnswer(
+        number, n_clusters, after, given, who, said, _time(undone_at), undone_by
+    )
 
 
 def _time(text: str | None) -> datetime | None:

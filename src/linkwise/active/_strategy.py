@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise._types import JsonDict, Matrix
+
 from ._incremental_closure import IncrementalClosure
 from ._neighborhoods import Nearest, Neighborhoods, find_neighborhoods
-from ._questions import Question, Said
+from ._questions import Question, Verdict
 
 Rows = NDArray[np.int64]
 
@@ -33,22 +35,22 @@ class QueryContext:
 
     Attributes
     ----------
-    in_hand : collection of Question
+    pending : collection of Question
         Questions that others have before them and that should not be asked twice.
 
     Examples
     --------
     >>> import numpy as np
     >>> from linkwise.active import RandomPairs, QueryContext
-    >>> task = QueryContext(np.array([[0.0], [0.1], [5.0]]), n_clusters=2)
-    >>> question = next(RandomPairs().questions(task))
-    >>> task.is_free(*question)
+    >>> context = QueryContext(np.array([[0.0], [0.1], [5.0]]), n_clusters=2)
+    >>> question = next(RandomPairs().questions(context))
+    >>> context.can_ask(*question)
     True
     """
 
     def __init__(
         self,
-        X: Any,
+        X: Matrix,
         n_clusters: int | None = None,
         seed: int = 0,
         known: IncrementalClosure | None = None,
@@ -59,7 +61,7 @@ class QueryContext:
         self.n_clusters = n_clusters
         self.seed = seed
         self.known = IncrementalClosure() if known is None else known
-        self.in_hand: Collection[Question] = ()
+        self.pending: Collection[Question] = ()
         self.view = view or (lambda: None)
         self._found: tuple[IncrementalClosure, int, Neighborhoods] | None = None
 
@@ -86,13 +88,13 @@ class QueryContext:
             self._found = (known, known.version, found)
         return self._found[2]
 
-    def is_free(self, i: int, j: int) -> bool:
+    def can_ask(self, i: int, j: int) -> bool:
         """Whether a pair is worth asking and nobody has it in hand."""
         pair = Question(i, j).pair
-        return self.known.is_open(i, j) and all(asked.pair != pair for asked in self.in_hand)
+        return self.known.is_undecided(i, j) and all(asked.pair != pair for asked in self.pending)
 
 
-Questions = Generator[Question, Said | None, None]
+Questions = Generator[Question, Verdict | None, None]
 
 
 @dataclass(frozen=True)
@@ -105,9 +107,9 @@ class Strategy:
     ends when nothing is left to ask.
 
     The contract that makes undo, resuming and several people at once exact: the next question
-    depends on the task alone (data, seed, number of clusters, answers, questions in hand), not on
+    depends on the context alone (data, seed, number of clusters, answers, pending), not on
     what this very generator yielded before. What a generator remembers may only save work. A new
-    generator on the same task then yields the same question, and a session is its seed plus its
+    generator on the same context then yields the same question, and a session is its seed plus its
     answers.
 
     Examples
@@ -118,21 +120,21 @@ class Strategy:
     >>> from linkwise.active import Question, Session, Strategy
     >>> @dataclass(frozen=True)
     ... class InOrder(Strategy):
-    ...     def questions(self, task):
-    ...         for row in range(1, task.n_rows):
-    ...             while task.is_free(row, row - 1):
+    ...     def questions(self, context):
+    ...         for row in range(1, context.n_rows):
+    ...             while context.can_ask(row, row - 1):
     ...                 yield Question(row, row - 1)
     >>> with Session([[0.0], [0.1], [5.0]], InOrder(), n_clusters=2) as session:
     ...     print(session.ask())
     Question(i=1, j=0)
     """
 
-    def questions(self, task: QueryContext) -> Questions:
+    def questions(self, context: QueryContext) -> Questions:
         """Yield one question after the other.
 
         Parameters
         ----------
-        task : QueryContext
+        context : QueryContext
         """
         raise NotImplementedError
 
@@ -142,7 +144,7 @@ class Strategy:
         return type(self).__name__
 
     @property
-    def params(self) -> dict[str, Any]:
+    def params(self) -> JsonDict:
         """Its parameters."""
         return asdict(self)
 

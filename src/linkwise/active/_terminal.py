@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ._progress import Progress
-from ._questions import Answer, ClusterCount, Dispute
+from ._questions import Answer, ClusterCountAnswer, Dispute
 
 _KEYS = {"s": "same", "d": "different", "u": "unsure", "z": "undo", "q": "stop"}
 _HELP = "s same   d different   u unsure   z undo   q quit"
@@ -102,9 +102,9 @@ class TerminalOracle:
 
     def __init__(
         self,
-        record: Callable[[int], Mapping[str, Any]],
+        record: Callable[[int], Mapping[str, object]],
         *,
-        name: Callable[[int], Any] = str,
+        name: Callable[[int], object] = str,
         progress: Callable[[], Progress] | None = None,
         console: Console | None = None,
         keys: Keys | None = None,
@@ -136,11 +136,11 @@ class TerminalOracle:
         ]
         return _KEYS[self._asked(lines, Text(_HELP, style="bold"), tuple(_KEYS))]
 
-    def undone(self, said: Sequence[Answer | ClusterCount]) -> None:
+    def undone(self, said: Sequence[Answer | ClusterCountAnswer]) -> None:
         """Say, with the next question, what was taken back."""
         told = [
             str(one)
-            if isinstance(one, ClusterCount)
+            if isinstance(one, ClusterCountAnswer)
             else f"{self._called(one.i)} and {self._called(one.j)}: {one.said}"
             for one in said
         ]
@@ -190,7 +190,7 @@ class TerminalOracle:
         of = "" if now.n_clusters is None else f" of {now.n_clusters}"
         return [
             Text(f"{_answers(now.n_answers)}: {told}"),
-            Text(f"{now.n_groups}{of} groups, {now.n_placed:,} of {now.n_rows:,} rows placed"),
+            Text(f"{now.n_groups}{of} groups, {now.n_covered:,} of {now.n_rows:,} rows placed"),
             Text(rest if now.expected_remaining else ""),
             Text(now.hint, style="green" if now.stop else ""),
         ]
@@ -238,7 +238,7 @@ def _answers(n: int) -> str:
     return f"{n:,} answer{'' if n == 1 else 's'}"
 
 
-def clean(value: Any) -> str:
+def clean(value: object) -> str:
     """A value as one line of text without control characters."""
     text = " ".join(str(value).split())
     return "".join(letter if letter.isprintable() else "?" for letter in text)

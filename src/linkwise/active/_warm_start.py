@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from linkwise._types import Matrix
 
 from ._neighborhoods import squared_distances
 from ._questions import Answer
@@ -19,7 +20,7 @@ Labels = NDArray[np.int32]
 
 
 def carry_over(
-    X: Any, labels: Labels, answers: Sequence[Answer], k: int
+    X: Matrix, labels: Labels, answers: Sequence[Answer], k: int
 ) -> NDArray[np.float64] | None:
     """Centers of k clusters out of the clusters before; None if the answers do not say which.
 
@@ -54,7 +55,7 @@ def _join(labels: Labels, answers: Sequence[Answer]) -> Labels | None:
     return np.where(labels == two, one, labels)
 
 
-def _part(X: Any, labels: Labels, answers: Sequence[Answer]) -> Labels | None:
+def _part(X: Matrix, labels: Labels, answers: Sequence[Answer]) -> Labels | None:
     """Part the cluster of the last two rows that are different but in one cluster."""
     for a in reversed(answers):
         if a.said == "different" and labels[a.i] == labels[a.j] >= 0:

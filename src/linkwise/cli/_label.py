@@ -114,7 +114,7 @@ def _tell(work: Session, path: Path, written: Path | None) -> None:
         soft_wrap=True,
         highlight=False,
     )
-    if now.n_placed < now.n_rows and work.ask() is None:
+    if now.n_covered < now.n_rows and work.ask() is None:
         out.console.print("nothing is left to ask", highlight=False)
     out.console.print(now.hint, soft_wrap=True, highlight=False)
     if written is not None:

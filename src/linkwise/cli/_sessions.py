@@ -60,11 +60,11 @@ def _read(path: Path, last: int, constraints_out: Path | None) -> dict[str, Any]
         store.close()
     rows = {row for answer in answers for row in (answer.i, answer.j)}
     called = names if rows <= names.keys() else None  # rows have no ids, or an old file lacks some
-    standing = [answer for answer in answers if answer.stands]
+    standing = [answer for answer in answers if answer.is_active]
     known, counted, disputed = fold(standing)
     if constraints_out is not None:
         links(counted, called).write(constraints_out)
-    said = [count.n_clusters for count in counts if count.stands]
+    said = [count.n_clusters for count in counts if count.is_active]
     n_clusters = said[-1] if said else settings["n_clusters"]
     people = {who: _counts(a for a in standing if a.who == who) for who in _people(standing)}
     return {
@@ -105,7 +105,7 @@ def _told(answer: Any, called: dict[int, str] | None) -> dict[str, Any]:
         "weight": answer.weight,
         "who": answer.who,
         "at": answer.at.isoformat(),
-        "undone": not answer.stands,
+        "undone": not answer.is_active,
     }
 
 

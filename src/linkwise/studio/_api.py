@@ -6,13 +6,14 @@ not part of it.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import FastAPI, HTTPException, Query, Request
 from fastapi.middleware.gzip import GZipMiddleware
 from fastapi.responses import FileResponse, JSONResponse, Response
 from pydantic import BaseModel, Field
 
+from linkwise._types import JsonDict
 from linkwise._version import __version__
 
 from . import _exports as take_away
@@ -59,7 +60,7 @@ class TakeBack(BaseModel):
     who: str | None = Field(None, max_length=_LONGEST)
 
 
-def make_api(work: Controller) -> FastAPI:
+def make_api(controller: Controller) -> FastAPI:
     """The application of a studio: JSON interface, exports and what the page fetches."""
     app = FastAPI(
         title="linkwise studio",
@@ -71,9 +72,9 @@ def make_api(work: Controller) -> FastAPI:
     )
     app.add_middleware(GZipMiddleware, minimum_size=2000)
     app.add_exception_handler(ValueError, _wrong)
-    _add_interview(app, work)
-    _add_results(app, work)
-    _add_view(app, work)
+    _add_interview(app, controller)
+    _add_results(app, controller)
+    _add_view(app, controller)
     return app
 
 
@@ -81,11 +82,11 @@ async def _wrong(_: Request, error: Exception) -> Response:
     return JSONResponse({"detail": str(error)}, status_code=422)
 
 
-def _add_interview(app: FastAPI, work: Controller) -> None:
-    session = work.session
+def _add_interview(app: FastAPI, controller: Controller) -> None:
+    session = controller.session
 
     @app.get("/api/question")
-    def next_question(who: _Who = None) -> dict[str, Any]:
+    def next_question(who: _Who = None) -> JsonDict:
         """The next question with both records; null when nothing is left to ask."""
         asked = session.ask(who=who)
         if asked is None:
@@ -95,56 +96,56 @@ def _add_interview(app: FastAPI, work: Controller) -> None:
             "question": {
                 "i": asked.i,
                 "j": asked.j,
-                "ids": [work.name(row) for row in rows],
-                "records": [work.records.fields(row) for row in rows],
+                "ids": [controller.name(row) for row in rows],
+                "records": [controller.records.fields(row) for row in rows],
             }
         }
 
     @app.post("/api/answer")
-    def answer(given: GivenAnswer) -> dict[str, Any]:
+    def answer(given: GivenAnswer) -> JsonDict:
         """Answer a question. When this returns, the answer is on the disk."""
         pair = (given.i, given.j)
-        clash = session.tell(given.said, pair, weight=given.weight, who=given.who)
-        return {"dispute": None if clash is None else work.dispute(clash)}
+        clash = controller.tell(given.said, pair, given.who, given.weight)
+        return {"dispute": None if clash is None else controller.dispute(clash)}
 
     @app.post("/api/undo")
-    def undo(given: Undo) -> dict[str, Any]:
+    def undo(given: Undo) -> JsonDict:
         """Take back the last answers of a person."""
-        return {"undone": [work.answer(one) for one in session.undo(given.n, who=given.who)]}
+        return {"undone": [controller.answer(one) for one in session.undo(given.n, who=given.who)]}
 
     @app.post("/api/clusters")
-    def clusters(given: GivenCount) -> dict[str, Any]:
+    def clusters(given: GivenCount) -> JsonDict:
         """Say how many clusters there are; the model is refitted. Undo takes it back."""
-        session.tell_clusters(given.n_clusters, who=given.who)
+        session.set_n_clusters(given.n_clusters, who=given.who)
         return {"n_clusters": session.n_clusters}
 
     @app.post("/api/take-back")
-    def take_back(given: TakeBack) -> dict[str, Any]:
+    def retract(given: TakeBack) -> JsonDict:
         """Take back one answer, whoever gave it."""
-        session.take_back(given.id, who=given.who)
+        session.retract(given.id, who=given.who)
         return {"taken_back": given.id}
 
     @app.get("/api/answers")
-    def answers() -> dict[str, Any]:
+    def answers() -> JsonDict:
         """The answers that stand, and those among them that contradict others."""
-        standing = [work.answer(one) for one in session.answers if one.stands]
-        return {"answers": standing, "disputes": work.disputes()}
+        standing = [controller.answer(one) for one in session.answers if one.is_active]
+        return {"answers": standing, "disputes": controller.disputes()}
 
 
-def _add_results(app: FastAPI, work: Controller) -> None:
-    session = work.session
+def _add_results(app: FastAPI, controller: Controller) -> None:
+    session = controller.session
 
     @app.get("/api/progress")
-    def progress() -> dict[str, Any]:
+    def progress() -> JsonDict:
         """How far the session is, and whether to stop."""
-        return {**session.progress.to_dict(), "n_violated": work.n_violated()}
+        return {**session.progress.to_dict(), "n_violated": controller.n_violated()}
 
     @app.get("/api/labels")
-    def labels(refit: bool = False) -> dict[str, Any]:
+    def labels(refit: bool = False) -> JsonDict:
         """The cluster of every row in the newest fit, or (refit) with all answers so far."""
         fit = session.refit() if refit else session.latest or session.fit_
-        ids = [work.name(row) for row in range(len(fit.labels))]
-        names = {c: work.cluster_name(c) for c in sorted(set(fit.labels.tolist())) if c >= 0}
+        ids = [controller.name(row) for row in range(len(fit.labels))]
+        names = {c: controller.cluster_name(c) for c in sorted(set(fit.labels.tolist())) if c >= 0}
         return {
             "ids": ids,
             "labels": fit.labels.tolist(),
@@ -159,34 +160,34 @@ def _add_results(app: FastAPI, work: Controller) -> None:
         """Labels, constraints, the report, or the lines of Python that repeat the result."""
         make, kind = _EXPORTS[name]
         told = {"content-disposition": f'attachment; filename="{name}"'}
-        return Response(make(work).encode("utf-8", "replace"), media_type=kind, headers=told)
+        return Response(make(controller).encode("utf-8", "replace"), media_type=kind, headers=told)
 
 
-def _add_view(app: FastAPI, work: Controller) -> None:
+def _add_view(app: FastAPI, controller: Controller) -> None:
     """What the page fetches: the map, a record under the pointer, images."""
 
     @app.get("/view/points", include_in_schema=False)
-    def points(kind: str = "PCA") -> dict[str, Any]:
-        return work.points(kind)
+    def points(kind: str = "PCA") -> JsonDict:
+        return controller.points(kind)
 
     @app.get("/view/picture", include_in_schema=False)
-    def picture(kind: str = "PCA") -> dict[str, Any]:
-        return work.picture(kind)
+    def picture(kind: str = "PCA") -> JsonDict:
+        return controller.picture(kind)
 
     @app.get("/view/record/{row}", include_in_schema=False)
-    def record(row: int) -> dict[str, Any]:
-        _check_row(work, row)
-        return {"name": work.name(row), "fields": work.records.fields(row)}
+    def record(row: int) -> JsonDict:
+        _check_row(controller, row)
+        return {"name": controller.name(row), "fields": controller.records.fields(row)}
 
     @app.get("/view/image/{row}", include_in_schema=False)
     def image(row: int) -> FileResponse:
-        _check_row(work, row)
-        path = work.records.image(row)
+        _check_row(controller, row)
+        path = controller.records.image(row)
         if path is None:
             raise HTTPException(404, "this record has no image below the folder")
         return FileResponse(path)
 
 
-def _check_row(work: Controller, row: int) -> None:
-    if not 0 <= row < work.session.X.shape[0]:
+def _check_row(controller: Controller, row: int) -> None:
+    if not 0 <= row < controller.session.X.shape[0]:
         raise HTTPException(404, f"there is no row {row}")

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise.active import Answer, ClusterCount, Dispute, Session
+from linkwise._types import JsonDict
+from linkwise.active import Answer, ClusterCountAnswer, Dispute, Session
 
 from ._clusters import (
     Cluster,
@@ -53,7 +54,7 @@ class Controller:
     def __init__(self, session: Session, records: Records):
         self.session, self.records = session, records
         self.rows = sample_rows(session.X.shape[0], session.random_state)
-        self.choosing = ModelChoice(session)
+        self.model_choice = ModelChoice(session)
         self._lock = threading.Lock()
         self._rows_by_name: dict[str, int] = {}
         self._places: dict[str, NDArray[np.float32]] = {}
@@ -64,12 +65,12 @@ class Controller:
 
     # ---------------------------------------------------------------- questions
 
-    def question(self, who: str | None = None) -> dict[str, Any] | None:
+    def question(self, who: str | None = None) -> JsonDict | None:
         """The next question, with both records; None when nothing is left to ask."""
         asked = self.session.ask(who=who)
         return None if asked is None else self.pair(asked.i, asked.j)
 
-    def pair(self, i: int, j: int) -> dict[str, Any]:
+    def pair(self, i: int, j: int) -> JsonDict:
         """Two records side by side."""
         names = [self.name(i), self.name(j)]
         fields = self.records.compare(i, j)
@@ -105,26 +106,33 @@ class Controller:
             raise ValueError(f"there is no record called {name.strip()!r}")
         return row
 
-    def tell(self, said: str, pair: tuple[int, int], who: str | None = None) -> None:
-        """Answer a question; a group that is new is looked for at once, if k is not known."""
+    def tell(
+        self, said: str, pair: tuple[int, int], who: str | None = None, weight: float = 1.0
+    ) -> Dispute | None:
+        """Record an answer; return what it contradicts.
+
+        If k is unknown and the answer reveals a new group, a refit is requested at once, so that
+        the new group gets a cluster.
+        """
         session = self.session
-        session.tell(said, pair, who=who)
+        dispute = session.tell(said, pair, who=who, weight=weight)
         fit = session.latest
         if said == "different" and session.n_clusters is None and fit is not None:
             n_shown = len(np.unique(fit.labels[fit.labels >= 0]))
             if session.progress.n_groups > n_shown:
-                session.refit_soon()
+                session.request_refit()
+        return dispute
 
     def others_asked(self, who: str | None) -> list[str]:
         """Who else has a question in hand."""
         me = self.session.who if who is None else who
-        return [name for name, asked in self.session.in_hand.items() if asked and name != me]
+        return [name for name, asked in self.session.pending.items() if asked and name != me]
 
-    def disputes(self) -> list[dict[str, Any]]:
+    def disputes(self) -> list[JsonDict]:
         """Answers that contradict, each with its chain."""
         return [self.dispute(dispute) for dispute in self.session.disputes]
 
-    def dispute(self, dispute: Dispute) -> dict[str, Any]:
+    def dispute(self, dispute: Dispute) -> JsonDict:
         """A contradiction in plain values; one of its answers has to go."""
         return {
             "text": str(dispute),
@@ -132,10 +140,10 @@ class Controller:
             "answers": [self.answer(answer) for answer in dispute.choices],
         }
 
-    def answer(self, answer: Answer | ClusterCount) -> dict[str, Any]:
+    def answer(self, answer: Answer | ClusterCountAnswer) -> JsonDict:
         """An answer, or a number of clusters that somebody said, in plain values."""
-        about: dict[str, Any]
-        if isinstance(answer, ClusterCount):
+        about: JsonDict
+        if isinstance(answer, ClusterCountAnswer):
             about = {"n_clusters": answer.n_clusters, "answers": list(answer.answers)}
         else:
             about = {
@@ -148,21 +156,24 @@ class Controller:
         at = answer.at.isoformat(timespec="seconds")
         return {"id": answer.id, **about, "who": answer.who, "at": at}
 
-    def told(self, answer: Answer | ClusterCount) -> str:
+    def told(self, answer: Answer | ClusterCountAnswer) -> str:
         """An answer, or a number of clusters that somebody said, in words."""
-        if isinstance(answer, ClusterCount):
+        if isinstance(answer, ClusterCountAnswer):
             return str(answer)
         return f"{self.name(answer.i)} and {self.name(answer.j)}: {answer.said}"
 
-    def history(self) -> list[dict[str, Any]]:
+    def history(self) -> list[JsonDict]:
         """What was said, the newest first, also what was taken back."""
         disputed = {dispute.answer.id for dispute in self.session.disputes}
-        said: list[Answer | ClusterCount] = [*self.session.answers, *self.session.cluster_counts]
+        said: list[Answer | ClusterCountAnswer] = [
+            *self.session.answers,
+            *self.session.cluster_counts,
+        ]
         said.sort(key=lambda one: one.at)
         return [
             {
                 "id": one.id,
-                "count": isinstance(one, ClusterCount),
+                "count": isinstance(one, ClusterCountAnswer),
                 "text": self.told(one),
                 "who": one.who,
                 "at": one.at.isoformat(timespec="seconds"),
@@ -172,15 +183,15 @@ class Controller:
             for one in said[: -_MOST_SAID - 1 : -1]
         ]
 
-    def take_back(self, number: int, count: bool, who: str | None = None) -> None:
+    def retract(self, number: int, count: bool, who: str | None = None) -> None:
         """Take back an answer, or a number of clusters with the answers given with it."""
         found = [one for one in self.session.cluster_counts if count and one.id == number]
-        self.session.take_back(found[0] if found else number, who=who)
+        self.session.retract(found[0] if found else number, who=who)
 
-    def counted(self) -> list[Answer]:
+    def accepted(self) -> list[Answer]:
         """The answers that stand and contradict nothing."""
         disputed = {dispute.answer.id for dispute in self.session.disputes}
-        return [a for a in self.session.answers if a.stands and a.id not in disputed]
+        return [a for a in self.session.answers if a.is_active and a.id not in disputed]
 
     # ---------------------------------------------------------------- the map
 
@@ -192,7 +203,7 @@ class Controller:
                 self._places[kind] = project(self.session.X, kind, seed)
             return self._places[kind]
 
-    def points(self, kind: str) -> dict[str, Any]:
+    def points(self, kind: str) -> JsonDict:
         """The points of the map, which stay where they are."""
         drawn = self.places(kind)[self.rows]
         return {
@@ -203,11 +214,11 @@ class Controller:
             "projections": projections(),
         }
 
-    def picture(self, kind: str) -> dict[str, Any]:
+    def picture(self, kind: str) -> JsonDict:
         """What changes on the map: clusters, and links with whether they are kept."""
         fit, places = self.session.latest, self.places(kind)
         labels = np.full(len(places), -1) if fit is None else fit.labels
-        links = [a for a in self.counted() if a.said != "unsure"][-_MOST_LINKS:]
+        links = [a for a in self.accepted() if a.said != "unsure"][-_MOST_LINKS:]
         return {
             "labels": labels[self.rows].tolist(),
             "links": [
@@ -234,7 +245,7 @@ class Controller:
         fit = self.session.latest
         if fit is None:
             return None
-        return sum(not answer.is_kept(fit.labels) for answer in self.counted())
+        return sum(not answer.is_kept(fit.labels) for answer in self.accepted())
 
     # ---------------------------------------------------------------- clusters
 
@@ -242,7 +253,7 @@ class Controller:
         """What a cluster is called."""
         return self.cluster_names().get(number, f"cluster {number + 1}")
 
-    def mark(self, number: int) -> dict[str, Any]:
+    def mark(self, number: int) -> JsonDict:
         """How a cluster is shown; that stays, since clusters keep their numbers."""
         color = COLORS[number % len(COLORS)]
         return {
@@ -255,14 +266,16 @@ class Controller:
 
     def cluster_names(self) -> dict[int, str]:
         """Names that people gave."""
-        return {int(number): name for number, name in self.session.kept.get("names", {}).items()}
+        return {
+            int(number): name for number, name in self.session.metadata.get("names", {}).items()
+        }
 
     def rename(self, number: int, name: str) -> None:
         """Call a cluster something; an empty name takes its number again."""
         names = {str(n): text for n, text in self.cluster_names().items() if n != number}
         if name.strip():
             names[str(number)] = " ".join(name.split())[:LONGEST_NAME]
-        self.session.keep(names=names)
+        self.session.set_metadata(names=names)
 
     def clusters(self) -> list[Cluster]:
         """The clusters of the newest fit in words; none before the first."""
@@ -307,9 +320,11 @@ class Controller:
         there = {str(cluster.number) for cluster in self.clusters()}
         names = {str(number): name for number, name in self.cluster_names().items()}
         # A cluster that is new must not take the name of one that is gone.
-        self.session.keep(names={number: name for number, name in names.items() if number in there})
+        self.session.set_metadata(
+            names={number: name for number, name in names.items() if number in there}
+        )
         said = [(proposal.said, pair) for pair in proposal.pairs]
-        self.session.tell_clusters(proposal.n_clusters, said, who=who)
+        self.session.set_n_clusters(proposal.n_clusters, said, who=who)
 
 
 def _lighter(color: str) -> str:

@@ -10,7 +10,6 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from ._controller import Controller
 _FORMULA = (*"=+-@\t\r\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
-def harmless(cell: Any) -> Any:
+def harmless(cell: object) -> object:
     """A cell that no spreadsheet runs as a formula; numbers stay as they are."""
     if not isinstance(cell, str) or not cell.lstrip(" ").startswith(_FORMULA) or _is_number(cell):
         return cell
@@ -37,7 +36,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _csv(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def _csv(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(head)
@@ -45,39 +44,39 @@ def _csv(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return text.getvalue()
 
 
-def labels_csv(work: Controller) -> str:
+def labels_csv(controller: Controller) -> str:
     """One line a row: what it is called, the number and the name of its cluster."""
-    labels = work.session.refit().labels.tolist()
-    rows = ((work.name(row), c, work.cluster_name(c)) for row, c in enumerate(labels))
+    labels = controller.session.refit().labels.tolist()
+    rows = ((controller.name(row), c, controller.cluster_name(c)) for row, c in enumerate(labels))
     return _csv(("id", "cluster", "name"), rows)
 
 
-def constraints_csv(work: Controller) -> str:
+def constraints_csv(controller: Controller) -> str:
     """The answers that count, in the form that `Constraints.read` takes."""
     kinds = {"same": "must", "different": "cannot"}
     rows = (
-        (kinds[a.said], work.name(a.i), work.name(a.j), a.weight)
-        for a in work.counted()
+        (kinds[a.said], controller.name(a.i), controller.name(a.j), a.weight)
+        for a in controller.accepted()
         if a.said in kinds
     )
     return _csv(("kind", "i", "j", "weight"), rows)
 
 
-def report_html(work: Controller) -> str:
+def report_html(controller: Controller) -> str:
     """What the newest fit made of the constraints, as one page."""
-    fit = work.session.refit()
+    fit = controller.session.refit()
     report = getattr(fit.model, "report_", None)
     if report is None:
         raise ValueError(f"{type(fit.model).__name__} makes no report")
     sizes = np.unique(fit.labels[fit.labels >= 0], return_counts=True)[1]
-    ids = [work.name(row) for row in range(len(fit.labels))]
+    ids = [controller.name(row) for row in range(len(fit.labels))]
     return replace(report, cluster_sizes=sizes).named(ids).to_html()
 
 
-def python_lines(work: Controller) -> str:
+def python_lines(controller: Controller) -> str:
     """Python that gives the same clusters again."""
-    session = work.session
-    recipe = work.records.recipe or "# X: the data, and ids: the id of each row, or None\n"
+    session = controller.session
+    recipe = controller.records.recipe or "# X: the data, and ids: the id of each row, or None\n"
     if session.path is not None:
         path = str(session.path.resolve())
         return (

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.preprocessing import StandardScaler
+
+from linkwise._types import Matrix, is_sparse
 
 MOST_POINTS = 20_000  # beyond this a sample is drawn
 
@@ -18,7 +19,7 @@ def projections() -> list[str]:
     return ["PCA", "UMAP"] if find_spec("umap") else ["PCA"]
 
 
-def project(X: Any, kind: str, seed: int) -> NDArray[np.float32]:
+def project(X: Matrix, kind: str, seed: int) -> NDArray[np.float32]:
     """Rows in the plane, each axis centered and within -1 to 1.
 
     Parameters
@@ -42,7 +43,7 @@ def project(X: Any, kind: str, seed: int) -> NDArray[np.float32]:
 
         places = umap.UMAP(n_components=2, random_state=seed).fit_transform(X)
     elif min(X.shape) < 2:
-        flat = X.toarray() if sparse else X
+        flat = X.toarray() if is_sparse(X) else X
         places = np.column_stack([flat[:, 0], np.zeros(len(flat))])
     else:
         method = (TruncatedSVD if sparse else PCA)(2, random_state=seed)

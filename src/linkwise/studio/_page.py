@@ -17,8 +17,10 @@ from urllib.parse import quote, unquote
 from fastapi import Request
 from nicegui import Client, events, ui
 
+from linkwise._types import JsonDict
+
 from ._panels import Clusters, Contradictions, History, ProgressPanel, TakeAway, button, put
-from ._state import State, look
+from ._state import TabState, look
 
 if TYPE_CHECKING:
     from ._studio import Studio
@@ -78,17 +80,17 @@ class View:
     """
 
     def __init__(self, studio: Studio, client: Client, cookies: Mapping[str, str]):
-        self._studio, self._client, self.work = studio, client, studio.work
+        self._studio, self._client, self.controller = studio, client, studio.controller
         name = _tidy(unquote(cookies.get(_NAME, "")))
         # Those who come by a link from elsewhere are not whoever started the studio.
         self._is_stranger = not name and studio.token is not None
-        self.who = name or ("guest" if self._is_stranger else studio.work.session.who)
+        self.who = name or ("guest" if self._is_stranger else studio.controller.session.who)
         theme = cookies.get(_THEME, "")
         self._theme = theme if theme in _THEMES else "system"
         self._turn = 0
         self._picked: list[int] = []
         self._own: tuple[int, int] | None = None
-        self._question: dict[str, Any] | None = None
+        self._question: JsonDict | None = None
         self._refreshing = self._again = False
 
     # ---------------------------------------------------------------- building
@@ -111,7 +113,7 @@ class View:
                     self._map.on("pick", self._on_pick)
                     self._picking()
                 self._tabs()
-        self._contradictions = Contradictions(self.work, self)
+        self._contradictions = Contradictions(self.controller, self)
         self._studio.add_view(self)
         self._client.on_delete(lambda: self._studio.remove_view(self))
         ui.timer(_POLL, self.refresh, immediate=False)
@@ -188,13 +190,13 @@ class View:
                 names = [ui.tab(name) for name in ("Clusters", "Progress", "History", "Take away")]
             with ui.tab_panels(tabs, value=names[0], animated=False, keep_alive=True):
                 with ui.tab_panel(names[0]):
-                    self._clusters = Clusters(self.work, self)
+                    self._clusters = Clusters(self.controller, self)
                 with ui.tab_panel(names[1]):
-                    self._progress = ProgressPanel(self.work, self)
+                    self._progress = ProgressPanel(self.controller, self)
                 with ui.tab_panel(names[2]):
-                    self._history = History(self.work, self)
+                    self._history = History(self.controller, self)
                 with ui.tab_panel(names[3]):
-                    TakeAway(self.work, self)
+                    TakeAway(self.controller, self)
 
     # ---------------------------------------------------------------- what happens
 
@@ -213,19 +215,19 @@ class View:
         if self._own == pair:
             self._own, self._picked = None, []
         put(self._card, note="")
-        await self.call(self.work.tell, given["said"], pair, self.who)
+        await self.call(self.controller.tell, given["said"], pair, self.who)
         await self._next()
 
     async def _on_undo(self) -> None:
-        undone = await self.call(lambda: self.work.session.undo(who=self.who)) or []
-        told = "; ".join(self.work.told(said) for said in undone)
+        undone = await self.call(lambda: self.controller.session.undo(who=self.who)) or []
+        told = "; ".join(self.controller.told(said) for said in undone)
         put(self._card, note=f"Taken back: {told}" if told else "Nothing of yours to take back.")
         await self._next()
 
     async def _next(self) -> None:
         """The next question at once; everything else follows with the next refresh."""
         if self._own is None:
-            self._question = await self.call(self.work.question, self.who)
+            self._question = await self.call(self.controller.question, self.who)
         self._turn += 1
         self._show_question()
 
@@ -250,7 +252,7 @@ class View:
         put(self._map, picked=list(self._picked))
 
     async def _on_named(self) -> None:
-        rows = [await self.call(self.work.find_row, box.value or "") for box in self._named]
+        rows = [await self.call(self.controller.find_row, box.value or "") for box in self._named]
         if None in rows:
             return
         if rows[0] == rows[1]:
@@ -261,7 +263,7 @@ class View:
 
     async def _ask_own(self, i: int, j: int) -> None:
         self._own = (i, j)
-        self._question = await self.call(self.work.pair, i, j)
+        self._question = await self.call(self.controller.pair, i, j)
         self._show_question()
 
     async def _on_back(self) -> None:
@@ -277,7 +279,7 @@ class View:
             return
         self._refreshing = True
         try:
-            state = await self._studio.run(look, self.work, self.who, self._own is None)
+            state = await self._studio.run(look, self.controller, self.who, self._own is None)
             if not self._client.is_deleted:
                 with self._client:
                     self._show(state)
@@ -287,7 +289,7 @@ class View:
             self._again = False
             await self.refresh()
 
-    def _show(self, state: State) -> None:
+    def _show(self, state: TabState) -> None:
         if self._own is None and state.asked:
             self._question = state.question
             put(self._card, others=state.others)

@@ -8,15 +8,17 @@ from typing import Any, Protocol
 
 from nicegui import events, ui
 
+from linkwise._types import JsonDict
+
 from . import _exports as take_away
 from ._controller import LONGEST_NAME, Controller
 from ._model_choice import Choice
-from ._state import State
+from ._state import TabState
 
 _STOP_BELOW = 0.01  # share of labels that changes, below which one may stop
 
 
-def put(element: ui.element, **props: Any) -> None:
+def put(element: ui.element, **props: object) -> None:
     """Change properties of an element, and send them only if they differ."""
     changed = {name: value for name, value in props.items() if element.props.get(name) != value}
     if changed:
@@ -61,15 +63,15 @@ class Clusters:
     person : Person
     """
 
-    def __init__(self, work: Controller, person: Person):
-        self._work, self._person = work, person
+    def __init__(self, controller: Controller, person: Person):
+        self._controller, self._person = controller, person
         self._list = ClusterList()
         put(self._list, clusters=[], more=0, count=None, groups=0, choice=asdict(Choice()))
-        put(self._list, most=work.session.X.shape[0], longest=LONGEST_NAME)
+        put(self._list, most=controller.session.X.shape[0], longest=LONGEST_NAME)
         for name in ("rename", "merge", "split", "count", "choose", "stop", "use"):
             self._list.on(name, getattr(self, f"_on_{name}"))
 
-    def update(self, state: State) -> None:
+    def update(self, state: TabState) -> None:
         """Show the clusters."""
         put(
             self._list,
@@ -82,7 +84,7 @@ class Clusters:
 
     async def _on_rename(self, event: events.GenericEventArguments) -> None:
         await self._person.call(
-            self._work.rename, int(event.args["number"]), str(event.args["name"])
+            self._controller.rename, int(event.args["number"]), str(event.args["name"])
         )
 
     async def _on_count(self, event: events.GenericEventArguments) -> None:
@@ -93,27 +95,27 @@ class Clusters:
         await self._on_stop()
 
     async def _set_count(self, n: Any) -> None:
-        tell = self._work.session.tell_clusters
+        tell = self._controller.session.set_n_clusters
         await self._person.call(lambda: tell(n, who=self._person.who))
 
     async def _on_choose(self) -> None:
-        await self._person.call(self._work.choosing.start)
+        await self._person.call(self._controller.model_choice.start)
 
     async def _on_stop(self) -> None:
-        await self._person.call(self._work.choosing.stop)
+        await self._person.call(self._controller.model_choice.stop)
 
     async def _on_split(self, event: events.GenericEventArguments) -> None:
-        name = self._work.cluster_name(int(event.args["number"]))
+        name = self._controller.cluster_name(int(event.args["number"]))
         await self._propose(f"Split {name}?", int(event.args["number"]), None)
 
     async def _on_merge(self, event: events.GenericEventArguments) -> None:
         numbers = [int(event.args[name]) for name in ("number", "other")]
-        one, two = (self._work.cluster_name(number) for number in numbers)
+        one, two = (self._controller.cluster_name(number) for number in numbers)
         await self._propose(f"Merge {one} with {two}?", *numbers)
 
     async def _propose(self, title: str, number: int, other: int | None) -> None:
         """Say what a merge or split means before it is done."""
-        proposal = await self._person.call(self._work.proposal, number, other)
+        proposal = await self._person.call(self._controller.proposal, number, other)
         if proposal is None:
             return
         if not proposal.pairs:
@@ -127,12 +129,12 @@ class Clusters:
                 "One undo (Z) takes all of it back."
             )
             for i, j in proposal.pairs:
-                ui.label(f"{self._work.name(i)} and {self._work.name(j)} {told}")
+                ui.label(f"{self._controller.name(i)} and {self._controller.name(j)} {told}")
             with ui.row():
                 button("Yes, say so", lambda: dialog.submit(True), "lw-main")
                 button("No", lambda: dialog.submit(False))
         if await dialog:
-            await self._person.call(self._work.say, proposal, self._person.who)
+            await self._person.call(self._controller.say, proposal, self._person.who)
         dialog.delete()
 
 
@@ -145,26 +147,26 @@ class History:
     person : Person
     """
 
-    def __init__(self, work: Controller, person: Person):
-        self._work, self._person = work, person
+    def __init__(self, controller: Controller, person: Person):
+        self._controller, self._person = controller, person
         self._list = HistoryList()
         put(self._list, said=[], more=0)
         self._list.on("back", self._on_back)
 
-    def update(self, state: State) -> None:
+    def update(self, state: TabState) -> None:
         """Show what was said."""
         put(self._list, said=state.history, more=state.n_said - len(state.history))
 
     async def _on_back(self, event: events.GenericEventArguments) -> None:
         number, count = int(event.args["id"]), bool(event.args["count"])
-        await self._person.call(self._work.take_back, number, count, self._person.who)
+        await self._person.call(self._controller.retract, number, count, self._person.who)
 
 
 class ProgressPanel:
     """Answers, violations, stability, the hint when to stop, and a small chart."""
 
-    def __init__(self, work: Controller, person: Person):
-        self._work, self._person = work, person
+    def __init__(self, controller: Controller, person: Person):
+        self._controller, self._person = controller, person
         with ui.element("div").classes("lw-progress"):
             with ui.element("div"):
                 self._hint = ui.label().classes("lw-hint")
@@ -184,17 +186,17 @@ class ProgressPanel:
 
     async def _refit(self) -> None:
         self._button.props("loading")
-        await self._person.call(self._work.session.refit)
+        await self._person.call(self._controller.session.refit)
         self._button.props(remove="loading")
 
-    def update(self, state: State) -> None:
+    def update(self, state: TabState) -> None:
         """Show how far the session is."""
         now = state.progress
         self._hint.set_text(_sentence(now.hint))
         self._hint.classes(remove="lw-stop lw-warn")
         self._hint.classes("lw-warn" if now.n_disputed else "lw-stop" if now.stop else "")
         self._rest.set_text(
-            f"{now.n_placed:,} of {now.n_rows:,} records are placed by answers; about "
+            f"{now.n_covered:,} of {now.n_rows:,} records are placed by answers; about "
             f"{now.expected_remaining:,} questions would place all. It is good long before."
         )
         violated = "…" if state.n_violated is None else f"{state.n_violated:,}"
@@ -214,17 +216,17 @@ def _sentence(text: str) -> str:
 class Contradictions:
     """Answers that cannot all be right, with their chain; the person takes one back."""
 
-    def __init__(self, work: Controller, person: Person):
-        self._work, self._person = work, person
+    def __init__(self, controller: Controller, person: Person):
+        self._controller, self._person = controller, person
         self._later: set[int] = set()
-        self._state: State | None = None
+        self._state: TabState | None = None
         self._shown: int | None = None
         with ui.dialog() as self._dialog, ui.card().classes("lw-dialog") as self._card:
             pass
         self._dialog.props("aria-label='Contradiction'")
         self._dialog.on("hide", self._hidden)
 
-    def update(self, state: State) -> None:
+    def update(self, state: TabState) -> None:
         """Open for a new contradiction, and close when it is settled elsewhere."""
         self._state = state
         ids = [dispute["answers"][-1]["id"] for dispute in state.disputes]
@@ -241,7 +243,7 @@ class Contradictions:
         if self._state is not None and self._state.disputes:
             self._open(self._state.disputes[0])
 
-    def _open(self, dispute: dict[str, Any]) -> None:
+    def _open(self, dispute: JsonDict) -> None:
         self._shown = dispute["answers"][-1]["id"]
         self._card.clear()
         with self._card:
@@ -252,7 +254,7 @@ class Contradictions:
             button("Later", self._dialog.close)
         self._dialog.open()
 
-    def _claim(self, answer: dict[str, Any], last: bool) -> None:
+    def _claim(self, answer: JsonDict, last: bool) -> None:
         a, b = answer["names"]
         told = "are the same" if answer["said"] == "same" else "are different"
         with ui.element("div").classes("lw-claim"):
@@ -265,7 +267,7 @@ class Contradictions:
 
     async def _take_back(self, number: int) -> None:
         self._dialog.close()
-        await self._person.call(self._work.take_back, number, False, self._person.who)
+        await self._person.call(self._controller.retract, number, False, self._person.who)
 
     def _hidden(self, _: events.GenericEventArguments) -> None:
         if self._shown is not None:
@@ -276,8 +278,8 @@ class Contradictions:
 class TakeAway:
     """Files to keep, and the lines of Python that give the same clusters again."""
 
-    def __init__(self, work: Controller, person: Person):
-        self._work, self._person = work, person
+    def __init__(self, controller: Controller, person: Person):
+        self._controller, self._person = controller, person
         with ui.element("div").classes("lw-buttons"):
             for text, name in _FILES.items():
                 link = ui.link(text, f"/api/export/{name}").classes("lw-button")
@@ -288,7 +290,7 @@ class TakeAway:
         self._code.set_visibility(False)
 
     async def _show(self) -> None:
-        lines = await self._person.call(take_away.python_lines, self._work)
+        lines = await self._person.call(take_away.python_lines, self._controller)
         if lines is not None:
             self._code.set_text(lines)
             self._code.set_visibility(True)

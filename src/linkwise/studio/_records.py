@@ -7,10 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+
+from linkwise._types import JsonDict, Matrix, PathLike
 
 _PASSAGE = 60  # letters from which a field counts as a passage of text
 _IMAGES = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp"}  # no SVG: it can run scripts
@@ -64,12 +67,12 @@ class Records:
     ['kind']
     """
 
-    columns: Mapping[str, Any]
+    columns: Mapping[str, Sequence[object] | NDArray]
     features: Sequence[str] = ()
     image_column: str | None = None
-    image_folder: Any = None
+    image_folder: PathLike | None = None
     recipe: str = ""
-    units: Any = None
+    units: Matrix | None = None
 
     def __post_init__(self) -> None:
         if (self.image_column is None) != (self.image_folder is None):
@@ -82,7 +85,12 @@ class Records:
             raise ValueError(f"image folder {self.image_folder}: there is no such folder")
 
     @classmethod
-    def of(cls, given: Any, X: Any, features: Sequence[str] | None = None) -> Records:
+    def of(
+        cls,
+        given: Records | Mapping[str, Sequence[object]] | None,
+        X: Matrix,
+        features: Sequence[str] | None = None,
+    ) -> Records:
         """Records out of what a person has: Records, a DataFrame, columns, or nothing but data.
 
         Parameters
@@ -114,11 +122,11 @@ class Records:
         """The fields of a row as text."""
         return {name: str(self.columns[name][row]) for name in self.shown}
 
-    def compare(self, i: int, j: int) -> list[dict[str, Any]]:
+    def compare(self, i: int, j: int) -> list[JsonDict]:
         """The fields of two rows side by side, with what differs."""
         return [self._field(name, i, j) for name in self.shown]
 
-    def _field(self, name: str, i: int, j: int) -> dict[str, Any]:
+    def _field(self, name: str, i: int, j: int) -> JsonDict:
         one, two = (str(self.columns[name][row]) for row in (i, j))
         passage = max(len(one), len(two)) > _PASSAGE
         left, right = _marked(one, two) if passage else ([(one, False)], [(two, False)])
@@ -157,7 +165,7 @@ class Records:
 
     def image(self, row: int) -> Path | None:
         """The image file of a row; None if there is none, or if it is not below the folder."""
-        if self.image_column is None:
+        if self.image_column is None or self.image_folder is None:
             return None
         folder = Path(self.image_folder).resolve()
         try:
@@ -168,13 +176,13 @@ class Records:
             return None
 
 
-def _columns_of(X: Any, names: Sequence[str]) -> dict[str, Sequence[Any]]:
+def _columns_of(X: Matrix, names: Sequence[str]) -> dict[str, list[str]]:
     if not hasattr(X, "indptr"):
         return {name: [f"{cell:.6g}" for cell in X[:, k].tolist()] for k, name in enumerate(names)}
     return {"features": [_strongest(X[row], names) for row in range(X.shape[0])]}
 
 
-def _strongest(row: Any, names: Sequence[str]) -> str:
+def _strongest(row: sparse.csr_matrix, names: Sequence[str]) -> str:
     """The largest entries of a sparse row in words."""
     order = np.argsort(-np.abs(row.data), kind="stable")[:_STRONGEST]
     return ", ".join(f"{names[row.indices[k]]} {row.data[k]:.3g}" for k in order.tolist())
@@ -187,14 +195,14 @@ def _is_far(places: list[float | None] | None) -> bool:
     return abs(places[0] - places[1]) >= _FAR
 
 
-def _numbers(cells: Sequence[Any]) -> NDArray[np.float64] | None:
+def _numbers(cells: Sequence[object] | NDArray) -> NDArray[np.float64] | None:
     try:
-        return np.array([np.nan if str(cell).strip() == "" else float(cell) for cell in cells])
+        return np.array([np.nan if str(cell).strip() == "" else float(str(cell)) for cell in cells])
     except (TypeError, ValueError):
         return None
 
 
-def _is_prose(cells: Sequence[Any], n_looked_at: int = 200) -> bool:
+def _is_prose(cells: Sequence[object] | NDArray, n_looked_at: int = 200) -> bool:
     some = [str(cell) for cell in cells[:n_looked_at]]
     return sum(len(cell.split()) for cell in some) > 3 * len(some)
 

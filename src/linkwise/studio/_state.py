@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from linkwise._types import JsonDict
 from linkwise.active import Progress
 
 from ._clusters import Cluster
@@ -15,7 +15,7 @@ _MOST_CLUSTERS = 60  # shown in words
 
 
 @dataclass(frozen=True)
-class State:
+class TabState:
     """A session at one moment.
 
     Attributes
@@ -43,15 +43,15 @@ class State:
     """
 
     asked: bool
-    question: dict[str, Any] | None
+    question: JsonDict | None
     others: list[str]
     progress: Progress
     n_violated: int | None
-    disputes: list[dict[str, Any]]
-    clusters: list[dict[str, Any]]
+    disputes: list[JsonDict]
+    clusters: list[JsonDict]
     n_more: int
-    rounds: list[dict[str, Any]]
-    history: list[dict[str, Any]]
+    rounds: list[JsonDict]
+    history: list[JsonDict]
     n_said: int
     choice: Choice
     version: str
@@ -73,42 +73,42 @@ def _counted(n: int, what: str) -> str:
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
-def look(work: Controller, who: str, ask: bool) -> State:
+def look(controller: Controller, who: str, ask: bool) -> TabState:
     """Look at a session with a person's eyes; `ask` also for their next question."""
-    session = work.session
-    question = work.question(who) if ask else None
-    answers, names = session.answers, work.cluster_names()
-    undone = sum(not answer.stands for answer in answers)
-    clusters = work.clusters()
-    return State(
+    session = controller.session
+    question = controller.question(who) if ask else None
+    answers, names = session.answers, controller.cluster_names()
+    undone = sum(not answer.is_active for answer in answers)
+    clusters = controller.clusters()
+    return TabState(
         asked=ask,
         question=question,
-        others=work.others_asked(who) if ask and question is None else [],
+        others=controller.others_asked(who) if ask and question is None else [],
         progress=session.progress,
-        n_violated=work.n_violated(),
-        disputes=work.disputes(),
-        clusters=[_in_words(work, cluster) for cluster in clusters[:_MOST_CLUSTERS]],
+        n_violated=controller.n_violated(),
+        disputes=controller.disputes(),
+        clusters=[_in_words(controller, cluster) for cluster in clusters[:_MOST_CLUSTERS]],
         n_more=max(0, len(clusters) - _MOST_CLUSTERS),
-        rounds=[one._asdict() for one in session.rounds()],
-        history=work.history(),
+        rounds=[one._asdict() for one in session.refit_history()],
+        history=controller.history(),
         n_said=len(answers) + len(session.cluster_counts),
-        choice=work.choosing.now,
-        version=f"{len(answers)} {undone} {work.fit_number()} {names}",
+        choice=controller.model_choice.now,
+        version=f"{len(answers)} {undone} {controller.fit_number()} {names}",
     )
 
 
-def _in_words(work: Controller, cluster: Cluster) -> dict[str, Any]:
+def _in_words(controller: Controller, cluster: Cluster) -> JsonDict:
     return {
-        **work.mark(cluster.number),
+        **controller.mark(cluster.number),
         "size": cluster.size,
-        "share": f"{cluster.size / work.session.X.shape[0]:.0%}",
+        "share": f"{cluster.size / controller.session.X.shape[0]:.0%}",
         "traits": [(trait.arrow, trait.words) for trait in cluster.traits],
         "typical": [
             {
                 "row": row,
-                "name": work.name(row),
-                "fields": work.records.fields(row),
-                "image": work.records.image(row) is not None,
+                "name": controller.name(row),
+                "fields": controller.records.fields(row),
+                "image": controller.records.image(row) is not None,
             }
             for row in cluster.typical
         ],

@@ -72,20 +72,20 @@ class Studio:
         from ._api import make_api
         from ._security import SecurityMiddleware
 
-        self.work = Controller(session, Records.of(records, session.X, features))
+        self.controller = Controller(session, Records.of(records, session.X, features))
         self._token = None if host is None else secrets.token_urlsafe(24)
         self._loop = _host.event_loop()
         self._views: set[Any] = set()
         self._tasks: set[asyncio.Future[Any]] = set()
         bound = _bind(host or LOOPBACK, port)
         self._host, self.port = host or LOOPBACK, int(bound.getsockname()[1])
-        app = make_api(self.work)
+        app = make_api(self.controller)
         _page.register()
         _host.mount_pages(app)
         self._open = True
         self._server = _host.Server(bound, SecurityMiddleware(app, self._token, self.port, self))
         self._stop_listening = session.listen(self._note)
-        self.work.choosing.changed = self._note
+        self.controller.model_choice.changed = self._note
 
     @property
     def url(self) -> str:
@@ -110,7 +110,7 @@ class Studio:
             self._open = False
             self._stop_listening()
             self._server.close()
-            self.work.choosing.stop()
+            self.controller.model_choice.stop()
             asyncio.run_coroutine_threadsafe(self._finish(), self._loop).result()
 
     async def _finish(self) -> None:
@@ -146,7 +146,7 @@ class Studio:
     async def leave(self, who: str) -> None:
         """Put back what a person has in hand, unless another of their tabs is still open."""
         if self._open and all(view.who != who for view in self._views):
-            await self.run(lambda: self.work.session.put_back(who=who))
+            await self.run(lambda: self.controller.session.release(who=who))
 
     def _note(self) -> None:
         """The session changed, in whichever thread: tell the pages in theirs."""
@@ -163,8 +163,8 @@ class Studio:
             raise ValueError("the studio is closed")
         return await self._start(asyncio.to_thread(function, *arguments))
 
-    def _start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Future[Any]:
-        task = asyncio.ensure_future(work)
+    def _start(self, controller: Coroutine[Any, Any, Any]) -> asyncio.Future[Any]:
+        task = asyncio.ensure_future(controller)
         self._tasks.add(task)  # the loop itself holds tasks only weakly
         task.add_done_callback(self._tasks.discard)
         return task
