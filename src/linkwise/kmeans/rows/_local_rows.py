@@ -217,8 +217,10 @@ class Rows:
         total = np.zeros((self.d, self.d))
         for start in range(0, self.n, _BLOCK):
             block = self.take(slice(start, start + _BLOCK))
-            weight = self.weight[start : start + _BLOCK, None] if self.weight.size else 1.0
-            total += (weight * block).T @ block
+            weighted = (
+                block * self.weight[start : start + _BLOCK, None] if self.weight.size else block
+            )
+            total += weighted.T @ block
         return total
 
     def offset(self) -> NDArray | None:
@@ -261,11 +263,10 @@ class Rows:
         out = np.empty((len(rows), geometry.k)) if out is None else out
         if geometry.metrics.ndim == 3:
             return self._mixed_distances(rows, geometry, out)
-        data = self.arrays()
+        form: tuple[Any, ...] = dense_form(geometry, np.float64)
+        data, kernel = self.arrays(), _dense_kernels.costs_dense
         if self.is_sparse:
             kernel, form = _kernels.costs_sparse, sparse_form(geometry, np.float64)
-        else:
-            kernel, form = _dense_kernels.costs_dense, dense_form(geometry, np.float64)
         with single_blas_thread():
             self.threads.map(lambda a, b: kernel(*data, rows[a:b], *form, out[a:b]), len(rows))
         return out

@@ -103,7 +103,7 @@ class Costs:
         """Wavering rows, found from the costs of all rows."""
         costs, place = self.of_all_rows(), np.arange(len(labels))
         self._find(costs, labels, slack, (self._known, *ends), self._wavers)
-        self._mostly = 2 * np.count_nonzero(self._wavers) > len(labels)
+        self._mostly = 2 * int(np.count_nonzero(self._wavers)) > len(labels)
         return self._wavers, place, costs
 
     def _among_undecided(
