@@ -124,7 +124,11 @@ class Cosine(Geometry):
 
     def pairs(self, X: Any, i: NDArray, j: NDArray) -> Floats:
         """Cosine distance of rows that have length one under the metric."""
-        return 1.0 - _cosines(X[i], X[j], self.metrics[0])
+        if not isinstance(X, np.ndarray):
+            return 1.0 - _cosines(X[i], X[j], self.metrics[0])
+        cosines = np.empty(len(i))
+        _kernels.pair_products(X, i, j, self.metrics[0], cosines)
+        return 1.0 - cosines
 
     def pair_slopes(self, X: Any, i: NDArray, j: NDArray, weight: Floats) -> Floats:
         """Weighted sum of the derivatives of the distances."""

@@ -35,3 +35,13 @@ def scale_rows_dense(X, weights, start, stop, lengths, out):
         by = 1.0 / lengths[i] if total > 0 else 1.0
         for f in range(n_features):
             out[i, f] = X[i, f] * by
+
+
+@kernel
+def pair_products(X, i, j, weights, out):
+    """Inner products of pairs of dense rows under a diagonal metric, in float64; out (m,)."""
+    for e in range(i.shape[0]):
+        total = 0.0
+        for f in range(X.shape[1]):
+            total += weights[f] * X[i[e], f] * X[j[e], f]
+        out[e] = total

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from copy import copy
 from numbers import Integral, Real
 from typing import Any
@@ -32,7 +33,7 @@ from linkwise._validation import (
 )
 from linkwise.constraints import as_constraints
 from linkwise.engines import engine_of, is_elsewhere, map_blocks, single_blas_thread
-from linkwise.geometry import Geometry, Mahalanobis
+from linkwise.geometry import Geometry, Mahalanobis, Moments
 from linkwise.kmeans.rows._local_rows import Rows
 from linkwise.kmeans.rows._remote_rows import RemoteRows
 from linkwise.kmeans.solver import _init_centers as _start
@@ -44,6 +45,8 @@ from linkwise.kmeans.solver._problem import Problem, Solution
 from linkwise.report import Report
 
 Floats = NDArray[np.float64]
+_COSTS_AT_ONCE = 500_000  # costs of new rows at hand
+_LEAST_ROWS = 256
 _ALIKE = 1e-10  # share of an objective that may be rounding
 
 
@@ -360,7 +363,7 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         """
         if is_elsewhere(X):
             return self._blockwise(X, "predict", np.int32, None)
-        return self._open_costs(self._check_new(X)).argmin(axis=1).astype(np.int32)
+        return self._nearest(self._check_new(X))
 
     def transform(self, X: Any) -> NDArray:
         """Distance of each row to each center, under the metric that was learnt.
@@ -378,9 +381,12 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
             return self._blockwise(X, "transform", None, self.n_clusters)
         X = self._check_new(X)
         geometry = self._geometry_
-        far = self._costs(X) + geometry.log_det[geometry.group(np.arange(self.n_clusters))]
-        far = np.maximum(far, 0.0)
-        return (np.sqrt(far) if geometry.squared else far).astype(X.dtype)
+        log_det = geometry.log_det[geometry.group(np.arange(self.n_clusters))]
+        out = np.empty((X.shape[0], self.n_clusters), dtype=X.dtype)
+        for part, costs in self._cost_blocks(X):
+            far = np.maximum(costs + log_det, 0.0)
+            out[part] = np.sqrt(far) if geometry.squared else far
+        return out
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the sum of the rows' costs in their nearest clusters (higher is better).
@@ -399,21 +405,45 @@ class BaseKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         return float(self._row_scores(X, y).sum())
 
     def _row_scores(self, X: Any, y: Any = None) -> Floats:
-        return -self._open_costs(self._check_new(X), y).min(axis=1)
+        X, closed = self._check_new(X), self._closed_clusters()
+        least = np.empty(X.shape[0])
+        for part, costs in self._cost_blocks(X):
+            if closed is not None:
+                costs[:, closed] = np.inf
+            least[part] = costs.min(axis=1)
+        return -least
 
-    def _open_costs(self, X: Any, y: Any = None) -> Floats:
-        """Costs of each row in each cluster; infinite where it may not go."""
-        return self._costs(X)
+    def _closed_clusters(self) -> NDArray[np.bool_] | None:
+        """Clusters that new rows do not join, if there are any."""
+        return None
 
-    def _costs(self, X: Any) -> Floats:
+    @contextmanager
+    def _new_rows(self, X: Any) -> Iterator[Rows]:
+        """New rows as the geometry takes them."""
         geometry = self._geometry_
-        X = geometry.scaled(geometry.validate_rows(X))
-        rows = Rows.in_coordinates(X, self._shift_)
+        rows = Rows.in_coordinates(geometry.scaled(geometry.validate_rows(X)), self._shift_)
         try:
-            costs = rows.distances(np.arange(rows.n), geometry)
+            yield rows
         finally:
             rows.close()
-        return costs + np.reshape(geometry.row_terms(X), (-1, 1))
+
+    def _nearest(self, X: Any) -> NDArray[np.int32]:
+        """The cheapest cluster of each row, without all costs at once."""
+        with self._new_rows(X) as rows:
+            labels, pinned = np.full(rows.n, -1, dtype=np.int32), np.zeros(rows.n, dtype=bool)
+            nothing = Moments.zeros(0, 0)  # nobody asks for sums
+            rows.assign(self._geometry_, labels, pinned, nothing, self._closed_clusters())
+        return labels
+
+    def _cost_blocks(self, X: Any) -> Iterator[tuple[slice, Floats]]:
+        """Costs of the rows in all clusters, block by block."""
+        geometry = self._geometry_
+        with self._new_rows(X) as rows:
+            size = max(_LEAST_ROWS, _COSTS_AT_ONCE // self.n_clusters)
+            for start in range(0, rows.n, size):
+                part = slice(start, min(start + size, rows.n))
+                costs = rows.distances(np.arange(part.start, part.stop), geometry)
+                yield part, costs + np.reshape(geometry.row_terms(rows.X[part]), (-1, 1))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

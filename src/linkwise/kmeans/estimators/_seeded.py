@@ -234,19 +234,27 @@ class PreIdentifiedKMeans(BaseKMeans):
         """
         if y is None:
             return super().predict(X)
-        return self._open_costs(self._check_new(X), y).argmin(axis=1).astype(np.int32)
+        X = self._check_new(X)
+        return np.where(self._tagged(y, X.shape[0]), 0, self._nearest(X)).astype(np.int32)
 
-    def _open_costs(self, X: Any, y: Any = None) -> Any:
-        costs = self._costs(X)
-        if not self._is_closed_:
-            return costs
-        tagged = np.zeros(len(costs), dtype=bool)
-        if y is not None and self.tag_ is not None:
-            read_labels(y, len(costs))  # says what is wrong with them
-            tagged = np.asarray(y, dtype=object) == self.tag_
-        costs[~tagged, 0] = np.inf
-        costs[tagged, 1:] = np.inf
-        return costs
+    def _tagged(self, y: Any, n_rows: int) -> Any:
+        """Which rows carry the tag, and so belong to cluster 0."""
+        if y is None or self.tag_ is None or not self._is_closed_:
+            return np.zeros(n_rows, dtype=bool)
+        read_labels(y, n_rows)  # says what is wrong with them
+        return np.asarray(y, dtype=object) == self.tag_
+
+    def _closed_clusters(self) -> Any:
+        return np.arange(self.n_clusters) == 0 if self._is_closed_ else None
+
+    def _row_scores(self, X: Any, y: Any = None) -> Any:
+        scores = super()._row_scores(X)
+        tagged = self._tagged(y, len(scores))
+        if tagged.any():
+            inside = self._check_new(X)[tagged]
+            for part, costs in self._cost_blocks(inside):
+                scores[np.flatnonzero(tagged)[part]] = -costs[:, 0]
+        return scores
 
     def _penalty(self, problem: Problem) -> Any:
         return NoPenalty(problem.links)

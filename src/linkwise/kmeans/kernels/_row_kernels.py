@@ -169,8 +169,9 @@ def assign_sparse(
             if cost[c] < cost[best]:
                 best = c
         if labels[i] != best:
-            w = weight[i] if weight.size else 1.0
-            _move_sparse(data, indices, indptr, i, w, labels[i], best, counts, sums, squares)
+            if counts.size:
+                w = weight[i] if weight.size else 1.0
+                _move_sparse(data, indices, indptr, i, w, labels[i], best, counts, sums, squares)
             labels[i] = best
             moved += 1
     return moved

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from linkwise.geometry import Geometry, Mahalanobis
+from linkwise.kmeans.kernels import _link_kernels
 from linkwise.kmeans.rows._local_rows import Ints, Rows
 
 from ._problem import LinkGraph
@@ -163,6 +164,7 @@ class DistancePenalty:
         self._pair: Ints | None = None  # farthest pair under each metric, (groups, 2)
         self._known: tuple[Floats, Ints | None, Floats] | None = None
         self._kept_differences: Any = None
+        self._pairs: tuple[Rows, Ints] | None = None
 
     def refresh(self, geometry: Mahalanobis) -> None:
         """Find the farthest pairs anew."""
@@ -191,7 +193,26 @@ class DistancePenalty:
             return self._kept_differences[chosen]
         return self.rows.differences(self.links.rows[self.links.ends[chosen]])
 
+    def _dense_pairs(self) -> tuple[NDArray, Ints]:
+        """Dense rows that hold the ends of all links, and the links as pairs of them."""
+        near, places = self.rows.at_hand(self.links.rows)
+        if self._pairs is None or self._pairs[0] is not near:
+            self._pairs = near, places[self.links.ends]
+        return near.X, self._pairs[1]
+
+    def _is_plain(self, geometry: Mahalanobis) -> bool:
+        """Whether lengths are sums over the features of dense rows, for which there are kernels."""
+        return geometry.metrics.ndim == 2 and not self.rows.is_sparse and len(self.links.ends) > 0
+
     def _lengths(self, geometry: Mahalanobis) -> Floats:
+        if self._is_plain(geometry):
+            X, pairs = self._dense_pairs()
+            out = np.empty((len(pairs), geometry.n_groups))
+            self.rows.threads.map(
+                lambda a, b: _link_kernels.link_lengths(X, pairs, geometry.metrics, a, b, out),
+                len(pairs),
+            )
+            return out
         every = np.arange(len(self.links.ends))
         if self._kept_differences is None and every.size * self.rows.cells <= _KEPT_CELLS:
             self._kept_differences = self._differences(every)
@@ -234,45 +255,43 @@ class DistancePenalty:
         if not len(broken):
             return 0.0
         spread = np.zeros_like(geometry.metrics)
-        cost = self.costs(geometry)
-        for part in self.rows.blocks(broken):
-            away = self._differences(part)
-            must = links.is_must[part]
-            clusters = labels[links.ends[part]]
-            for side in (0, 1):  # half for the metric of each end
-                share = 0.5 * links.weight[part] * must
-                _add(spread, geometry, clusters[:, side], away, share)
-            # A cannot-link floored at no cost has no slope either.
-            group = geometry.group(clusters[:, 0])
-            active = ~must & (cost[part, group] > 0)
-            _add(spread, geometry, clusters[:, 0], away, -links.weight[part] * active)
-            if active.any():
-                weight = np.bincount(
-                    group[active], links.weight[part][active], minlength=geometry.n_groups
-                )
-                self._add_bound(spread, geometry, weight.astype(np.float64))
+        must, weight = links.is_must[broken], links.weight[broken]
+        first, other = geometry.group(np.ascontiguousarray(labels[links.ends[broken]].T))
+        # A cannot-link floored at no cost has no slope either.
+        active = ~must & (self.costs(geometry)[broken, first] > 0)
+        for group in (first, other):  # half of a must-link for the metric of each end
+            self._add_links(spread, broken, group, 0.5 * weight * must)
+        self._add_links(spread, broken, first, -weight * active)
+        if active.any():
+            number = np.bincount(first[active], weight[active], minlength=geometry.n_groups)
+            self._add_bound(spread, geometry, number.astype(np.float64))
         return spread
+
+    def _add_links(self, spread: Floats, chosen: Ints, group: NDArray, weight: Floats) -> None:
+        """Add weighted squares (or products) of the differences of links to their groups."""
+        if spread.ndim == 2 and not self.rows.is_sparse:
+            X, pairs = self._dense_pairs()
+            _link_kernels.add_squares(X, pairs[chosen], group, weight, spread)
+            return
+        counted = np.flatnonzero(weight)
+        for part in self.rows.blocks(counted):
+            _add(spread, group[part], self._differences(chosen[part]), weight[part])
 
     def _add_bound(self, spread: Floats, geometry: Mahalanobis, weight: Floats) -> None:
         """Add the derivative of the bound under each metric, so many times."""
         if self._published:
-            for part in self.rows.blocks(np.flatnonzero(~self.links.is_must)):
-                away = self._differences(part)
-                for g in range(geometry.n_groups):
-                    _add(
-                        spread, geometry, np.full(len(part), g), away, np.full(len(part), weight[g])
-                    )
+            apart = np.flatnonzero(~self.links.is_must)
+            for g in range(geometry.n_groups):
+                every = np.full(len(apart), weight[g])
+                self._add_links(spread, apart, np.full(len(apart), g, dtype=np.int32), every)
             return
         assert self._pair is not None
         far = self.rows.differences(self._pair)
-        _add(spread, geometry, np.arange(geometry.n_groups), far, weight)
+        _add(spread, np.arange(geometry.n_groups), far, weight)
 
 
-def _add(
-    spread: Floats, geometry: Mahalanobis, clusters: NDArray, away: Any, weight: Floats
-) -> None:
-    """Add weighted squares (or outer products) of differences to the groups of clusters."""
-    group = geometry.group(clusters)
+def _add(spread: Floats, group: NDArray, away: Any, weight: Floats) -> None:
+    """Add weighted squares (or outer products) of differences to their groups."""
     for g in np.unique(group[weight != 0]):
         chosen = group == g
         part, w = away[chosen], weight[chosen]
