@@ -1,28 +1,22 @@
-"""Types that several packages share; loads nothing at run time but the standard library."""
+"""Types that several packages share."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
+from typing import Any, Protocol, Self, TypeAlias, TypeGuard
 
-if TYPE_CHECKING:
-    from typing import Self
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
-    from scipy import sparse
-
-    # Rows as algorithms take them, and as users give them (a DataFrame is array-like).
-    Matrix: TypeAlias = NDArray[np.float64] | sparse.csr_matrix
-    MatrixLike: TypeAlias = ArrayLike | sparse.spmatrix
-    Labels = NDArray[np.int32]
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
-
+# Rows as algorithms take them, and as users give them (a DataFrame is array-like).
+Matrix: TypeAlias = NDArray[np.float64] | sparse.csr_matrix
+MatrixLike: TypeAlias = ArrayLike | sparse.spmatrix
+Labels = NDArray[np.int32]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 JsonDict = dict[str, Any]  # values that `json.dumps` takes
 PathLike = str | os.PathLike[str]
-Identifier = Hashable  # what a row is called
 
 
 class Estimator(Protocol):
@@ -42,4 +36,4 @@ class Estimator(Protocol):
 
 def is_sparse(X: object) -> TypeGuard[sparse.csr_matrix]:
     """Whether X is a sparse matrix; tells mypy too."""
-    return hasattr(X, "indptr")
+    return sparse.issparse(X)

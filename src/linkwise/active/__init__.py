@@ -1,4 +1,4 @@
-"""Which question next: strategies, sessions that lose nothing, and who may answer.
+"""Active clustering: query strategies, durable sessions, and oracles.
 
 `Session` is the way in.
 """

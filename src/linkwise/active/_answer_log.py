@@ -1,4 +1,4 @@
-"""All that was said in a session: what stands, what counts, and in which steps it is undone."""
+"""Answer log: active, accepted and disputed answers; undo steps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LogEntry = Answer | ClusterCountAnswer
 
 
 class AnswerLog:
-    """What the store holds, folded; kept up to date by `sync`.
+    """The answers in the store, with their closure; `sync` keeps it up to date.
 
     Parameters
     ----------
@@ -47,14 +47,14 @@ class AnswerLog:
         self.read()
 
     def read(self) -> None:
-        """Begin anew with what is in the store."""
+        """Read everything from the store again."""
         self.answers, self.counts = self._store.answers(), self._store.counts()
         self.active = [answer for answer in self.answers if answer.is_active]
         self.known, self.accepted, self.disputed = fold(self.active)
         self.phases = self._find_phases()
 
     def sync(self, own: Answer | None = None) -> bool:
-        """Take in what others wrote, or `own`, an answer just written; whether it began anew."""
+        """Add what others wrote, or `own`, a new answer; return whether all was read again."""
         if self._store.changed():
             if (self._store.answers(), self._store.counts()) != (self.answers, self.counts):
                 self.read()
@@ -77,7 +77,7 @@ class AnswerLog:
         return tuple(phases)
 
     def disputes(self, among: set[int] | None = None) -> list[Dispute]:
-        """Answers that contradict earlier ones (only those with these ids), with their chains."""
+        """Answers that contradict earlier ones, with their proofs; `among` filters by id."""
         return [
             explain(answer, self.accepted, self._ids)
             for answer in self.disputed
@@ -87,7 +87,7 @@ class AnswerLog:
     # ---------------------------------------------------------------- taking back
 
     def steps(self, who: str) -> list[list[LogEntry]]:
-        """What a person said and stands, in order; what was said at once is one step."""
+        """Active answers of a person in order; answers given together form one step."""
         mine = {answer.id: answer for answer in self.active if answer.who == who}
         steps: list[tuple[tuple[int, int], list[LogEntry]]] = []
         for place, count in enumerate(self.counts):
@@ -98,7 +98,7 @@ class AnswerLog:
         return [step for _, step in sorted(steps, key=lambda found: found[0])]
 
     def find(self, said: LogEntry | int) -> LogEntry:
-        """What stands under an `id`; ValueError if nothing does."""
+        """The active entry with this `id`; ValueError if there is none."""
         there: Sequence[LogEntry] = (
             self.counts if isinstance(said, ClusterCountAnswer) else self.active
         )
@@ -109,7 +109,7 @@ class AnswerLog:
         return found[0]
 
     def retract(self, said: LogEntry, who: str) -> None:
-        """Mark it in the store; a number of clusters goes with the answers given with it."""
+        """Mark an entry as undone; a cluster count takes the answers given with it along."""
         if isinstance(said, ClusterCountAnswer):
             self._store.retract_count(said, who)
         else:

@@ -1,4 +1,4 @@
-"""Telling data apart: what a session remembers of the data it was begun with."""
+"""Fingerprint of the data that a session was started with."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from linkwise._types import JsonDict, Matrix, PathLike, is_sparse
 
 
 def fingerprint(X: Matrix, ids: Sequence[Hashable] | None, source: str = "") -> JsonDict:
-    """Shape and digests of data and ids; equal data in equal order give equal ones."""
+    """Shape and digests of data and ids; equal for equal data in equal order."""
     digest = hashlib.sha256()
     parts = (X.indptr, X.indices, X.data) if is_sparse(X) else (X,)
     for part in parts:
@@ -27,7 +27,7 @@ def fingerprint(X: Matrix, ids: Sequence[Hashable] | None, source: str = "") -> 
 
 
 def check_same_data(kept: JsonDict, given: JsonDict, path: PathLike | None) -> None:
-    """Refuse data that is not what the session was begun with, and say how it differs."""
+    """Refuse data that differs from what the session was started with, and say how."""
     shapes = [(data["n_rows"], data["n_features"]) for data in (kept, given)]
     if shapes[0] != shapes[1]:
         how = "it has {:,} rows and {:,} features, the data given {:,} and {:,}".format(

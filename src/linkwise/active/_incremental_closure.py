@@ -1,4 +1,4 @@
-"""What follows from the answers so far, kept up to date as they come in.
+"""Closure of the answers so far, updated per answer.
 
 `IncrementalClosure` is the closure of `linkwise.constraints` that grows by one answer at a time:
 components of rows that belong together, and which components are apart. One answer takes time
@@ -17,7 +17,7 @@ Names = Sequence[Hashable] | Mapping[int, Hashable]  # what rows are called
 
 
 class IncrementalClosure:
-    """Components and what keeps them apart, from answers that do not contradict.
+    """Must-link components and the cannot-links between them.
 
     Attributes
     ----------
@@ -38,26 +38,26 @@ class IncrementalClosure:
         self._first: dict[int, int] = {}
 
     def root(self, row: int) -> int:
-        """The component of a row; the row itself while nothing touches it."""
+        """Root of the component of a row; the row itself if no answer names it."""
         return self._root.get(row, row)
 
     def roots(self) -> list[int]:
-        """The components in the order in which their rows were first compared."""
+        """Roots in the order in which their rows were first compared."""
         return sorted(self.members, key=self._first.__getitem__)
 
     def relation(self, i: int, j: int) -> Verdict | None:
-        """What the answers say about two rows, directly or by closure; None if nothing."""
+        """What the closure says about two rows; None if nothing."""
         a, b = self.root(i), self.root(j)
         if a == b:
             return "same"
         return "different" if b in self.apart.get(a, ()) else None
 
     def is_undecided(self, i: int, j: int) -> bool:
-        """Whether it makes sense to ask: not decided, and nobody was unsure about it."""
+        """Whether the closure leaves a pair open and nobody was unsure about it."""
         return self.relation(i, j) is None and j not in self.unsure.get(i, ())
 
     def add(self, i: int, j: int, said: Verdict) -> bool:
-        """Take an answer in; False, and nothing changed, if it contradicts earlier ones."""
+        """Add an answer; return False and change nothing if it contradicts earlier ones."""
         if said == "unsure":
             self.unsure.setdefault(i, set()).add(j)
             self.unsure.setdefault(j, set()).add(i)
@@ -94,7 +94,7 @@ class IncrementalClosure:
 
 
 def fold(answers: Iterable[Answer]) -> tuple[IncrementalClosure, list[Answer], list[Answer]]:
-    """What follows from answers in their order: knowledge, answers that count, disputed ones.
+    """Closure of answers in order; return it with the accepted and the disputed answers.
 
     An answer that contradicts those before it is disputed and does not count.
     """
@@ -108,7 +108,7 @@ def fold(answers: Iterable[Answer]) -> tuple[IncrementalClosure, list[Answer], l
 
 
 def links(answers: Iterable[Answer], names: Names | None = None) -> Constraints:
-    """The answers as constraints, by row number or by the names of the rows."""
+    """Answers as constraints, by row number or by id."""
     rows: dict[str, list[tuple[Hashable, Hashable, float]]] = {"same": [], "different": []}
     for answer in answers:
         if answer.said != "unsure":
@@ -118,7 +118,7 @@ def links(answers: Iterable[Answer], names: Names | None = None) -> Constraints:
 
 
 def explain(disputed: Answer, accepted: Sequence[Answer], names: Names | None = None) -> Dispute:
-    """The shortest chain of answers that together say the opposite of a disputed one."""
+    """The shortest chain of answers that contradicts a disputed one."""
     given: dict[str, list[Answer]] = {"must": [], "cannot": []}
     for answer in (*accepted, disputed):
         if answer.said != "unsure":
@@ -131,7 +131,7 @@ def explain(disputed: Answer, accepted: Sequence[Answer], names: Names | None = 
 
 
 def _walk(disputed: Answer, against: Sequence[Answer]) -> tuple[list[int], tuple[Answer, ...]]:
-    """Put the answers in the order in which they lead from one row of the dispute to the other."""
+    """Sort the answers into a path from one row of the dispute to the other."""
     rows, left, ordered = [disputed.i], list(against), []
     while left:
         step = next(_leaving(rows[-1], left))

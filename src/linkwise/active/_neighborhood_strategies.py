@@ -1,4 +1,4 @@
-"""Strategies that place one row after the other into neighborhoods.
+"""Strategies that assign rows to neighborhoods one by one.
 
 They differ in which row comes next and in which order it is compared with the neighborhoods; the
 comparing itself is the same (Basu et al. 2006, figures 3.4 and 3.5): until one is the *same*, or,
@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class _NeighborhoodStrategy(Strategy):
-    """Base: places rows; subclasses say which row, and in which order of neighborhoods."""
+    """Base class; subclasses choose the row and the order of neighborhoods to compare it with."""
 
     def questions(self, context: QueryContext) -> Questions:
         """See `Strategy.questions`."""
@@ -54,7 +54,7 @@ class _NeighborhoodStrategy(Strategy):
         return None
 
     def _compare(self, context: QueryContext, found: Neighborhoods, row: int) -> Question | None:
-        """The next pair that tells where a row belongs; None if nothing may be asked."""
+        """The next pair to ask about a row; None if there is none."""
         known = context.known
         root = known.root(row)
         mine = sorted(known.members.get(root, (row,)))
@@ -70,7 +70,7 @@ class _NeighborhoodStrategy(Strategy):
         return None
 
     def _cost(self, context: QueryContext, found: Neighborhoods) -> Floats:
-        """The row of least cost is placed next."""
+        """Cost per row; the row of least cost is asked about next."""
         raise NotImplementedError
 
     def _order(self, context: QueryContext, found: Neighborhoods, row: int) -> list[int]:
@@ -86,7 +86,7 @@ def _unsure_counts(context: QueryContext) -> Rows:
 
 
 def _candidates(context: QueryContext, found: Neighborhoods) -> NDArray[np.bool_]:
-    """Rows without a neighborhood that nobody is being asked about."""
+    """Rows that have no neighborhood and no pending question."""
     known = context.known
     free = np.ones(context.n_rows, dtype=bool)
     free[found.rows] = False
@@ -117,7 +117,7 @@ def _to_means(context: QueryContext, found: Neighborhoods, row: int) -> list[int
 
 
 def _farthest(context: QueryContext, found: Neighborhoods) -> Floats:
-    """The row farthest from all neighborhoods comes first."""
+    """Cost that selects the row farthest from all neighborhoods."""
     return -context.nearest.to(found.rows)
 
 
@@ -164,7 +164,7 @@ class ExploreConsolidate(_NeighborhoodStrategy):
 
 @dataclass(frozen=True)
 class MinMax(_NeighborhoodStrategy):
-    """Always the row least like anything that is placed already.
+    """Select the row that is least similar to all rows with a neighborhood.
 
     Explore as in `ExploreConsolidate`; afterwards, in place of random rows, the row whose largest
     similarity to any placed row is the smallest. It is compared with the neighborhood of the most
@@ -199,7 +199,7 @@ class MinMax(_NeighborhoodStrategy):
 
 @dataclass(frozen=True)
 class NormalizedPointUncertainty(_NeighborhoodStrategy):
-    """The row whose neighborhood is the least certain for the questions it will cost.
+    """Select the row with the largest uncertainty per expected question.
 
     A random forest learns the current clusters. Two rows are similar if many trees put them into
     the same leaf; the chance that a row belongs to a neighborhood is its mean similarity to the
@@ -262,7 +262,7 @@ class NormalizedPointUncertainty(_NeighborhoodStrategy):
     def _chances(
         self, context: QueryContext, found: Neighborhoods, row: int | None = None
     ) -> Floats | None:
-        """Chance of a row, or of all, to belong to each neighborhood, (n_rows, n_groups)."""
+        """Probability per row (or of one) and neighborhood, (n_rows, n_groups)."""
         leaves = context.view()
         if leaves is None or len(found.groups) < 2:
             return None
@@ -294,7 +294,7 @@ class NormalizedPointUncertainty(_NeighborhoodStrategy):
 
 
 def normalized_uncertainty(chances: Floats) -> Floats:
-    """Entropy of each row's chances per question it is expected to take.
+    """Entropy of the membership probabilities per expected question, per row.
 
     A row is compared with its most likely neighborhood first, so that the h-th most likely costs
     h questions.

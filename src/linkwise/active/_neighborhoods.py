@@ -81,7 +81,7 @@ def inferred_links(
     found: Neighborhoods,
     names: Sequence[Hashable] | None = None,
 ) -> Constraints:
-    """Inferred must-links, each as heavy as the lightest answer about the rows it places."""
+    """Inferred must-links; the weight is that of the lightest answer about the component."""
     weight: dict[int, float] = {}
     for answer in answers if found.inferred else ():
         for row in (answer.i, answer.j):
@@ -92,7 +92,7 @@ def inferred_links(
 
 
 def squared_distances(X: Matrix, points: Matrix) -> Floats:
-    """Squared distances of rows to points, each worked out by itself.
+    """Squared distances of rows to points, each computed independently.
 
     No matrix product over pairs: a distance must not depend, in its last digits, on which other
     distances are computed with it, or a replay could choose another row.

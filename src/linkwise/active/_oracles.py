@@ -1,4 +1,4 @@
-"""Who may answer: true labels, any Python function, a language model.
+"""Oracles: true labels, any Python function, a language model.
 
 An oracle is called with two row numbers and returns an answer, or an answer and its weight. (The
 terminal is one too: `_terminal`.)
@@ -22,7 +22,7 @@ from ._questions import Verdict, parse_answer
 
 
 class LabelOracle:
-    """Answers out of true labels, with mistakes if wanted, for experiments.
+    """Answer from true labels, optionally with errors; for experiments.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class LabelOracle:
 
 
 class FunctionOracle:
-    """Answers by a function of two records.
+    """Answer by a function of two records.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class FunctionOracle:
 
 
 class LanguageModelOracle:
-    """Answers by a language model, through a function of yours.
+    """Answer by a language model, called through your own function.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ _CONFIDENCE = re.compile(r"(\d+(?:\.\d+)?|\.\d+)\s*(%|percent)?")
 
 
 def read_reply(reply: object) -> tuple[Verdict, float] | None:
-    """An answer and its confidence out of what a language model wrote; None if there is none."""
+    """Parse answer and confidence from a reply of a language model; None if there is none."""
     if not isinstance(reply, str):
         return None
     found = _read_json(reply)
@@ -242,7 +242,7 @@ def _read_json(reply: str) -> tuple[Verdict, float] | None:
 
 
 def _confidence(text: str) -> float:
-    """The one number in a text as a share; 1 if there is none, or several."""
+    """The only number in a text as a share; 1 if there is none or more than one."""
     numbers = _CONFIDENCE.findall(text)
     if len(numbers) != 1:
         return 1.0
@@ -253,5 +253,5 @@ def _confidence(text: str) -> float:
 
 
 def _weighted(said: Verdict, confidence: float) -> tuple[Verdict, float]:
-    """Without any confidence, an answer is none."""
+    """Answer and weight; a confidence of zero means unsure."""
     return (said, confidence) if confidence > 0 else ("unsure", 1.0)

@@ -17,7 +17,7 @@ _MOST_DRAWS = 2**15  # if none of so many may be asked, hardly any is left: look
 
 
 def _ask_in_order(context: QueryContext, pairs: Iterator[tuple[int, int]]) -> Questions:
-    """Go through pairs once; stop at each that may be asked until it is decided.
+    """Yield each pair that may be asked until it is decided.
 
     A pair that somebody has in hand is passed over for now, but not forgotten.
     """
@@ -39,7 +39,7 @@ def _ask_in_order(context: QueryContext, pairs: Iterator[tuple[int, int]]) -> Qu
 
 @dataclass(frozen=True)
 class RandomPairs(Strategy):
-    """Pairs drawn at random: what the others are measured against.
+    """Random pairs; the baseline of active clustering.
 
     Examples
     --------
@@ -143,7 +143,7 @@ class ClosestPairs(_ByDistance):
 
 @dataclass(frozen=True)
 class FarthestPairs(_ByDistance):
-    """The farthest pairs first: what is most likely different, or most telling if it is not.
+    """The farthest pairs first: most likely different, and informative if they are not.
 
     Parameters
     ----------

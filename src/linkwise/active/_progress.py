@@ -1,4 +1,4 @@
-"""How far a session is, and when to stop."""
+"""Progress of a session, and when to stop."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROUNDS, LITTLE = 3, 0.01  # so many refits in a row that change so few labels: t
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a session is.
+    """Progress of a session.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Progress:
 
     @property
     def expected_remaining(self) -> int:
-        """Questions until every row is placed, if rows keep taking as many as so far.
+        """Estimated number of questions until every row has a group, at the present rate.
 
         The clustering is good long before; see `stop`.
         """
@@ -64,7 +64,7 @@ class Progress:
 
     @property
     def stop(self) -> bool:
-        """Whether more answers hardly change the clustering any more."""
+        """Whether the last refits changed few labels."""
         if self.n_covered == self.n_rows:
             return True
         all_found = self.n_groups >= (self.n_clusters or 2)
@@ -72,7 +72,7 @@ class Progress:
 
     @property
     def hint(self) -> str:
-        """Whether to stop, in words."""
+        """Whether to stop, as a sentence."""
         if self.n_disputed:
             return "answers contradict each other: take one of them back"
         if self.n_clusters is not None and self.n_groups > self.n_clusters:
@@ -94,6 +94,6 @@ class Progress:
         return "too early to tell when to stop"
 
     def to_dict(self) -> JsonDict:
-        """The same as plain values."""
+        """Plain values, for JSON."""
         derived = {name: getattr(self, name) for name in ("expected_remaining", "stop", "hint")}
         return {**asdict(self), "changed": list(self.changed), **derived}

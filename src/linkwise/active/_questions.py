@@ -1,4 +1,4 @@
-"""The words of an interview: questions, answers, and what is said when answers clash."""
+"""Questions, answers and disputes."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class Question(NamedTuple):
 
     @property
     def pair(self) -> tuple[int, int]:
-        """Both rows in ascending order: the question, whichever way round it is put."""
+        """Both rows in ascending order."""
         return (self.i, self.j) if self.i < self.j else (self.j, self.i)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer as it is kept.
+    """A stored answer.
 
     Attributes
     ----------
@@ -90,19 +90,19 @@ class Answer:
         return Question(self.i, self.j)
 
     def is_kept(self, labels: Labels) -> bool:
-        """Whether a clustering keeps it; -1 is no cluster."""
+        """Whether labels satisfy it; -1 is no cluster."""
         together = bool(labels[self.i] == labels[self.j] and labels[self.i] >= 0)
         return self.said == "unsure" or together == (self.said == "same")
 
     @property
     def is_active(self) -> bool:
-        """Whether it was not taken back."""
+        """Whether it was not retracted."""
         return self.undone_at is None
 
 
 @dataclass(frozen=True)
 class ClusterCountAnswer:
-    """How many clusters there are, as somebody said it in the course of a session.
+    """A number of clusters that somebody set during a session.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ class ClusterCountAnswer:
 
     @property
     def is_active(self) -> bool:
-        """Whether it was not taken back."""
+        """Whether it was not retracted."""
         return self.undone_at is None
 
     def __str__(self) -> str:
@@ -152,7 +152,7 @@ class ClusterCountAnswer:
 
 @dataclass(frozen=True)
 class Dispute:
-    """An answer that contradicts earlier ones; it does not count until one of them is taken back.
+    """An answer that contradicts earlier ones; ignored until one of them is retracted.
 
     Attributes
     ----------
@@ -180,7 +180,7 @@ class Dispute:
 
     @property
     def choices(self) -> tuple[Answer, ...]:
-        """The answers of which one has to go."""
+        """The answers of which at least one must be retracted."""
         return (*self.against, self.answer)
 
     def __str__(self) -> str:
@@ -196,7 +196,7 @@ class Dispute:
 
 
 def parse_answer(given: object) -> Verdict:
-    """An answer in one of its spellings: same/s/True, different/d/False, unsure/u/None."""
+    """Parse an answer: same/s/True, different/d/False, unsure/u/None."""
     if given is None or isinstance(given, bool):
         return _TRUTH[given]
     word = given.strip().lower() if isinstance(given, str) else given

@@ -1,4 +1,4 @@
-"""Fits of the model while answers come in: in the background, each started from the one before.
+"""Background refits of the model, each warm-started from the one before.
 
 A fit belongs to a `AnswerPrefix`, the first answers of a session. It is worked out from nothing but
 the data, the settings and those answers: the chain of fits before it is followed, not whichever
@@ -37,7 +37,7 @@ _MOST_ROUNDS = 200  # that are looked back at
 
 
 class Phase(NamedTuple):
-    """A part of a session with one number of clusters.
+    """A part of a session with a constant number of clusters.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Phase(NamedTuple):
 
 
 class RefitSummary(NamedTuple):
-    """One refit, looked back at.
+    """Summary of one refit.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class RefitSummary(NamedTuple):
 
 @dataclass(frozen=True)
 class AnswerPrefix:
-    """The answers that a fit is made of.
+    """The first answers of a session, to which a fit belongs.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class AnswerPrefix:
 
     @property
     def base(self) -> int:
-        """How many answers the first fit of this phase is made of."""
+        """Number of answers of the first fit of this phase."""
         return self.phases[-1].base
 
     @property
@@ -105,7 +105,7 @@ class AnswerPrefix:
 
     @property
     def before(self) -> AnswerPrefix | None:
-        """The prefix whose fit this one starts from."""
+        """The prefix whose fit is the warm start of this one."""
         more = len(self.answers) - self.base
         if more <= 0:
             return None if len(self.phases) == 1 else replace(self, phases=self.phases[:-1]).due
@@ -134,7 +134,7 @@ class AnswerPrefix:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A fitted model and how it differs from the one before.
+    """A fitted model and how it differs from the previous one.
 
     Attributes
     ----------
@@ -167,12 +167,12 @@ class Fit:
 
     @property
     def stored(self) -> StoredFit:
-        """What is kept of it."""
+        """What the store keeps of it."""
         return StoredFit(self.changed, self.centers, self.labels, self.violated)
 
 
 class RefitScheduler:
-    """Makes the fits of a session, one at a time.
+    """Run the refits of a session, one at a time.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ class RefitScheduler:
         self._shown: AnswerPrefix | None = None
 
     def request(self, prefix: AnswerPrefix, show: bool = False) -> Future[Fit]:
-        """The fit at a prefix, now or later; asking again costs nothing.
+        """Future of the fit at a prefix; repeated requests return the same future.
 
         `show`: it is what `latest` should be, or come to, from now on.
         """
@@ -239,7 +239,7 @@ class RefitScheduler:
 
     @property
     def busy(self) -> bool:
-        """Whether fits are being made or waiting."""
+        """Whether a fit is running or queued."""
         with self._lock:
             return any(not future.done() for future in self._futures.values())
 
@@ -261,7 +261,7 @@ class RefitScheduler:
         return found[::-1]
 
     def close(self) -> None:
-        """Finish the fit that is being made, and begin no other."""
+        """Finish the running fit and start no other."""
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
             for future in list(self._futures.values()):
@@ -286,7 +286,7 @@ class RefitScheduler:
         self._done()
 
     def _is_news(self, at: AnswerPrefix) -> bool:
-        """Whether a fit is nearer to the one that is to be shown than what is shown now."""
+        """Whether a fit is closer to the requested one than the latest."""
         shown, latest = self._shown, self._latest_at
         if shown is None or latest is None or at == shown:
             return True
@@ -298,7 +298,7 @@ class RefitScheduler:
         return on_the_way and further
 
     def _follow(self, prefix: AnswerPrefix) -> Fit:
-        """Go back to the last fit that is known, and forth from there."""
+        """Replay the chain of fits from the last stored one."""
         to_do = [prefix]
         known = self._past(prefix.before)
         while known is None and to_do[-1].before is not None:
@@ -350,7 +350,7 @@ class RefitScheduler:
     def _starts(
         self, before: StoredFit | None, at: AnswerPrefix, k: int
     ) -> list[NDArray[np.float64] | str | None]:
-        """Where a fit starts: at the centers before and once afresh, or as the user set the model.
+        """Initial centers: the previous ones and a cold start, or the user's own setting.
 
         A warm start alone would keep for ever what the first fit, which knew nothing, got wrong.
         Only when somebody has just joined or parted clusters, that is where it starts.
@@ -364,7 +364,7 @@ class RefitScheduler:
         return [carry_over(self._X, before.labels, at.answers, k)]
 
     def _start(self, k: int, centers: NDArray[np.float64] | str | None) -> Estimator:
-        """An unfitted model that starts at given centers, afresh, or (None) as the user set it."""
+        """An unfitted model with the given init; None keeps the user's."""
         model = clone(self._model)
         params = model.get_params(deep=False)
         changes: JsonDict = {}
@@ -377,7 +377,7 @@ class RefitScheduler:
         return model.set_params(**changes)
 
     def _best(self, models: list[Estimator], known: Constraints) -> Estimator:
-        """Fit them, and keep the one of the lowest objective; the first of equals."""
+        """Fit all and return the one with the lowest objective."""
         if not hasattr(models[0], "init"):
             models = models[:1]
         for model in models:
@@ -386,7 +386,7 @@ class RefitScheduler:
 
 
 def _keep_numbers(labels: Labels, before: Labels, k: int) -> NDArray[np.int64]:
-    """Which number each cluster gets, so that most rows keep theirs; -1 is no cluster.
+    """Renumber clusters so that most rows keep their number; -1 is no cluster.
 
     Clusters that had none take the least numbers that are free.
     """

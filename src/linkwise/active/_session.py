@@ -1,4 +1,4 @@
-"""The session: ask, tell, undo, with everything answered kept in a file."""
+"""The session: ask, tell, undo; every answer is stored in a file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PENDING_SECONDS = 15 * 60.0  # seconds after which an unanswered question may g
 
 
 class Session:
-    """An interview about data: ask, answer, undo; nothing that was answered gets lost.
+    """Ask, answer and undo questions about pairs of rows; no answer is ever lost.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ class Session:
         who: str | None = None,
         background: bool = True,
     ) -> Session:
-        """Go on with a session, with the settings it was begun with.
+        """Open a stored session with the settings it was started with.
 
         Parameters
         ----------
@@ -226,7 +226,7 @@ class Session:
     def ask(
         self, n: int | None = None, *, who: str | None = None
     ) -> Question | list[Question] | None:
-        """The next question, or the next n at once.
+        """Return the next question, or the next n.
 
         Asking again without an answer gives the same question. Questions that others have before
         them are not asked a second time (for a quarter of an hour).
@@ -284,7 +284,7 @@ class Session:
         weight: float = 1.0,
         who: str | None = None,
     ) -> Dispute | None:
-        """Answer a question. When this returns, the answer is on the disk.
+        """Record an answer. It is on disk when this returns.
 
         Parameters
         ----------
@@ -323,7 +323,7 @@ class Session:
         *,
         who: str | None = None,
     ) -> list[Dispute]:
-        """Say how many clusters there are from now on; the model is refitted at once.
+        """Set the number of clusters from now on and refit at once.
 
         Two clusters that are one, or one that is two, are told by a new number together with the
         answers that it rests on. `undo` takes both back in one step.
@@ -365,7 +365,7 @@ class Session:
         return clashes
 
     def release(self, *, who: str | None = None) -> None:
-        """Put the questions that a person has in hand back, for others to answer.
+        """Release the pending questions of a person for others.
 
         Parameters
         ----------
@@ -385,7 +385,7 @@ class Session:
         return asked[0]
 
     def undo(self, n: int = 1, *, who: str | None = None) -> list[LogEntry]:
-        """Take back the last n answers of a person; the file keeps them, marked.
+        """Undo the last n answers of a person; the file keeps them, marked.
 
         What was said by one `set_n_clusters` goes in one step.
 
@@ -413,7 +413,7 @@ class Session:
         return undone
 
     def retract(self, answer: LogEntry | int, *, who: str | None = None) -> None:
-        """Take back one answer, whoever gave it and however long ago.
+        """Retract one answer of anybody.
 
         Parameters
         ----------
@@ -431,7 +431,7 @@ class Session:
     def run(
         self, oracle: Any, n: int | None = None, *, batch: int = 1, who: str | None = None
     ) -> int:
-        """Let an oracle answer until nothing is left to ask, it stops, or n answers are given.
+        """Let an oracle answer until no question is left, it stops, or n answers are given.
 
         Parameters
         ----------
@@ -476,7 +476,7 @@ class Session:
         return count
 
     def _settle(self, oracle: Any, later: set[int]) -> None:
-        """Let an oracle that can, say which of the answers that contradict is taken back."""
+        """Ask the oracle, if it has `resolve`, which contradicting answer to retract."""
         resolve = getattr(oracle, "resolve", None)
         while resolve is not None:
             open_ = [dispute for dispute in self.disputes if dispute.answer.id not in later]
@@ -496,7 +496,7 @@ class Session:
 
     @property
     def answers(self) -> list[Answer]:
-        """Every answer ever given, in order; those taken back are marked."""
+        """All answers in order, including retracted ones."""
         with self._lock:
             self._sync()
             return list(self._log.answers)
@@ -508,33 +508,33 @@ class Session:
 
     @property
     def cluster_counts(self) -> list[ClusterCountAnswer]:
-        """Every number of clusters that was said by `set_n_clusters`, in order."""
+        """All cluster counts set by `set_n_clusters`, in order."""
         with self._lock:
             self._sync()
             return list(self._log.counts)
 
     @property
     def pending(self) -> dict[str, list[Question]]:
-        """The questions that people have before them just now, by person."""
+        """Questions that were asked and not answered yet, by person."""
         return self._store.pending()
 
     @property
     def disputes(self) -> list[Dispute]:
-        """Answers that contradict earlier ones, each with the chain that says the opposite."""
+        """Answers that contradict earlier ones, each with the chain that proves it."""
         with self._lock:
             self._sync()
             return self._log.disputes()
 
     @property
     def constraints(self) -> Constraints:
-        """The answers that count as constraints, by row number, or by id if rows have ids."""
+        """Accepted answers as constraints, by id if rows have ids."""
         with self._lock:
             self._sync()
             return links(self._log.accepted, self._ids)
 
     @property
     def inferred(self) -> Constraints:
-        """Must-links that follow because there are only `n_clusters` clusters."""
+        """Must-links inferred from the number of clusters."""
         with self._lock:
             self._sync()
             return inferred_links(
@@ -555,11 +555,11 @@ class Session:
 
     @property
     def path(self) -> Path | None:
-        """The file that keeps the session; None if it is in memory."""
+        """The file of the session; None if it is in memory."""
         return self._store.path
 
     def set_metadata(self, **values: object) -> None:
-        """Keep something more with the session, such as what clusters are called.
+        """Store additional values with the session, such as names of clusters.
 
         Parameters
         ----------
@@ -572,7 +572,7 @@ class Session:
 
     @property
     def metadata(self) -> JsonDict:
-        """What `set_metadata` was given."""
+        """Values stored by `set_metadata`."""
         return dict(self._store.settings().get("kept", {}))
 
     def name(self, row: int) -> Hashable:
@@ -593,7 +593,7 @@ class Session:
 
     @property
     def fit_(self) -> Fit:
-        """The last fit that is due, and how it differs from the one before; waits for it."""
+        """The last fit that is due; waits for it."""
         with self._lock:
             self._sync()
             future = self._refits.request(self._wanted or self._prefix, show=True)
@@ -601,7 +601,7 @@ class Session:
 
     @property
     def latest(self) -> Fit | None:
-        """The newest fit that is ready, without waiting; None before the first."""
+        """The newest finished fit, without waiting; None before the first."""
         return self._refits.latest
 
     def refit(self) -> Fit:
@@ -612,7 +612,7 @@ class Session:
         return self.fit_
 
     def request_refit(self) -> None:
-        """Have the model fitted to all answers given so far, unless it is being fitted now."""
+        """Request a refit to all answers so far, unless one is running."""
         with self._lock:
             self._sync()
             if not self._refits.busy:
@@ -631,14 +631,14 @@ class Session:
         return found[max(0, len(found) - most) :]
 
     def refit_history(self) -> list[RefitSummary]:
-        """The last refits, at most 200, the newest last: what they knew, changed, did not keep."""
+        """Summaries of the last refits (at most 200), the newest last."""
         with self._lock:
             self._sync()
             return self._refits.refit_history(self._prefix.due)
 
     @property
     def progress(self) -> Progress:
-        """How far the session is; does not wait for a refit."""
+        """Progress of the session; does not wait for a refit."""
         with self._lock:
             self._sync()
             said = [answer.said for answer in self._log.accepted]
@@ -660,7 +660,7 @@ class Session:
     # ---------------------------------------------------------------- inside
 
     def _sync(self, own: Answer | None = None) -> None:
-        """Take in what others wrote, or `own`, an answer just written here."""
+        """Read what others wrote, or add `own`, an answer just written here."""
         if self._log.sync(own):
             self._begin_anew()
         elif own is not None:
@@ -671,7 +671,7 @@ class Session:
         self._begin_anew()
 
     def _begin_anew(self) -> None:
-        """Nothing that was worked out so far need hold any longer."""
+        """Reset everything derived from the answers."""
         self._context.known = self._log.known
         self._context.n_clusters = self._log.phases[-1].n_clusters
         self._questions, self._wanted = None, None
@@ -686,7 +686,7 @@ class Session:
                 self._refits.request(due, show=True)
 
     def _await_view(self) -> tuple[AnswerPrefix | None, object]:
-        """Wait, holding up nobody, for the fit that the next question depends on."""
+        """Wait, without the lock, for the fit that the next question depends on."""
         if not self.strategy.uses_model:
             return None, None
         with self._lock:
@@ -696,7 +696,7 @@ class Session:
         return seen, None if future is None else future.result().view
 
     def _for_model(self, at: AnswerPrefix) -> tuple[Constraints, int]:
-        """What a model is told: answers and what is inferred, and how many clusters to look for."""
+        """Constraints (answers and inferred links) and number of clusters for the model."""
         answers, known = at.answers, fold(at.answers)[0]
         found = find_neighborhoods(known, at.n_clusters)
         k = at.n_clusters or min(max(2, len(found.roots)), self._n)
@@ -730,7 +730,7 @@ class Session:
             listener()
 
     def close(self) -> None:
-        """Finish the refit that is running and let go of the file."""
+        """Finish the running refit and close the file."""
         self._refits.close()
         self._store.close()
 

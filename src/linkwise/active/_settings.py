@@ -1,4 +1,4 @@
-"""What a session is begun with: reading and checking it, keeping it, finding it again."""
+"""Settings of a session: validation, storage, and restoring."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def read_rows(X: Matrix) -> Any:
 
 
 def check_ids(ids: Sequence[Hashable] | None, n_rows: int) -> list[Hashable] | None:
-    """One id a row, all different."""
+    """One id per row, all different."""
     if ids is None:
         return None
     if len(ids) != n_rows:
@@ -60,7 +60,7 @@ def check_ids(ids: Sequence[Hashable] | None, n_rows: int) -> list[Hashable] | N
 def check_settings(
     n_rows: int, n_clusters: int | None, refit_every: int | None, random_state: Any
 ) -> None:
-    """Refuse what cannot work, with the limit."""
+    """Validate the settings."""
     if n_clusters is not None:
         check_number("n_clusters", n_clusters, Integral, 1)
         if n_clusters > n_rows:
@@ -73,7 +73,7 @@ def check_settings(
 
 
 def user_name() -> str:
-    """The name of who runs this."""
+    """Name of the current user."""
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # a process without a name
@@ -84,7 +84,7 @@ def user_name() -> str:
 
 
 def make_strategy(name: str, params: JsonDict | None = None) -> Strategy:
-    """One of linkwise's own strategies by its name and parameters."""
+    """A built-in strategy by name and parameters."""
     if name not in STRATEGIES:
         raise ValueError(
             f"strategy {name!r}: expected one of {', '.join(map(repr, STRATEGIES))}, or an object"
@@ -93,14 +93,14 @@ def make_strategy(name: str, params: JsonDict | None = None) -> Strategy:
 
 
 def default_model() -> Estimator:
-    """The model of a session that is given none."""
+    """The default model of a session."""
     from linkwise.kmeans import MPCKMeans
 
     return MPCKMeans()
 
 
 def describe_model(model: Estimator) -> JsonDict:
-    """Name and parameters of a model, fit for JSON."""
+    """Name and parameters of a model as JSON values."""
     params: JsonDict = {}
     for name, value in model.get_params(deep=False).items():
         try:
@@ -118,7 +118,7 @@ def public_module(kind: type) -> str:
 
 
 def make_model(kept: JsonDict) -> Estimator:
-    """A model out of its description: only linkwise's own, since a file may come from anybody."""
+    """A model from its description; only classes of linkwise, since a file is not trusted."""
     gaps = [name for name, value in kept["params"].items() if isinstance(value, dict)]
     if not kept["module"].startswith("linkwise.") or gaps:
         what = f"its {', '.join(gaps)}" if gaps else "it"
@@ -131,7 +131,7 @@ def make_model(kept: JsonDict) -> Estimator:
 
 
 def changed(kept: JsonDict, given: JsonDict, path: PathLike | None, uses_model: bool) -> JsonDict:
-    """The settings that may and do change when a session goes on; ValueError about others.
+    """Settings that differ and may differ when a session is continued; ValueError about others.
 
     The model may, as long as no question depends on it.
     """
@@ -159,7 +159,7 @@ def shown(value: object) -> str:
 
 
 def stored_settings(path: PathLike) -> JsonDict:
-    """The settings of a session that is there already."""
+    """Settings of an existing session."""
     if not Path(path).is_file():
         raise FileNotFoundError(f"{path}: no such session (looked for in {Path.cwd()})")
     store = Store(path)
@@ -175,7 +175,7 @@ def stored_settings(path: PathLike) -> JsonDict:
 def beforehand(
     constraints: Any, n_rows: int, ids: Sequence[Hashable] | None
 ) -> list[tuple[int, int, str, float]]:
-    """Constraints as answers: row, row, what is said, weight."""
+    """Constraints as answers: row, row, answer, weight."""
     known = as_constraints(constraints).to_rows(n_rows, ids)
     if known.n_relative:
         raise ValueError(

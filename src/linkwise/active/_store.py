@@ -1,4 +1,4 @@
-"""The store: one SQLite file a session, in which nothing that was answered can get lost.
+"""The store: one SQLite file per session; a stored answer is durable.
 
 An answer is one transaction, flushed to the disk before `Store.add` returns (write-ahead log,
 ``synchronous=FULL``). Taking back marks an answer and deletes nothing. Several processes may have
@@ -77,7 +77,7 @@ CREATE TABLE row_name (row INTEGER PRIMARY KEY, name TEXT NOT NULL);
 
 @dataclass(frozen=True)
 class StoredFit:
-    """What is kept of a fit: enough to start the next one from it.
+    """The part of a fit that is stored: enough to warm-start the next one.
 
     Attributes
     ----------
@@ -170,13 +170,13 @@ class Store:
         return db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         with self._lock:
             self._db.close()
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """All or nothing, and nobody else writes meanwhile; may be nested."""
+        """Write transaction; may be nested."""
         with self._lock:
             if self._depth == 0:
                 self._execute("BEGIN IMMEDIATE")
@@ -201,13 +201,13 @@ class Store:
     # ---------------------------------------------------------------- settings
 
     def settings(self) -> JsonDict:
-        """What the session was begun with; empty for a new one."""
+        """Settings of the session; empty for a new one."""
         with self._lock:
             rows = self._execute("SELECT name, value FROM setting").fetchall()
         return {name: json.loads(value) for name, value in rows}
 
     def set(self, **values: object) -> None:
-        """Keep settings."""
+        """Store settings."""
         with self.writing():
             for name, value in values.items():
                 self._execute(
@@ -225,17 +225,17 @@ class Store:
         return changed
 
     def answers(self) -> list[Answer]:
-        """Every answer ever given, in order; those taken back are marked."""
+        """All answers in order, including retracted ones."""
         with self._lock:
             rows = self._execute("SELECT * FROM answer ORDER BY id").fetchall()
         return [_answer(row) for row in rows]
 
     def add(self, question: Question, said: str, weight: float, who: str) -> Answer:
-        """Keep an answer. When this returns, it is on the disk."""
+        """Store an answer. It is on disk when this returns."""
         return self.add_all([(*question, said, weight)], who)[0]
 
     def add_all(self, given: Sequence[tuple[int, int, str, float]], who: str) -> list[Answer]:
-        """Keep several answers of one person, all or none."""
+        """Store several answers of one person in one transaction."""
         now, kept = datetime.now(UTC), []
         with self.writing():
             for i, j, said, weight in given:
@@ -258,7 +258,7 @@ class Store:
                 self._execute("INSERT OR IGNORE INTO row_name VALUES (?, ?)", values)
 
     def names(self) -> dict[int, str]:
-        """What rows with answers are called, if rows have ids."""
+        """Ids of the rows that have answers."""
         with self._lock:
             return dict(self._execute("SELECT row, name FROM row_name").fetchall())
 
@@ -279,13 +279,13 @@ class Store:
     # ---------------------------------------------------------------- how many clusters
 
     def counts(self) -> list[ClusterCountAnswer]:
-        """Every number of clusters that was ever said, in order."""
+        """All cluster counts, in order."""
         with self._lock:
             rows = self._execute("SELECT * FROM cluster_count ORDER BY id").fetchall()
         return [_count(row) for row in rows]
 
     def add_count(self, n_clusters: int | None, answers: Sequence[int], who: str) -> None:
-        """Keep how many clusters somebody says there are, with the answers given with it."""
+        """Store a cluster count together with the answers given with it."""
         with self.writing():
             after = self._execute("SELECT coalesce(max(id), 0) FROM answer").fetchone()[0]
             self._execute(
@@ -295,7 +295,7 @@ class Store:
             )
 
     def retract_count(self, count: ClusterCountAnswer, who: str) -> None:
-        """Mark a number of clusters as undone, and the answers that were given with it."""
+        """Mark a cluster count and the answers given with it as undone."""
         with self.writing():
             self.retract(count.answers, who)
             self._mark("cluster_count", [count.id], who)
@@ -303,7 +303,7 @@ class Store:
     # ---------------------------------------------------------------- questions being asked
 
     def pending(self) -> dict[str, list[Question]]:
-        """The questions that people have before them, by person."""
+        """Pending questions by person."""
         with self._lock:
             rows = self._execute(
                 "SELECT who, i, j FROM in_hand WHERE until > ? ORDER BY rowid", (time.time(),)
@@ -314,7 +314,7 @@ class Store:
         return found
 
     def reserve(self, who: str, questions: Sequence[Question], seconds: float) -> None:
-        """Note that a person has these questions, and no others, for some time."""
+        """Replace the pending questions of a person."""
         with self.writing():
             self._execute("DELETE FROM in_hand WHERE who = ? OR until <= ?", (who, time.time()))
             for i, j in questions:
@@ -324,7 +324,7 @@ class Store:
     # ---------------------------------------------------------------- fits
 
     def fit(self, key: str) -> StoredFit | None:
-        """What is kept of a fit."""
+        """A stored fit; None if there is none."""
         with self._lock:
             row = self._execute(
                 "SELECT changed, centers, labels, violated FROM fit WHERE key = ?", (key,)
@@ -335,7 +335,7 @@ class Store:
         return StoredFit(row[0], _read_array(row[1]), labels, row[3])
 
     def add_fit(self, key: str, n_answers: int, fit: StoredFit) -> None:
-        """Keep a fit; labels only of the last few."""
+        """Store a fit; labels are kept for the last few only."""
         labels = None
         if fit.labels is not None:
             labels = zlib.compress(fit.labels.astype(np.int32).tobytes(), 1)
@@ -353,7 +353,7 @@ class Store:
 
 
 def _write_ahead(db: sqlite3.Connection) -> None:
-    """Switch to the write-ahead log; for this one step SQLite does not wait for others itself."""
+    """Switch to the write-ahead log; SQLite's busy timeout does not cover this step."""
     end = time.monotonic() + _PATIENCE
     while True:
         try:
@@ -366,7 +366,7 @@ def _write_ahead(db: sqlite3.Connection) -> None:
 
 
 def _run(db: sqlite3.Connection, script: str) -> None:
-    """Run statements within the transaction that is open (`executescript` would end it)."""
+    """Run statements within the open transaction (`executescript` would end it)."""
     for statement in script.split(";"):
         db.execute(statement)
 

@@ -1,4 +1,4 @@
-"""What a strategy sees when it chooses a question, and the face that all strategies have."""
+"""The query context, and the interface of query strategies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Rows = NDArray[np.int64]
 
 
 class QueryContext:
-    """The data, what is known so far, and what others are being asked right now.
+    """What a strategy may use: the data, the closure of the answers, pending questions.
 
     Parameters
     ----------
@@ -72,16 +72,16 @@ class QueryContext:
 
     @cached_property
     def rank(self) -> Rows:
-        """The place of each row in `order`."""
+        """Position of each row in `order`."""
         return np.argsort(self.order)
 
     @cached_property
     def nearest(self) -> Nearest:
-        """Distances to the nearest of some rows."""
+        """Distances of all rows to a set of rows, updated incrementally."""
         return Nearest(self.X)
 
     def neighborhoods(self) -> Neighborhoods:
-        """The neighborhoods that the answers so far make."""
+        """Neighborhoods implied by the answers so far."""
         known = self.known
         if self._found is None or self._found[0] is not known or self._found[1] != known.version:
             found = find_neighborhoods(known, self.n_clusters)
@@ -89,7 +89,7 @@ class QueryContext:
         return self._found[2]
 
     def can_ask(self, i: int, j: int) -> bool:
-        """Whether a pair is worth asking and nobody has it in hand."""
+        """Whether a pair is undecided and not pending."""
         pair = Question(i, j).pair
         return self.known.is_undecided(i, j) and all(asked.pair != pair for asked in self.pending)
 
@@ -99,7 +99,7 @@ Questions = Generator[Question, Verdict | None, None]
 
 @dataclass(frozen=True)
 class Strategy:
-    """Base of the strategies: which question next?
+    """Base class of query strategies.
 
     A strategy is a generator of questions. Whoever runs it sends the answer to each question
     (``"same"``, ``"different"``, ``"unsure"``) back in, or None if there is none yet, which asks
@@ -130,7 +130,7 @@ class Strategy:
     """
 
     def questions(self, context: QueryContext) -> Questions:
-        """Yield one question after the other.
+        """Yield questions one by one.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Questions in a terminal: two records side by side, one key an answer.
+"""Questions in a terminal: two records side by side, one key per answer.
 
 Fits a plain 80x24 terminal: the marks are ASCII, and color only repeats what they say. Records
 are shown as text: control characters in them never reach the terminal.
@@ -137,7 +137,7 @@ class TerminalOracle:
         return _KEYS[self._asked(lines, Text(_HELP, style="bold"), tuple(_KEYS))]
 
     def undone(self, said: Sequence[Answer | ClusterCountAnswer]) -> None:
-        """Say, with the next question, what was taken back."""
+        """Show what was undone with the next question."""
         told = [
             str(one)
             if isinstance(one, ClusterCountAnswer)
@@ -147,7 +147,7 @@ class TerminalOracle:
         self._note = f"taken back: {'; '.join(told)}" if told else "nothing of yours to take back"
 
     def resolve(self, dispute: Dispute) -> Answer | None:
-        """Show answers that contradict; the one to take back, or None to leave it for later."""
+        """Show contradicting answers; return the one to retract, or None for later."""
         ways = dispute.choices[: len(_CHOICES)]
         lines = [
             Text("These answers cannot all be right. Which one do you take back?", style="bold"),
@@ -209,7 +209,7 @@ class TerminalOracle:
     def _fit(
         self, rows: list[tuple[str, str, str]], label: int, column: int, most: int
     ) -> list[Text]:
-        """The fields in so many lines; where there are too many, those that differ go first."""
+        """Fit the fields into `most` lines; fields that differ come first."""
         left_out = 0
         if len(rows) > most:
             left_out = len(rows) - most + 1
@@ -245,7 +245,7 @@ def clean(value: object) -> str:
 
 
 def _share(wanted: Sequence[int], most: int) -> list[int]:
-    """So many lines for each field: one at least, the others dealt out in turn."""
+    """Lines per field: at least one, the rest in turn."""
     heights = [1] * len(wanted)
     left = most - len(wanted)
     while left > 0 and any(h < w for h, w in zip(heights, wanted, strict=True)):

@@ -1,4 +1,4 @@
-"""Where a refit starts when there are more or fewer clusters than before.
+"""Warm start of a refit when the number of clusters has changed.
 
 The clusters before are joined or parted as the answers say.
 """
@@ -22,7 +22,7 @@ Labels = NDArray[np.int32]
 def carry_over(
     X: Matrix, labels: Labels, answers: Sequence[Answer], k: int
 ) -> NDArray[np.float64] | None:
-    """Centers of k clusters out of the clusters before; None if the answers do not say which.
+    """Centers of k clusters from the previous labels; None if the answers do not determine them.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def carry_over(
 
 
 def _join(labels: Labels, answers: Sequence[Answer]) -> Labels | None:
-    """Join the two clusters that most answers join."""
+    """Merge the two clusters that most must-links connect."""
     across = Counter(
         tuple(sorted((int(labels[a.i]), int(labels[a.j]))))
         for a in answers
@@ -56,7 +56,7 @@ def _join(labels: Labels, answers: Sequence[Answer]) -> Labels | None:
 
 
 def _part(X: Matrix, labels: Labels, answers: Sequence[Answer]) -> Labels | None:
-    """Part the cluster of the last two rows that are different but in one cluster."""
+    """Split the cluster that contains the last violated cannot-link."""
     for a in reversed(answers):
         if a.said == "different" and labels[a.i] == labels[a.j] >= 0:
             rows = np.flatnonzero(labels == labels[a.i])

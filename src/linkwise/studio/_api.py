@@ -1,4 +1,4 @@
-"""The JSON interface beside the page, for other tools and for language models.
+"""JSON API, for other tools and language models.
 
 Its description is at ``/api/openapi.json``. What the page itself fetches is below ``/view`` and
 not part of it.
@@ -40,28 +40,28 @@ class GivenAnswer(BaseModel):
 
 
 class GivenCount(BaseModel):
-    """How many clusters there are; null if that is not known."""
+    """A number of clusters; null if unknown."""
 
     n_clusters: int | None
     who: str | None = Field(None, max_length=_LONGEST)
 
 
 class Undo(BaseModel):
-    """How many answers of a person to take back."""
+    """How many answers of a person to undo."""
 
     n: int = Field(1, ge=1, le=10_000)
     who: str | None = Field(None, max_length=_LONGEST)
 
 
 class TakeBack(BaseModel):
-    """Which answer to take back."""
+    """The answer to retract."""
 
     id: int
     who: str | None = Field(None, max_length=_LONGEST)
 
 
 def make_api(controller: Controller) -> FastAPI:
-    """The application of a studio: JSON interface, exports and what the page fetches."""
+    """The web application: JSON API, exports, and the data of the page."""
     app = FastAPI(
         title="linkwise studio",
         version=__version__,
@@ -103,31 +103,31 @@ def _add_interview(app: FastAPI, controller: Controller) -> None:
 
     @app.post("/api/answer")
     def answer(given: GivenAnswer) -> JsonDict:
-        """Answer a question. When this returns, the answer is on the disk."""
+        """Record an answer. It is on disk when this returns."""
         pair = (given.i, given.j)
         clash = controller.tell(given.said, pair, given.who, given.weight)
         return {"dispute": None if clash is None else controller.dispute(clash)}
 
     @app.post("/api/undo")
     def undo(given: Undo) -> JsonDict:
-        """Take back the last answers of a person."""
+        """Undo the last answers of a person."""
         return {"undone": [controller.answer(one) for one in session.undo(given.n, who=given.who)]}
 
     @app.post("/api/clusters")
     def clusters(given: GivenCount) -> JsonDict:
-        """Say how many clusters there are; the model is refitted. Undo takes it back."""
+        """Set the number of clusters and refit; undo reverts it."""
         session.set_n_clusters(given.n_clusters, who=given.who)
         return {"n_clusters": session.n_clusters}
 
     @app.post("/api/take-back")
     def retract(given: TakeBack) -> JsonDict:
-        """Take back one answer, whoever gave it."""
+        """Retract one answer of anybody."""
         session.retract(given.id, who=given.who)
         return {"taken_back": given.id}
 
     @app.get("/api/answers")
     def answers() -> JsonDict:
-        """The answers that stand, and those among them that contradict others."""
+        """Active answers, and the disputes among them."""
         standing = [controller.answer(one) for one in session.answers if one.is_active]
         return {"answers": standing, "disputes": controller.disputes()}
 
@@ -157,14 +157,14 @@ def _add_results(app: FastAPI, controller: Controller) -> None:
     def export(
         name: Literal["labels.csv", "constraints.csv", "report.html", "reproduce.py"],
     ) -> Response:
-        """Labels, constraints, the report, or the lines of Python that repeat the result."""
+        """Labels, constraints, report, or Python code that reproduces the result."""
         make, kind = _EXPORTS[name]
         told = {"content-disposition": f'attachment; filename="{name}"'}
         return Response(make(controller).encode("utf-8", "replace"), media_type=kind, headers=told)
 
 
 def _add_view(app: FastAPI, controller: Controller) -> None:
-    """What the page fetches: the map, a record under the pointer, images."""
+    """Endpoints of the page: map, records, images."""
 
     @app.get("/view/points", include_in_schema=False)
     def points(kind: str = "PCA") -> JsonDict:

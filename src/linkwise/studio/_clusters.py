@@ -1,4 +1,4 @@
-"""How clusters are joined and parted: pairs of rows that say so. What they are like: `report`."""
+"""Merging and splitting clusters by pairs of rows; profiles come from `report`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MOST_ROWS = 5_000  # rows of a cluster that are looked at to find its two halve
 
 @dataclass(frozen=True)
 class Proposal:
-    """What is said by merging two clusters, or by splitting one.
+    """The answers that a merge or a split stands for.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Proposal:
 
 
 def pairs_to_merge(one: Cluster, two: Cluster) -> list[tuple[int, int]]:
-    """Pairs of rows that are the same if two clusters are one: their typical rows as one group."""
+    """Must-links of a merge: the typical rows of both clusters as one group."""
     first, *others = [*one.typical[:N_PAIRS], *two.typical[:N_PAIRS]]
     return [(first, other) for other in others]
 
@@ -56,7 +56,7 @@ def pairs_to_merge(one: Cluster, two: Cluster) -> list[tuple[int, int]]:
 def pairs_to_split(
     labels: NDArray[np.int32], number: int, columns: Columns, seed: int
 ) -> list[tuple[int, int]]:
-    """Pairs of rows that are different if a cluster is two: typical rows of its two halves."""
+    """Cannot-links of a split: typical rows of the two halves of a cluster."""
     rows = np.flatnonzero(labels == number)
     if len(rows) > _MOST_ROWS:
         rows = np.sort(np.random.default_rng(seed).choice(rows, _MOST_ROWS, replace=False))

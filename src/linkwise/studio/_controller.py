@@ -1,4 +1,4 @@
-"""The work on one session in plain values, for the page and for the JSON interface alike.
+"""Controller of a session in plain values, for the page and the JSON API.
 
 Nothing here knows of the web, and everything may be called from any thread.
 """
@@ -43,7 +43,7 @@ _SHAPES = (
 
 
 class Controller:
-    """A session, its records, and what is shown of both.
+    """A session and its records, as plain values to show.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class Controller:
         }
 
     def _guess(self, i: int, j: int) -> str:
-        """What the model thinks of a question."""
+        """The model's prediction about a question."""
         fit = self.session.latest
         if fit is None:
             return "The model has no opinion yet."
@@ -93,11 +93,11 @@ class Controller:
         return f"The model puts both in {a}." if a == b else f"The model: A in {a}, B in {b}."
 
     def name(self, row: int) -> str:
-        """What a row is called, as text."""
+        """Id of a row as text."""
         return str(self.session.name(row))
 
     def find_row(self, name: str) -> int:
-        """The row that is called so; ValueError if there is none."""
+        """The row with this id; ValueError if there is none."""
         if not self._rows_by_name:
             rows = range(self.session.X.shape[0] - 1, -1, -1)
             self._rows_by_name = {self.name(row).strip(): row for row in rows}
@@ -124,7 +124,7 @@ class Controller:
         return dispute
 
     def others_asked(self, who: str | None) -> list[str]:
-        """Who else has a question in hand."""
+        """Other people with a pending question."""
         me = self.session.who if who is None else who
         return [name for name, asked in self.session.pending.items() if asked and name != me]
 
@@ -133,7 +133,7 @@ class Controller:
         return [self.dispute(dispute) for dispute in self.session.disputes]
 
     def dispute(self, dispute: Dispute) -> JsonDict:
-        """A contradiction in plain values; one of its answers has to go."""
+        """A dispute in plain values."""
         return {
             "text": str(dispute),
             "chain": [str(name) for name in dispute.rows],
@@ -141,7 +141,7 @@ class Controller:
         }
 
     def answer(self, answer: Answer | ClusterCountAnswer) -> JsonDict:
-        """An answer, or a number of clusters that somebody said, in plain values."""
+        """A log entry in plain values."""
         about: JsonDict
         if isinstance(answer, ClusterCountAnswer):
             about = {"n_clusters": answer.n_clusters, "answers": list(answer.answers)}
@@ -157,13 +157,13 @@ class Controller:
         return {"id": answer.id, **about, "who": answer.who, "at": at}
 
     def told(self, answer: Answer | ClusterCountAnswer) -> str:
-        """An answer, or a number of clusters that somebody said, in words."""
+        """A log entry as text."""
         if isinstance(answer, ClusterCountAnswer):
             return str(answer)
         return f"{self.name(answer.i)} and {self.name(answer.j)}: {answer.said}"
 
     def history(self) -> list[JsonDict]:
-        """What was said, the newest first, also what was taken back."""
+        """Log entries, the newest first, including undone ones."""
         disputed = {dispute.answer.id for dispute in self.session.disputes}
         said: list[Answer | ClusterCountAnswer] = [
             *self.session.answers,
@@ -184,19 +184,19 @@ class Controller:
         ]
 
     def retract(self, number: int, count: bool, who: str | None = None) -> None:
-        """Take back an answer, or a number of clusters with the answers given with it."""
+        """Retract a log entry."""
         found = [one for one in self.session.cluster_counts if count and one.id == number]
         self.session.retract(found[0] if found else number, who=who)
 
     def accepted(self) -> list[Answer]:
-        """The answers that stand and contradict nothing."""
+        """Active answers that contradict nothing."""
         disputed = {dispute.answer.id for dispute in self.session.disputes}
         return [a for a in self.session.answers if a.is_active and a.id not in disputed]
 
     # ---------------------------------------------------------------- the map
 
     def places(self, kind: str) -> NDArray[np.float32]:
-        """Where all rows lie in the plane."""
+        """Coordinates of all rows in the plane."""
         with self._lock:
             if kind not in self._places:
                 seed = self.session.random_state
@@ -204,7 +204,7 @@ class Controller:
             return self._places[kind]
 
     def points(self, kind: str) -> JsonDict:
-        """The points of the map, which stay where they are."""
+        """The points of the map; constant during a session."""
         drawn = self.places(kind)[self.rows]
         return {
             "rows": self.rows.tolist(),
@@ -215,7 +215,7 @@ class Controller:
         }
 
     def picture(self, kind: str) -> JsonDict:
-        """What changes on the map: clusters, and links with whether they are kept."""
+        """Clusters and links on the map; updated after each change."""
         fit, places = self.session.latest, self.places(kind)
         labels = np.full(len(places), -1) if fit is None else fit.labels
         links = [a for a in self.accepted() if a.said != "unsure"][-_MOST_LINKS:]
@@ -233,7 +233,7 @@ class Controller:
         }
 
     def fit_number(self) -> int:
-        """Rises with every fit that is seen."""
+        """Counter that increases with every new fit."""
         fit = self.session.latest
         with self._lock:
             if fit is not self._newest[0]:
@@ -241,7 +241,7 @@ class Controller:
             return self._newest[1]
 
     def n_violated(self) -> int | None:
-        """Answers that the newest fit does not keep; None before the first fit."""
+        """Number of answers that the newest fit violates; None before the first fit."""
         fit = self.session.latest
         if fit is None:
             return None
@@ -254,7 +254,7 @@ class Controller:
         return self.cluster_names().get(number, f"cluster {number + 1}")
 
     def mark(self, number: int) -> JsonDict:
-        """How a cluster is shown; that stays, since clusters keep their numbers."""
+        """Color and shape of a cluster; constant, since clusters keep their numbers."""
         color = COLORS[number % len(COLORS)]
         return {
             "number": number,
@@ -271,14 +271,14 @@ class Controller:
         }
 
     def rename(self, number: int, name: str) -> None:
-        """Call a cluster something; an empty name takes its number again."""
+        """Rename a cluster; an empty name restores the default."""
         names = {str(n): text for n, text in self.cluster_names().items() if n != number}
         if name.strip():
             names[str(number)] = " ".join(name.split())[:LONGEST_NAME]
         self.session.set_metadata(names=names)
 
     def clusters(self) -> list[Cluster]:
-        """The clusters of the newest fit in words; none before the first."""
+        """Profiles of the clusters of the newest fit."""
         fit = self.session.latest
         if fit is None:
             return []
@@ -297,7 +297,7 @@ class Controller:
         return self._columns
 
     def proposal(self, number: int, other: int | None) -> Proposal:
-        """What says that two clusters are one, or (no other) that a cluster is two."""
+        """Proposal to merge two clusters, or (no other) to split one."""
         fit = self.session.latest
         found = {cluster.number: cluster for cluster in self.clusters()}
         for c in (number, number if other is None else other):
@@ -316,7 +316,7 @@ class Controller:
         return Proposal("same", pairs_to_merge(found[number], found[other]), k - 1)
 
     def say(self, proposal: Proposal, who: str | None = None) -> None:
-        """Merge or split: the answers and the number of clusters, which one undo takes back."""
+        """Apply a merge or split; one undo reverts it."""
         there = {str(cluster.number) for cluster in self.clusters()}
         names = {str(number): name for number, name in self.cluster_names().items()}
         # A cluster that is new must not take the name of one that is gone.
@@ -328,6 +328,6 @@ class Controller:
 
 
 def _lighter(color: str) -> str:
-    """A color for a dark ground: the same hue, a third of the way to white."""
+    """A color for a dark background: the same hue, a third of the way to white."""
     parts = (int(color[at : at + 2], 16) for at in (1, 3, 5))
     return "#" + "".join(f"{part + (255 - part) // 3:02x}" for part in parts)

@@ -1,4 +1,4 @@
-"""What people take away: labels, constraints, a report, and the lines of Python that repeat it.
+"""Exports: labels, constraints, report, and Python code that reproduces the result.
 
 Cells that a spreadsheet would take for a formula get an apostrophe in front, which spreadsheets
 show as text.
@@ -22,7 +22,7 @@ _FORMULA = (*"=+-@\t\r\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def harmless(cell: object) -> object:
-    """A cell that no spreadsheet runs as a formula; numbers stay as they are."""
+    """Escape a cell that a spreadsheet would run as a formula; numbers are unchanged."""
     if not isinstance(cell, str) or not cell.lstrip(" ").startswith(_FORMULA) or _is_number(cell):
         return cell
     return f"'{cell}"
@@ -45,14 +45,14 @@ def _csv(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def labels_csv(controller: Controller) -> str:
-    """One line a row: what it is called, the number and the name of its cluster."""
+    """One line per row: id, number and name of its cluster."""
     labels = controller.session.refit().labels.tolist()
     rows = ((controller.name(row), c, controller.cluster_name(c)) for row, c in enumerate(labels))
     return _csv(("id", "cluster", "name"), rows)
 
 
 def constraints_csv(controller: Controller) -> str:
-    """The answers that count, in the form that `Constraints.read` takes."""
+    """Accepted answers as a file for `Constraints.read`."""
     kinds = {"same": "must", "different": "cannot"}
     rows = (
         (kinds[a.said], controller.name(a.i), controller.name(a.j), a.weight)
@@ -63,7 +63,7 @@ def constraints_csv(controller: Controller) -> str:
 
 
 def report_html(controller: Controller) -> str:
-    """What the newest fit made of the constraints, as one page."""
+    """The report of the newest fit as one page."""
     fit = controller.session.refit()
     report = getattr(fit.model, "report_", None)
     if report is None:
@@ -74,7 +74,7 @@ def report_html(controller: Controller) -> str:
 
 
 def python_lines(controller: Controller) -> str:
-    """Python that gives the same clusters again."""
+    """Python code that reproduces the clusters."""
     session = controller.session
     recipe = controller.records.recipe or "# X: the data, and ids: the id of each row, or None\n"
     if session.path is not None:

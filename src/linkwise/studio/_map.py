@@ -1,4 +1,4 @@
-"""The map: where each row lies in the plane."""
+"""Projection of the rows to the plane."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_POINTS = 20_000  # beyond this a sample is drawn
 
 
 def projections() -> list[str]:
-    """The projections that can be had here, the one shown first in front."""
+    """Available projections, the default first."""
     return ["PCA", "UMAP"] if find_spec("umap") else ["PCA"]
 
 
@@ -55,7 +55,7 @@ def project(X: Matrix, kind: str, seed: int) -> NDArray[np.float32]:
 
 
 def sample_rows(n_rows: int, seed: int, most: int = MOST_POINTS) -> NDArray[np.int64]:
-    """The rows that are drawn: all of them, or so many at random, in ascending order."""
+    """The rows to draw: all, or a random sample, in ascending order."""
     if n_rows <= most:
         return np.arange(n_rows)
     return np.sort(np.random.default_rng(seed).choice(n_rows, most, replace=False))

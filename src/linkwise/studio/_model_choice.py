@@ -1,4 +1,4 @@
-"""How many clusters? `AutoCluster` at work in the background, while answers go on."""
+"""Choose the number of clusters by `AutoCluster` in the background."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BUDGET = 120.0  # seconds
 
 @dataclass(frozen=True)
 class Choice:
-    """How far a choice is.
+    """Progress of a choice.
 
     Attributes
     ----------
@@ -40,11 +40,11 @@ class Choice:
 
 
 class _Stopped(Exception):
-    """Somebody does not want to wait."""
+    """The choice was canceled."""
 
 
 class ModelChoice:
-    """Lets the answers so far choose the number of clusters of a session's model.
+    """Choose the number of clusters of a session's model by the answers so far.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class ModelChoice:
         self.changed: Callable[[], None] = lambda: None
 
     def start(self) -> None:
-        """Begin to choose; does nothing while a choice is being made."""
+        """Start a choice; does nothing while one is running."""
         with self._lock:
             if self.now.state == "running":
                 return
@@ -77,7 +77,7 @@ class ModelChoice:
         self.changed()
 
     def stop(self) -> None:
-        """Give up a choice that is being made, and forget one that was made."""
+        """Cancel a running choice and discard a finished one."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join()

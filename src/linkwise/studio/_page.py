@@ -1,4 +1,4 @@
-"""The page: question, map, clusters, progress, take away. One `View` a browser tab.
+"""The page: question, map, clusters, progress, export. One `View` per browser tab.
 
 Whatever may take time (asking, answering, describing clusters) runs in threads; the event loop
 only moves results to the browser. Every tab shows the same session, and learns from the studio
@@ -44,7 +44,7 @@ class Map(ui.element, component="map.js"):
 
 @cache
 def register() -> None:
-    """Give NiceGUI the page, once a process."""
+    """Register the page with NiceGUI, once per process."""
 
     @ui.page("/")
     async def page(request: Request, client: Client) -> None:
@@ -54,7 +54,7 @@ def register() -> None:
 
 
 def _remember(name: str, value: str) -> None:
-    """Have the browser keep something."""
+    """Set a cookie."""
     cookie = f"{name}={quote(value)}; path=/; max-age={_YEAR}; samesite=lax"
     ui.run_javascript(f"document.cookie = {json.dumps(cookie)}")
 
@@ -121,7 +121,7 @@ class View:
             self._welcome()
 
     def _welcome(self) -> None:
-        """Ask somebody who was not here before for a name."""
+        """Ask a new visitor for a name."""
         with ui.dialog().props("persistent") as dialog, ui.card().classes("lw-dialog"):
             ui.label("What is your name?").classes("lw-title")
             ui.label("It is kept with your answers, and others see it in the history.")
@@ -162,7 +162,7 @@ class View:
         _remember(_THEME, self._theme)
 
     async def _rename(self, name: str | None) -> None:
-        """Somebody says who they are; questions in hand go back, and come again if still free."""
+        """Change the name of the person; pending questions are released first."""
         before, self.who = self.who, _tidy(name or "") or self.who
         self._you.set_value(self.who)
         if self.who != before:
@@ -171,7 +171,7 @@ class View:
             await self._on_back()
 
     def _picking(self) -> None:
-        """Two records by name, for those who do not use a pointer."""
+        """Two records by name, for keyboard users."""
         with ui.element("div").classes("lw-pick"):
             ui.label("Your own question: click two points or name")
             self._named = [
@@ -201,7 +201,7 @@ class View:
     # ---------------------------------------------------------------- what happens
 
     async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Run something that may take time in a thread; wrong input becomes a note."""
+        """Run a function in a thread; show wrong input as a notification."""
         try:
             return await self._studio.run(function, *arguments)
         except (ValueError, TypeError, OSError) as error:
@@ -225,7 +225,7 @@ class View:
         await self._next()
 
     async def _next(self) -> None:
-        """The next question at once; everything else follows with the next refresh."""
+        """Show the next question; everything else follows with the next refresh."""
         if self._own is None:
             self._question = await self.call(self.controller.question, self.who)
         self._turn += 1
@@ -273,7 +273,7 @@ class View:
     # ---------------------------------------------------------------- keeping up
 
     async def refresh(self) -> None:
-        """Show what is new: one look at a time, and one more if something changed meanwhile."""
+        """Update the tab; coalesce concurrent requests."""
         if self._refreshing or not self._studio.is_open:
             self._again = True
             return

@@ -1,4 +1,4 @@
-"""The panels of the page: clusters, history, progress, contradictions, take away."""
+"""Panels of the page: clusters, history, progress, contradictions, export."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STOP_BELOW = 0.01  # share of labels that changes, below which one may stop
 
 
 def put(element: ui.element, **props: object) -> None:
-    """Change properties of an element, and send them only if they differ."""
+    """Update properties of an element; send only what differs."""
     changed = {name: value for name, value in props.items() if element.props.get(name) != value}
     if changed:
         element.props.update(changed)
@@ -42,20 +42,20 @@ class ClusterList(ui.element, component="clusters.js"):
 
 
 class HistoryList(ui.element, component="history.js"):
-    """What was said."""
+    """Log entries."""
 
 
 class Person(Protocol):
-    """Whoever sits before a tab."""
+    """The person at a tab."""
 
     who: str
 
     async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Run something that may take time in a thread; None if it went wrong, which is told."""
+        """Run a function in a thread; None after an error, which is shown."""
 
 
 class Clusters:
-    """How many clusters, sizes, typical records, what sets them apart; rename, merge, split.
+    """Number, sizes, typical records and traits of clusters; rename, merge, split.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class Clusters:
         await self._propose(f"Merge {one} with {two}?", *numbers)
 
     async def _propose(self, title: str, number: int, other: int | None) -> None:
-        """Say what a merge or split means before it is done."""
+        """Preview a merge or split."""
         proposal = await self._person.call(self._controller.proposal, number, other)
         if proposal is None:
             return
@@ -139,7 +139,7 @@ class Clusters:
 
 
 class History:
-    """What was said, by whom and when; everybody may take back everything.
+    """Log entries with person and time; everybody may undo any of them.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ class History:
         self._list.on("back", self._on_back)
 
     def update(self, state: TabState) -> None:
-        """Show what was said."""
+        """Show the log entries."""
         put(self._list, said=state.history, more=state.n_said - len(state.history))
 
     async def _on_back(self, event: events.GenericEventArguments) -> None:
@@ -190,7 +190,7 @@ class ProgressPanel:
         self._button.props(remove="loading")
 
     def update(self, state: TabState) -> None:
-        """Show how far the session is."""
+        """Show the progress."""
         now = state.progress
         self._hint.set_text(_sentence(now.hint))
         self._hint.classes(remove="lw-stop lw-warn")
@@ -214,7 +214,7 @@ def _sentence(text: str) -> str:
 
 
 class Contradictions:
-    """Answers that cannot all be right, with their chain; the person takes one back."""
+    """Contradicting answers with their chain; the person retracts one."""
 
     def __init__(self, controller: Controller, person: Person):
         self._controller, self._person = controller, person
@@ -227,7 +227,7 @@ class Contradictions:
         self._dialog.on("hide", self._hidden)
 
     def update(self, state: TabState) -> None:
-        """Open for a new contradiction, and close when it is settled elsewhere."""
+        """Open for a new contradiction; close when it is resolved elsewhere."""
         self._state = state
         ids = [dispute["answers"][-1]["id"] for dispute in state.disputes]
         if self._shown is not None and self._shown not in ids:
@@ -238,7 +238,7 @@ class Contradictions:
             self._open(state.disputes[fresh[0]])
 
     def show(self) -> None:
-        """Open the first contradiction, also one that was put off."""
+        """Open the first contradiction, including postponed ones."""
         self._later.clear()
         if self._state is not None and self._state.disputes:
             self._open(self._state.disputes[0])
@@ -276,7 +276,7 @@ class Contradictions:
 
 
 class TakeAway:
-    """Files to keep, and the lines of Python that give the same clusters again."""
+    """Files to download, and Python code that reproduces the clusters."""
 
     def __init__(self, controller: Controller, person: Person):
         self._controller, self._person = controller, person

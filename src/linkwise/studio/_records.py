@@ -1,4 +1,4 @@
-"""What people see of the rows: their fields, where two of them differ, their images."""
+"""Records as people see them: fields, differences, images."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Scale(NamedTuple):
     high: float
 
     def place(self, row: int) -> float | None:
-        """Where a row lies between the least (0) and the largest value (1)."""
+        """Position of a row between the minimum (0) and the maximum (1)."""
         value = self.values[row]
         if not np.isfinite(value):
             return None
@@ -41,7 +41,7 @@ class Scale(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """The rows as people see them.
+    """The rows as people see them: fields and images.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class Records:
         X: Matrix,
         features: Sequence[str] | None = None,
     ) -> Records:
-        """Records out of what a person has: Records, a DataFrame, columns, or nothing but data.
+        """Records from Records, a DataFrame, columns, or the data itself.
 
         Parameters
         ----------
@@ -189,7 +189,7 @@ def _strongest(row: sparse.csr_matrix, names: Sequence[str]) -> str:
 
 
 def _is_far(places: list[float | None] | None) -> bool:
-    """Whether a difference stands out; numbers differ nearly always."""
+    """Whether a numerical difference is large."""
     if places is None or places[0] is None or places[1] is None:
         return True
     return abs(places[0] - places[1]) >= _FAR
@@ -208,7 +208,7 @@ def _is_prose(cells: Sequence[object] | NDArray, n_looked_at: int = 200) -> bool
 
 
 def _marked(one: str, two: str) -> tuple[list[Part], list[Part]]:
-    """Both texts in pieces; words that the other one lacks are marked."""
+    """Both texts in pieces; words missing in the other text are marked."""
     pieces = [_WORD.findall(text) for text in (one, two)]
     words = [{piece.lower() for piece in found if piece.strip()} for found in pieces]
     left, right = (

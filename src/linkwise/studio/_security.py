@@ -1,4 +1,4 @@
-"""Who may talk to the studio: a shell around the web application that every request passes.
+"""Access control: middleware that every request passes.
 
 On this machine alone (no token), the page must be asked for by a name of this machine, so that no
 other site can reach it under a name of its own. With a token, everything needs it: page, assets,
@@ -34,7 +34,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class SecurityMiddleware:
-    """The shell around an application.
+    """ASGI middleware that checks host, origin and token.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class SecurityMiddleware:
         self._cookie = f"linkwise_{port}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or say why not."""
+        """Pass or refuse a request."""
         headers = {
             name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
         }
@@ -91,12 +91,12 @@ class SecurityMiddleware:
         return next((value for name, _, value in pairs if name == self._cookie), "")
 
     def _is_link(self, scope: Scope) -> bool:
-        """Whether somebody opens the link with the token."""
+        """Whether the request opens the link with the token."""
         is_page = scope["type"] == "http" and scope["path"] == "/"
         return self._token is not None and is_page and "token" in dict(_query(scope))
 
     async def _welcome(self, scope: Scope, send: Send) -> None:
-        """Put the token into a cookie, and take it out of the address bar and the history."""
+        """Move the token from the URL to a cookie."""
         rest = urlencode([(name, value) for name, value in _query(scope) if name != "token"])
         cookie = f"{self._cookie}={self._token}; HttpOnly; SameSite=Lax; Path=/"
         await _reply(
@@ -105,7 +105,7 @@ class SecurityMiddleware:
 
 
 def _split(address: str) -> SplitResult:
-    """The parts of an address; one that nobody can have has none."""
+    """Parts of a URL; empty for an invalid one."""
     try:
         return urlsplit(address)
     except ValueError:
@@ -140,7 +140,7 @@ async def _reply(send: Send, status: int, text: str, headers: dict[str, str]) ->
 
 
 def _with_headers(send: Send) -> Send:
-    """The same, with headers that keep a browser from doing what the page does not need."""
+    """Add security headers to a response."""
 
     async def sending(message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":

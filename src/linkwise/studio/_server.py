@@ -1,4 +1,4 @@
-"""The server in the background: one thread and event loop a process, one port a studio.
+"""Background server: one thread and event loop per process, one port per studio.
 
 NiceGUI keeps its pages and its websocket in one place a process. It is started once and mounted
 into the application of every studio; the guard tells a request which studio it belongs to.
@@ -24,7 +24,7 @@ _loop: asyncio.AbstractEventLoop | None = None
 
 
 def event_loop() -> asyncio.AbstractEventLoop:
-    """The loop in which all studios run; it is started by the first."""
+    """Event loop of all studios; started by the first."""
     global _loop
     with _lock:
         if _loop is None:

@@ -1,4 +1,4 @@
-"""What a tab shows of a session at one moment, worked out off the event loop."""
+"""State of a tab, computed off the event loop."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_CLUSTERS = 60  # shown in words
 
 @dataclass(frozen=True)
 class TabState:
-    """A session at one moment.
+    """Snapshot of a session.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class TabState:
 
     @property
     def facts(self) -> str:
-        """The most important numbers in one line."""
+        """Key numbers in one line."""
         now = self.progress
         facts = [_counted(now.n_answers, "answer")]
         if "groups" not in now.hint:
@@ -74,7 +74,7 @@ def _counted(n: int, what: str) -> str:
 
 
 def look(controller: Controller, who: str, ask: bool) -> TabState:
-    """Look at a session with a person's eyes; `ask` also for their next question."""
+    """Snapshot of a session for a person; `ask` also gets the next question."""
     session = controller.session
     question = controller.question(who) if ask else None
     answers, names = session.answers, controller.cluster_names()

@@ -96,12 +96,12 @@ class Studio:
 
     @property
     def is_open(self) -> bool:
-        """Whether it was not closed."""
+        """Whether it is open."""
         return self._open
 
     @property
     def token(self) -> str | None:
-        """What everybody has to show; None if only this machine can connect."""
+        """Access token; None if only this machine can connect."""
         return self._token
 
     def close(self) -> None:
@@ -134,22 +134,22 @@ class Studio:
     # ---------------------------------------------------------------- pages that are open
 
     def add_view(self, view: Any) -> None:
-        """Have ``view.refresh()`` awaited whenever something changed."""
+        """Register a view; ``view.refresh()`` is awaited after each change."""
         self._views.add(view)
 
     def remove_view(self, view: Any) -> None:
-        """Forget a page that was closed."""
+        """Remove a closed page."""
         self._views.discard(view)
         if self._open:
             self._start(self.leave(view.who))
 
     async def leave(self, who: str) -> None:
-        """Put back what a person has in hand, unless another of their tabs is still open."""
+        """Release the pending questions of a person without open tabs."""
         if self._open and all(view.who != who for view in self._views):
             await self.run(lambda: self.controller.session.release(who=who))
 
     def _note(self) -> None:
-        """The session changed, in whichever thread: tell the pages in theirs."""
+        """Notify the pages, in their thread, that the session changed."""
         if self._open:
             self._loop.call_soon_threadsafe(self._refresh)
 
@@ -158,7 +158,7 @@ class Studio:
             self._start(view.refresh())
 
     async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Run something that may take time in a thread; a studio that closes waits for it."""
+        """Run a function in a thread; `close` waits for it."""
         if not self._open:
             raise ValueError("the studio is closed")
         return await self._start(asyncio.to_thread(function, *arguments))
