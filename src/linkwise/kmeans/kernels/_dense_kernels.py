@@ -264,6 +264,25 @@ def own_costs_dense(X, shift, rows, labels, form, bias, own, out):
         out[t] = total
 
 
+@kernel
+def point_distances(X, shift, points, start, stop, out):
+    """Squared Euclidean distances of rows start..stop to a few points, in float64.
+
+    IN      points (m, d), relative to `shift`
+    OUT     out (m, n)
+    """
+    row = np.empty(X.shape[1])
+    for i in range(start, stop):
+        for f in range(X.shape[1]):
+            row[f] = X[i, f] - shift[f]
+        for t in range(points.shape[0]):
+            total = 0.0
+            for f in range(X.shape[1]):
+                away = row[f] - points[t, f]
+                total += away * away
+            out[t, i] = total
+
+
 # -------------------------------------------------------------------- full metrics of each cluster
 
 

@@ -15,6 +15,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from threadpoolctl import ThreadpoolController
 
 from linkwise.constraints import adjacency
+from linkwise.kmeans.kernels import _dense_kernels
 from linkwise.kmeans.rows._local_rows import Rows
 
 from ._problem import Problem
@@ -23,6 +24,7 @@ Floats = NDArray[np.float64]
 _MEANS = 20_000_000  # cells of means of components at hand
 _FEW = 100_000  # cells of means that one thread takes on
 _ROUGH = 30  # iterations are enough for a start
+_TRIES = 4  # rows of which the best becomes a center
 _SOME = 2000  # rows by which starts are judged
 
 
@@ -127,39 +129,42 @@ def fill_up(rows: Rows, centers: Floats, k: int, rng: Any) -> Floats:
         return centers
     rows = rows.sample(k, rng)
     nearest = np.full(rows.n, np.inf)
-    for center in centers:
-        nearest = np.minimum(nearest, distances_to(rows, center))
+    for start in range(0, len(centers), _TRIES):
+        far = distances_to(rows, centers[start : start + _TRIES])
+        np.minimum(nearest, far.min(axis=0), out=nearest)
     found = list(centers)
     while len(found) < k:
-        row = _draw(nearest, rows, rng)
+        row, nearest = _draw(nearest, rows, rng)
         found.append(rows.take([row])[0])
-        nearest = np.minimum(nearest, distances_to(rows, found[-1]))
     return np.array(found)
 
 
-def _draw(nearest: Floats, rows: Rows, rng: Any) -> int:
-    """The best of a few rows drawn by squared distance, as greedy k-means++ does."""
+def _draw(nearest: Floats, rows: Rows, rng: Any) -> tuple[int, Floats]:
+    """The best of a few rows drawn by squared distance, as greedy k-means++ does.
+
+    Also the squared distance of each row to the nearest center when this one is added.
+    """
     chance = nearest * rows.weight if rows.weight.size else nearest
     total = chance.sum()
     if not total > 0:
-        return int(rng.randint(rows.n))  # all rows coincide with centers
+        return int(rng.randint(rows.n)), nearest  # all rows coincide with centers
     ticks = np.cumsum(chance)
-    tries = np.searchsorted(ticks, rng.random_sample(4) * ticks[-1]).clip(max=rows.n - 1)
-    left = [np.minimum(nearest, distances_to(rows, rows.take([t])[0])).sum() for t in tries]
-    return int(tries[int(np.argmin(left))])
+    tries = np.searchsorted(ticks, rng.random_sample(_TRIES) * ticks[-1]).clip(max=rows.n - 1)
+    left = np.minimum(nearest, distances_to(rows, rows.take(tries)))
+    best = int(left.sum(axis=1).argmin())
+    return int(tries[best]), left[best]
 
 
-def distances_to(rows: Rows, point: Floats) -> Floats:
-    """Squared Euclidean distance of every row to a point (relative to the data's mean)."""
+def distances_to(rows: Rows, points: Floats) -> Floats:
+    """Squared Euclidean distances of all rows to points (relative to the data's mean), (m, n)."""
     if rows.is_sparse:
-        found = rows.lengths() - 2 * np.asarray(rows.X @ point).ravel() + point @ point
-        return np.maximum(found, 0.0)
-    return np.concatenate(
-        [
-            ((rows.take(slice(p[0], p[-1] + 1)) - point) ** 2).sum(axis=1)
-            for p in rows.blocks(np.arange(rows.n))
-        ]
+        own = (points**2).sum(axis=1)[:, None]
+        return np.maximum(rows.lengths() - 2 * np.asarray(rows.X @ points.T).T + own, 0.0)
+    out = np.empty((len(points), rows.n))
+    rows.threads.map(
+        lambda a, b: _dense_kernels.point_distances(rows.X, rows.shift, points, a, b, out)
     )
+    return out
 
 
 def from_kmeans_plusplus(rows: Rows, k: int, rng: Any, without: Any = None) -> Floats:
