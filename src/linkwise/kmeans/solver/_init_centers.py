@@ -5,16 +5,14 @@ Whatever is drawn at random is drawn among `Rows.sample`: all rows, or a random 
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.cluster import KMeans, kmeans_plusplus
-from sklearn.metrics.pairwise import euclidean_distances
-from threadpoolctl import ThreadpoolController
 
 from linkwise.constraints import adjacency
+from linkwise.geometry import Mahalanobis, Moments
 from linkwise.kmeans.kernels import _dense_kernels
 from linkwise.kmeans.rows._local_rows import Rows
 
@@ -22,7 +20,7 @@ from ._problem import Problem
 
 Floats = NDArray[np.float64]
 _MEANS = 20_000_000  # cells of means of components at hand
-_FEW = 100_000  # cells of means that one thread takes on
+_TOLERANCE = 1e-4  # share of the variance that centers of a start may still move by
 _ROUGH = 30  # iterations are enough for a start
 _TRIES = 4  # rows of which the best becomes a center
 _SOME = 2000  # rows by which starts are judged
@@ -86,17 +84,28 @@ def from_clustered_neighborhoods(problem: Problem, rng: Any) -> Floats | None:
     if len(large) < problem.k or len(np.unique(means, axis=0)) < problem.k:
         return None
     weight = problem.closure.sizes[large].astype(np.float64)
-    found = KMeans(problem.k, n_init=1, max_iter=_ROUGH, random_state=rng)
-    # A second thread does not pay for few means, and costs far more than it saves if it is busy.
-    with _thread_limits().limit(limits=1 if means.size < _FEW else None, user_api="openmp"):
-        found.fit(means, sample_weight=weight)
-    return np.asarray(found.cluster_centers_)
+    rows = Rows(np.ascontiguousarray(means), weight)
+    try:
+        return _rough_kmeans(rows, problem.k, rng) + rows.shift
+    finally:
+        rows.close()
 
 
-@cache
-def _thread_limits() -> ThreadpoolController:
-    """What can limit scikit-learn's threads; making it takes some milliseconds."""
-    return ThreadpoolController()
+def _rough_kmeans(rows: Rows, k: int, rng: Any) -> Floats:
+    """Centers of plain k-means after a few iterations, relative to the mean of the rows."""
+    geometry = Mahalanobis(k, rows.total(), rows.total_weight)
+    geometry.place(from_kmeans_plusplus(rows, k, rng))
+    found, moments = rows.places(np.zeros(0, dtype=np.int64)), Moments.zeros(k, rows.d)
+    still = _TOLERANCE * float(rows.take(slice(None)).var(axis=0).mean())
+    for _ in range(_ROUGH):
+        moved = found.assign(geometry, moments, None, False)
+        for c in np.flatnonzero(moments.counts <= 0):
+            row, *_ = found.farthest(geometry, found.sizes(k))
+            if row >= 0:
+                found.move_one(row, int(c), moments)
+        if geometry.move_centers(moments) <= still or not moved:
+            break
+    return geometry.centers
 
 
 def uncovered(rows: Rows, centers: Floats, others: Floats) -> bool:
@@ -104,8 +113,14 @@ def uncovered(rows: Rows, centers: Floats, others: Floats) -> bool:
     rows = rows.sample(len(centers), np.random.RandomState(0))
     size = max(min(_SOME, _MEANS // 10 // rows.d), len(centers))
     some = rows.take(np.arange(0, rows.n, max(1, rows.n // size)))
-    far, near = (euclidean_distances(some, c, squared=True).min(axis=1) for c in (centers, others))
-    return bool(far.sum() > near.sum())
+    own = (some**2).sum(axis=1)
+    far, near = ((own + _least(some, points)).clip(min=0).sum() for points in (centers, others))
+    return bool(far > near)
+
+
+def _least(some: Floats, points: Floats) -> Floats:
+    """Squared distance of each row to the nearest point, less the row's own square."""
+    return ((points**2).sum(axis=1) - 2 * some @ points.T).min(axis=1)
 
 
 def component_means(rows: Rows, nodes: NDArray, component: NDArray) -> tuple[Floats, NDArray]:
@@ -128,52 +143,64 @@ def fill_up(rows: Rows, centers: Floats, k: int, rng: Any) -> Floats:
     if len(centers) == k:
         return centers
     rows = rows.sample(k, rng)
+    far, weight = _distances_to(rows), _weights(rows)
     nearest = np.full(rows.n, np.inf)
     for start in range(0, len(centers), _TRIES):
-        far = distances_to(rows, centers[start : start + _TRIES])
-        np.minimum(nearest, far.min(axis=0), out=nearest)
+        np.minimum(nearest, far(centers[start : start + _TRIES]).min(axis=0), out=nearest)
     found = list(centers)
     while len(found) < k:
-        row, nearest = _draw(nearest, rows, rng)
-        found.append(rows.take([row])[0])
+        chance = nearest * weight
+        if not chance.sum() > 0:  # all rows coincide with centers
+            found.append(rows.take([rng.randint(rows.n)])[0])
+            continue
+        ticks = np.cumsum(chance)
+        tries = np.searchsorted(ticks, rng.random_sample(_TRIES) * ticks[-1]).clip(max=rows.n - 1)
+        left = np.minimum(nearest, far(rows.take(tries)))
+        best = int(left.sum(axis=1).argmin())
+        found.append(rows.take([tries[best]])[0])
+        nearest = left[best]
     return np.array(found)
 
 
-def _draw(nearest: Floats, rows: Rows, rng: Any) -> tuple[int, Floats]:
-    """The best of a few rows drawn by squared distance, as greedy k-means++ does.
-
-    Also the squared distance of each row to the nearest center when this one is added.
-    """
-    chance = nearest * rows.weight if rows.weight.size else nearest
-    total = chance.sum()
-    if not total > 0:
-        return int(rng.randint(rows.n)), nearest  # all rows coincide with centers
-    ticks = np.cumsum(chance)
-    tries = np.searchsorted(ticks, rng.random_sample(_TRIES) * ticks[-1]).clip(max=rows.n - 1)
-    left = np.minimum(nearest, distances_to(rows, rows.take(tries)))
-    best = int(left.sum(axis=1).argmin())
-    return int(tries[best]), left[best]
+def _weights(rows: Rows) -> Floats:
+    return rows.weight if rows.weight.any() else np.ones(rows.n)
 
 
-def distances_to(rows: Rows, points: Floats) -> Floats:
-    """Squared Euclidean distances of all rows to points (relative to the data's mean), (m, n)."""
-    if rows.is_sparse:
-        own = (points**2).sum(axis=1)[:, None]
-        return np.maximum(rows.lengths() - 2 * np.asarray(rows.X @ points.T).T + own, 0.0)
-    out = np.empty((len(points), rows.n))
-    rows.threads.map(
-        lambda a, b: _dense_kernels.point_distances(rows.X, rows.shift, points, a, b, out)
-    )
-    return out
+def _distances_to(rows: Rows) -> Callable[[Floats], Floats]:
+    """What gives squared distances of all rows to points (relative to the data's mean), (m, n)."""
+    own = rows.lengths() if rows.is_sparse else np.zeros(0)
+
+    def to_sparse(points: Floats) -> Floats:
+        theirs = (points**2).sum(axis=1)[:, None]
+        return np.maximum(own - 2 * np.asarray(rows.X @ points.T).T + theirs, 0.0)
+
+    def to_dense(points: Floats) -> Floats:
+        out = np.empty((len(points), rows.n))
+        rows.threads.map(
+            lambda a, b: _dense_kernels.point_distances(rows.X, rows.shift, points, a, b, out)
+        )
+        return out
+
+    return to_sparse if rows.is_sparse else to_dense
 
 
 def from_kmeans_plusplus(rows: Rows, k: int, rng: Any, without: Any = None) -> Floats:
-    """scikit-learn's greedy k-means++, among rows that are not left out."""
+    """Greedy k-means++ among rows that are not left out, with the draws of scikit-learn's."""
     some = rows.sample(k, rng, without)
-    weight = some.weight if some.weight.any() else None
-    centers, _ = kmeans_plusplus(some.X, k, sample_weight=weight, random_state=rng)
-    centers = centers.toarray() if hasattr(centers, "toarray") else centers
-    return np.asarray(centers, dtype=np.float64) - rows.shift
+    far, weight = _distances_to(some), _weights(some)
+    n_tries = 2 + int(np.log(k))
+    chosen = [int(rng.choice(some.n, p=weight / weight.sum()))]
+    nearest = far(some.take(chosen))[0]
+    total = nearest @ weight
+    while len(chosen) < k:
+        ticks = np.cumsum(weight * nearest)
+        tries = np.searchsorted(ticks, rng.uniform(size=n_tries) * total).clip(max=some.n - 1)
+        left = np.minimum(nearest, far(some.take(tries)))
+        totals = left @ weight
+        best = int(totals.argmin())
+        nearest, total = left[best], totals[best]
+        chosen.append(int(tries[best]))
+    return some.take(chosen)
 
 
 def from_seeds(problem: Problem, rng: Any) -> Floats:
