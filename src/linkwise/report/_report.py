@@ -48,6 +48,8 @@ class Report:
     seconds : float
     n_dropped : int
         Constraints on rows that the data does not have.
+    n_not_inferred : int
+        Links that propagation could infer and left out to stay within its limit.
     ids : sequence of shape (n_samples,) or None
         What the rows are called where constraints are shown; see `named`.
     n_noise : int
@@ -75,6 +77,7 @@ class Report:
     converged: bool
     seconds: float
     n_dropped: int = 0
+    n_not_inferred: int = 0
     ids: Sequence[Hashable] | None = None
     n_noise: int = 0
     profiles: tuple[Profile, ...] = ()
@@ -292,6 +295,8 @@ class Report:
                 f"{self.n_dropped:,} constraint{'s' * (self.n_dropped != 1)} on rows that are not "
                 "in the data left out"
             )
+        if self.n_not_inferred:
+            lines.append(f"only the heaviest links inferred: {self.n_not_inferred:,} more in reach")
         return lines
 
     # ---------------------------------------------------------------- the pieces
@@ -389,4 +394,6 @@ class Report:
             totals["constraints"] = "none"
         if self.n_dropped:
             totals["constraints left out"] = f"{self.n_dropped:,} (on rows not in the data)"
+        if self.n_not_inferred:
+            totals["links not inferred"] = f"{self.n_not_inferred:,} (the heaviest are kept)"
         return totals

@@ -35,7 +35,14 @@ from linkwise.kmeans.estimators._mpck import MPCKMeans
 from linkwise.report import Report
 
 from ._consistency import heaviest_consistent
-from ._propagate import Kernel, Radius, Scale, check_threshold, propagate
+from ._propagate import (
+    MAX_PROPAGATED,
+    Kernel,
+    Radius,
+    Scale,
+    check_threshold,
+    propagate_most,
+)
 
 
 @dataclass(frozen=True)
@@ -52,6 +59,9 @@ class Round:
         The base's objective afterwards.
     n_moved : int
         Rows that changed their cluster.
+    n_left_out : int
+        Pairs of rows within reach that were not linked because of `max_propagated`, counted once
+        for each order.
     """
 
     n_propagated: int
@@ -59,6 +69,7 @@ class Round:
     n_cannot_link: int
     objective: float
     n_moved: int
+    n_left_out: int = 0
 
 
 class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
@@ -96,8 +107,9 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         How the covariance is scaled to the cluster; see `propagate`, and Notes.
     radius : {"mahalanobis", "euclidean"}, default="euclidean"
         How the extent of a cluster is measured; see `propagate`, and Notes.
-    max_propagated : int, default=10_000_000
-        The most links inferred in a round; beyond, a sample with a warning.
+    max_propagated : int, default=300_000
+        The most links inferred in a round; beyond, the heaviest are kept. Time and memory grow in
+        proportion to it; the report says how many pairs are left out.
     max_iter : int, default=10
         The most rounds. (Iterations within a run are a parameter of the base.)
     tol : float, default=1e-4
@@ -121,6 +133,9 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         What was propagated in each round, and what came of it.
     n_propagated_ : int
         Links inferred in the last round, sources not counted.
+    n_left_out_ : int
+        Pairs of rows within reach of a source, counted once for each order, that were left out
+        in the last round because of `max_propagated`.
     propagated_constraints_ : Constraints
         All constraints the base was given in the last round, by row number; sources first.
     base_ : estimator
@@ -176,7 +191,7 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         kernel: Kernel = "gaussian",
         scale: Scale = "squared",
         radius: Radius = "euclidean",
-        max_propagated: int = 10_000_000,
+        max_propagated: int = MAX_PROPAGATED,
         max_iter: int = 10,
         tol: float = 1e-4,
         random_state: Any = None,
@@ -291,13 +306,13 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         seen: list[bytes] = []
         most_kept = -1.0
         for _ in range(self.max_iter):
-            spread = self._propagate(model, X, Z, sources)
+            spread, left_out = self._propagate(model, X, Z, sources)
             seen.append(_digest(spread))
             if seen[-1] in seen[:-1]:  # from here on all would be as it was
                 break
             last, known = model, self._known(sources, spread, model)
             model = self._run_again(last, X, known, fit)
-            self.history_.append(self._note(last, model, known, spread, sources))
+            self.history_.append(self._note(last, model, known, spread, sources, left_out))
             settled = abs(model.objective_ - last.objective_) <= self.tol * abs(model.objective_)
             # Objectives over different constraints cannot be compared; what is kept can.
             kept = sources.satisfied(model.labels_).weight_share
@@ -327,8 +342,10 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             return _with_entailed(sources, spread)
         return heaviest_consistent(sources, spread, self.n_clusters, model.labels_)
 
-    def _propagate(self, model: Any, X: Any, Z: Any, sources: Constraints) -> Constraints:
-        where: dict[str, Any] = {"X": Z}
+    def _propagate(
+        self, model: Any, X: Any, Z: Any, sources: Constraints
+    ) -> tuple[Constraints, int]:
+        where: dict[str, Any] = {"X": Z, "metrics": None, "per_cluster": None, "centers": None}
         if Z is None:
             # Centers of other distortions are directions or distributions: means are taken.
             euclidean = getattr(model, "distortion", "euclidean") == "euclidean"
@@ -338,7 +355,7 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
                 "per_cluster": getattr(model, "per_cluster", None),
                 "centers": model.cluster_centers_ if euclidean else None,
             }
-        return propagate(
+        return propagate_most(
             sources,
             labels=model.labels_,
             threshold=self.threshold,
@@ -347,7 +364,6 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             scale=self.scale,
             radius=self.radius,
             max_propagated=self.max_propagated,
-            random_state=self.random_state,
             **where,
         )
 
@@ -372,6 +388,7 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         known: Constraints,
         spread: Constraints,
         sources: Constraints,
+        left_out: int,
     ) -> Round:
         """What a round did."""
         merged = 0 if self.reduced else spread.n_repeated
@@ -381,6 +398,7 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             n_cannot_link=known.n_cannot_link,
             objective=float(model.objective_),
             n_moved=int((model.labels_ != last.labels_).sum()),
+            n_left_out=left_out,
         )
 
     def _store(self, model: Any, known: Constraints, done: Round) -> None:
@@ -390,7 +408,7 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
         self.cluster_centers_ = model.cluster_centers_
         self.objective_ = model.objective_
         self.propagated_constraints_ = known
-        self.n_propagated_ = done.n_propagated
+        self.n_propagated_, self.n_left_out_ = done.n_propagated, done.n_left_out
         if hasattr(model, "metrics_"):
             self.metrics_ = model.metrics_
 
@@ -409,6 +427,7 @@ class GPKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, 
             converged=converged,
             seconds=time.perf_counter() - started,
             n_dropped=told.n_dropped,
+            n_not_inferred=self.n_left_out_,
             ids=told.ids,
         )
 

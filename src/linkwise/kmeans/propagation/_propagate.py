@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 
 from linkwise._validation import check_choice, check_number, read_knowledge
 from linkwise.constraints import Constraints
@@ -31,7 +31,9 @@ Kernel = Literal["gaussian", "euclidean"]
 Scale = Literal["thesis", "squared"]
 Radius = Literal["mahalanobis", "euclidean"]
 
-_KEPT_NEAR = 20_000_000  # so many rows near constrained ones are kept at hand
+MAX_PROPAGATED = 300_000  # links inferred, by default: some 100 bytes each in a fit
+_KEPT_NEAR = 8_000_000  # so many rows near constrained ones are kept at hand
+_HALVINGS = 40  # of the range in which the least weight of the links to keep lies
 
 
 def propagate(
@@ -47,9 +49,8 @@ def propagate(
     kernel: Kernel = "gaussian",
     scale: Scale = "squared",
     radius: Radius = "euclidean",
-    max_propagated: int = 10_000_000,
+    max_propagated: int = MAX_PROPAGATED,
     sample_ids: Any = None,
-    random_state: Any = None,
 ) -> Constraints:
     """Spread must-links and cannot-links to pairs of rows near theirs.
 
@@ -89,13 +90,11 @@ def propagate(
     radius : {"mahalanobis", "euclidean"}, default="euclidean"
         How far the outermost row of a cluster is from its center: under the metric, or in the
         units of the data. Gaussian only.
-    max_propagated : int, default=10_000_000
-        The most links to infer before equal ones are put together. Beyond, a random sample of at
-        most so many is taken, with a warning.
+    max_propagated : int, default=300_000
+        The most links to infer before equal ones are put together. Beyond, the heaviest are kept,
+        with a warning.
     sample_ids : array-like of shape (n_samples,), default=None
         Id of each row, when the constraints speak of ids.
-    random_state : int, RandomState instance or None, default=None
-        Seed of that sample.
 
     Returns
     -------
@@ -121,6 +120,39 @@ def propagate(
     >>> more.must_link.tolist()
     [[1, 2], [0, 2]]
     """
+    found, left_out = propagate_most(
+        constraints, X, labels, metrics, threshold, reduce, per_cluster=per_cluster,
+        centers=centers, kernel=kernel, scale=scale, radius=radius, max_propagated=max_propagated,
+        sample_ids=sample_ids,
+    )  # fmt: skip
+    if left_out:
+        warnings.warn(
+            f"more than max_propagated={max_propagated:,} links could be inferred; the heaviest "
+            f"are kept, and {left_out:,} ordered pairs of rows within reach are left out: raise "
+            "the threshold, or max_propagated if memory allows",
+            UserWarning,
+            stacklevel=2,
+        )
+    return found
+
+
+def propagate_most(
+    constraints: Any,
+    X: Any,
+    labels: ArrayLike,
+    metrics: ArrayLike | None,
+    threshold: float,
+    reduce: bool,
+    *,
+    per_cluster: bool | None,
+    centers: ArrayLike | None,
+    kernel: Kernel,
+    scale: Scale,
+    radius: Radius,
+    max_propagated: int,
+    sample_ids: Any = None,
+) -> tuple[Constraints, int]:
+    """`propagate`, and how many pairs within reach were left out, counted once for each order."""
     check_threshold(threshold)
     check_choice("kernel", kernel, ("gaussian", "euclidean"))
     check_choice("scale", scale, ("thesis", "squared"))
@@ -131,8 +163,8 @@ def propagate(
     own = None if kernel == "euclidean" else metrics
     clusters = _Clusters.read(X, labels, own, per_cluster, centers)
     field = _Field(clusters, threshold, kernel, scale, radius)
-    pairs = _infer(field, known, max_propagated, check_random_state(random_state))
-    return _merged(known, pairs, X.shape[0], reduce)
+    pairs, left_out = _infer(field, known, max_propagated)
+    return _merged(known, pairs, X.shape[0], reduce), left_out
 
 
 def check_threshold(threshold: Any) -> None:
@@ -317,16 +349,22 @@ class _Field:
             self._n_kept -= len(self._kept.popitem(last=False)[1][0])
         return found
 
-    def count_ordered(self, a: int, b: int) -> tuple[int, int]:
-        """Pairs in both orientations, and how many of them may be a row with itself."""
-        (rows_a, near_a), (rows_b, near_b) = self.near(a), self.near(b)
-        return _spread.count_ordered(near_a, near_b, self.limit), min(len(rows_a), len(rows_b))
+    def limit_at(self, share: float) -> float:
+        """How remote a pair may be that keeps this share of its source's weight."""
+        if share >= 1:
+            return 0.0 if share == 1 else -1.0
+        at = -math.log(share) if self.gaussian else (1 - share) ** 2
+        return min(self.limit, at)
 
-    def call(self, kernel: Any, a: int, b: int, *rest: Any) -> int:
+    def count_ordered(self, a: int, b: int, limit: float) -> int:
+        """Pairs within a limit, counted once for each order."""
+        return int(_spread.count_ordered(self.near(a)[1], self.near(b)[1], limit))
+
+    def call(self, kernel: Any, a: int, b: int, limit: float, *rest: Any) -> int:
         """Call one of the kernels that go through the pairs of a source."""
         (rows_a, near_a), (rows_b, near_b) = self.near(a), self.near(b)
         self._own[0, rows_a], self._own[1, rows_b] = near_a, near_b
-        number = kernel(rows_a, near_a, rows_b, near_b, *self._own, a, b, self.limit, *rest)
+        number = kernel(rows_a, near_a, rows_b, near_b, *self._own, a, b, limit, *rest)
         self._own[0, rows_a] = self._own[1, rows_b] = np.inf
         return int(number)
 
@@ -350,66 +388,68 @@ class _Pairs:
     n_must: int
 
 
-def _infer(field: _Field, known: Constraints, most: int, rng: Any) -> _Pairs:
+def _infer(field: _Field, known: Constraints, most: int) -> tuple[_Pairs, int]:
+    """The links that sources spread to, the heaviest if there are too many; how many are not in."""
     ends = np.concatenate([known.must_link, known.cannot_link]).astype(np.int64).tolist()
     weight = np.concatenate([known.must_link_weight, known.cannot_link_weight]).tolist()
-    size, draws = _plan(field, ends, most, rng)
+    size, limits, left_out = _plan(field, ends, weight, most)
     low, high, out = np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size)
     number = n_must = 0
     for c, ((a, b), w) in enumerate(zip(ends, weight, strict=True)):
         room = (low[number:], high[number:], out[number:])
-        if draws is None:
-            number += field.call(_spread.spread_pairs, a, b, w, field.gaussian, *room)
-        else:
-            chosen = _draw(*draws[c], rng)
-            number += field.call(_spread.spread_sample, a, b, w, field.gaussian, chosen, *room)
+        number += field.call(_spread.spread_pairs, a, b, limits[c], w, field.gaussian, *room)
         if c < known.n_must_link:
             n_must = number
-    if draws is not None:
-        total = sum(ordered for ordered, _ in draws)
-        warnings.warn(
-            f"more than max_propagated={most:,} links could be inferred ({total:,} ordered pairs "
-            f"are within reach); a random sample of {number:,} is used: raise the threshold, or "
-            "max_propagated if memory allows",
-            UserWarning,
-            stacklevel=3,
-        )
-    return _Pairs(low[:number], high[:number], out[:number], n_must)
+    return _Pairs(low[:number], high[:number], out[:number], n_must), left_out
 
 
 def _plan(
-    field: _Field, ends: list[list[int]], most: int, rng: Any
-) -> tuple[int, list[tuple[int, int]] | None]:
-    """Room to take for the pairs; and, if it is not enough for all, what to draw.
+    field: _Field, ends: list[list[int]], weight: list[float], most: int
+) -> tuple[int, list[float], int]:
+    """Room to take for the pairs, how remote those of each source may be, and how many are left.
 
-    That is, for each source, the number of its ordered pairs and how many of them to look at.
+    Counting takes time in proportion to the rows near the ends of sources, not to their pairs:
+    these are looked at only once it is known that they are few enough.
     """
-    counted = [field.count_ordered(a, b) for a, b in ends]
-    ordered = np.array([number for number, _ in counted], dtype=np.int64)
-    total = int(ordered.sum())
+    every = [field.limit] * len(ends)
+
+    def count(limits: list[float]) -> int:
+        return sum(
+            field.count_ordered(a, b, limit) for (a, b), limit in zip(ends, limits, strict=True)
+        )
+
+    total = count(every)
     if total <= most:
-        return total, None
+        return total, every, 0
     # A pair counts at most in both orders; and a row with itself is none.
-    if (total - sum(same for _, same in counted)) // 2 - len(ends) <= most:
-        exact = sum(field.call(_spread.count_pairs, a, b) for a, b in ends)
+    same = sum(min(len(field.near(a)[0]), len(field.near(b)[0])) for a, b in ends)
+    if (total - same) // 2 - len(ends) <= most:
+        exact = sum(field.call(_spread.count_pairs, a, b, field.limit) for a, b in ends)
         if exact <= most:
-            return exact, None
-    shares = np.minimum(rng.multinomial(most, ordered / total), ordered)
-    return most, list(zip(ordered.tolist(), shares.tolist(), strict=True))
+            return exact, every, 0
+    # Halve the range of the least weight to keep, by its logarithm.
+    light, heavy = (
+        math.log(max(bound, 1e-300)) for bound in (_lightest(field, weight), max(weight))
+    )
+    limits = [-1.0] * len(ends)
+    for _ in range(_HALVINGS):
+        least = 0.5 * (light + heavy)
+        tried = [field.limit_at(math.exp(least) / w) if w > 0 else -1.0 for w in weight]
+        number = count(tried)
+        if number > most:
+            light = least
+        else:
+            heavy, limits = least, tried
+            if number > 0.99 * most:
+                break
+    kept = count(limits)
+    return kept, limits, total - kept
 
 
-def _draw(total: int, number: int, rng: Any) -> Ints:
-    """So many different numbers below the total, ascending."""
-    few = min(number, total - number)  # of those to take, or else of those to leave
-    found = np.zeros(0, dtype=np.int64)
-    while len(found) < few:
-        # So many draws hit `few` different numbers on average, and a little more.
-        more = int(-1.05 * total * math.log1p(-few / total)) + 16
-        found = np.concatenate([found, rng.randint(0, total, more, dtype=np.int64)])
-        found.sort()  # np.unique would hash, which takes far longer
-        found = found[np.append(True, found[1:] != found[:-1])]
-    found = np.delete(found, rng.permutation(len(found))[few:])
-    return found if few == number else np.delete(np.arange(total), found)
+def _lightest(field: _Field, weight: list[float]) -> float:
+    """The least weight that a link within the limit can have."""
+    share = math.exp(-field.limit) if field.gaussian else 1 - math.sqrt(field.limit)
+    return share * min(weight)
 
 
 def _merged(known: Constraints, pairs: _Pairs, n_rows: int, reduce: bool) -> Constraints:
