@@ -1,22 +1,34 @@
 # The two commands: `make demo` and `make test`. Each sets up what it needs on a clean clone.
+# While you work: `make quick`.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 OLDEST := .venv-oldest
 DATA   ?= $(abspath ../shared/datasets)
-# The oldest Python that pyproject.toml allows, where it is there.
+# The oldest Python that pyproject.toml allows, if it is installed.
 OLDEST_PYTHON ?= $(shell command -v python3.11 || echo $(PYTHON))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export LINKWISE_DATA ?= $(DATA)
 
-.PHONY: demo test lint unit browser bench papers papers-full docs docs-quick clean
-.PHONY: dist test-oldest
+# The least coverage of Python lines (compiled loops are not counted) that `make test` accepts.
+COVERAGE ?= 80
+
+.PHONY: demo test quick quick-tests lint unit browser bench papers papers-full docs docs-quick clean
+.PHONY: dist test-oldest audit changelog changelog-draft
 
 demo: $(VENV)/.demo
 	$(BIN)/linkwise demo
 
 test: lint docs-quick unit
+
+# Lint and the fast tests, side by side: under a minute on two cores once loops are compiled.
+# tests/slow_tests.txt lists what it leaves out.
+quick: $(VENV)/.test
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint quick-tests
+
+quick-tests: $(VENV)/.test
+	$(BIN)/pytest -n 2 -m "not slow and not browser"
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -24,9 +36,11 @@ lint: $(VENV)/.test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# pytest goes last, so that its summary line ends the run.
+# pytest goes last, so that its summary line ends the run; the coverage stands above it.
+# sys.monitoring (Python 3.12) makes coverage nearly free; before, small fits take longer.
 unit: $(VENV)/.test browser
-	$(BIN)/pytest -n auto
+	COVERAGE_CORE=$$($(BIN)/python -c "import sys; print('sysmon' if sys.version_info >= (3, 12) else 'ctrace')") \
+	  $(BIN)/pytest -n auto --cov --cov-report= --cov-fail-under=$(COVERAGE)
 
 # Browser tests use the system's Chromium. Only root can install it; without it they are skipped.
 browser:
@@ -50,17 +64,30 @@ docs-quick: $(VENV)/.docs
 bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks
 
-# Source and wheel, the wheel made out of the source; then tried as a user would get it.
+# Sdist and wheel, the wheel built from the sdist; then installed and tried as by a user.
 dist: $(VENV)/.dist
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist .
 	$(BIN)/python .ci/check_dist.py dist
 
-# The tests with the oldest of everything that pyproject.toml allows, in an environment of its own.
+# The tests with the oldest versions that pyproject.toml allows, in a separate environment.
 test-oldest: $(OLDEST)/.test
 	NUMBA_CACHE_DIR=$(abspath $(OLDEST))/numba $(OLDEST)/bin/pytest -n auto -p no:cacheprovider
 
-# Every document rebuilt: quick versions (some 15 minutes on two cores), or all trials (hours).
+# Known vulnerabilities of what a user installs; asks the vulnerability database of PyPI.
+audit: $(VENV)/bin/pip
+	$(BIN)/pip install --quiet --editable '.[all]' pip-audit
+	$(BIN)/pip-audit --skip-editable
+
+# The section of the changelog that the fragments in changelog.d/ become; written by the first.
+changelog: $(VENV)/.release
+	$(BIN)/towncrier build --yes
+
+changelog-draft: $(VENV)/.release
+	$(BIN)/towncrier build --draft
+
+# Rebuild the experiments of all documents: quick versions (15 minutes on two cores), or all
+# trials (hours).
 papers: $(VENV)/.test
 	$(BIN)/python -m papers.claims --quick --jobs -1
 
@@ -82,7 +109,11 @@ $(VENV)/.dist: $(VENV)/bin/pip
 	$(BIN)/pip install --quiet build
 	@touch $@
 
-# uv is the installer that can choose the oldest versions; it lives beside what it installs.
+$(VENV)/.release: $(VENV)/.test
+	$(BIN)/pip install --quiet towncrier
+	@touch $@
+
+# uv can choose the oldest versions, which pip cannot; it is installed beside them.
 $(OLDEST)/.test: pyproject.toml
 	$(OLDEST_PYTHON) -m venv --clear $(OLDEST)
 	$(OLDEST)/bin/pip install --quiet uv
@@ -95,4 +126,4 @@ $(VENV)/.docs: $(VENV)/bin/pip pyproject.toml
 	@touch $@ $(VENV)/.demo
 
 clean:
-	rm -rf $(VENV) $(OLDEST) build dist docs/_build docs/reference/generated docs/auto_examples .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) build dist docs/_build docs/reference/generated docs/auto_examples .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage*

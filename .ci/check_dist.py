@@ -1,9 +1,10 @@
-"""Try what ``make dist`` made as a user would get it: every file in it, installed, and run.
+"""Check what ``make dist`` built: complete, free of papers/, and working once installed.
 
     python .ci/check_dist.py dist
 
-The archives must hold every file of the package (assets, sample data, py.typed), and
-the wheel must install into a fresh environment outside this tree, draw the demo and fit a model.
+The archives must hold every file of the package (assets, sample data, py.typed), the sdist neither
+experiments nor benchmarks, and the wheel must install into a fresh environment outside this tree,
+draw the demo and fit a model.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 BESIDE = ("README.md", "LICENSE", "CHANGELOG.md", "pyproject.toml", "Makefile")
+NOT_RELEASED = ("papers/", "benchmarks/", "tests/papers/")
 FIT = """
 import linkwise, numpy as np
 from linkwise import Constraints, MPCKMeans
@@ -41,7 +43,9 @@ def main(folder: Path) -> None:
     with tarfile.open(source) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}
     complain(source, ({f"src/{name}" for name in wanted} | set(BESIDE)) - inside)
-    print(f"{wheel.name} and {source.name} hold all {len(wanted)} files of the package")
+    if unwanted := [name for name in inside if name.startswith(NOT_RELEASED)]:
+        sys.exit(f"{source.name} must not hold {', '.join(sorted(unwanted)[:5])}")
+    print(f"{wheel.name} and {source.name} have all {len(wanted)} files of the package")
     with tempfile.TemporaryDirectory(prefix="linkwise-dist-") as place:
         install_and_run(wheel, Path(place))
 
@@ -74,7 +78,7 @@ def install_and_run(wheel: Path, place: Path) -> None:
         subprocess.run(step, cwd=place, env=environment, check=True)
     if not (place / "demo" / "demo.png").stat().st_size:
         sys.exit("the demo drew no picture")
-    print("installed and run: all is well")
+    print("the wheel installs, fits and draws")
 
 
 if __name__ == "__main__":

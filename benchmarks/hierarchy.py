@@ -10,8 +10,8 @@ from scipy.cluster.hierarchy import linkage
 from sklearn.datasets import make_blobs
 
 from linkwise import ComparisonMetric, ConstrainedCompleteLink, Constraints, ReCon, Tree
-from linkwise.datasets import load
 from linkwise.evaluation import pair_scores
+from papers.datasets import load
 
 from ._harness import Row, in_turn, peak_megabytes, seconds
 

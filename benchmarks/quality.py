@@ -17,8 +17,8 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
 from linkwise import Constraints, COPKMeans, MPCKMeans, PCKMeans
-from linkwise.datasets import BAUMANN_HOCHBAUM, load, load_proven_optima
 from papers.beyond import baumann_hochbaum as protocol
+from papers.datasets import BAUMANN_HOCHBAUM, load, load_proven_optima
 
 from ._harness import Row
 

@@ -1,6 +1,7 @@
 """Settings of the documentation: ``make docs`` builds it into docs/_build/html.
 
-Nothing is fetched: no inventories of other projects, and the theme brings its own assets.
+Nothing is fetched, neither by the build nor by the built pages: no inventories of other projects,
+the theme brings its own assets, and formulas are MathML (`mathml.py`).
 """
 
 from __future__ import annotations
@@ -31,14 +32,16 @@ extensions = [
     "myst_parser",
     "sphinx_design",
     "sphinx_copybutton",
+    "mathml",
 ]
+html_math_renderer = "mathml"
 exclude_patterns = ["_build", "README.md", "auto_examples/**/*.ipynb", "auto_examples/**/*.json"]
 templates_path = ["_templates"]
 root_doc = "index"
 
 # ------------------------------------------------------------------ pages in Markdown
 
-myst_enable_extensions = ["colon_fence", "deflist"]  # no formulas: MathJax is not local
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
@@ -56,7 +59,10 @@ default_role = "py:obj"
 # ------------------------------------------------------------------ what came of the papers
 
 _page = HERE / "papers" / "claims.md"
-_text = page_of((HERE.parent / "papers" / "CLAIMS.md").read_text(encoding="utf-8"))
+_ledger = HERE.parent / "papers" / "CLAIMS.md"
+_text = "# Claims\n\nSee `papers/CLAIMS.md` in the repository.\n"  # papers/ is not in an sdist
+if _ledger.exists():
+    _text = page_of(_ledger.read_text(encoding="utf-8"))
 if not _page.exists() or _page.read_text(encoding="utf-8") != _text:
     _page.write_text(_text, encoding="utf-8")
 

@@ -2,12 +2,12 @@
 Active questions against random ones
 ====================================
 
-Answers cost somebody's time. Asked about random pairs, a person mostly says what could have been
-guessed. linkwise asks what tells it most.
+Answers cost somebody's time. Most random pairs are easy to guess, so the answers teach little.
+linkwise asks the most informative questions.
 """
 
 # %%
-# Handwritten threes, eights and nines; the person is played by the true labels.
+# Handwritten threes, eights and nines; the true labels answer in place of a person.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -23,8 +23,8 @@ rows = np.flatnonzero(np.isin(digits.target, (3, 8, 9)))[:240]
 X, y = PCA(8, random_state=0).fit_transform(digits.data[rows]), digits.target[rows]
 
 # %%
-# A session for each strategy and seed. After every fifteen answers the model is fitted to what has
-# been answered and what follows from it.
+# One session per strategy and seed. After every fifteen answers the model is refitted with the
+# answers and what follows from them.
 
 steps = np.arange(10, 101, 15)
 strategies = ("RandomPairs", "ExploreConsolidate", "MinMax")
@@ -40,8 +40,9 @@ for name in strategies:
                 found[name][seed, place] = score(y, session.refit().labels).nmi
 
 # %%
-# Explore and Consolidate and MinMax first find one row of every class, then place one row after the
-# other. At first that teaches about as much as random pairs; then each answer places a whole row.
+# Explore and Consolidate and MinMax first find one row of every class, then find the cluster of one
+# row after the other. At first that is about as good as random pairs; then each row takes at most
+# two answers.
 
 figure, ax = plt.subplots(figsize=(7.5, 4.6), layout="constrained")
 looks = {"RandomPairs": "0.45", "ExploreConsolidate": "#0072b2", "MinMax": "#e69f00"}

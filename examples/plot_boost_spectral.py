@@ -1,10 +1,10 @@
 """
-Any clusterer can listen: boosting spectral clustering
-======================================================
+Constraints for any clusterer: boosting spectral clustering
+===========================================================
 
-BoostCluster takes a clusterer that knows nothing of constraints, here scikit-learn's spectral
-clustering, and lets it cluster the data again and again, each time projected so that the links
-which are kept worst so far stand out more. The clusterings are then put together.
+BoostCluster adds constraints to any clusterer, here scikit-learn's spectral clustering. In each
+round the base clusters a projection of the data that emphasizes the links which the earlier rounds
+violate most. The clusterings of all rounds are then combined.
 """
 
 # %%
@@ -37,7 +37,8 @@ for draw in range(3):
 print(f"the last of them: {model.n_iter_} rounds; {model.stopped_}")
 
 # %%
-# Few links can do harm: the projection then follows them and forgets the rest.
+# Few links can make the result worse: the projection then follows them and ignores the rest of the
+# data.
 
 figure, ax = plt.subplots(figsize=(7.5, 4.6), layout="constrained")
 ax.plot(counts, found.T, "o", color="#0072b2", alpha=0.35, ms=5, mew=0)

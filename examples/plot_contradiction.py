@@ -2,12 +2,12 @@
 A contradiction, found and fixed
 ================================
 
-Two people wrote down which beans come from the same farm, and somewhere between them they disagree.
-linkwise says where, with the shortest chain of statements that proves it.
+Two people noted which beans come from the same farm, and some of their statements contradict each
+other. linkwise shows which, with the shortest chain of statements that proves it.
 """
 
 # %%
-# The statements are a file like any other, with a line for each pair.
+# The statements are in a CSV file, one line per pair.
 
 import tempfile
 from pathlib import Path
@@ -34,7 +34,7 @@ with tempfile.TemporaryDirectory() as folder:
     known = Constraints.read(path)
 
 # %%
-# A method that is handed such statements refuses, and says why.
+# The diagnosis names the contradiction; a hard method raises the same error.
 
 names = ["ana", "bo", "cy", "di", "eve", "flo", "gus"]
 X = np.array([[0, 0], [1, 1.6], [2.2, 1.4], [3, -0.2], [6, 0.2], [7, 1.5], [8, 0]], dtype=float)
@@ -46,8 +46,8 @@ except ConstraintError as error:
     print("\nConstraintError:", error)
 
 # %%
-# The proof is a chain of given statements, so we know which ones to look at again. Somebody goes
-# and looks: bo and di do come from one farm, and line 9 was wrong.
+# The proof is a chain of given statements, so we know which ones to check again. The check shows
+# that bo and di do come from one farm, and that line 9 was wrong.
 
 proof = diagnosis.contradictions[0]
 fixed = known - Constraints(cannot_link=[("bo", "di")])
@@ -55,8 +55,8 @@ print(fixed.diagnose(n_clusters=2))
 labels = PCKMeans(2, random_state=0).fit(X, constraints=fixed, sample_ids=names).labels_
 
 # %%
-# Solid lines say "same", dotted ones "different". The chain that cannot hold is red: two steps
-# along the solid lines make bo and di the same, the dotted line makes them differ.
+# Solid lines say "same", dotted ones "different". The contradiction is red: two steps along the
+# solid lines make bo and di the same, the dotted line makes them differ.
 
 figure, panels = plt.subplots(1, 2, figsize=(10, 3.6), sharey=True, layout="constrained")
 for ax, links in zip(panels, (known - proof.proof, fixed), strict=True):

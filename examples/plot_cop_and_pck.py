@@ -2,13 +2,13 @@
 Hard or soft: COP-KMeans against PCK-Means
 ==========================================
 
-COP-KMeans keeps every constraint. PCK-Means may break one, at a cost. Which of them is better
+COP-KMeans satisfies every constraint. PCK-Means may violate one at a cost. Which of them is better
 depends above all on whether the constraints are right.
 """
 
 # %%
 # Three blobs that overlap, and 200 links, drawn ten times. In each draw a share of the links is
-# turned round: "same" becomes "different" and the reverse.
+# flipped: "same" becomes "different" and vice versa.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -24,8 +24,8 @@ X = StandardScaler().fit_transform(X)
 plain = score(y, KMeans(3, n_init=10, random_state=0).fit_predict(X)).ari
 
 # %%
-# Wrong links soon contradict right ones. ``on_infeasible="relax"`` lets COP-KMeans leave out as few
-# as it can, where it would otherwise refuse and name the contradiction.
+# Wrong links soon contradict right ones. ``on_infeasible="relax"`` lets COP-KMeans drop as few
+# links as possible; otherwise it would refuse and name the contradiction.
 
 methods = {
     "COP-KMeans (hard)": COPKMeans(3, on_infeasible="relax", n_init=2, random_state=0),
@@ -43,7 +43,7 @@ for draw in range(10):
 
 # %%
 # With right links both are equally good here. As soon as one link in twenty is wrong, the soft
-# method is clearly better, and the hard one soon ends below k-means, which was told nothing.
+# method is clearly better, and the hard one is soon worse than k-means, which uses no links.
 
 figure, ax = plt.subplots(figsize=(7.5, 4.6), layout="constrained")
 looks = (("#0072b2", "o"), ("#e69f00", "s"))
@@ -60,6 +60,6 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# With many wrong links the soft method falls below k-means too. Answers that are more or less sure
-# can be told as such: the third entry of a link is its weight, which is what PCK-Means pays for
-# breaking it. And `AutoCluster` estimates the share of wrong links and names suspects.
+# With many wrong links the soft method is worse than k-means too. If some answers are more certain
+# than others, say so: the third entry of a link is its weight, the cost of violating it.
+# `AutoCluster` estimates the share of wrong links and lists suspicious ones.

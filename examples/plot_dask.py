@@ -1,14 +1,14 @@
 """
-Past one machine: Dask
-======================
+More than one machine: Dask
+===========================
 
-A Dask array is an array in blocks, which may lie on many machines and need not fit into the memory
-of any. ``fit`` takes it like any other: blocks stay where they are, only sums travel, and the few
-rows that constraints touch are fetched once.
+A Dask array consists of blocks, which may be on many machines and need not fit into the memory of
+one. ``fit`` accepts it like any other array: blocks stay where they are, only sums are transferred,
+and the few rows that constraints name are fetched once.
 """
 
 # %%
-# Without a cluster, blocks are worked on one after the other, on this machine. Once the program has
+# Without a cluster, blocks are processed one after the other on this machine. Once the program has
 # a ``dask.distributed.Client``, the same lines run on its workers.
 
 import dask.array as da
@@ -24,7 +24,7 @@ X = da.from_array(rows, chunks=(5_000, 2))
 print(f"{X.shape[0]:,} rows in {X.numblocks[0]} blocks")
 
 # %%
-# Constraints go by row number, as ever. On workers, labels are a Dask array in the blocks of the
+# Constraints name row numbers, as always. On workers, labels are a Dask array in the blocks of the
 # data; ``np.asarray`` fetches them.
 
 known = Constraints.from_labels(y, 2_000, random_state=0)
@@ -33,7 +33,7 @@ labels = np.asarray(model.labels_)
 print(str(model.report_).split("not kept")[0])
 
 # %%
-# Given the same start, the result is that of the rows in memory.
+# From the same start, the result is the same as in memory.
 
 start = model.cluster_centers_
 far, near = (
@@ -54,5 +54,5 @@ ax.set_title(title, loc="left", weight="bold")
 plt.show()
 
 # %%
-# In every iteration a block sends back sums over its rows, of a size that does not depend on how
-# many there are. So a fit takes the time to read the blocks, not the memory for them.
+# In every iteration a block returns sums over its rows, whose size does not depend on the number of
+# rows. So a fit needs the time to read the blocks, but not the memory to hold them.

@@ -1,14 +1,14 @@
 """
-Ten constraints that speak for many: GPK-Means
-==============================================
+Ten constraints and their neighborhood: GPK-Means
+=================================================
 
-Ten links are next to nothing for two hundred rows. GPK-Means spreads them: rows close to the ends
-of a link get a weaker link of the same kind, and the method clusters again with all of them.
+Ten links are very few for two hundred rows. GPK-Means propagates them: rows close to the ends of a
+link get a weaker link of the same kind, and the method clusters again with all of them.
 """
 
 # %%
-# Two classes that differ in one feature; the other one is noise, and louder. k-means follows the
-# noise.
+# Two classes that differ in one feature; the other one is noise with a larger variance. k-means
+# follows the noise.
 
 import warnings
 
@@ -26,9 +26,9 @@ X = np.column_stack([2 * y + rng.normal(0, 0.5, 200), rng.normal(0, 2, 200)])
 plain = KMeans(2, n_init=10, random_state=0).fit_predict(X)
 
 # %%
-# One draw of ten links. MPCK-Means, which learns how much each feature counts, keeps them all, but
-# takes the noise for the rule. GPK-Means infers more links in each round; how close a row must be
-# to speak for its neighbor is the ``threshold``.
+# One draw of ten links. MPCK-Means, which learns the weight of each feature, satisfies them all,
+# but gives the noise a high weight. GPK-Means infers more links in each round; the ``threshold``
+# says how close a row must be to an end of a link.
 
 known = Constraints.from_labels(y, 10, random_state=4)
 alone = MPCKMeans(2, random_state=0).fit(X, constraints=known)
@@ -37,7 +37,7 @@ inferred = model.propagated_constraints_ - known
 print(f"{known.n_constraints} links given, {inferred.n_constraints} inferred in the last round")
 
 # %%
-# The second picture shows a hundred of the links inferred.
+# The second picture shows a hundred of the inferred links.
 
 views = {
     "MPCK-Means": (alone.labels_, known),
@@ -60,8 +60,8 @@ figure.legend(entries.values(), entries, loc="outside lower center", ncols=4, fr
 plt.show()
 
 # %%
-# One draw may be luck, so here are twelve. With some draws the rounds do not settle, which is a
-# warning; the round that keeps most of the given links is taken then.
+# One draw may be luck, so here are twelve. With some draws the rounds do not converge; GPK-Means
+# then warns and takes the round that satisfies most of the given links.
 
 warnings.simplefilter("ignore", ConvergenceWarning)
 methods = {
@@ -76,5 +76,5 @@ for name, method in methods.items():
     print(f"{name:11} ARI {np.mean(found):.2f} on average, {min(found):z.2f} to {max(found):.2f}")
 
 # %%
-# Spreading does not always pay: it assumes that what lies close together belongs together. With
-# round clusters, or with hundreds of links, MPCK-Means alone does as well.
+# Propagation does not always help: it assumes that rows close together belong together. With round
+# clusters, or with hundreds of links, MPCK-Means alone is as good.

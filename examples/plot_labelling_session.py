@@ -1,10 +1,10 @@
 """
-A labeling session: ask, answer, undo, go on tomorrow
-======================================================
+=======
+A labeling session: ask, answer, undo, continue tomorrow
+========================================================
 
-No knowledge yet? A session asks for it, one question at a time, and keeps every answer in a file
-before it asks the next. This is what ``linkwise label`` and ``linkwise studio`` do on a terminal
-and in a browser.
+No knowledge yet? A session asks one question at a time and saves every answer before it asks the
+next one. This is what ``linkwise label`` and ``linkwise studio`` do on a terminal and in a browser.
 """
 
 # %%
@@ -47,7 +47,7 @@ with Session(X, n_clusters=3, path=path, random_state=0) as session:
     early = session.refit().labels, session.constraints
 
 # %%
-# The next day. The file knows where we were.
+# The next day, the session continues from its file.
 
 with Session(X, n_clusters=3, path=path, random_state=0) as session:
     print(f"{session.progress.n_answers} answers so far")
@@ -57,8 +57,8 @@ with Session(X, n_clusters=3, path=path, random_state=0) as session:
 folder.cleanup()
 
 # %%
-# The answers are the lines. The first ones look for a bean of every origin; later ones place one
-# bean after the other, until the model has learnt that acidity is what counts.
+# The lines are answers. The first questions look for a bean of every origin; later ones find the
+# origin of one bean after the other, until the model has learnt that acidity matters.
 
 origins = np.array(["from Huila", "from Sidamo", "from Toraja"])[y]
 figure, panels = plt.subplots(1, 2, figsize=(10, 4.8), sharey=True, layout="constrained")

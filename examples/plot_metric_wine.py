@@ -3,12 +3,12 @@ Metric learning on wine: which features count
 =============================================
 
 Thirteen chemical measurements of 178 wines from three growers, in their own units. In these units
-proline, which goes into the thousands, drowns everything else, so that k-means sees hardly anything
-but proline. Thirty links are enough for MPCK-Means to learn how much each measurement should count.
+proline, with values above a thousand, dominates every distance, so k-means uses hardly anything
+else. Thirty links are enough for MPCK-Means to learn the weight of each measurement.
 """
 
 # %%
-# No scaling, on purpose: the units are what the metric has to get right.
+# We do not scale the features, on purpose: the metric has to correct the units.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -67,8 +67,8 @@ ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# Is scaling by hand not enough? On wine it is: all features matter there, and it needs no links.
-# Links come on top of it. Where some features are noise, only links can tell which
+# Is standardizing enough? On wine it is: all features matter, and it needs no links. Links improve
+# it further. If some features are noise, only links can show which
 # (:ref:`sphx_glr_auto_examples_plot_gpk_ten_constraints.py`). With links, the mean of five draws:
 
 scaled = StandardScaler().fit_transform(X)

@@ -4,8 +4,8 @@ The slides' example: a border that distances cannot see
 
 Two clouds, and a third class that is a corner cut out of the first one: the points to the right of
 the one axis and below the other. A clustering by distance finds roughly where the corner is, but
-not its border. Somebody who knows some of the points can tell, in two ways: by links between pairs
-of points, or by a tag on one class.
+not its border. Somebody who knows some of the points can say so in two ways: with links between
+pairs of points, or with a tag on one class.
 
 The data is drawn like that of Teja's slides on constrained clustering.
 """
@@ -25,23 +25,23 @@ X, y = make_slides(600, random_state=0)
 plain = KMeans(3, n_init=10, random_state=0).fit_predict(X)
 
 # %%
-# What somebody knows: random pairs of points, each said to be of one class or not. COP-KMeans keeps
-# every one of them. A link speaks of two points only, so it takes many to draw a border.
+# First way: random pairs of points, each with the answer whether both are of one class. COP-KMeans
+# satisfies all of them. A link names two points only, so it takes many to define a border.
 
 known = Constraints.from_labels(y, 1500, random_state=0)
 print(known.diagnose(n_clusters=3, n_rows=len(X)))
 linked = COPKMeans(3, n_init=3, random_state=0).fit(X, constraints=known)
 
 # %%
-# Or a tag: the points of the corner are marked, and nothing is said about all others. Tagged points
-# are a cluster by themselves, which no other point may join.
+# Second way: the points of the corner have a tag, and nothing is known about the others. The tagged
+# points are a cluster that no other point may join.
 
 tagged = np.where(y == 2, 2, -1)
 preset = PreIdentifiedKMeans(3, random_state=0).fit(X, tagged)
 
 # %%
-# Color is the cluster, shape the class; the second cloud, which everybody finds, is mostly outside
-# the picture. Without knowledge the border runs halfway between two centers, aslant.
+# Color is the cluster, shape the class; the second cloud, which every method finds, is mostly
+# outside the picture. Without knowledge the border is the line halfway between two centers.
 
 results = {
     "k-means": plain,

@@ -1,7 +1,7 @@
 """A claim of a document and what came of it: `Finding`, the tests behind it, and the ledger.
 
 A document's ``claims.py`` has ``findings(results: Path) -> list[Finding]``. It reads only the CSV
-files of a run, so that `CLAIMS.md` can be rebuilt from committed results in seconds.
+files of a run, so that `CLAIMS.md` can be rebuilt from the committed archives in seconds.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 
 from linkwise.evaluation import adjusted, paired_p
 
+from ._archive import unpack
 from ._run import MissingResults, time_words
 
 HERE = Path(__file__).parent
@@ -168,6 +169,7 @@ def _chapter(document: str, size: str) -> Chapter:
     command = f"python -m papers.{document} --{size}"
     if not (folder / "about.json").exists():
         return Chapter(document, problem=f"No results: run `{command}`.")
+    unpack(folder)
     about = tuple(json.loads((folder / "about.json").read_text(encoding="utf-8")).items())
     try:
         found = importlib.import_module(f"papers.{document}.claims").findings(folder)

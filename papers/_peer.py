@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import multiprocessing
-import resource
 import time
 import warnings
 from typing import Any, NamedTuple
@@ -86,6 +85,8 @@ def _fit(
     )
     start, cpu = time.perf_counter(), time.process_time()
     if limit:
+        import resource  # not on Windows
+
         resource.setrlimit(resource.RLIMIT_CPU, (int(cpu) + 1 + limit, int(cpu) + 1 + limit))
     try:
         model.fit(X, ml=must, cl=cannot)

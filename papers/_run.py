@@ -10,7 +10,8 @@ A script of a document is a `main` of this form::
             run.print(findings(run.folder))
 
 Results go to ``papers/<document>/results/quick`` or ``.../full``: CSV files, PNG files, and
-``about.json`` with versions, seeds, date and the time taken over all sessions of the run.
+``about.json`` with versions, seeds, date and the time taken over all sessions of the run. The CSV
+files of a full run are committed as one archive (`_archive`).
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ from typing import TYPE_CHECKING, Any
 
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
+
+from ._archive import pack, shrink, unpack
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -99,6 +102,7 @@ class Run:
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
+        unpack(self.folder)
         self._started, self._cpu = time.perf_counter(), time.process_time()
 
     def __enter__(self) -> Run:
@@ -109,6 +113,8 @@ class Run:
         partial = isinstance(problem, MissingResults)  # a run of some data sets only
         if not self.frozen:
             self._write_about(finished=kind is None or partial)
+            if self.full:
+                pack(self.folder)
         if partial:
             print(f"\nno verdicts: {problem}")
         if kind is None or partial:
@@ -154,7 +160,9 @@ class Run:
         if note:
             width = int(14 * figure.get_figwidth())  # letters of this size
             figure.supxlabel(textwrap.fill(note, width), fontsize=8, color="dimgray")
-        figure.savefig(self.folder / f"{name}.png", dpi=90)
+        path = self.folder / f"{name}.png"
+        figure.savefig(path, dpi=90)
+        shrink(path)
 
     def print(self, findings: Iterable[Finding]) -> None:
         """Say on the terminal what came out."""

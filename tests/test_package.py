@@ -45,6 +45,8 @@ def test_public_names():
         assert getattr(linkwise, name) is not None
     assert set(linkwise.__all__) <= set(dir(linkwise))
     assert linkwise.datasets.load("iris").data.shape == (150, 4)
+    for package in ("engines", "report", "active", "kmeans"):
+        assert getattr(linkwise, package).__name__ == f"linkwise.{package}"
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = linkwise.nothing
 

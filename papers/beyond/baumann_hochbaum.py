@@ -29,7 +29,7 @@ from linkwise import (
     PCKMeans,
     SpectralLearning,
 )
-from linkwise.datasets import BAUMANN_HOCHBAUM, load
+from papers.datasets import BAUMANN_HOCHBAUM, load
 
 from .. import _peer
 from .._figures import panels

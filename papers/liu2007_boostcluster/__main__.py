@@ -22,8 +22,8 @@ from linkwise import (
     MPCKMeans,
     SpectralLearning,
 )
-from linkwise.datasets import load
 from linkwise.evaluation import PROTOCOLS
+from papers.datasets import load
 
 from .._curves import Experiment, curves_of, grow
 from .._run import Cells, Run

@@ -18,8 +18,8 @@ from sklearn.cluster import KMeans
 from sklearn.preprocessing import StandardScaler
 
 from linkwise import ComparisonMetric, Constraints, ReCon
-from linkwise.datasets import load
 from linkwise.evaluation import pair_scores
+from papers.datasets import load
 
 from .._run import Cells, Run
 from . import claims, feasibility, figures

@@ -17,9 +17,10 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from linkwise import Constraints, COPKMeans, PreIdentifiedKMeans
-from linkwise.datasets import load, make_slides
-from linkwise.datasets._folder import data_file
+from linkwise.datasets import make_slides
 from linkwise.evaluation import score
+from papers.datasets import load
+from papers.datasets._folder import data_file
 
 from .._figures import panels
 from .._run import Cells, Run

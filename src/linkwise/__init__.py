@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ._methods import METHODS
 from ._version import __version__
 
 if TYPE_CHECKING:
@@ -33,48 +34,26 @@ if TYPE_CHECKING:
     from .spectral import ConstrainedKernelKMeans, SpectralLearning
     from .studio import Studio
 
-_HOME = {
-    "AutoCluster": "selection",
-    "BoostCluster": "ensemble",
-    "ConstrainedKernelKMeans": "spectral",
-    "SpectralLearning": "spectral",
-    "Closure": "constraints",
-    "ConstraintError": "constraints",
-    "Constraints": "constraints",
-    "Diagnosis": "constraints",
-    "COPKMeans": "kmeans",
-    "ComparisonMetric": "geometry",
-    "open_blocks": "engines",
-    "ConstrainedCompleteLink": "hierarchy",
-    "ConstrainedKMeans": "kmeans",
-    "HMRFKMeans": "kmeans",
-    "GPKMeans": "kmeans",
-    "MPCKMeans": "kmeans",
-    "PCKMeans": "kmeans",
-    "PreIdentifiedKMeans": "kmeans",
-    "RCA": "geometry",
-    "ReCon": "hierarchy",
-    "SeededKMeans": "kmeans",
-    "Session": "active",
-    "Studio": "studio",
-    "Tree": "constraints",
-    "one_tree": "constraints",
-    "plot_clusters": "report",
-    "propagate": "kmeans",
+_MODULE_OF = {
+    **{method.name: method.module for method in METHODS},
+    "Closure": "linkwise.constraints",
+    "ComparisonMetric": "linkwise.geometry",
+    "ConstraintError": "linkwise.constraints",
+    "Constraints": "linkwise.constraints",
+    "Diagnosis": "linkwise.constraints",
+    "RCA": "linkwise.geometry",
+    "Session": "linkwise.active",
+    "Studio": "linkwise.studio",
+    "Tree": "linkwise.constraints",
+    "one_tree": "linkwise.constraints",
+    "open_blocks": "linkwise.engines",
+    "plot_clusters": "linkwise.report",
+    "propagate": "linkwise.kmeans",
 }
 _MODULES = (
-    "active",
-    "constraints",
-    "datasets",
-    "ensemble",
-    "evaluation",
-    "geometry",
-    "hierarchy",
-    "kmeans",
-    "selection",
-    "spectral",
-    "studio",
-)
+    "active", "constraints", "datasets", "engines", "ensemble", "evaluation", "geometry",
+    "hierarchy", "kmeans", "report", "selection", "spectral", "studio",
+)  # fmt: skip
 
 __all__ = [
     "RCA",
@@ -109,8 +88,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    if name in _MODULE_OF:
+        return getattr(importlib.import_module(_MODULE_OF[name]), name)
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Anyone's clusterer in our hands: its seed, what it is told, its labels, kernels, new rows."""
+"""Adapters for third-party clusterers: seeds, constraints, labels, kernels, new rows."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import config_context
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.cluster import HDBSCAN, OPTICS, AgglomerativeClustering
 from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from linkwise._types import JsonDict, Matrix
 from linkwise.constraints import Constraints
 
-_BIGGEST_SEED = np.iinfo(np.int32).max
+_MAX_SEED = np.iinfo(np.int32).max
 
 
-def check_base(base: Any, name: str = "base") -> None:
+def check_base(base: BaseEstimator, name: str = "base") -> None:
     """Refuse what is no clusterer; `name` is what the user knows it by."""
     if isinstance(base, type):
         raise TypeError(
@@ -34,42 +35,42 @@ def check_base(base: Any, name: str = "base") -> None:
         )
 
 
-def seed_names(base: Any) -> list[str]:
+def seed_names(base: BaseEstimator) -> list[str]:
     """The parameters that hold seeds, those of a pipeline's steps included."""
     names = sorted(base.get_params(deep=True))
     return [name for name in names if name == "random_state" or name.endswith("__random_state")]
 
 
-def seeded(base: Any, rng: np.random.RandomState) -> Any:
+def seeded(base: BaseEstimator, rng: np.random.RandomState) -> Any:
     """A fresh copy with seeds of its own."""
-    seeds = {name: int(rng.randint(_BIGGEST_SEED)) for name in seed_names(base)}
+    seeds = {name: int(rng.randint(_MAX_SEED)) for name in seed_names(base)}
     return clone(base).set_params(**seeds)
 
 
-def last_step(base: Any) -> Any:
+def last_step(base: BaseEstimator) -> Any:
     """The clusterer of a pipeline, or the base itself."""
     return base.steps[-1][1] if hasattr(base, "steps") else base
 
 
-def n_clusters_of(base: Any) -> int | None:
+def n_clusters_of(base: BaseEstimator) -> int | None:
     """How many clusters the base was asked for; None when it finds that out by itself."""
     given = last_step(base).get_params(deep=False)
     found = given.get("n_clusters", given.get("n_components"))
     return int(found) if isinstance(found, int | np.integer) else None
 
 
-def takes_constraints(base: Any) -> bool:
-    """Whether the base is one that listens by itself."""
+def takes_constraints(base: BaseEstimator) -> bool:
+    """Whether the base itself takes constraints."""
     return has_fit_parameter(base, "constraints")
 
 
-def listens(base: Any) -> bool:
-    """Whether the base, or any step of a pipeline, is told constraints."""
-    return bool(_told(base, Constraints()))
+def listens(base: BaseEstimator) -> bool:
+    """Whether the base, or any step of a pipeline, takes constraints."""
+    return bool(_constraint_params(base, Constraints()))
 
 
-def fit(estimator: Any, X: Any, known: Constraints, rng: Any) -> Any:
-    """A fitted copy; every step of a pipeline that takes constraints is told them.
+def fit(estimator: BaseEstimator, X: Matrix, known: Constraints, rng: np.random.RandomState) -> Any:
+    """A fitted copy; every step of a pipeline that takes constraints receives them.
 
     Parameters
     ----------
@@ -82,23 +83,23 @@ def fit(estimator: Any, X: Any, known: Constraints, rng: Any) -> Any:
     """
     model = seeded(estimator, rng)
     with config_context(enable_metadata_routing=False):  # constraints go by name of the step
-        return model.fit(X, **_told(model, known))
+        return model.fit(X, **_constraint_params(model, known))
 
 
-def _told(model: Any, known: Constraints) -> dict[str, Any]:
+def _constraint_params(model: BaseEstimator, known: Constraints) -> JsonDict:
     if isinstance(model, Pipeline):
         listening = [name for name, step in model.steps if takes_constraints(step)]
         return {f"{name}__constraints": known for name in listening}
     return {"constraints": known} if takes_constraints(model) else {}
 
 
-def labels_of(model: Any, X: Any) -> NDArray[np.int64]:
+def labels_of(model: BaseEstimator, X: Matrix) -> NDArray[np.int64]:
     """The clusters that a fitted clusterer gave the rows it was fitted on."""
     labels = getattr(last_step(model), "labels_", None)
     return np.asarray(model.predict(X) if labels is None else labels)
 
 
-def kernel_parameter(base: Any) -> str | None:
+def kernel_parameter(base: BaseEstimator) -> str | None:
     """The parameter by which the base takes a precomputed kernel or distances; None if none.
 
     scikit-learn's tag `pairwise` tells, once the parameter is "precomputed"; three of its own
@@ -117,7 +118,7 @@ def kernel_parameter(base: Any) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class LabelAdapter:
-    """Tells the clusters of rows that a base has not seen.
+    """Predicts clusters of rows that a base has not seen.
 
     Attributes
     ----------
@@ -128,9 +129,11 @@ class LabelAdapter:
     """
 
     names: NDArray[np.int64]
-    base: Any
+    base: BaseEstimator | None
 
-    def predict(self, X: Any, labels: NDArray, fitted_on: Callable[[], Any]) -> NDArray[np.int64]:
+    def predict(
+        self, X: Matrix, labels: NDArray, fitted_on: Callable[[], Any]
+    ) -> NDArray[np.int64]:
         """Clusters as the base has it, or those of the nearest rows it was fitted on."""
         if self.base is not None:
             return _numbered(np.asarray(self.base.predict(X)), self.names)
@@ -138,7 +141,9 @@ class LabelAdapter:
         return labels[nearest.kneighbors(X, return_distance=False).ravel()].astype(np.int64)
 
 
-def cluster(base: Any, X: Any, known: Constraints | None) -> tuple[NDArray[np.int64], LabelAdapter]:
+def cluster(
+    base: BaseEstimator, X: Matrix, known: Constraints | None
+) -> tuple[NDArray[np.int64], LabelAdapter]:
     """Labels 0, 1, 2, ... and -1 that the base gives the rows, and what answers for new ones.
 
     Parameters
@@ -153,7 +158,7 @@ def cluster(base: Any, X: Any, known: Constraints | None) -> tuple[NDArray[np.in
     if raw.shape != (X.shape[0],) or raw.dtype.kind not in "iub":
         raise ValueError(
             f"{type(base).__name__}.fit_predict gave labels of shape {raw.shape} and type "
-            f"{raw.dtype} for {X.shape[0]:,} rows; expected one integer a row"
+            f"{raw.dtype} for {X.shape[0]:,} rows; expected one integer per row"
         )
     names = np.unique(raw[raw >= 0]).astype(np.int64)
     if not hasattr(base, "predict"):

@@ -1,4 +1,4 @@
-"""How loops are compiled here: one decorator for every `_kernels` module."""
+"""The decorator that compiles the loops of every `_kernels` module."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MATH = {"contract", "reassoc", "nsz", "arcp"}
 
 
 def kernel(function: Any) -> Any:
-    """Compile on first call; keep the result on disk where a folder can be written.
+    """Compile on first call; cache the result on disk if a folder is writable.
 
     The GIL is released, and numba's own threads are never used: its default layer aborts when two
     threads enter.

@@ -1,15 +1,15 @@
-"""Imports of packages that linkwise uses when they are there, with help when they are not."""
+"""Imports of optional packages, with an error that names the extra to install."""
 
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from types import ModuleType
 
 from ._help import see
 
 
-def optional(module: str, *, extra: str, need: str) -> Any:
-    """Import `module`, or say which extra brings it and what it was needed for.
+def optional(module: str, *, extra: str, need: str) -> ModuleType:
+    """Import `module`, or raise an error that names the extra and the purpose.
 
     Parameters
     ----------
@@ -18,7 +18,7 @@ def optional(module: str, *, extra: str, need: str) -> Any:
     extra : str
         The extra of linkwise that installs it.
     need : str
-        What the caller was about to do, as the start of a sentence.
+        What the caller needs it for, as the start of a sentence.
     """
     try:
         return importlib.import_module(module)

@@ -1,20 +1,25 @@
-"""What every estimator shares: reading data and knowledge, checking parameters."""
+"""Shared by all estimators: reading rows and constraints, checking parameters."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from numbers import Integral
-from typing import Any, NamedTuple
+from os import PathLike
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import validate_data
 
+from linkwise._errors import InputError, Worded
 from linkwise._help import see
+from linkwise._methods import listed, on_blocks
+from linkwise._types import SampleIds
 from linkwise.constraints import (
     ConstraintError,
     Constraints,
@@ -23,10 +28,16 @@ from linkwise.constraints import (
     row_names,
 )
 
-MAX_ENTAILED = 1_000_000  # beyond so many links, only the given ones take part
+if TYPE_CHECKING:
+    import pandas as pd
+
+Knowable: TypeAlias = "Constraints | pd.DataFrame | str | PathLike[str] | None"
+MAX_ENTAILED = 1_000_000  # maximum number of entailed links; beyond, only the given ones are used
 
 
-def read_data(estimator: Any, X: Any, *, reset: bool = True, accept_sparse: bool = True) -> Any:
+def read_data(
+    estimator: BaseEstimator, X: Any, *, reset: bool = True, accept_sparse: bool = True
+) -> Any:
     """X as float32 or float64, dense in C order or CSR in which every entry stands once.
 
     Parameters
@@ -51,7 +62,7 @@ def read_data(estimator: Any, X: Any, *, reset: bool = True, accept_sparse: bool
     return X
 
 
-def _refuse_elsewhere(estimator: Any, X: Any) -> None:
+def _refuse_elsewhere(estimator: BaseEstimator, X: Any) -> None:
     """Rows on workers or on disk are not silently brought here: say what that would take."""
     if type(X).__module__.partition(".")[0] not in ("dask", "dask_expr") and not hasattr(
         X, "memory_limit"
@@ -62,14 +73,15 @@ def _refuse_elsewhere(estimator: Any, X: Any) -> None:
     if len(shape) == 2 and isinstance(shape[0], Integral):
         n, d = int(shape[0]), int(shape[1])
         size = f" ({n:,} x {d:,}: {8e-9 * n * d:,.3g} GB)"
+    others = listed(method.name for method in on_blocks())
     raise TypeError(
         f"{name} needs {needs}{size}, but X is a {type(X).__module__.partition('.')[0]} "
-        f"{type(X).__name__}. Give it rows in memory: X.compute(), or a sample of them; PCKMeans, "
-        "MPCKMeans, HMRFKMeans, SeededKMeans, ConstrainedKMeans and COPKMeans work on it as it is"
+        f"{type(X).__name__}. Give it rows in memory: X.compute(), or a sample of them; {others} "
+        "work on it as it is"
     )
 
 
-def read_features(estimator: Any, X: Any, *, reset: bool = True) -> None:
+def read_features(estimator: BaseEstimator, X: Any, *, reset: bool = True) -> None:
     """Learn the number and names of the features of rows that are elsewhere, or check them.
 
     Parameters
@@ -93,7 +105,7 @@ def _with_help(error: TypeError | ValueError) -> TypeError | ValueError:
 
 
 class Knowledge(NamedTuple):
-    """What is known about the rows at hand.
+    """Constraints on the rows of X.
 
     Attributes
     ----------
@@ -102,7 +114,7 @@ class Knowledge(NamedTuple):
     n_dropped : int
         How many were left out because no row has their ids.
     ids : list of shape (n_samples,) or None
-        What the rows are called, if the constraints were given by id.
+        Ids of the rows, if the constraints were given by id.
     """
 
     known: Constraints
@@ -111,7 +123,7 @@ class Knowledge(NamedTuple):
 
 
 def read_knowledge(
-    constraints: Any, n_samples: int, sample_ids: Any = None, X: Any = None
+    constraints: Knowable, n_samples: int, sample_ids: SampleIds = None, X: Any = None
 ) -> tuple[Constraints, int]:
     """Constraints by row number, and how many were left out because no row has their ids.
 
@@ -128,7 +140,7 @@ def read_knowledge(
 
 
 def read_named(
-    constraints: Any, n_samples: int, sample_ids: Any = None, X: Any = None
+    constraints: Knowable, n_samples: int, sample_ids: SampleIds = None, X: Any = None
 ) -> Knowledge:
     """The same, with what the rows are called; parameters are those of `read_knowledge`."""
     given = as_constraints(constraints)
@@ -137,18 +149,18 @@ def read_named(
         known = given.to_rows(n_samples, ids, missing="raise" if ids is None else "drop")
     except ConstraintError as error:
         raise _in_pipelines(error) if ids is None and given.has_ids else error from None
-    if ids is None or not given.n_constraints:
+    if ids is None or (sample_ids is None and not given.n_constraints):
         return Knowledge(known, 0)
     n_dropped = given.n_constraints - known.n_constraints
     names = ids.tolist() if hasattr(ids, "tolist") else list(ids)
     if sample_ids is None and not given.has_ids:
         _warn_of_index(names, n_dropped, given.n_constraints)
-    if not known.n_constraints:
-        refuse_strangers(given, names)
+    if given.n_constraints and not known.n_constraints:
+        refuse_unknown_ids(given, names)
     return Knowledge(known, n_dropped, None if isinstance(ids, Mapping) else names)
 
 
-def refuse_strangers(given: Constraints, names: Collection[Hashable]) -> None:
+def refuse_unknown_ids(given: Constraints, names: Collection[Hashable]) -> None:
     """Refuse constraints none of whose ids is that of a row.
 
     A part of the data (a fold) may lack any constraint; that it lacks every single row that they
@@ -160,13 +172,13 @@ def refuse_strangers(given: Constraints, names: Collection[Hashable]) -> None:
     names : collection of hashable
         Ids of the rows, or of those rows that the constraints speak of; may be empty.
     """
-    told, there = given.rows, set(map(str, names))
-    if any(str(name) in there for name in told):
+    wanted, there = given.rows, set(map(str, names))
+    if any(str(name) in there for name in wanted):
         return
     rows = f" and the rows are called {_some(list(names))}" if names else ""
     raise ConstraintError(
         f"none of the {given.n_constraints:,} constraints is on rows of X: they speak of "
-        f"{_some(told)}{rows}; give the ids that the constraints use: as sample_ids (one id a "
+        f"{_some(wanted)}{rows}; give the ids that the constraints use: as sample_ids (one id per "
         "row), or as the index of X, X.set_index(...)",
         topic="ids",
     )
@@ -206,7 +218,9 @@ def _warn_of_index(names: list[Any], n_dropped: int, n_given: int) -> None:
         warnings.warn(f"{what}; {advice}", UserWarning, stacklevel=5)
 
 
-def read_labels(y: Any, n_samples: int, n_clusters: int | None = None) -> NDArray[np.int64] | None:
+def read_labels(
+    y: ArrayLike | None, n_samples: int, n_clusters: int | None = None
+) -> NDArray[np.int64] | None:
     """Partial labels as 0..k-1, -1 for unknown; None when there are none.
 
     Integers that already number clusters of 0..n_clusters-1 keep their numbers.
@@ -220,9 +234,15 @@ def read_labels(y: Any, n_samples: int, n_clusters: int | None = None) -> NDArra
         )
     values = np.asarray(y)
     if values.shape != (n_samples,):
+        raise InputError(
+            f"{{y}} has shape {values.shape}; expected one label per row, shape ({n_samples},), "
+            "with -1 for unknown",
+            topic="labels",
+        )
+    if values.dtype.kind == "i" and values.min(initial=-1) < -1:
         raise ValueError(
-            f"y has shape {values.shape}; expected one label a row, shape ({n_samples},), "
-            "with -1 for unknown" + see("labels")
+            f"y has the label {values.min()}; labels are 0 or more, and only -1 means unknown"
+            + see("labels")
         )
     numbers = values.dtype.kind in "iu" and n_clusters is not None
     if numbers and values.min() >= -1 and values.max() < n_clusters:
@@ -259,10 +279,11 @@ def read_links(
     entailed : bool
         Whether what follows from `known` takes part too.
     """
-    told = Constraints()
+    from_labels = Constraints()
     if labels is not None and (labels >= 0).any():
-        told = Constraints(labels=labels)
-    return known + told, (with_entailed(known) if entailed else known) + with_entailed(told)
+        from_labels = Constraints(labels=labels)
+    pairs = with_entailed(known) if entailed else known
+    return known + from_labels, pairs + with_entailed(from_labels)
 
 
 def with_entailed(known: Constraints) -> Constraints:
@@ -283,8 +304,8 @@ def mean_and_spread(X: Any) -> tuple[NDArray[np.float64], float]:
     return np.asarray(mean, dtype=np.float64), float(np.sum(variance))
 
 
-def teller(estimator: Any, run: int) -> Callable[[int, float], None] | None:
-    """What tells of an iteration and its objective; None if neither verbose nor a callback asks."""
+def progress_reporter(estimator: BaseEstimator, run: int) -> Callable[[int, float], None] | None:
+    """A function that reports an iteration; None if neither verbose nor a callback asks for it."""
     if not estimator.verbose and estimator.callback is None:
         return None
 
@@ -297,11 +318,65 @@ def teller(estimator: Any, run: int) -> Callable[[int, float], None] | None:
     return tell
 
 
-def warn_unconverged(estimator: Any) -> None:
-    """Say that the best run was cut short; to be called from what `fit` calls."""
-    warnings.warn(
-        f"{type(estimator).__name__} did not converge in max_iter={estimator.max_iter} iterations; "
-        "raise max_iter or tol",
-        ConvergenceWarning,
-        stacklevel=4,
-    )
+class ConstrainedClusterMixin(ClusterMixin):  # type: ignore[misc]
+    """Shared by all clusterers with constraints: reading of rows, `fit_predict`.
+
+    A subclass has `fit` with these keywords, and sets `labels_`.
+    """
+
+    def fit_predict(
+        self, X: ArrayLike, y: ArrayLike | None = None, *,
+        constraints: Knowable = None, sample_ids: SampleIds = None, **fit_params: Any,
+    ) -> NDArray[np.int32]:  # fmt: skip
+        """Cluster the rows of X and return their labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data, of a kind that `fit` accepts.
+        y : array-like of shape (n_samples,), default=None
+            Partial labels, -1 for unknown.
+        constraints : Constraints, DataFrame or path, default=None
+            Constraints by row number, or by id when `sample_ids` is given or X is a DataFrame with
+            an index.
+        sample_ids : array-like of shape (n_samples,), default=None
+            Id of each row.
+        **fit_params : object
+            Other parameters of `fit`.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        fit_params |= {} if sample_ids is None else {"sample_ids": sample_ids}
+        return self.fit(X, y, constraints=constraints, **fit_params).labels_
+
+    def _read_rows(
+        self, X: Any, constraints: Knowable, sample_ids: SampleIds, *,
+        accept_sparse: bool = True,
+    ) -> tuple[Any, Knowledge]:  # fmt: skip
+        """Rows in memory, and the constraints on them by row number."""
+        rows = read_data(self, X, accept_sparse=accept_sparse)
+        return rows, read_named(constraints, rows.shape[0], sample_ids, X)
+
+    def _check_enough_rows(self, n_samples: int) -> None:
+        if self.n_clusters is not None and n_samples < self.n_clusters:
+            raise InputError(
+                f"n_samples={n_samples} should be >= {{n_clusters={self.n_clusters}}}.",
+                limit=n_samples,
+            )
+
+
+class UnconvergedWarning(Worded, ConvergenceWarning):  # type: ignore[misc]
+    """The best run was cut short by `max_iter`."""
+
+    def __init__(self, template: str):
+        super().__init__(template)
+        self.template = template
+
+
+def warn_unconverged(estimator: BaseEstimator) -> None:
+    """Warn that the best run was cut short; to be called from what `fit` calls."""
+    name, most = type(estimator).__name__, estimator.max_iter
+    text = f"{name} did not converge in {{max_iter={most}}} iterations; {{iterate_more}}"
+    warnings.warn(UnconvergedWarning(text), stacklevel=4)

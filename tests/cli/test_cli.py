@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import shlex
 import subprocess
 import sys
 from io import StringIO
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
 from linkwise import Constraints
+from linkwise._errors import InputError
 from linkwise.cli import _input, _output, app, main
 from linkwise.evaluation import score
 
@@ -450,6 +453,31 @@ def test_main_asks_to_report_a_fault(exit_code, links, capsys, fault):
     assert "Traceback" in shown.err
     assert "boom" in shown.err
     assert "Please report it" in shown.err.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "work", [lambda: None + 1, lambda: int("x"), lambda: np.ones(2) + np.ones(3)]
+)
+def test_an_operation_that_fails_is_a_fault_with_its_traceback_in_a_file(
+    exit_code, links, capsys, monkeypatch, work
+):
+    monkeypatch.setattr(Constraints, "diagnose", lambda *_, **__: work())
+    assert exit_code("check", links) == 70
+    shown = capsys.readouterr().err
+    assert not shown.startswith("error:")
+    (path,) = re.findall(r"Traceback: (\S+)", shown)
+    assert "Traceback (most recent call last)" in Path(path).read_text()
+    assert "/issues" in shown.splitlines()[-1]
+    Path(path).unlink()
+
+
+def test_errors_carry_what_is_needed():
+    with pytest.raises(InputError) as caught:
+        Constraints([(0, 1)]).diagnose(3, n_rows=2)
+    error = caught.value
+    assert (error.parameter, error.value, error.limit) == ("n_clusters", "3", 2)
+    assert str(error).startswith("n_clusters=3 is larger")
+    assert _output.in_words(error).startswith("-k 3 is larger")
 
 
 def test_main_interrupted(exit_code, links, capsys):

@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from linkwise._methods import METHODS, find_method
 from linkwise.cli import app
-from linkwise.cli._algorithms import ALGORITHMS
-from linkwise.cli._build import BASES
 from linkwise.datasets import prepare_features, read_table
 
 runner = CliRunner()
-SHORT = [method.short for method in ALGORITHMS if method.short]
+BOOST_BASES = find_method("boost").option("base").choices
+SHORT = [method.short for method in METHODS]
 
 
 def run(*arguments):
@@ -108,7 +108,7 @@ def test_full_names_are_understood(points, name):
         ("pck", "--distortion", "euclidean"),
         *(
             ("boost", "--base", base, "--n-rounds", "3")
-            for base in BASES["boost"]
+            for base in BOOST_BASES
             if base != "spectral"
         ),
         ("boost", "--n-init", "2", "--max-iter", "20"),
@@ -163,7 +163,7 @@ def test_any_clusterer_of_the_list(tmp_path):
     rng = np.random.default_rng(0)
     np.save(tmp_path / "data.npy", rng.normal(size=(60, 3)) + np.arange(60)[:, None] % 2 * 5)
     (tmp_path / "links.csv").write_text("i,j,link\n0,2,must\n1,3,must\n0,1,cannot\n")
-    for base in BASES["boost"]:
+    for base in BOOST_BASES:
         result = run(
             tmp_path / "data.npy", "-k", 2, "--constraints", tmp_path / "links.csv",
             "--algorithm", "boost", "--base", base, "--json",
@@ -604,7 +604,7 @@ def test_interrupted_writing_leaves_what_was_there(points, tmp_path, monkeypatch
         def writerow(self, row):
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("linkwise.cli._write.csv.writer", Interrupted)
+    monkeypatch.setattr("linkwise.io._write.csv.writer", Interrupted)
     result = run(points, "-k", 3, "--features", "x", "-o", target)
     assert result.exit_code != 0
     assert target.read_text() == "old\n"

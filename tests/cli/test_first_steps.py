@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from linkwise.cli import _output, app
-from linkwise.cli._compile_notice import _Patience
+from linkwise.cli._compile_notice import _CompileListener
 
 runner = CliRunner()
 
@@ -200,9 +200,9 @@ def test_few_links_are_noted_when_choosing(shop):
 
 def test_a_word_on_compiling_comes_once(monkeypatch):
     said = []
-    monkeypatch.setattr("linkwise.cli._compile_notice._PATIENCE", 0.0)
+    monkeypatch.setattr("linkwise.cli._compile_notice._SECONDS_BEFORE_NOTICE", 0.0)
     monkeypatch.setattr(_output.errors, "print", lambda text, **_: said.append(text))
-    listener = _Patience()
+    listener = _CompileListener()
     for _ in range(2):
         listener.on_start(None)
         listener.on_start(None)  # one inside the other

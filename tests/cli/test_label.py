@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from linkwise import Constraints
 from linkwise.active import LabelOracle, Session
 from linkwise.cli import app
-from linkwise.cli._session_options import Options, read_task
+from linkwise.cli._session_options import Options, read_session_input
 from linkwise.datasets import read_table
 
 runner = CliRunner()
@@ -266,7 +266,7 @@ def test_without_a_name_the_session_is_beside_the_data(tmp_path, beans):
 @pytest.mark.parametrize("text_column", ["notes", None])
 def test_the_recipe_reads_the_data_in_the_same_way(beans, text_column):
     given = Options("bean", None, "bean,notes", None, None, text_column)
-    task, names = read_task(beans, given), {}
+    task, names = read_session_input(beans, given), {}
     exec(task.recipe, names)
     assert names["ids"] == task.ids
     assert (names["X"] != task.X).sum() == 0
@@ -393,7 +393,7 @@ def test_a_session_keeps_its_stop_words():
 
 
 def test_standardized_rows_are_described_in_their_units(beans):
-    task = read_task(beans, Options("bean", "acidity,body", None, True, None))
+    task = read_session_input(beans, Options("bean", "acidity,body", None, True, None))
     assert abs(task.X.mean()) < 1e-9
     assert task.units[:, 0].max() == pytest.approx(10.17)
 

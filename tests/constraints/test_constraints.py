@@ -341,3 +341,10 @@ def test_whether_entailed_pairs_can_be_written_out():
     assert not chain.can_expand(5)
     torn = Constraints(must_link=[(0, 1)], cannot_link=[(0, 1)]).closure()
     assert not torn.can_expand(100)
+
+
+@pytest.mark.parametrize("missing", ["", None, float("nan")])
+def test_a_missing_end_is_one_problem(missing):
+    with pytest.raises(ConstraintError, match="a row number or id is missing") as caught:
+        Constraints(must_link=[(missing, "a")])
+    assert len(caught.value.problems) == 1

@@ -56,7 +56,7 @@ def test_ids(tmp_path):
     assert read(tmp_path, "i,j,link\n7,12,must\n", ids="text").rows == ["7", "12"]
     mixed = "i,j,link\n7,12,must\nb3,4,cannot\n"
     told = "line 3 of links.csv: ids and row numbers are mixed: 'b3' here, but 7 at line 2 of"
-    with pytest.raises(ConstraintError, match=told + ".*--ids text"):
+    with pytest.raises(ConstraintError, match=told + '.*ids="text"'):
         read(tmp_path, mixed)
     assert read(tmp_path, mixed, ids="text").rows == ["7", "12", "b3", "4"]
     with pytest.raises(ConstraintError, match="line 3 of links.csv: expected a row number, found"):

@@ -5,8 +5,8 @@ from sklearn.cluster import KMeans
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import adjusted_rand_score
 
-from linkwise.datasets import load, make_blobs, make_hierarchy, make_slides
-from linkwise.datasets._generate import SLIDES_COVARIANCES, SLIDES_MEANS
+from linkwise.datasets import make_blobs, make_hierarchy, make_slides
+from linkwise.datasets._generate import SLIDES_COVARIANCES
 
 # ---------------------------------------------------------------- slides
 
@@ -14,20 +14,6 @@ from linkwise.datasets._generate import SLIDES_COVARIANCES, SLIDES_MEANS
 def test_slides_covariances_are_positive_definite():
     assert (np.linalg.eigvalsh(SLIDES_COVARIANCES) > 1).all()
     assert np.array_equal(SLIDES_COVARIANCES, SLIDES_COVARIANCES.transpose(0, 2, 1))
-
-
-def test_slides_constants_come_from_the_file(data_folder):
-    X = load("slides_2d").data.reshape(2, 500, 2)
-    assert np.allclose(X.mean(axis=1), SLIDES_MEANS, atol=1e-4)
-    assert np.allclose([np.cov(cloud.T) for cloud in X], SLIDES_COVARIANCES, atol=1e-4)
-
-
-def test_slides_are_like_the_file(data_folder):
-    X, y = make_slides(random_state=0)
-    theirs = load("slides_2d")
-    assert X.shape == theirs.data.shape
-    assert np.allclose(np.bincount(y), np.bincount(theirs.target), atol=50)
-    assert np.array_equal(y == 2, (X[:, 0] > 0) & (X[:, 1] < 0))
 
 
 def test_slides_by_seed_and_size():

@@ -44,6 +44,17 @@ def test_only_positive_eigenvalues_enter():
     np.testing.assert_allclose((P**2).sum(axis=0), values[::-1][: P.shape[1]])
 
 
+@pytest.mark.parametrize("how", ["direct", "rows", "lanczos"])
+@pytest.mark.parametrize("s", [1, 2])
+def test_rounding_noise_is_no_direction(how, s):
+    # Cannot-links between equal rows: X' T X = -sum x x' has no positive eigenvalue, and its
+    # largest ones are zero up to rounding.
+    T = PairLoss(Constraints(cannot_link=[(0, 1), (2, 3), (4, 5), (6, 7)])).tension()
+    for seed in range(10):
+        X = np.random.default_rng(seed).normal(size=(4, 12)).repeat(2, axis=0)
+        assert Directions(Centered(X, np.zeros(12)), how).top(T, s).shape == (12, 0)
+
+
 def test_the_small_problem_is_chosen():
     assert Directions(problem(10, 30, 0)[0]).how == "rows"
     assert Directions(problem(40, 10, 0)[0]).how == "direct"

@@ -319,7 +319,7 @@ def test_relative_constraints_and_clusterers_that_find_noise(blobs):
         ({"estimators": [KMeans]}, TypeError, "is a class"),
         ({"estimators": ["pck"]}, TypeError, "is no clusterer"),
         ({"estimators": [KMeans(2), KMeans(3)]}, ValueError, "two estimators are called 'KMeans'"),
-        ({"y": [0, 1]}, ValueError, "one class a row"),
+        ({"y": [0, 1]}, ValueError, "one class per row"),
         ({"y": [0] * 45}, ValueError, "fewer than two classes"),
         ({"y": [None] + [1] * 44}, ValueError, "row 0 has no class"),
         ({"n_constraints": []}, ValueError, "n_constraints is empty"),

@@ -10,9 +10,9 @@ from scipy.cluster.hierarchy import is_valid_linkage, linkage
 from scipy.spatial.distance import pdist, squareform
 
 from linkwise import ConstraintError, Constraints, ReCon, Tree
-from linkwise.datasets import load, load_cars60, load_taxonomy, load_tree
 from linkwise.evaluation import pair_scores
 from linkwise.hierarchy import _merge
+from papers.datasets import load, load_cars60, load_taxonomy, load_tree
 
 LINKAGES = ("single", "complete", "average", "centroid", "ward")
 needs_data = pytest.mark.skipif(

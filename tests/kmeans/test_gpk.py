@@ -19,8 +19,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from linkwise import RCA, ConstraintError, Constraints, COPKMeans, GPKMeans, propagate
-from linkwise.datasets import load
 from linkwise.kmeans.propagation._consistency import heaviest_consistent
+from papers.datasets import load
 from tests.strategies import pairs
 
 from .cases import SOFT, blobs, same_partition

@@ -126,7 +126,7 @@ def test_the_known_cluster_is_closed_for_new_rows_too(make):
     np.testing.assert_array_equal(labeled, model.labels_)
     assert model.score(make(IRIS), y) == pytest.approx(-model.objective_)
     assert np.isfinite(model.transform(make(IRIS))).all()
-    with pytest.raises(ValueError, match="one label a row"):
+    with pytest.raises(ValueError, match="one label per row"):
         model.predict(make(IRIS), y[:5])
 
 

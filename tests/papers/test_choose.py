@@ -17,7 +17,7 @@ def script():
 
 
 def test_tables_and_figure_of_what_was_measured(script, tmp_path, capsys):
-    shutil.copy(SCRIPT.parent / "choose.csv", tmp_path)
+    shutil.copy(SCRIPT.parent / "choose.csv.gz", tmp_path)
     script["main"](["--tables", "--output", str(tmp_path)])
     said = capsys.readouterr().out
     assert "AutoCluster" in said
@@ -36,6 +36,6 @@ def test_an_instance_is_added_whole_and_read_back(script, tmp_path):
 
 
 def test_the_protocol_has_its_own_table(script, tmp_path, capsys):
-    shutil.copy(SCRIPT.parent / "choose_protocol.csv", tmp_path)
+    shutil.copy(SCRIPT.parent / "choose_protocol.csv.gz", tmp_path)
     script["main"](["--protocol", "--tables", "--output", str(tmp_path)])
     assert ".413" in capsys.readouterr().out

@@ -28,7 +28,7 @@ from linkwise import (
     SeededKMeans,
     SpectralLearning,
 )
-from linkwise._atomic import atomic_write
+from linkwise.io import atomic_write
 from linkwise.report import Report
 
 X = np.array([[0.0], [0.1], [5.0], [5.1], [9.0], [9.1]])
@@ -84,6 +84,7 @@ def test_frame(report):
     assert frame["j"].tolist() == ["c", "e", "b", "f"]
 
 
+@pytest.mark.filterwarnings("ignore:PCKMeans uses must-links and cannot-links only")
 def test_frame_with_relative_constraints():
     pandas = pytest.importorskip("pandas")
     known = Constraints(must_link=[(0, 1)], relative=[(0, 1, 2)])
@@ -103,7 +104,7 @@ def test_named(report):
     assert "1 and 4 must be together" in str(named.named(None))
     assert named.to_dict() == report.to_dict()
     assert str(named.named(np.array(ids))) == str(named)
-    with pytest.raises(ValueError, match="2 ids for 6 rows; give one id a row"):
+    with pytest.raises(ValueError, match="2 ids for 6 rows; give one id per row"):
         report.named(["a", "b"])
 
 
@@ -203,12 +204,12 @@ def test_what_clusters_are_like():
     model = PCKMeans(2, random_state=0).fit(X)
     report = model.report_.describe(X, model.labels_, ["age", "same"])
     first = report.profiles[model.labels_[0]]
-    assert first.told == ["age low: 0.1 (all: 4.65)"]
+    assert first.descriptions == ["age low: 0.1 (all: 4.65)"]
     assert set(first.typical) == {0, 1}
     page = report.named(["ana", "bo", "<b>", "di"]).to_html()
     assert "age low: 0.1" in page
     assert "such as &lt;b&gt;, di" in page
-    assert model.report_.describe(X, model.labels_).profiles[0].told[0].startswith("x0 ")
+    assert model.report_.describe(X, model.labels_).profiles[0].descriptions[0].startswith("x0 ")
     with pytest.raises(ValueError, match="X has 3 rows, the report is on 4"):
         model.report_.describe(X[:3], model.labels_)
 
@@ -219,7 +220,7 @@ def test_texts_are_described_by_their_words():
     labels = np.array([0, 0, 1, 1])
     report = PCKMeans(2, init=[X[:2].mean(0), X[2:].mean(0)]).fit(X).report_
     found = report.describe(X, labels, ["word"], texts=texts).profiles
-    assert found[0].told == ["says “red”: 100% (all: 50%)"]
+    assert found[0].descriptions == ["says “red”: 100% (all: 50%)"]
 
 
 def test_what_has_no_price_is_not_called_dear():

@@ -49,7 +49,7 @@ def test_finds_k_and_says_why():
     assert "held back" in str(model.report_)
     assert model.results_[0]["held_out"] == pytest.approx(1.0)
     assert sum(row["chosen"] for row in model.results_) == 1
-    scores = [row["score"] for row in model.results_ if row["n_exams"] == 5]
+    scores = [row["score"] for row in model.results_ if row["n_used"] == 5]
     assert scores == sorted(scores, reverse=True)
     assert len(model.results_) == 8
     np.testing.assert_array_equal(model.predict(X), model.labels_)
@@ -331,19 +331,19 @@ def test_time_budget_drops_candidates_but_never_k_means():
     said = str(model.report_)  # on a slow machine the first round is all there is time for
     assert "dropped to keep to the time" in said or "The time was enough for" in said
     assert any(row["algorithm"] == "k-means" and row["score"] > 0 for row in model.results_)
-    assert any(row["n_exams"] < 5 for row in model.results_)
+    assert any(row["n_used"] < 5 for row in model.results_)
     dropped = [row for row in model.results_ if row["note"] == "dropped: time"]
-    assert all(row["n_exams"] < 5 for row in dropped)
+    assert all(row["n_used"] < 5 for row in dropped)
 
 
 def test_the_clearly_worse_leave_the_race_and_the_choice_is_the_same():
     X, _, known = drawn(80)
     short, full = (few(race=race).fit(X, constraints=known) for race in (True, False))
-    assert {row["n_exams"] for row in full.results_} == {5}
+    assert {row["n_used"] for row in full.results_} == {5}
     out = [row for row in short.results_ if row["note"] == "dropped: clearly worse"]
     assert out
-    assert all(row["n_exams"] < 5 and row["score"] < short.best_score_ for row in out)
-    assert any(row["algorithm"] == "k-means" and row["n_exams"] == 5 for row in short.results_)
+    assert all(row["n_used"] < 5 and row["score"] < short.best_score_ for row in out)
+    assert any(row["algorithm"] == "k-means" and row["n_used"] == 5 for row in short.results_)
     np.testing.assert_array_equal(short.labels_, full.labels_)
     assert "clearly worse" in str(short.report_)
 
@@ -365,7 +365,7 @@ def test_no_time_at_all_still_gives_an_answer():
     X, _, known = drawn()
     reasons = few(time_budget=0).fit(X, constraints=known).report_.reasons
     assert reasons[0].startswith("Chosen")
-    assert "The choice is weak, being by one round only; more time helps." in reasons
+    assert "Low confidence: only one fold finished; raise the time budget." in reasons
 
 
 def test_compiling_is_done_before_the_clock_starts(monkeypatch):
@@ -394,7 +394,7 @@ def test_equals_with_other_clusters_make_a_choice_weak():
     work = SimpleNamespace(
         trials={c: [Trial(np.zeros(0, bool), np.array(answers[c]))] for c in candidates},
         n_complete=2,
-        exams=[None, None],
+        folds=[None, None],
     )
     ranking = SimpleNamespace(order=candidates, scores=[0.5] * 3, best_score=0.5, work=work)
     (told,) = _words._weak(one, ranking)
@@ -479,3 +479,17 @@ def test_plot(tmp_path):
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert "chosen: PCK, k = 3" in labels
     ax.figure.savefig(tmp_path / "choice.png")
+
+
+def test_the_report_names_rows_by_their_ids():
+    X, y = blobs(60)
+    names = [f"id{row}" for row in range(60)]
+    rows = Constraints.from_labels(y, 40, random_state=0)
+    known = Constraints(
+        must_link=[(names[i], names[j]) for i, j in [*rows.must_link.tolist(), (0, 59)]],
+        cannot_link=[(names[i], names[j]) for i, j in rows.cannot_link.tolist()],
+    )
+    model = AutoCluster([PCKMeans()], 2, n_folds=2, random_state=0)
+    model.fit(X, constraints=known, sample_ids=names)
+    assert set(model.report_.to_frame()["i"]) <= set(names)
+    assert model.report_.ids == names

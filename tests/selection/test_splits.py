@@ -11,10 +11,10 @@ from linkwise import Constraints
 from linkwise.selection._splits import Probes, decided_share, held_out, resampled
 
 
-def answers(exam) -> list:
+def answers(fold) -> list:
     """What the training says about the pairs that are asked."""
-    closure = exam.known.closure()
-    return [closure.relation(i, j) for i, j in exam.pairs.tolist()]
+    closure = fold.known.closure()
+    return [closure.relation(i, j) for i, j in fold.pairs.tolist()]
 
 
 @settings(max_examples=60, deadline=None)
@@ -24,23 +24,23 @@ def test_no_held_out_link_follows_from_the_training(seed, n_folds, n_links, k):
     y = rng.randint(k, size=40)
     n_links = min(n_links, 700)
     known = Constraints.from_labels(y, n_links, random_state=seed)
-    exams = held_out(known, n_folds, rng)
-    for exam in exams or ():
-        assert set(answers(exam)) == {None}
-        assert len(exam.pairs)
+    folds = held_out(known, n_folds, rng)
+    for fold in folds or ():
+        assert set(answers(fold)) == {None}
+        assert len(fold.pairs)
 
 
 @pytest.mark.parametrize("n_links", [40, 400])  # single links, and components of many
 def test_every_given_link_is_asked_with_its_own_answer(n_links):
     y = np.arange(60) % 3
     known = Constraints.from_labels(y, n_links, random_state=1)
-    exams = held_out(known, 5, np.random.RandomState(0))
-    places = np.concatenate([exam.place[exam.place >= 0] for exam in exams])
+    folds = held_out(known, 5, np.random.RandomState(0))
+    places = np.concatenate([fold.place[fold.place >= 0] for fold in folds])
     assert set(places.tolist()) == set(range(n_links))
-    for exam in exams:
-        a, b = exam.pairs.T
-        np.testing.assert_array_equal(exam.must, y[a] == y[b])
-        for place, (i, j), must in zip(exam.place, exam.pairs.tolist(), exam.must, strict=True):
+    for fold in folds:
+        a, b = fold.pairs.T
+        np.testing.assert_array_equal(fold.must, y[a] == y[b])
+        for place, (i, j), must in zip(fold.place, fold.pairs.tolist(), fold.must, strict=True):
             if place >= 0:
                 link = known.at(int(place))
                 assert sorted(link.rows) == sorted((i, j))
@@ -52,20 +52,20 @@ def test_components_are_kept_whole_where_there_are_many():
     apart = [(4 * g, 4 * g + 4) for g in range(11)]
     known = Constraints(must_link=chains, cannot_link=apart)
     whole = {frozenset(group) for group in known.closure().components}
-    for exam in held_out(known, 4, np.random.RandomState(0)):
-        groups = {frozenset(g) for g in exam.known.closure().components if len(g) > 1}
+    for fold in held_out(known, 4, np.random.RandomState(0)):
+        groups = {frozenset(g) for g in fold.known.closure().components if len(g) > 1}
         assert groups <= whole
 
 
 def test_labels_are_dealt_out_by_row():
     y = np.where(np.arange(90) < 30, np.arange(90) % 3, -1)
-    exams = held_out(Constraints(labels=y), 5, np.random.RandomState(0))
-    assert len(exams) == 5
-    for exam in exams:
-        assert set(answers(exam)) == {None}
-        assert exam.must.any()
-        assert not exam.must.all()
-        assert len(exam.known.rows) == 24
+    folds = held_out(Constraints(labels=y), 5, np.random.RandomState(0))
+    assert len(folds) == 5
+    for fold in folds:
+        assert set(answers(fold)) == {None}
+        assert fold.must.any()
+        assert not fold.must.all()
+        assert len(fold.known.rows) == 24
 
 
 @pytest.mark.parametrize(
@@ -85,8 +85,8 @@ def test_contradictory_links_never_face_each_other():
     y = np.arange(60) % 3
     known = Constraints.from_labels(y, 100, random_state=0).flip(0.3, random_state=0)
     assert not known.closure().consistent
-    for exam in held_out(known, 5, np.random.RandomState(0)):
-        assert set(answers(exam)) == {None}
+    for fold in held_out(known, 5, np.random.RandomState(0)):
+        assert set(answers(fold)) == {None}
 
 
 def test_resamples_hold_the_probes():
@@ -94,12 +94,12 @@ def test_resamples_hold_the_probes():
     rng = np.random.RandomState(0)
     probes = Probes.drawn(80, 0.5, rng)
     assert len(probes.rows) == 40
-    exams = resampled(known, 80, 4, probes, rng)
-    assert len({len(exam.rows) for exam in exams}) > 1
-    for exam in exams:
-        np.testing.assert_array_equal(exam.rows[probes.within(exam)], probes.rows)
-        for i, j in exam.known.must_link:
-            assert tuple(sorted((exam.rows[i], exam.rows[j]))) in {(3, 77), (5, 60)}
+    folds = resampled(known, 80, 4, probes, rng)
+    assert len({len(fold.rows) for fold in folds}) > 1
+    for fold in folds:
+        np.testing.assert_array_equal(fold.rows[probes.within(fold)], probes.rows)
+        for i, j in fold.known.must_link:
+            assert tuple(sorted((fold.rows[i], fold.rows[j]))) in {(3, 77), (5, 60)}
 
 
 @pytest.mark.parametrize("n_rows", [1, 2, 3, 1000])

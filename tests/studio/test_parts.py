@@ -130,8 +130,8 @@ def test_categories_are_told_in_percent():
     y = np.repeat([0, 1], 10)
     columns = Columns(np.column_stack([y, np.arange(20.0)]), ["kind=cat", "kg"])
     found = describe(y.astype(np.int32), columns)
-    assert "kind=cat high: 100% (all: 50%)" in found[1].told
-    assert "kg low: 4.5 (all: 9.5)" in found[0].told
+    assert "kind=cat high: 100% (all: 50%)" in found[1].descriptions
+    assert "kg low: 4.5 (all: 9.5)" in found[0].descriptions
 
 
 def test_a_new_group_is_looked_for_at_once():
@@ -152,8 +152,8 @@ def test_words_set_clusters_apart():
     words = word_columns(texts)
     constant = Columns(np.ones((20, 1)), ["x"])
     found = describe(np.repeat([0, 1], 10).astype(np.int32), constant, words)
-    assert found[0].told[0] == "says “goal”: 100% (all: 50%)"
-    assert found[1].told[0] == "says “vote”: 100% (all: 50%)"
+    assert found[0].descriptions[0] == "says “goal”: 100% (all: 50%)"
+    assert found[1].descriptions[0] == "says “vote”: 100% (all: 50%)"
     assert word_columns(["one", "two"]) is None
 
 

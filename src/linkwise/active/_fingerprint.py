@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Hashable, Sequence
 
-import numpy as np
-
-from linkwise._types import JsonDict, Matrix, PathLike, is_sparse
+from linkwise._fingerprint import data_arrays, digest
+from linkwise._types import JsonDict, Matrix, PathLike
 
 
 def fingerprint(X: Matrix, ids: Sequence[Hashable] | None, source: str = "") -> JsonDict:
     """Shape and digests of data and ids; equal for equal data in equal order."""
-    digest = hashlib.sha256()
-    parts = (X.indptr, X.indices, X.data) if is_sparse(X) else (X,)
-    for part in parts:
-        digest.update(np.ascontiguousarray(part).data)
-    names = None if ids is None else hashlib.sha256(repr(list(ids)).encode()).hexdigest()
     return {
         "n_rows": int(X.shape[0]),
         "n_features": int(X.shape[1]),
-        "values": digest.hexdigest(),
-        "ids": names,
+        "values": digest(*data_arrays(X)),
+        "ids": None if ids is None else digest(repr(list(ids))),
         "source": source,
     }
 

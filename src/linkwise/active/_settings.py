@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array
 
+from linkwise._errors import InputError
 from linkwise._types import Estimator, JsonDict, Matrix, PathLike
 from linkwise._validation import check_number
 from linkwise.constraints import as_constraints
@@ -49,11 +50,11 @@ def check_ids(ids: Sequence[Hashable] | None, n_rows: int) -> list[Hashable] | N
     if ids is None:
         return None
     if len(ids) != n_rows:
-        raise ValueError(f"sample_ids: {len(ids):,} ids for {n_rows:,} rows; give one id a row")
+        raise InputError(f"{{sample_ids}}: {len(ids):,} ids for {n_rows:,} rows; give one id a row")
     if len(set(ids)) < n_rows:
         seen: set[Hashable] = set()
         twice = next(name for name in ids if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise ValueError(f"sample_ids: the id {twice!r} stands in more than one row")
+        raise InputError(f"{{sample_ids}}: the id {twice!r} stands in more than one row")
     return list(ids)
 
 
@@ -64,7 +65,9 @@ def check_settings(
     if n_clusters is not None:
         check_number("n_clusters", n_clusters, Integral, 1)
         if n_clusters > n_rows:
-            raise ValueError(f"n_clusters={n_clusters} is larger than the number of rows, {n_rows}")
+            raise InputError(
+                f"{{n_clusters={n_clusters}}} is larger than the number of rows, {n_rows}"
+            )
     if refit_every is not None:
         check_number("refit_every", refit_every, Integral, 1)
     check_number("random_state", random_state, Integral, 0)

@@ -1,4 +1,4 @@
-"""The command line: one file a command. Heavy imports happen inside the commands."""
+"""The command line: one file per command. Heavy imports happen inside the commands."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from . import _output as out
 from ._algorithms import algorithms
 from ._check import check
 from ._cluster import cluster
+from ._cluster_options import as_command
 from ._compare import compare
 from ._demo import demo
 from ._help import show_help
@@ -21,24 +22,6 @@ from ._score import score
 from ._sessions import sessions
 from ._studio import studio
 
-app = typer.Typer(
-    help="Constrained clustering that listens: bring data and what you know about it.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-)
-app.command()(cluster)
-app.command()(check)
-app.command()(score)
-app.command()(compare)
-app.command()(label)
-app.command()(studio)
-app.command()(sessions)
-app.command()(demo)
-app.command()(algorithms)
-app.command("help")(show_help)
-
 
 def _version(wanted: bool) -> None:
     if wanted:
@@ -46,13 +29,32 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     out.print_as_json(False)
+
+
+def build() -> typer.Typer:
+    """The command line, with the options of the methods that are in the registry now."""
+    app = typer.Typer(
+        help="Constrained clustering that listens: bring data and what you know about it.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+    )
+    app.callback()(_root)
+    app.command()(as_command(cluster))
+    for command in (check, score, compare, label, studio, sessions, demo, algorithms):
+        app.command()(command)
+    app.command("help")(show_help)
+    return app
+
+
+app = build()
 
 
 def main() -> None:
@@ -62,8 +64,8 @@ def main() -> None:
         app()
     except (KeyboardInterrupt, SystemExit) as end:
         raise SystemExit(_exit_code(end)) from None
-    except Exception:
-        out.print_fault()
+    except Exception as fault:
+        out.print_fault(fault)
         raise SystemExit(out.FAULT) from None
 
 

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich.markup import escape
 from rich.table import Table as RichTable
 
 from . import _output as out
-from ._algorithms import Algorithm, find_algorithm
+from ._algorithms import find_algorithm
 from ._build import make_estimator
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from linkwise._methods import Method
+    from linkwise._types import JsonDict
+    from linkwise.selection import AutoCluster
+
+    from ._cluster import Input
+    from ._cluster_options import Value
 
 AUTO = "auto"
 _DEFAULT = "mpck"  # when only the number of clusters is given
-_ONLY_WITH_K = ("labels", "one tagged group")  # such methods start from labels, not from links
-_SHOWN = 15
+_MAX_SHOWN_CANDIDATES = 15
 _FEW_LINKS = 30
 
 
@@ -30,7 +38,7 @@ class Choice:
 
     Attributes
     ----------
-    method : Algorithm
+    method : Method
         The one to use, or "auto".
     clusters : int or None
         None to choose it.
@@ -42,7 +50,7 @@ class Choice:
         File in which the search is noted.
     """
 
-    method: Algorithm
+    method: Method
     clusters: int | None
     explain: bool
     time_budget: float | None
@@ -63,7 +71,7 @@ class Choice:
                     f"{option} is about choosing, but -k and the algorithm ({choice.method.short}) "
                     "are given; leave out -k, or say --algorithm auto"
                 )
-        if clusters is None and choice.method.knows in _ONLY_WITH_K:
+        if clusters is None and choice.method.starts_from_labels:
             raise ValueError(
                 f"-k is missing: {choice.method.short} starts from labels, and k is chosen by "
                 "links; give -k, or leave out --algorithm too"
@@ -75,16 +83,10 @@ class Choice:
         """Whether there is anything to choose; a hierarchy needs no number of clusters."""
         return self.method.short == AUTO or (self.clusters is None and not self.method.merges)
 
-    def fit(self, X: Any, y: Any, known: Any, options: dict[str, Any], runs: dict[str, Any]) -> Any:
-        """The fitted `AutoCluster`.
-
-        Parameters
-        ----------
-        X, y, known
-            Data, partial labels and constraints by row number; the last two may be None.
-        options, runs : dict
-            As for `make_estimator`.
-        """
+    def fit(
+        self, given: Input, options: Mapping[str, Value | None], runs: Mapping[str, int | None]
+    ) -> AutoCluster:
+        """The fitted `AutoCluster`; `options` and `runs` are as for `make_estimator`."""
         from linkwise import AutoCluster
 
         from ._compile_notice import word_on_compiling
@@ -92,17 +94,16 @@ class Choice:
         with (
             word_on_compiling(),
             _bar() as callback,
-            warnings.catch_warnings(record=True) as caught,
+            out.warnings_as_notes(),
         ):
-            warnings.simplefilter("always")
+            seed = options["random_state"]
+            assert isinstance(seed, int)
             model = AutoCluster(
                 self._candidates(options, runs), self.clusters, time_budget=self.time_budget,
                 checkpoint=self.checkpoint, n_jobs=-1, callback=callback,
-                random_state=options["random_state"],
+                random_state=seed,
             )  # fmt: skip
-            model.fit(X, y, constraints=known)
-        for text in dict.fromkeys(str(warning.message) for warning in caught):
-            out.print_note(text)
+            model.fit(given.X, given.y, constraints=given.known, sample_ids=given.ids)
         n_links = model.report_.constraints.n_constraints
         if 0 < n_links < _FEW_LINKS:
             out.print_note(
@@ -111,7 +112,9 @@ class Choice:
             )
         return model
 
-    def _candidates(self, options: dict[str, Any], runs: dict[str, Any]) -> Any:
+    def _candidates(
+        self, options: Mapping[str, Value | None], runs: Mapping[str, int | None]
+    ) -> str | list[tuple[str, BaseEstimator]]:
         if self.method.short != AUTO:
             method = make_estimator(self.method, 2, options, None, runs)
             return [(self.method.name, method)]
@@ -122,7 +125,7 @@ class Choice:
                 )
         return "default"
 
-    def show(self, model: Any) -> None:
+    def show(self, model: BaseEstimator) -> None:
         """The table of candidates, if it is wanted."""
         if not self.explain:
             return
@@ -132,16 +135,16 @@ class Choice:
         for head in ("k", "score", "error", "seconds"):
             table.add_column(head, justify="right")
         table.add_column("")
-        for row in model.results_[:_SHOWN]:
+        for row in model.results_[:_MAX_SHOWN_CANDIDATES]:
             table.add_row(*_cells(row), style="bold" if row["chosen"] else "")
-        if (more := len(model.results_) - _SHOWN) > 0:
+        if (more := len(model.results_) - _MAX_SHOWN_CANDIDATES) > 0:
             table.add_row(f"... and {more:,} more", "", "", "", "", "", "")
         chosen = next(place for place, row in enumerate(model.results_) if row["chosen"])
-        if chosen >= _SHOWN:
+        if chosen >= _MAX_SHOWN_CANDIDATES:
             table.add_row(*_cells(model.results_[chosen]), style="bold")
         out.console.print(table)
 
-    def to_dict(self, model: Any) -> dict[str, Any]:
+    def to_dict(self, model: BaseEstimator) -> dict[str, object]:
         """The table for machines, if it is wanted."""
         if not self.explain:
             return {}
@@ -149,7 +152,7 @@ class Choice:
         return {"criterion": model.criterion_, "candidates": rows}
 
 
-def _cells(row: dict[str, Any]) -> list[str]:
+def _cells(row: JsonDict) -> list[str]:
     k = "" if row["n_clusters"] is None else str(row["n_clusters"])
     state = "chosen" if row["chosen"] else "as good" if row["tied"] else row["note"][:40]
     numbers = [_number(row["score"]), _number(row["standard_error"]), _number(row["seconds"])]
@@ -160,12 +163,12 @@ def _number(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.3f}"
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
 @contextmanager
-def _bar() -> Iterator[Any]:
+def _bar() -> Iterator[Callable[[int, int, str], None]]:
     """A callback that draws how far the search is, on standard error."""
     from rich.progress import Progress
 

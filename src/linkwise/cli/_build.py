@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from collections.abc import Callable, Container, Iterable, Mapping
+from typing import TYPE_CHECKING, TypeAlias
 
-from ._algorithms import Algorithm, find_algorithm
+from linkwise._methods import Method, find_method
 
-# Methods that work around another one, by short names; the first is the default.
-BASES = {
-    "boost": ("kmeans", "single", "average", "ward", "spectral", "mixture"),
-    "gpk": ("mpck", "pck", "cop", "hmrf"),
-}
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from ._cluster_options import Value
+
+Parameters: TypeAlias = "Mapping[str, Value | None]"
+Runs: TypeAlias = Mapping[str, int | None]
+Callback: TypeAlias = Callable[[int, int, float], None] | None
 _GPK_OWN = ("threshold", "reduced")
 
 
 def make_estimator(
-    method: Algorithm, k: int | None, options: dict[str, Any], callback: Any, runs: dict[str, Any]
-) -> Any:
+    method: Method,
+    k: int | None,
+    options: Parameters,
+    callback: Callback,
+    runs: Runs,
+) -> BaseEstimator:
     """The estimator of a method.
 
     Parameters
     ----------
-    method : Algorithm
+    method : Method
     k : int or None
         Number of clusters; None where the method may find it.
     options : dict
@@ -32,18 +40,16 @@ def make_estimator(
     runs : dict
         `n_init` and `max_iter`, None where not asked for. Methods with a base hand them on.
     """
-    import linkwise
-
     if "checkpoint" in options and not _takes(method, "checkpoint"):
         raise ValueError(f"--checkpoint is for auto and the k-means methods, not {method.short}")
     if method.short == "gpk":
-        return _propagating(k, options, callback, runs)
-    made = getattr(linkwise, method.name)
+        return _propagating(method, k, options, callback, runs)
+    made = method.estimator
     takes = inspect.signature(made).parameters
     told = {"callback": callback} if "callback" in takes else {}
     asked = {name: value for name, value in runs.items() if value is not None}
     if "base" in takes:
-        name = options.get("base", BASES["boost"][0])
+        name = str(options.get("base", _first_base(method)))
         base = _base(name, k)
         _refuse_others(asked, base.get_params(), f"--base {name}")
         return made(**{**options, "base": base.set_params(**asked)}, **told)
@@ -52,39 +58,48 @@ def make_estimator(
     return made(k, **options, **asked, **told)
 
 
-def _takes(method: Algorithm, name: str) -> bool:
-    import linkwise
+def _first_base(method: Method) -> str:
+    option = method.option("base")
+    assert option is not None
+    return option.choices[0]
 
-    return name in inspect.signature(getattr(linkwise, method.name)).parameters
+
+def _takes(method: Method, name: str) -> bool:
+
+    return name in inspect.signature(method.estimator).parameters
 
 
-def _propagating(k: Any, options: dict[str, Any], callback: Any, runs: dict[str, Any]) -> Any:
+def _propagating(
+    method: Method,
+    k: int | None,
+    options: Parameters,
+    callback: Callback,
+    runs: Runs,
+) -> BaseEstimator:
     """GPKMeans around a method of ours, which takes all options but GPKMeans' own."""
-    import linkwise
-
     own = {name: value for name, value in options.items() if name in _GPK_OWN}
     others = {name: v for name, v in options.items() if name not in (*_GPK_OWN, "base")}
-    base = find_algorithm(options.get("base", BASES["gpk"][0]))
+    base = find_method(str(options.get("base", _first_base(method))))
     for name in set(others) - {"random_state"}:
-        if name not in base.options:
+        if base.option(name) is None:
             option = "--" + name.replace("_", "-")
             raise ValueError(f"{option} is for --base mpck, not for {base.short}")
-    return linkwise.GPKMeans(
+    return method.estimator(
         k,
         make_estimator(base, k, others, callback, runs),
-        weighted=base.keeps != "always",
+        weighted=not base.is_hard,
         random_state=options["random_state"],
         **own,
     )
 
 
-def _refuse_others(asked: dict[str, Any], takes: Any, owner: str) -> None:
+def _refuse_others(asked: Iterable[str], takes: Container[str], owner: str) -> None:
     for name in asked:
         if name not in takes:
             raise ValueError(f"--{name.replace('_', '-')} is no option of {owner}")
 
 
-def _base(name: str, k: int | None) -> Any:
+def _base(name: str, k: int | None) -> BaseEstimator:
     """A clusterer of scikit-learn, by a name for people."""
     from sklearn.cluster import AgglomerativeClustering, KMeans, SpectralClustering
     from sklearn.mixture import GaussianMixture

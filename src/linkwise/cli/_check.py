@@ -1,4 +1,4 @@
-"""`linkwise check`: is what you know consistent, what follows, and what is it worth?"""
+"""`linkwise check`: consistency of constraints, what they entail, how informative they are."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from ._input import (
 )
 
 if TYPE_CHECKING:
+    from linkwise._types import JsonDict, Matrix
     from linkwise.constraints import Constraints, Diagnosis
     from linkwise.datasets import Table
 
-_SHOWN = 8
+_MAX_NAMES = 8
 
 
 def check(
@@ -71,7 +72,7 @@ def check(
         if id_column is not None and ids == "auto":
             ids = "text"  # the data has ids, so these are ids whatever they look like
         known = read_constraints(links, ids, column or [])
-        worth: dict[str, Any] = {}
+        worth: JsonDict = {}
         n_rows = None
         if data is None:
             if not known.has_ids:
@@ -92,7 +93,7 @@ def _against_data(
     id_column: str | None,
     features: str | None,
     clusters: int | None,
-) -> tuple[Constraints, int, dict[str, Any]]:
+) -> tuple[Constraints, int, JsonDict]:
     """The constraints checked against the data, its size, and what they are worth on it."""
     from linkwise.datasets import read_table
 
@@ -133,12 +134,12 @@ def _gaps(table: Table, name: str) -> Any:
     return missing(table.column(name))
 
 
-def _worth(known: Constraints, X: Any, clusters: int | None) -> dict[str, Any]:
+def _worth(known: Constraints, X: Matrix, clusters: int | None) -> JsonDict:
     """Informativeness against k-means and coherence."""
     import numpy as np
     from sklearn.cluster import KMeans
 
-    worth: dict[str, Any] = {}
+    worth: JsonDict = {}
     coherence = known.coherence(X)
     if np.isfinite(coherence):
         worth["coherence"] = round(coherence, 4)
@@ -148,7 +149,7 @@ def _worth(known: Constraints, X: Any, clusters: int | None) -> dict[str, Any]:
     return worth
 
 
-def _show(links: Path, diagnosis: Diagnosis, worth: dict[str, Any]) -> None:
+def _show(links: Path, diagnosis: Diagnosis, worth: JsonDict) -> None:
     from linkwise.constraints import contradiction_lines, diagnosis_lines, verdict
 
     good = diagnosis.consistent
@@ -156,7 +157,7 @@ def _show(links: Path, diagnosis: Diagnosis, worth: dict[str, Any]) -> None:
     body = RichTable.grid(padding=(0, 1))
     for line in contradiction_lines(diagnosis):
         body.add_row("[red]✗[/red]", escape(line))
-    facts = map(out.in_command_words, diagnosis_lines(diagnosis))
+    facts = diagnosis_lines(diagnosis, out.in_options)
     for line in [*facts, *_worth_lines(worth.get("worth", {}))]:
         body.add_row("•", escape(line))
     out.console.print(
@@ -164,17 +165,17 @@ def _show(links: Path, diagnosis: Diagnosis, worth: dict[str, Any]) -> None:
     )
 
 
-def _worth_lines(worth: dict[str, Any]) -> list[str]:
+def _worth_lines(worth: JsonDict) -> list[str]:
     lines = []
     if "informativeness" in worth:
         lines.append(
-            f"informativeness {worth['informativeness']:.0%}: the share that plain k-means, not "
-            "told of them, gets wrong; the higher, the more they tell"
+            f"informativeness {worth['informativeness']:.0%}: share violated by unconstrained "
+            "k-means; higher = more informative"
         )
     if "coherence" in worth:
         lines.append(
-            f"coherence {worth['coherence']:.0%}: the share of pairs of a must-link and a "
-            "cannot-link that do not pull against each other; the higher, the easier to keep both"
+            f"coherence {worth['coherence']:.0%}: share of pairs of a must-link and a "
+            "cannot-link that do not oppose each other; higher = easier to keep both"
         )
     if lines:
         how = ["standardized"]
@@ -187,5 +188,5 @@ def _worth_lines(worth: dict[str, Any]) -> list[str]:
 
 
 def _some(names: list[str]) -> str:
-    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
+    more = f" and {len(names) - _MAX_NAMES:,} more" if len(names) > _MAX_NAMES else ""
+    return ", ".join(names[:_MAX_NAMES]) + more

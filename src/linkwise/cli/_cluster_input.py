@@ -1,4 +1,4 @@
-"""What `linkwise cluster` is to cluster: the data, and what is known about its rows."""
+"""The input of `linkwise cluster`: rows, and the constraints and labels on them."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from typing import TYPE_CHECKING, Any
 from linkwise._help import see
 
 from . import _output as out
-from ._algorithms import Algorithm
 from ._input import check_rows, column_names, make_features, read_constraints, read_rows
 
 if TYPE_CHECKING:
     import numpy as np
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
+    from linkwise._methods import Method
+    from linkwise._types import JsonDict, Matrix
     from linkwise.constraints import Constraints
     from linkwise.datasets import Table
     from linkwise.report import Report
 
-_LABELS = ("labels", "one tagged group")  # knowledge that names clusters
 _ID_NAMES = ("id", "key", "row", "index", "rowid", "row_id")
-_MOST_DENSE = 100_000_000  # cells
-_UNEVEN = 10.0  # one column varies so many times as much as another
+_MAX_DENSE_CELLS = 100_000_000
+_UNEVEN_RATIO = 10.0  # of the standard deviations of two columns
 
 
 @dataclass(frozen=True)
-class Task:
-    """What is to be clustered, and what is known about it."""
+class ClusterInput:
+    """Rows to cluster, with constraints and labels."""
 
     table: Table
-    X: Any
+    X: Matrix
     features: list[str]
     k: int | None
     ids: list[str] | None
     label_column: str | None
-    known: Constraints | None = None  # in the words of the person: by id where rows have ids
+    known: Constraints | None = None  # by id where rows have ids
     y: NDArray[np.int64] | None = None
     classes: tuple[str, ...] = ()  # what clusters are called, for methods that begin with labels
     labels: tuple[str, ...] = ()  # what the numbers of y stand for
@@ -46,9 +46,9 @@ class Task:
     texts: Any = None
 
     def with_knowledge(
-        self, path: Path | None, columns: list[str], method: Algorithm, tag: str | None
-    ) -> Task:
-        """The same task with constraints and labels."""
+        self, path: Path | None, columns: list[str], method: Method, tag: str | None
+    ) -> ClusterInput:
+        """The same input with constraints and labels."""
         if path is None and columns:
             raise ValueError("--column names columns of --constraints; give --constraints too")
         known, y = None, None
@@ -59,7 +59,7 @@ class Task:
             check_rows(known, self.table, self.ids, self.features)
         if self.label_column is not None:
             y, names = _partial_labels(self.table, self.label_column, self.k, method, tag)
-            classes = names if method.knows in _LABELS else ()
+            classes = names if method.starts_from_labels else ()
             labels = names
         elif tag is not None:
             raise ValueError("--tag names a label of --label-column; give --label-column too")
@@ -70,10 +70,6 @@ class Task:
     def n_rows(self) -> int:
         """Number of rows."""
         return self.table.n_rows
-
-    def by_row(self) -> Constraints | None:
-        """The constraints by row number."""
-        return self.known and self.known.to_rows(self.table.n_rows, self.ids)
 
     def all_known(self) -> Constraints:
         """Constraints and labels together, as the hard methods take them."""
@@ -90,7 +86,7 @@ class Task:
         return [] if self.y is None else (self.y >= 0).nonzero()[0].tolist()
 
     def in_lines(self, text: str) -> str:
-        """What is said of `all_known`, with lines of the data in place of numbers of labels."""
+        """A text on `all_known`, with lines of the data in place of numbers of labels."""
         from linkwise.datasets._features import place_of
 
         rows = self._labeled()
@@ -100,8 +96,8 @@ class Task:
 
         return re.sub(r"\blabels\[(\d+)\]", line, text) if rows else text
 
-    def names(self, found: NDArray[np.integer[Any]]) -> list[str] | None:
-        """What clusters are called: by the labels they began with, or that most of theirs have.
+    def names(self, found: NDArray[np.integer]) -> list[str] | None:
+        """Names of the clusters: the labels they started from, or the most frequent label.
 
         None if no label says anything; "" for a cluster without labeled rows.
         """
@@ -118,17 +114,20 @@ class Task:
             return None
         return None if called == [str(number) for number in range(len(called))] else called
 
-    def described(self, report: Report, found: NDArray[np.integer[Any]]) -> Report:
-        """The report with what each cluster is like, in the person's own units."""
+    def described(self, report: Report, found: NDArray[np.integer]) -> Report:
+        """The report with what each cluster is like, in the units of the file."""
         return report.describe(self.units, found, self.features, texts=self.texts)
 
+    def close(self) -> None:
+        """Nothing is open."""
+
     @property
-    def legend(self) -> dict[str, Any]:
+    def legend(self) -> JsonDict:
         """The label that each cluster was seeded with, for methods that work so."""
         return {"labels": list(self.classes)} if self.classes else {}
 
 
-def read_task(
+def read_input(
     data: Path,
     k: int | None,
     id_column: str | None,
@@ -136,8 +135,8 @@ def read_task(
     features: str | None,
     impute: str | None,
     standardize: bool,
-) -> Task:
-    """The task of a file whose columns are the features."""
+) -> ClusterInput:
+    """The input from a file whose columns are the features."""
     table, ids = _read_table(data, k, id_column, label_column)
     leave_out = [name for name in (id_column, label_column) if name is not None]
     chosen = None if features is None else column_names(features)
@@ -149,7 +148,7 @@ def read_task(
             f"the column {suspect[0]!r} is used as a feature; if it holds ids, give "
             f"--id-column {suspect[0]}"
         )
-    return Task(table, made.X, made.names, k, ids, label_column, units=made.units)
+    return ClusterInput(table, made.X, made.names, k, ids, label_column, units=made.units)
 
 
 def _looks_like_id(name: str) -> bool:
@@ -157,14 +156,14 @@ def _looks_like_id(name: str) -> bool:
 
 
 def note_uneven(X: NDArray[np.float64], names: list[str]) -> None:
-    """Say so if one column decides all distances by its unit."""
+    """Print a note if one column dominates all distances by its unit."""
     spread = X.std(axis=0)
     varying = spread > 0
     if varying.sum() < 2:
         return
     least = int(spread.argmin() if varying.all() else (spread + (~varying) * spread.max()).argmin())
     most = int(spread.argmax())
-    if spread[most] > _UNEVEN * spread[least]:
+    if spread[most] > _UNEVEN_RATIO * spread[least]:
         out.print_note(
             f"{names[most]!r} varies {spread[most] / spread[least]:,.0f} times as much as "
             f"{names[least]!r} and decides most distances; --standardize makes columns count alike"
@@ -184,23 +183,23 @@ def _read_table(
     return table, ids
 
 
-def read_text_task(
+def read_text_input(
     data: Path,
     k: int | None,
     id_column: str | None,
     label_column: str | None,
     text_column: str,
     stop_words: str | None,
-    method: Algorithm,
-) -> Task:
-    """The task of a file in which the words of one column are the features."""
+    method: Method,
+) -> ClusterInput:
+    """The input from a file in which the words of one column are the features."""
     from linkwise.datasets import prepare_text
 
     table, ids = _read_table(data, k, id_column, label_column)
     made = prepare_text(table, text_column, stop_words=stop_words)
     X = made.X
     if method.merges:
-        if X.shape[0] * X.shape[1] > _MOST_DENSE:
+        if X.shape[0] * X.shape[1] > _MAX_DENSE_CELLS:
             raise ValueError(
                 f"{method.short} needs dense data; {X.shape[0]:,} texts of {X.shape[1]:,} words "
                 "are too large for that: use hmrf, pck or mpck"
@@ -208,11 +207,11 @@ def read_text_task(
         X = X.toarray()
     features = [f"{text_column} ({len(made.names):,} words)"]
     texts = table.text(text_column).tolist()
-    return Task(table, X, features, k, ids, label_column, units=made.X, texts=texts)
+    return ClusterInput(table, X, features, k, ids, label_column, units=made.X, texts=texts)
 
 
 def _partial_labels(
-    table: Table, column: str, k: int | None, method: Algorithm, tag: str | None
+    table: Table, column: str, k: int | None, method: Method, tag: str | None
 ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Labels as 0, 1, 2, ..., -1 where unknown, and what they are called.
 
@@ -234,7 +233,7 @@ def _partial_labels(
         return y, ()
     levels, first, codes = np.unique(values[known], return_index=True, return_inverse=True)
     names = [cells[row] for row in np.flatnonzero(known)[first]]
-    if "tag" in method.options and tag is None and len(names) == 1:
+    if method.option("tag") is not None and tag is None and len(names) == 1:
         tag = names[0]
     if tag is not None:
         if tag not in names:
@@ -251,10 +250,10 @@ def _partial_labels(
     return y, tuple(names)
 
 
-def _note_unused(method: Algorithm, known: Constraints | None, y: Any) -> None:
+def _note_unused(method: Method, known: Constraints | None, y: ArrayLike | None) -> None:
     if known is None and y is None:
         out.print_note("nothing is known: neither --constraints nor --label-column is given")
-    if known is not None and known.n_relative and method.short != "recon":
+    if known is not None and known.n_relative and "triplets" not in method.takes:
         out.print_note(
             f"{method.short} does not use relative constraints; the report only tells which of "
             f"the {known.n_relative:,} hold"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +15,7 @@ from rich.table import Table as RichTable
 from . import _output as out
 from ._algorithms import find_algorithm
 from ._build import make_estimator
-from ._cluster_input import read_task
+from ._cluster_input import read_input
 from ._input import (
     Data,
     FeatureNames,
@@ -28,12 +27,12 @@ from ._input import (
 )
 
 if TYPE_CHECKING:
+    from linkwise._types import JsonDict, Matrix
     from linkwise.evaluation import LearningCurve
 
-_BASELINE = "kmeans"  # scikit-learn's, which is told nothing
+_BASELINE = "kmeans"  # scikit-learn's, without constraints
 _KINDS = ("pairs", "balanced", "triplets", "informative")
 _METRICS = ("ari", "nmi", "pair_f")
-_FROM_LABELS = ("labels", "one tagged group")
 _FILES = {
     "points.csv": "every fit",
     "scores.csv": "means and tests",
@@ -90,7 +89,7 @@ def compare(
 
     In each trial the rows are dealt into folds. Constraints are drawn from the true classes of all
     folds but one, all rows are clustered, and that one fold is scored. All algorithms see the same
-    folds and constraints; k-means, which is told nothing, is the line to beat.
+    folds and constraints; k-means without constraints is the baseline.
 
     With -o, every fit is written down at once; the same command goes on where it was stopped, and
     one with more algorithms, trials or numbers of constraints takes what is there.
@@ -107,7 +106,7 @@ def compare(
         linkwise compare data.csv --truth class --noise 0.2 --trials 20 --metric nmi
     """
     with out.plain_errors():
-        task = _Task.read(data, truth, features, id_column, standardize, impute)
+        task = _LabeledRows.read(data, truth, features, id_column, standardize, impute)
         k = clusters or len(set(task.classes))
         methods = _methods(algorithms, k, kind)
         numbers = _numbers(constraints)
@@ -138,21 +137,21 @@ def compare(
 
 
 @dataclass(frozen=True)
-class _Task:
+class _LabeledRows:
     """Rows whose class is known."""
 
-    X: Any
+    X: Matrix
     classes: list[str]
 
     @classmethod
     def read(
         cls, data: Path, truth: str, features: str | None, id_column: str | None,
         standardize: bool, impute: str | None,
-    ) -> _Task:  # fmt: skip
+    ) -> _LabeledRows:  # fmt: skip
         """The features and the classes; rows without a class are left out, and counted."""
         import numpy as np
 
-        found = read_task(data, None, id_column, truth, features, impute, standardize)
+        found = read_input(data, None, id_column, truth, features, impute, standardize)
         cells = [cell.strip() for cell in found.table.text(truth)]
         known = np.array([cell != "" for cell in cells])
         if not known.any():
@@ -168,27 +167,27 @@ class _Task:
         return cls(found.X[known], classes)
 
 
-def _methods(text: str, k: int, kind: str) -> dict[str, Any]:
+def _methods(text: str, k: int, kind: str) -> JsonDict:
     """The algorithms by their short names, k-means first."""
     from sklearn.cluster import KMeans
 
     if kind not in _KINDS:
         raise ValueError(f"--kind {kind}: expected one of {', '.join(_KINDS)}")
-    found: dict[str, Any] = {_BASELINE: KMeans(k, n_init=10)}
+    found: JsonDict = {_BASELINE: KMeans(k, n_init=10)}
     for name in column_names(text, "--algorithms"):
         if name.lower() in (_BASELINE, "k-means"):
             continue
         method = find_algorithm(name)
-        if method.knows in _FROM_LABELS:
+        if method.starts_from_labels:
             raise ValueError(
                 f"--algorithms {name}: {method.name} starts from labels, not from constraints; "
                 "leave it out"
             )
-        if kind in ("triplets", "informative") and "triplets" not in method.knows:
+        if kind in ("triplets", "informative") and "triplets" not in method.takes:
             raise ValueError(
                 f"--algorithms {name} does not use triplets; with --kind {kind} give recon"
             )
-        runs: dict[str, Any] = {"n_init": None, "max_iter": None}
+        runs: JsonDict = {"n_init": None, "max_iter": None}
         found[method.short] = make_estimator(method, k, {"random_state": None}, None, runs)
     return found
 
@@ -218,8 +217,8 @@ def _folder(output: Path | None) -> Path | None:
 
 
 def _measure(
-    methods: dict[str, Any],
-    task: _Task,
+    methods: JsonDict,
+    task: _LabeledRows,
     numbers: list[int],
     protocol: tuple[int, int, str, float],
     metric: str,
@@ -231,8 +230,7 @@ def _measure(
     from linkwise.evaluation import Protocol, learning_curve
 
     n_trials, n_folds, kind, noise = protocol
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with out.warnings_as_notes():
         try:
             curve = learning_curve(
                 methods, task.X, task.classes, numbers, Protocol(n_trials, n_folds, kind, noise),
@@ -243,8 +241,6 @@ def _measure(
             if folder is not None:
                 out.print_note("the same command goes on where this one was stopped")
             raise
-    for text in dict.fromkeys(str(warning.message) for warning in caught):
-        out.print_note(text)
     return curve
 
 
@@ -256,7 +252,7 @@ def _write(curve: LearningCurve, metric: str, summary: str, folder: Path, title:
     import csv
     import io
 
-    from linkwise._atomic import atomic_write
+    from linkwise.io import atomic_write
 
     rows = [row for name in _METRICS for row in _rows(curve, name)]
     text = io.StringIO()
@@ -278,7 +274,7 @@ def _write(curve: LearningCurve, metric: str, summary: str, folder: Path, title:
     return [folder / name for name in _FILES if drawn or not name.endswith(".png")]
 
 
-def _rows(curve: LearningCurve, metric: str) -> list[dict[str, Any]]:
+def _rows(curve: LearningCurve, metric: str) -> list[JsonDict]:
     """Mean, deviation over trials, and test against k-means, for each algorithm and number."""
     tests = {
         (row["method"], row["n_constraints"]): row

@@ -1,4 +1,4 @@
-"""A word, on a terminal, when a first run spends its time on compiling. Imports numba."""
+"""A notice, on a terminal, that a first run is compiling. Imports numba."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from numba.core import event
 
 from . import _output as out
 
-_PATIENCE = 2.0  # seconds
+_SECONDS_BEFORE_NOTICE = 2.0
 
 
 @contextmanager
 def word_on_compiling() -> Iterator[None]:
-    """Say so once compiling has taken more than two seconds in all."""
+    """Print a notice once compiling has taken more than two seconds in total."""
     if not out.errors.is_terminal:
         yield
         return
-    with event.install_listener("numba:compile", _Patience()):
+    with event.install_listener("numba:compile", _CompileListener()):
         yield
 
 
-class _Patience(event.Listener):
-    """Listens to numba, and speaks up once it has compiled for a while.
+class _CompileListener(event.Listener):
+    """Listens to numba and prints a notice once it has compiled for a while.
 
     One compilation may be inside another; numba lets one thread at a time compile.
     """
@@ -41,7 +41,9 @@ class _Patience(event.Listener):
         self._depth += 1
         if self._depth == 1 and not self._told:
             self._since = time.monotonic()
-            self._timer = threading.Timer(max(_PATIENCE - self._spent, 0.0), self._tell)
+            self._timer = threading.Timer(
+                max(_SECONDS_BEFORE_NOTICE - self._spent, 0.0), self._tell
+            )
             self._timer.daemon = True
             self._timer.start()
 

@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from linkwise._types import JsonDict
     from linkwise.constraints import Constraints, Diagnosis
 
 _SAMPLE = ("beans.csv", "tastings.csv")
@@ -71,7 +72,7 @@ class _Findings:
     weights: tuple[float, float]
     picture: Path
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonDict:
         """The same as plain values, ready for JSON."""
         total = self.known.n_constraints
         results = {"without_knowledge": self.without, "with_knowledge": self.using}
@@ -194,9 +195,9 @@ def _draw(
     left, right = figure.subplots(1, 2, sharex=True, sharey=True)
     titles = {"without": "Plain k-means", "with": "MPCK-Means, told what the tasters said"}
     places = [f"from {place}" for place in origin]
-    entries: dict[str, Any] = {}
+    entries: JsonDict = {}
     for axes, (name, result) in zip((left, right), panels.items(), strict=True):
-        look: dict[str, Any] = {"classes": places, "like": panels["without"].labels}
+        look: JsonDict = {"classes": places, "like": panels["without"].labels}
         plot_clusters(X, result.labels, known, legend=False, ax=axes, **look)
         handles, words = axes.get_legend_handles_labels()
         entries |= dict(zip(words, handles, strict=True))

@@ -1,4 +1,4 @@
-"""How commands read a person's files: tables, ids, features, constraints; the options for it."""
+"""Reading of tables, ids, features and constraints, and the options for it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from linkwise.datasets import Table
 
 _LARGE_FILE = 20_000_000  # bytes; above this, reading shows that it goes on
-_PARQUET = (".parquet", ".pq")
 
 
 def clusters_option(about: str) -> Any:
@@ -70,7 +69,7 @@ Impute = Annotated[
 
 @contextmanager
 def busy(doing: str, path: Path) -> Iterator[None]:
-    """Show that work on a large file goes on."""
+    """Show a spinner while a large file is read."""
     if not path.is_file() or path.stat().st_size < _LARGE_FILE:
         yield
         return
@@ -87,7 +86,9 @@ def read_constraints(path: Path, ids: str, columns: list[str]) -> Constraints:
     if not path.is_file() or path.stat().st_size < _LARGE_FILE:
         return read()
     doing = f"reading {escape(path.name)}"
-    if path.suffix.lower() in _PARQUET:  # the reader does not tell how far it is
+    from linkwise.io import PARQUET
+
+    if path.suffix.lower() in PARQUET:  # the reader does not tell how far it is
         with out.errors.status(doing):
             return read()
     from rich.progress import Progress
@@ -162,14 +163,14 @@ def check_rows(
     except ValueError as error:
         if not meant:
             raise
-        raise ValueError(f"{hint}use --id-column {meant}\n{error}") from None
+        raise ValueError(f"{hint}use --id-column {meant}\n{out.in_words(error)}") from None
     if meant:
         out.print_note(f"{hint}if ids are meant, use --id-column {meant}")
     return found
 
 
 def _seeming_ids(known: Constraints, table: Table, columns: Iterable[str]) -> str | None:
-    """The first column of distinct whole numbers among which are all that constraints speak of."""
+    """The first column of distinct whole numbers with every row that the constraints name."""
     import numpy as np
 
     if not known or known.has_ids:
@@ -220,7 +221,7 @@ def make_features(
     impute: str | None,
     standardize: bool,
 ) -> Any:
-    """Numbers to cluster by, out of the chosen columns, or all but those to leave out."""
+    """Features from the chosen columns, or from all but those to leave out."""
     from linkwise.datasets import prepare_features
 
     if impute not in (None, "median"):

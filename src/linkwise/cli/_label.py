@@ -17,13 +17,13 @@ from ._session_options import (
     Options,
     Seed,
     SessionFile,
+    SessionInput,
     Shown,
     StrategyName,
-    Task,
     Who,
     kept_settings,
     open_session,
-    read_task,
+    read_session_input,
     session_file,
 )
 from ._write import check_target
@@ -55,7 +55,7 @@ def label(
     ] = None,
     seed: Seed = None,
 ) -> None:
-    """Say of two records whether they belong together; one key an answer.
+    """Say of two records whether they belong together; one key per answer.
 
     Keys: s same, d different, u unsure, z undo, q quit. Fields that differ are marked with a star.
     Every answer is on the disk before the next question appears; the same command goes on where
@@ -84,7 +84,7 @@ def label(
             stop_words=stop_words,
         ).filled(kept)
         check_target(constraints_out, "--constraints-out", [data, session, constraints])
-        task = read_task(data, given)
+        task = read_session_input(data, given)
         begun = {"n_clusters": clusters, "strategy": strategy, "random_state": seed}
         work = open_session(session, kept, task, begun, constraints, who, given)
     with work:
@@ -95,7 +95,7 @@ def label(
         _tell(work, session, constraints_out)
 
 
-def _interview(work: Session, task: Task, n: int | None) -> None:
+def _interview(work: Session, task: SessionInput, n: int | None) -> None:
     from linkwise.active import TerminalOracle
 
     warnings.simplefilter("ignore")  # a refit in the background must not write over a question

@@ -7,60 +7,67 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from linkwise import _methods
+from linkwise._methods import Method
+
 from . import _output as out
-from ._algorithms import Algorithm
 from ._input import column_names, read_constraints
 from ._write import write_label_parts
 
 if TYPE_CHECKING:
+    from linkwise._types import JsonDict
     from linkwise.constraints import Constraints
     from linkwise.engines import Blocks
 
-_METHODS = ("pck", "mpck", "hmrf", "cop", "seeded", "constrained", "preidentified")
-_AT_ONCE = 1_000_000  # rows written at once
+    from ._cluster_options import Request
+
+_ROWS_PER_WRITE = 1_000_000
 
 
 @dataclass(frozen=True)
 class OutOfCoreData:
-    """What the options ask for; refuses what cannot be done block by block."""
+    """Where the rows are; refuses options that need all rows in memory."""
 
     memory_limit: str | None
     scheduler: str | None
-    method: Algorithm
-    is_open: bool
-    label_column: str | None
-    others: dict[str, Any]
 
-    def __post_init__(self) -> None:
-        option = "--memory-limit" if self.scheduler is None else "--scheduler"
-        if self.is_open or self.method.short not in _METHODS:
+    @classmethod
+    def of(cls, request: Request) -> OutOfCoreData:
+        """What the options ask for."""
+        option = "--memory-limit" if request.scheduler is None else "--scheduler"
+        if request.choice.open or not request.method.blocks:
+            listed = ", ".join(method.short for method in _methods.on_blocks())
             raise ValueError(
-                f"{option} is for -k and --algorithm {', '.join(_METHODS)}; {self.method.short} "
+                f"{option} is for -k and --algorithm {listed}; {request.method.short} "
                 "needs all rows in memory"
             )
-        for name, value in self.others.items():
+        for name, value in {
+            "--text-column": request.text_column, "--impute": request.impute
+        }.items():  # fmt: skip
             if value is not None:
                 raise ValueError(f"{name} needs the whole file in memory; leave out {option}")
-        if self.label_column is not None:
+        if request.label_column is not None:
             raise ValueError(
                 f"--label-column needs the whole file in memory; leave out {option}, or give what "
                 "is known as --constraints"
             )
+        return cls(request.memory_limit, request.scheduler)
 
-    def read(
-        self, data: Path, k: int | None, id_column: str | None, features: str | None
-    ) -> OutOfCoreInput:
-        """The task of clustering a file."""
+    def read(self, request: Request) -> OutOfCoreInput:
+        """The input from a file that is read block by block."""
         from linkwise.engines import open_blocks
 
-        chosen = None if features is None else column_names(features)
+        k, id_column = request.k, request.id_column
+        chosen = None if request.features is None else column_names(request.features)
         blocks = open_blocks(
-            data, columns=chosen, id_column=id_column, memory_limit=self.memory_limit
+            request.data, columns=chosen, id_column=id_column, memory_limit=self.memory_limit
         )
         if id_column is not None and not hasattr(blocks, "id_column"):
             raise ValueError("--id-column: an NPY file has no columns of ids; use Parquet")
         if k is not None and k > blocks.shape[0]:
             raise ValueError(f"-k {k} is larger than the number of rows, {blocks.shape[0]:,}")
+        if request.standardize:
+            blocks.standardize()
         names = blocks.names or [f"x{place}" for place in range(blocks.shape[1])]
         return OutOfCoreInput(blocks, k, names, id_column, self.scheduler)
 
@@ -80,7 +87,7 @@ class Names(Sequence[Any]):
 
 @dataclass(frozen=True)
 class OutOfCoreInput:
-    """What is to be clustered, and what is known about it."""
+    """Rows on disk or on Dask workers, with constraints by row number."""
 
     blocks: Blocks
     k: int | None
@@ -90,19 +97,14 @@ class OutOfCoreInput:
     known: Constraints | None = None
     y: None = None
     ids: None = None
-    called: Names | None = None  # ids of the rows that constraints speak of
     classes: tuple[str, ...] = ()
+    called: Names | None = None  # ids of the rows that     classes: tuple[str, ...] = ()
     clients: list[Any] = field(default_factory=list)
 
-    def standardized(self) -> OutOfCoreInput:
-        """The same task with columns of unit variance."""
-        self.blocks.standardize()
-        return self
-
     def with_knowledge(
-        self, path: Path | None, columns: list[str], method: Algorithm, tag: str | None
+        self, path: Path | None, columns: list[str], method: Method, tag: str | None
     ) -> OutOfCoreInput:
-        """The same task with constraints, by row number."""
+        """The same input with constraints, by row number."""
         if tag is not None:
             raise ValueError("--tag names a label of --label-column, which needs all in memory")
         if path is None:
@@ -121,10 +123,6 @@ class OutOfCoreInput:
     def described(self, report: Any, labels: Any) -> Any:
         """The report, with rows called by their ids."""
         return report.named(self.called)
-
-    def by_row(self) -> Constraints | None:
-        """The constraints by row number."""
-        return self.known
 
     def all_known(self) -> Constraints:
         """The constraints, or none."""
@@ -156,7 +154,7 @@ class OutOfCoreInput:
             client.close()
 
     @property
-    def legend(self) -> dict[str, Any]:
+    def legend(self) -> JsonDict:
         """No cluster is seeded with a label."""
         return {}
 
@@ -171,8 +169,8 @@ class OutOfCoreInput:
         from linkwise.engines import drop_pages
 
         if self.id_column is None:
-            for first in range(0, len(labels), _AT_ONCE):
-                last = min(first + _AT_ONCE, len(labels))
+            for first in range(0, len(labels), _ROWS_PER_WRITE):
+                last = min(first + _ROWS_PER_WRITE, len(labels))
                 yield range(first, last), labels[first:last]
                 drop_pages(labels)
             return

@@ -3,51 +3,51 @@
 from __future__ import annotations
 
 import json
-import re
+import os
 import shlex
+import sys
+import tempfile
 import traceback
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from linkwise._errors import InputError, Worded
 from linkwise._version import __version__
 
 CONSISTENT, CONTRADICTION, WRONG_USAGE = 0, 1, 2
 FAULT, INTERRUPTED, BROKEN_PIPE = 70, 130, 141  # as sysexits.h and the shells have them
 
-# What the library says to those who call it from Python, and what that is on the command line.
-_IN_COMMAND_WORDS = (
-    (
-        r"give sample_ids \(one id a row\) or a DataFrame with an index",
-        "name the column that holds the ids with --id-column",
-    ),
-    (r"^sample_ids: ", "--id-column: "),
-    (r'columns=\{"i": \.\.\., "j": \.\.\.\}', "--column i=NAME --column j=NAME"),
-    (r"^columns: unknown role", "--column: unknown role"),
-    (r'ids="text" \(on the command line: --ids text\)', "--ids text"),
-    (r"^ids=", "--ids "),
-    (r"\bn_clusters=(\d+)", r"-k \1"),
-    (r"^n_constraints=(-?\d+)", r"--constraints \1"),
-    (r"^y has several labels; say with `tag`", "--label-column: several labels; say with --tag"),
-    (r"^y has", "--label-column has"),
-    (r"raise max_iter or tol", "raise --max-iter"),
-    (r"max_iter=", "--max-iter "),
-    (r"assignment=\"auto\"", "--assignment auto"),
-    (r"^features: ", "--features: "),
-    (r"name the other columns as features", "name the other columns with --features"),
-    (
-        r"name the features to use, or name it as the column of ids or of texts",
-        "name the features to use with --features, or name this one with --id-column if it holds "
-        "ids, with --text-column if it holds texts",
-    ),
-    (r"impute=\"median\"", "--impute median"),
-    (r"standardize=True", "--standardize"),
-    (r"stop_words=None", "--stop-words none"),
-    (r" \(see the error's `problems`\)", ""),
-)
+_OPTIONS = {
+    "n_clusters": "-k",
+    "n_constraints": "--constraints",
+    "sample_ids": "--id-column",
+    "y": "--label-column",
+    "columns": "--column",
+}
+_ADVICE = {
+    "give_ids": "name the column that holds the ids with --id-column",
+    "name_columns": "--column i=NAME --column j=NAME",
+    "name_features": "name the other columns with --features",
+    "name_special_columns": "name the features to use with --features, or name this one with "
+    "--id-column if it holds ids, with --text-column if it holds texts",
+    "all_problems": "",
+    "ids_as_text": "--ids text",
+    "impute_median": "--impute median",
+    "scale_columns": "--standardize",
+    "keep_stop_words": "--stop-words none",
+    "assign_auto": "--assignment auto",
+    "iterate_more": "raise --max-iter",
+}
+# Errors about what the user gave. Others are faults, see `_is_deliberate`.
+_FILE_ERRORS = (OSError, EOFError)
+_USER_ERRORS = (ValueError, TypeError, ImportError)
+_DELIBERATE = tuple(f"{os.sep}{package}{os.sep}" for package in ("linkwise", "sklearn"))
+_REPORT_TO = "https://github.com/linkwise/linkwise/issues"
 
 console = Console()
 errors = Console(stderr=True)
@@ -76,41 +76,59 @@ Json = Annotated[
 ]
 
 
-def print_json(value: Any) -> None:
+def print_json(value: object) -> None:
     """One JSON document on standard output, with nothing else around it."""
     typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def print_note(text: str) -> None:
-    """Something to know about the answer, on standard error."""
-    text = f"note: {in_command_words(text)}"
+def in_options(name: str, value: object) -> str:
+    """How a parameter of the library is worded on the command line."""
+    if name in _ADVICE:
+        return _ADVICE[name]
+    option = _OPTIONS.get(name, "--" + name.replace("_", "-"))
+    return option if value is None else f"{option} {value}"
+
+
+def in_words(message: BaseException | str) -> str:
+    """An error or a warning, with options where the library names parameters."""
+    return message.in_words(in_options) if isinstance(message, Worded) else str(message)
+
+
+def print_note(message: BaseException | str) -> None:
+    """Something to know about the result, on standard error."""
+    text = f"note: {in_words(message)}"
     errors.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-def print_error(text: str) -> None:
-    """What is wrong, with options where the library names arguments of Python."""
-    text = f"error: {in_command_words(text)}"
+def print_error(message: BaseException | str) -> None:
+    """What is wrong, on standard error."""
+    text = f"error: {in_words(message)}"
     errors.print(text, style="red", markup=False, highlight=False, soft_wrap=True)
 
 
-def print_fault() -> None:
-    """The traceback of what nobody foresaw, and what to do with it."""
-    traceback.print_exc()
+def print_fault(error: BaseException) -> None:
+    """Print an unexpected error and how to report it; its traceback goes to a file."""
+    lines = "".join(traceback.format_exception(error))
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="linkwise-fault-", suffix=".txt", delete=False, encoding="utf-8"
+    ) as file:
+        file.write(f"linkwise {__version__}, Python {sys.version}\n{command()}\n{lines}")
+    what = traceback.format_exception_only(error)[-1].strip()
     errors.print(
-        f"This is a fault in linkwise {__version__}, not in what you asked for. Please report it, "
-        "with the lines above and the command you gave.",
-        style="red",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
-    )
+        f"fault: {what}\nTraceback: {file.name}\nThis is a fault in linkwise {__version__}, not in "
+        f"what you asked for. Please report it with that file: {_REPORT_TO}",
+        style="red", markup=False, highlight=False, soft_wrap=True,
+    )  # fmt: skip
 
 
-def in_command_words(text: str) -> str:
-    """A message of the library, with options where it names arguments of Python."""
-    for pattern, words in _IN_COMMAND_WORDS:
-        text = re.sub(pattern, words, text)
-    return text
+@contextmanager
+def warnings_as_notes() -> Iterator[None]:
+    """Show warnings as notes, each once, when the work has ended."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for text in dict.fromkeys(in_words(warning.message) for warning in caught):
+        print_note(text)
 
 
 @contextmanager
@@ -120,9 +138,25 @@ def plain_errors() -> Iterator[None]:
         yield
     # EOFError: a file that ends too early. typer would take it for the end of a prompt and exit
     # with 1, which means a contradiction here.
-    except (ValueError, OSError, ImportError, TypeError, EOFError) as error:
+    except (*_FILE_ERRORS, *_USER_ERRORS) as error:
+        if isinstance(error, _USER_ERRORS) and not _is_deliberate(error):
+            raise
         if _format["json"]:
-            print_json({"error": in_command_words(str(error)), "exit_code": WRONG_USAGE})
+            print_json({"error": in_words(error), "exit_code": WRONG_USAGE})
         else:
-            print_error(str(error))
+            print_error(error)
         raise typer.Exit(WRONG_USAGE) from None
+
+
+def _is_deliberate(error: BaseException) -> bool:
+    """Whether a `raise` statement of linkwise or scikit-learn raised this, as both do on bad input.
+
+    The same types come out of an operation that fails (``None + 1``, shapes that do not fit): that
+    is a fault of the program, not of the user.
+    """
+    if isinstance(error, InputError):
+        return True
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return any(part in last.filename for part in _DELIBERATE) and (last.line or "").startswith(
+        "raise"
+    )

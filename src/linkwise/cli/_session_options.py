@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from linkwise._types import JsonDict, Matrix
     from linkwise.active import Session
     from linkwise.datasets import Features, Table
 
@@ -89,7 +90,7 @@ class Options:
     images: str | None = None
     stop_words: str | None = None
 
-    def filled(self, kept: dict[str, Any]) -> Options:
+    def filled(self, kept: JsonDict) -> Options:
         """With what the session remembers in place of what is not given."""
         about = kept.get("about", {})
         # A session that knows nothing of stop words was begun when they were kept.
@@ -99,11 +100,11 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Task:
+class SessionInput:
     """The rows to ask about, and what is shown of them."""
 
     path: Path
-    X: Any  # ndarray, or CSR matrix of words
+    X: Matrix  # ndarray, or CSR matrix of words
     ids: list[str] | None
     record: Callable[[int], dict[str, str]]
     cells: dict[str, NDArray[np.object_]]
@@ -118,7 +119,7 @@ def session_file(data: Path, session: Path | None) -> Path:
     return data.with_name(f"{name}.session.db") if session is None else session
 
 
-def kept_settings(session: Path) -> dict[str, Any]:
+def kept_settings(session: Path) -> JsonDict:
     """What a session was begun with; empty for a new one."""
     from linkwise.active._settings import stored_settings
 
@@ -132,7 +133,7 @@ def _find_strategy(name: str | None) -> str | None:
     return None if name is None else STRATEGIES[name]
 
 
-def read_task(data: Path, given: Options) -> Task:
+def read_session_input(data: Path, given: Options) -> SessionInput:
     """The rows of a file, with what is shown of them."""
     table, ids = read_rows(data, given.id_column)
     find_stop_words(given.stop_words, given.text_column)  # says what is wrong
@@ -149,7 +150,9 @@ def read_task(data: Path, given: Options) -> Task:
         return {name: cells[name][row] for name in shown}
 
     head = _recipe(data, given.id_column)
-    return Task(data, made.X, ids, record, cells, list(made.names), head + recipe, made.units)
+    return SessionInput(
+        data, made.X, ids, record, cells, list(made.names), head + recipe, made.units
+    )
 
 
 def _features(table: Table, given: Options, shown: list[str]) -> tuple[Features, str]:
@@ -158,7 +161,7 @@ def _features(table: Table, given: Options, shown: list[str]) -> tuple[Features,
         from linkwise.datasets import prepare_text
 
         words = find_stop_words(given.stop_words, given.text_column)
-        how: dict[str, Any] = {"stop_words": words}
+        how: JsonDict = {"stop_words": words}
         made = prepare_text(table, given.text_column, **how)
         return made, f"X = prepare_text(table, {given.text_column!r}, {_written(how)}).X\n"
     leave_out = [name for name in (given.id_column, given.image_column) if name is not None]
@@ -174,7 +177,7 @@ def _features(table: Table, given: Options, shown: list[str]) -> tuple[Features,
     return made, f"X = prepare_features(table, {chosen!r}, {_written(how)}).X\n"
 
 
-def _written(how: dict[str, Any]) -> str:
+def _written(how: JsonDict) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in how.items())
 
 
@@ -196,9 +199,9 @@ def _is_prose(table: Table, name: str) -> bool:
 
 def open_session(
     path: Path,
-    kept: dict[str, Any],
-    task: Task,
-    begun: dict[str, Any],
+    kept: JsonDict,
+    task: SessionInput,
+    begun: JsonDict,
     constraints: Path | None,
     who: str | None,
     given: Options,

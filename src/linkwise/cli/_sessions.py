@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
@@ -12,12 +13,16 @@ from rich.table import Table as RichTable
 
 from . import _output as out
 
-_SHOWN = 10
+if TYPE_CHECKING:
+    from linkwise._types import JsonDict
+    from linkwise.active import Answer
+
+_MAX_CONTRADICTIONS = 10
 
 
 def sessions(
     files: Annotated[list[Path], typer.Argument(help="Files that `linkwise label` made.")],
-    last: Annotated[int, typer.Option(help="Show so many of the last answers.", min=0)] = 0,
+    last: Annotated[int, typer.Option(help="Number of last answers to show.", min=0)] = 0,
     constraints_out: Annotated[
         Path | None,
         typer.Option(
@@ -26,7 +31,7 @@ def sessions(
     ] = None,
     as_json: out.Json = False,
 ) -> None:
-    """Tell what is in sessions: settings, answers by person, contradictions.
+    """Show what is in sessions: settings, answers by person, contradictions.
 
     Examples:
 
@@ -45,8 +50,8 @@ def sessions(
         _show(session)
 
 
-def _read(path: Path, last: int, constraints_out: Path | None) -> dict[str, Any]:
-    """All there is to tell about one file."""
+def _read(path: Path, last: int, constraints_out: Path | None) -> JsonDict:
+    """Settings, answers and contradictions of one file."""
     from linkwise.active._incremental_closure import explain, fold, links
     from linkwise.active._neighborhoods import find_neighborhoods
     from linkwise.active._settings import stored_settings
@@ -81,22 +86,24 @@ def _read(path: Path, last: int, constraints_out: Path | None) -> dict[str, Any]
         "first": answers[0].at.isoformat() if answers else None,
         "last": answers[-1].at.isoformat() if answers else None,
         "contradictions": [str(explain(answer, counted, called)) for answer in disputed],
-        "last_answers": [_told(answer, called) for answer in answers[max(0, len(answers) - last) :]]
+        "last_answers": [
+            _as_dict(answer, called) for answer in answers[max(0, len(answers) - last) :]
+        ]
         if last
         else [],
     }
 
 
-def _people(answers: Any) -> list[str]:
+def _people(answers: Iterable[Answer]) -> list[str]:
     return list(dict.fromkeys(answer.who for answer in answers))
 
 
-def _counts(answers: Any) -> dict[str, int]:
+def _counts(answers: Iterable[Answer]) -> dict[str, int]:
     counts = Counter(answer.said for answer in answers)
     return {said: counts[said] for said in ("same", "different", "unsure")}
 
 
-def _told(answer: Any, called: dict[int, str] | None) -> dict[str, Any]:
+def _as_dict(answer: Answer, called: dict[int, str] | None) -> JsonDict:
     return {
         "id": answer.id,
         "rows": [answer.i, answer.j],
@@ -109,7 +116,7 @@ def _told(answer: Any, called: dict[int, str] | None) -> dict[str, Any]:
     }
 
 
-def _show(session: dict[str, Any]) -> None:
+def _show(session: JsonDict) -> None:
     data, k = session["data"], session["n_clusters"]
     source = f"{data['source']}, " if data["source"] else ""
     facts = [
@@ -122,18 +129,18 @@ def _show(session: dict[str, Any]) -> None:
         *((f"  by {who}", _words(counts)) for who, counts in session["people"].items()),
         ("last answer", _time(session["last"]) if session["last"] else "none yet"),
         ("groups found", str(session["groups"])),
-        *(("contradiction", text) for text in session["contradictions"][:_SHOWN]),
+        *(("contradiction", text) for text in session["contradictions"][:_MAX_CONTRADICTIONS]),
     ]
     table = RichTable(title=escape(session["file"]), show_header=False, title_justify="left")
     for name, value in facts:
         table.add_row(escape(name), escape(value))
     out.console.print(table)
-    for told in session["last_answers"]:
-        back = " (taken back)" if told["undone"] else ""
-        i, j = told["names"]
+    for answer in session["last_answers"]:
+        back = " (taken back)" if answer["undone"] else ""
+        i, j = answer["names"]
         out.console.print(
-            escape(f"{told['id']:>5}  {i} and {j}: {told['said']}{back}  {told['who']}  ")
-            + _time(told["at"]),
+            escape(f"{answer['id']:>5}  {i} and {j}: {answer['said']}{back}  {answer['who']}  ")
+            + _time(answer["at"]),
             highlight=False,
         )
 

@@ -26,7 +26,7 @@ from ._session_options import (
     Who,
     kept_settings,
     open_session,
-    read_task,
+    read_session_input,
     session_file,
 )
 
@@ -97,7 +97,7 @@ def studio(
         ).filled(kept)
         if (given.image_column is None) != (given.images is None):
             raise ValueError("--image-column and --images belong together; give both")
-        task = read_task(data, given)
+        task = read_session_input(data, given)
         records = Records(
             task.cells,
             task.features,

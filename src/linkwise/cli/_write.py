@@ -1,22 +1,17 @@
-"""Labels to files: where they may go, and in which form. Whole files or none."""
+"""Labels to files: where they may go, and in which format."""
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 CLUSTER, NAME = "cluster", "cluster_name"
-_DELIMITERS = {".csv": ",", ".tsv": "\t"}
-_PARQUET = (".parquet", ".pq")
 
 
 def check_target(path: Path | None, option: str, inputs: Iterable[Path | None]) -> None:
@@ -35,104 +30,45 @@ def check_target(path: Path | None, option: str, inputs: Iterable[Path | None]) 
 
 def check_kind(path: Path | None) -> None:
     """Refuse kinds of files that `write_labels` does not know."""
-    if path is None:
-        return
-    kind = _kind(path)
-    if kind not in (*_DELIMITERS, *_PARQUET, ".npy"):
-        raise ValueError(
-            f"-o {path}: cannot write files of the kind {kind or path.name!r}; use .csv, .tsv "
-            "(also with .gz), .parquet or .npy"
-        )
-    if path.suffix.lower() == ".gz" and kind not in _DELIMITERS:
-        raise ValueError(f"-o {path}: only .csv and .tsv can be compressed; drop the .gz")
-    if kind in _PARQUET:
-        from linkwise._optional import optional
+    from linkwise.io import PARQUET, check_output_format
 
-        optional("pyarrow.parquet", extra="parquet", need=f"Writing {path.name}")
+    if path is not None:
+        check_output_format(path, (".csv", ".tsv", *PARQUET, ".npy"))
 
 
 def write_labels(
     path: Path,
-    labels: NDArray[np.integer[Any]],
+    labels: NDArray[np.integer],
     ids: Sequence[str] | None,
     id_column: str | None,
     called: Sequence[str] | None = None,
 ) -> None:
-    """Write one line a row: its id, or its number, its cluster, and what that is called."""
-    from linkwise._atomic import atomic_write
-
-    rows = range(len(labels)) if ids is None else ids
-    columns: dict[str, Sequence[Any]] = {id_column or "row": list(rows), CLUSTER: labels.tolist()}
+    """Write one line per row: its id or its number, its cluster, and the name of the cluster."""
+    columns: list[Any] = [range(len(labels)) if ids is None else ids, labels]
+    names = [id_column or "row", CLUSTER]
     if called is not None:
-        columns[NAME] = ["" if label < 0 else called[label] for label in labels.tolist()]
-    kind = _kind(path)
-    with atomic_write(path) as file:
-        if kind == ".npy":
-            import numpy as np
-
-            np.save(file, labels, allow_pickle=False)
-        elif kind in _PARQUET:
-            import pyarrow
-            from pyarrow import parquet
-
-            parquet.write_table(pyarrow.table({**columns, CLUSTER: labels}), file)
-        else:
-            lines = zip(*columns.values(), strict=True)
-            _write_text(file, path, _DELIMITERS[kind], list(columns), lines)
+        columns.append(["" if label < 0 else called[label] for label in labels.tolist()])
+        names.append(NAME)
+    _write(path, names, [columns], labels)
 
 
 def write_label_parts(
     path: Path, parts: Iterable[tuple[Any, Any]], labels: Any, id_column: str | None
 ) -> None:
     """`write_labels` for rows that come in parts: ids (or numbers) and clusters of each."""
-    from linkwise._atomic import atomic_write
+    _write(path, [id_column or "row", CLUSTER], parts, labels)
 
-    head, kind = (id_column or "row"), _kind(path)
+
+def _write(path: Path, names: list[str], blocks: Iterable[Sequence[Any]], labels: Any) -> None:
+    from linkwise.io import atomic_write, write_table
+
+    if path.suffix.lower() != ".npy":
+        write_table(path, names, blocks)
+        return
+    import numpy as np
+
     with atomic_write(path) as file:
-        if kind == ".npy":
-            import numpy as np
-
-            np.save(file, labels, allow_pickle=False)
-        elif kind in _PARQUET:
-            _write_parquet(file, head, parts)
-        else:
-            rows = (row for names, own in parts for row in zip(names, own.tolist(), strict=True))
-            _write_text(file, path, _DELIMITERS[kind], (head, CLUSTER), rows)
-
-
-def _write_parquet(file: IO[bytes], head: str, parts: Iterable[tuple[Any, Any]]) -> None:
-    import pyarrow
-    from pyarrow import parquet
-
-    writer = None
-    for names, labels in parts:
-        names = names if isinstance(names, pyarrow.Array) else list(names)
-        table = pyarrow.table({head: names, CLUSTER: labels})
-        writer = writer or parquet.ParquetWriter(file, table.schema)
-        writer.write_table(table)
-    if writer is not None:
-        writer.close()
-
-
-def _write_text(
-    file: IO[bytes], path: Path, delimiter: str, head: Sequence[str], rows: Iterable[Any]
-) -> None:
-    packed = path.suffix.lower() == ".gz"
-    # Neither time nor name of the temporary file: the same labels give the same bytes.
-    binary = gzip.GzipFile("", "wb", fileobj=file, mtime=0) if packed else file
-    text = io.TextIOWrapper(binary, encoding="utf-8", newline="")
-    writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(head)
-    writer.writerows(rows)
-    text.flush()
-    text.detach()
-    if packed:
-        binary.close()
-
-
-def _kind(path: Path) -> str:
-    inner = path.with_suffix("") if path.suffix.lower() == ".gz" else path
-    return inner.suffix.lower()
+        np.save(file, labels, allow_pickle=False)
 
 
 def _same(path: Path, other: Path) -> bool:

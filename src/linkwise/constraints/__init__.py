@@ -3,14 +3,15 @@
 `Constraints` is the way in; `Tree` holds hierarchies; everything else is reached from these two.
 """
 
-from ._builder import label_codes, row_names
 from ._closure import Closure, adjacency, number_nodes
 from ._coloring import color
 from ._constraints import Constraints, as_constraints
-from ._diagnosis import ClusterCount, Contradiction, Diagnosis, Given, bound_groups
+from ._diagnosis import ClusterCount, Contradiction, Diagnosis, Given
 from ._display import contradiction_lines, diagnosis_lines, table_html, verdict
 from ._errors import ConstraintError
+from ._labels import label_codes, row_names
 from ._one_tree import one_tree
+from ._proofs import bound_groups
 from ._satisfaction import Satisfaction
 from ._subset import consistent_subset
 from ._tree import Tree, as_tree

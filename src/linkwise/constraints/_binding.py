@@ -1,11 +1,19 @@
-"""Binding constraints to data: ids become row numbers, and what the data lacks is named."""
+"""Binding constraints to data: ids become row numbers, and ids without a row are reported.
+
+The ends of links are integers inside: row numbers, or positions in a table of ids. All algorithms
+work on the result of `to_rows`. Integers given together with `sample_ids` are ids, otherwise row
+numbers. A fold of cross-validation needs ``missing="drop"``: its data lacks some of the rows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
+
+from linkwise._types import Names, SampleIds
 
 from ._builder import KINDS, Kind, Parts, is_integer
 from ._closure import number_nodes
@@ -16,12 +24,12 @@ if TYPE_CHECKING:
     from ._constraints import Constraints
 
 _ABSENT = "constraints on rows that the data does not have"
-_PERHAPS_IDS = (
-    " (if these numbers are ids, give sample_ids (one id a row) or a DataFrame with an index)"
-)
+_PERHAPS_IDS = " (if these numbers are ids, {give_ids})"
 
 
-def to_rows(given: Constraints, n_rows: int | None, sample_ids: Any, missing: str) -> Constraints:
+def to_rows(
+    given: Constraints, n_rows: int | None, sample_ids: SampleIds, missing: str
+) -> Constraints:
     """See `Constraints.to_rows`."""
     if missing not in ("raise", "drop"):
         raise ValueError(f"missing={missing!r}: expected 'raise' or 'drop'")
@@ -48,7 +56,7 @@ def check_rows(given: Constraints, n_rows: int | None) -> None:
     if given.has_ids:
         raise ConstraintError(
             f"the constraints speak of ids ({given.rows[0]!r}, ...) but the rows have none; "
-            "give sample_ids (one id a row) or a DataFrame with an index",
+            "{give_ids}",
             topic="ids",
         )
     problems = []
@@ -77,27 +85,29 @@ def _rows_of(given: Constraints, nodes: Rows, row_of: dict[Hashable, int]) -> Ro
 
 
 def _unknown(given: Constraints, kind: Kind, ends: Rows) -> Iterator[str]:
-    """What is wrong with the links that have an end of -1."""
+    """A problem for each link with an end of -1."""
     wrong = np.flatnonzero((ends < 0).any(axis=1)).tolist()
     for position, link in zip(wrong, given._given(kind, wrong), strict=True):
         name = link.rows[int(np.argmin(ends[position]))]
         yield f"{link.where}: no row has the id {name!r}"
 
 
-def _known_ids(sample_ids: Any, n_rows: int | None) -> dict[Hashable, int]:
-    """Row number of each id; ids must be unique, one for each row (a mapping has only some)."""
+def _known_ids(
+    sample_ids: Names | NDArray | Mapping[Hashable, int], n_rows: int | None
+) -> dict[Hashable, int]:
+    """Row number of each id. Ids must be unique; a mapping may have only some of the rows."""
     if isinstance(sample_ids, Mapping):
         return dict(sample_ids)
     names = sample_ids.tolist() if hasattr(sample_ids, "tolist") else list(sample_ids)
     if n_rows is not None and len(names) != n_rows:
         raise ConstraintError(
-            f"{len(names)} sample_ids for {n_rows} rows; give one id a row", topic="ids"
+            f"{len(names)} sample_ids for {n_rows} rows; give one id per row", topic="ids"
         )
     rows: dict[Hashable, int] = {}
     for row, name in enumerate(names):
         if rows.setdefault(name, row) != row:
             raise ConstraintError(
-                f"sample_ids: rows {rows[name]} and {row} have the same id {name!r}; "
+                f"{{sample_ids}}: rows {rows[name]} and {row} have the same id {name!r}; "
                 "ids must differ",
                 topic="ids",
             )

@@ -120,7 +120,7 @@ class Closure:
         return None if self._apart(a, b) is None else "cannot"
 
     def _apart(self, a: int, b: int) -> int | None:
-        """Position in `cannot_link` of two components; None when nothing keeps them apart."""
+        """Position in `cannot_link` of two components; None if they are not cannot-linked."""
         key = min(a, b) * self.n_components + max(a, b)
         place = int(np.searchsorted(self._keys, key))
         return place if place < len(self._keys) and self._keys[place] == key else None
@@ -131,7 +131,7 @@ class Closure:
         return self.cannot_link[:, 0] * self.n_components + self.cannot_link[:, 1]
 
     def constraints(self) -> Constraints:
-        """The same knowledge with as few pairs as possible: stars and one link between two.
+        """Equivalent constraints with as few pairs as possible.
 
         A must-link weighs as much as the lightest of its component, a cannot-link as much as the
         heaviest between the two components. Relative constraints stay as they are.
@@ -143,7 +143,7 @@ class Closure:
         inside = rows != hub
         least = self._least_weights()[self.component[order][inside]]
         must = np.column_stack([hub[inside], rows[inside]])
-        clashes = self._given._cannot.take(self.clashes)  # contradictions must not get lost
+        clashes = self._given._cannot.take(self.clashes)  # keep contradictions
         cannot = np.concatenate([rows[starts][self.cannot_link], clashes.ends])
         weight = np.concatenate([self.weight, clashes.weight])
         return self._given._entailed((must, least), (cannot, weight))
@@ -154,7 +154,7 @@ class Closure:
         return self.n_must_link + self.n_cannot_link
 
     def can_expand(self, limit: int) -> bool:
-        """Whether nothing contradicts, and `expand` writes out at most so many pairs.
+        """Whether the constraints are consistent and `expand` writes out at most `limit` pairs.
 
         Parameters
         ----------
@@ -215,7 +215,7 @@ class Closure:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def _key(self) -> tuple[Any, ...]:
+    def _key(self) -> tuple[object, ...]:
         members = [frozenset(rows) for rows in self.components]
         apart = {frozenset((members[a], members[b])) for a, b in self.cannot_link.tolist()}
         return frozenset(members), frozenset(apart), self.consistent

@@ -1,8 +1,9 @@
 """Can k clusters keep the cannot-linked components apart? Graph coloring, with proofs.
 
-Entry point: `color`. Cheap arguments come first (a clique, two colors, peeling off what always
-fits, a greedy coloring, a tabu search); what they leave open is a 0/1 program for HiGHS with a
-time limit.
+Entry point: `color`. Fast tests come first: peel down to the k-core (if nothing is left, k
+suffice), a greedy clique in it (a lower bound), two colors by parity (an odd cycle is the proof),
+DSATUR, tabu search. If they do not decide, HiGHS solves a 0/1 program under a time limit. Near the
+coloring threshold the answer may be "undecided".
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ._closure import adjacency
 from ._links import Rows
 
 Status = Literal["feasible", "too small", "infeasible", "undecided"]
-# Beyond this many coefficients the program would not be solved in any time one would wait.
+# Programs with more coefficients are not solved in reasonable time.
 _MOST_COEFFICIENTS = 5_000_000
 _CLIQUE_SEEDS = 32
 _CLIQUE_SECONDS = 1.0
@@ -172,7 +173,7 @@ def _odd_cycle(i: int, j: int, above: Rows) -> Rows:
 
 
 def _peel(graph: csr_array, k: int) -> tuple[Rows, Rows]:
-    """Take away vertices with fewer than k neighbors: whatever the rest gets, they fit in.
+    """Remove vertices with fewer than k neighbors: a free color is left for them in any case.
 
     Returns the order in which they went and the vertices that stay (the k-core).
     """

@@ -1,38 +1,45 @@
-"""What is known about the data: the `Constraints` class."""
+"""`Constraints`: must-links, cannot-links and relative constraints on rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from os import PathLike
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from linkwise._help import see
+from linkwise._types import Estimator, LabelsLike, MatrixLike, SampleIds, Seed
 
-from . import _binding, _diagnosis, _display, _files, _measure, _sample, _satisfaction, _write
-from ._builder import (
-    KINDS,
-    Builder,
-    IdMode,
-    Kind,
-    Parts,
-    add_groups,
-    add_labels,
-    add_rows,
-    is_integer,
+from . import (
+    _binding,
+    _diagnosis,
+    _display,
+    _files,
+    _measure,
+    _proofs,
+    _sample,
+    _satisfaction,
+    _write,
 )
+from ._arguments import add_groups, add_rows
+from ._builder import KINDS, Builder, IdMode, Kind, LinksLike, Parts, is_integer
 from ._closure import Closure, close, number_nodes
 from ._errors import ConstraintError
+from ._labels import add_labels
 from ._links import Links, Rows, Source, concatenate, is_member, merge_repeated
+from ._tree import TreeLike
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Constraints:
-    """What is known about some rows: together, apart, or closer than a third.
+    """Must-links, cannot-links and relative constraints on rows.
 
-    Immutable. Rows are named by their number, or by ids of any hashable type (all the one or all
-    the other). A pair given twice counts once, with the largest weight.
+    Immutable. Rows are given by number, or by ids of any hashable type; the two do not mix. A pair
+    given twice counts once, with the largest weight.
 
     Parameters
     ----------
@@ -81,15 +88,15 @@ class Constraints:
 
     def __init__(
         self,
-        must_link: Any = None,
-        cannot_link: Any = None,
-        relative: Any = None,
+        must_link: LinksLike | None = None,
+        cannot_link: LinksLike | None = None,
+        relative: LinksLike | None = None,
         *,
         groups: Iterable[Iterable[Hashable]] | None = None,
-        labels: Any = None,
+        labels: LabelsLike | None = None,
     ):
         builder = Builder("constraints")
-        arguments: tuple[tuple[Kind, Any, str], ...] = (
+        arguments: tuple[tuple[Kind, LinksLike | None, str], ...] = (
             ("must", must_link, "must_link"),
             ("cannot", cannot_link, "cannot_link"),
             ("relative", relative, "relative"),
@@ -119,13 +126,13 @@ class Constraints:
         new._fill(parts)
         return new
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Constraints are immutable; {name!r} cannot be set")
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"Constraints are immutable; {name!r} cannot be deleted")
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         links = {kind: self._links(kind) for kind in KINDS}
         return _unpickle, (Parts(links, self._ids, self._sources, self._n_repeated),)
 
@@ -134,12 +141,12 @@ class Constraints:
     @classmethod
     def from_labels(
         cls,
-        y: Any,
+        y: LabelsLike,
         n: int | None = None,
         kind: Literal["pairs", "balanced", "triplets", "informative"] = "pairs",
         *,
         ids: Sequence[Hashable] | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> Constraints:
         """Draw constraints out of (partial) labels.
 
@@ -177,11 +184,11 @@ class Constraints:
     @classmethod
     def from_tree(
         cls,
-        tree: Any,
+        tree: TreeLike,
         how: Literal["minimal", "sample"] = "minimal",
         n: int | None = None,
         *,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> Constraints:
         """Turn a hierarchy into relative constraints.
 
@@ -208,14 +215,14 @@ class Constraints:
 
     @classmethod
     def from_frame(
-        cls, frame: Any, *, columns: dict[str, str] | None = None, ids: IdMode = "auto"
+        cls, frame: pd.DataFrame, *, columns: dict[str, str] | None = None, ids: IdMode = "auto"
     ) -> Constraints:
-        """Take over a table with columns ``i, j, link[, weight]`` or ``a, b, c[, weight]``.
+        """Convert a table with columns ``i, j, link[, weight]`` or ``a, b, c[, weight]``.
 
         Parameters
         ----------
         frame : pandas or polars DataFrame
-            One constraint a row.
+            One constraint per row.
         columns : dict, default=None
             Own names of the columns, such as ``{"i": "person_1", "j": "person_2"}``.
         ids : {"auto", "rows", "text"}
@@ -254,12 +261,12 @@ class Constraints:
     def write(self, path: str | PathLike[str]) -> None:
         """Write the constraints to a CSV, JSON lines or Parquet file that `read` understands.
 
-        The file appears whole or not at all. Ids must be text or numbers. CSV does not tell
+        The file is written completely or not at all. Ids must be text or numbers. CSV does not tell
         the text "12" from the number 12: read such ids with ``ids="text"``.
         """
         _write.write(self, path)
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> pd.DataFrame:
         """The constraints as a pandas DataFrame that `from_frame` understands."""
         return _write.to_frame(self)
 
@@ -287,7 +294,7 @@ class Constraints:
 
     @property
     def n_repeated(self) -> int:
-        """How many constraints were given again and merged."""
+        """Number of repeated constraints that were merged."""
         return self._n_repeated
 
     @property
@@ -301,17 +308,17 @@ class Constraints:
         return float(sum(self._links(kind).weight.sum() for kind in KINDS))
 
     @property
-    def must_link(self) -> NDArray[Any]:
+    def must_link(self) -> NDArray:
         """Must-links, shape (n_must_link, 2): row numbers, or ids as objects."""
         return self._public(self._must)
 
     @property
-    def cannot_link(self) -> NDArray[Any]:
+    def cannot_link(self) -> NDArray:
         """Cannot-links, shape (n_cannot_link, 2): row numbers, or ids as objects."""
         return self._public(self._cannot)
 
     @property
-    def relative(self) -> NDArray[Any]:
+    def relative(self) -> NDArray:
         """Relative constraints ab|c, shape (n_relative, 3): row numbers, or ids as objects."""
         return self._public(self._relative)
 
@@ -343,7 +350,7 @@ class Constraints:
     def _links(self, kind: Kind) -> Links:
         return cast(Links, getattr(self, f"_{kind}"))
 
-    def _public(self, links: Links) -> NDArray[Any]:
+    def _public(self, links: Links) -> NDArray:
         if self._ids is None:
             return links.ends
         flat = np.empty(links.ends.size, dtype=object)
@@ -370,7 +377,7 @@ class Constraints:
         return self._codes.get(name)
 
     def _given(self, kind: Kind, positions: Sequence[int]) -> Iterator[_diagnosis.Given]:
-        """Single constraints, for people to read."""
+        """Single constraints, as they are shown to users."""
         links = self._links(kind)
         for p in positions:
             yield _diagnosis.Given(
@@ -391,7 +398,7 @@ class Constraints:
         raise IndexError(f"there are {self.n_constraints} constraints; none at {position}")
 
     def _first(self, n: int) -> list[_diagnosis.Given]:
-        """The first n constraints, for people to read."""
+        """The first n constraints, as they are shown to users."""
         shown: list[_diagnosis.Given] = []
         for kind in KINDS:
             shown.extend(self._given(kind, range(min(n - len(shown), len(self._links(kind))))))
@@ -419,7 +426,10 @@ class Constraints:
         """Links (ends and weights) that follow from these constraints, besides `given` ones."""
         sources = (*self._sources, Source("entailed"))
         links: dict[Kind, Links] = {"relative": self._relative}
-        new: tuple[tuple[Kind, Any], ...] = (("must", must), ("cannot", cannot))
+        new: tuple[tuple[Kind, tuple[Rows, NDArray[np.float64]]], ...] = (
+            ("must", must),
+            ("cannot", cannot),
+        )
         for kind, (ends, weight) in new:
             added = Links.make(ends, weight, len(sources) - 1)
             before = [] if given is None else [given._links(kind)]
@@ -450,7 +460,10 @@ class Constraints:
         """
         sources = (*self._sources, Source(source))
         links: dict[Kind, Links] = {"relative": self._relative}
-        new: tuple[tuple[Kind, Any], ...] = (("must", must_link), ("cannot", cannot_link))
+        new: tuple[tuple[Kind, tuple[Rows, NDArray[np.float64]]], ...] = (
+            ("must", must_link),
+            ("cannot", cannot_link),
+        )
         for kind, (ends, weight) in new:
             given = self._links(kind)
             origin = np.full(len(ends), len(sources) - 1, dtype=np.int32)
@@ -543,7 +556,7 @@ class Constraints:
         return self.n_constraints > 0
 
     def restrict(self, rows: Iterable[Hashable]) -> Constraints:
-        """The constraints wholly among the given rows or ids."""
+        """The constraints whose ends are all among the given rows or ids."""
         codes = [self._code(row) for row in rows]
         chosen = np.array([code for code in codes if code is not None], dtype=np.int64)
         inside = (np.isin(self._links(kind).ends, chosen) for kind in KINDS)
@@ -564,11 +577,11 @@ class Constraints:
         mask[chosen if chosen.size else []] = True
         return self._where(*_sample.by_kind(self, mask))
 
-    def sample(self, n: int, *, random_state: Any = None) -> Constraints:
+    def sample(self, n: int, *, random_state: Seed = None) -> Constraints:
         """A random subset of `n` constraints."""
         return _sample.subset(self, n, random_state)
 
-    def flip(self, share: float, *, random_state: Any = None) -> Constraints:
+    def flip(self, share: float, *, random_state: Seed = None) -> Constraints:
         """Make a share of the constraints wrong, to see what noise does.
 
         Must-links become cannot-links and the other way round; in ab|c, c changes places with
@@ -576,12 +589,12 @@ class Constraints:
         """
         return _sample.flip(self, share, random_state)
 
-    # ---------------------------------------------------------------- speaking of data
+    # ---------------------------------------------------------------- binding to data
 
     def to_rows(
         self,
         n_rows: int | None = None,
-        sample_ids: Any = None,
+        sample_ids: SampleIds = None,
         *,
         missing: Literal["raise", "drop"] = "raise",
     ) -> Constraints:
@@ -592,7 +605,7 @@ class Constraints:
         n_rows : int, default=None
             Number of rows; needed when there are no ids.
         sample_ids : sequence of hashable, or mapping from id to row number, default=None
-            Id of each row. Without it the constraints must speak of row numbers.
+            Id of each row. Without it the constraints must be on row numbers.
         missing : {"raise", "drop"}
             What to do about ids that no row has. Dropping is right for a part of the data, such
             as a fold of cross-validation.
@@ -600,13 +613,13 @@ class Constraints:
         return _binding.to_rows(self, n_rows, sample_ids, missing)
 
     def _by_id(self, ids: Sequence[Hashable] | None) -> Constraints:
-        """The other way round, for people to read: row numbers become the ids of the rows."""
+        """The inverse of `to_rows`, for display: row numbers become ids."""
         if ids is None or self.has_ids:
             return self
         links = {kind: self._links(kind) for kind in KINDS}
         return type(self)._of(Parts(links, tuple(ids), self._sources, self._n_repeated))
 
-    # ---------------------------------------------------------------- questions to ask of it
+    # ---------------------------------------------------------------- analysis
 
     def closure(self) -> Closure:
         """What follows from the must- and cannot-links, held as components.
@@ -619,20 +632,24 @@ class Constraints:
         return self._closure
 
     def satisfied(
-        self, labels: Any = None, *, hierarchy: Any = None, sample_ids: Any = None
+        self,
+        labels: LabelsLike | None = None,
+        *,
+        hierarchy: TreeLike | None = None,
+        sample_ids: SampleIds = None,
     ) -> _satisfaction.Satisfaction:
         """Which constraints a labeling, or a hierarchy, keeps.
 
         Parameters
         ----------
         labels : array-like of shape (n_rows,), or mapping from id to label, default=None
-            A partition. -1 is no cluster: such a row is together with nobody. A relative
+            A partition. -1 is no cluster: such a row is together with no other. A relative
             constraint ab|c is kept unless c is with one of a, b and not with the other.
         hierarchy : Tree, Newick text, nested lists or linkage matrix, default=None
             If given, relative constraints are judged by it: ab|c is kept when a and b meet
             below c.
         sample_ids : sequence of hashable, default=None
-            Id of each row, when the constraints speak of ids.
+            Id of each row, if the constraints are on ids.
 
         Returns
         -------
@@ -642,7 +659,11 @@ class Constraints:
         return _satisfaction.judge(self, labels, hierarchy, sample_ids)
 
     def violations(
-        self, labels: Any = None, *, hierarchy: Any = None, sample_ids: Any = None
+        self,
+        labels: LabelsLike | None = None,
+        *,
+        hierarchy: TreeLike | None = None,
+        sample_ids: SampleIds = None,
     ) -> Constraints:
         """The constraints that a labeling, or a hierarchy, does not keep.
 
@@ -658,7 +679,7 @@ class Constraints:
         limit: int = 20,
         time_limit: float = 10.0,
     ) -> _diagnosis.Diagnosis:
-        """Find out whether all this can hold, with proofs, and what it is made of.
+        """Check whether the constraints are consistent, with proofs, and summarize them.
 
         Parameters
         ----------
@@ -686,19 +707,21 @@ class Constraints:
         """
         if n_rows is not None and not self.has_ids:
             _binding.check_rows(self, n_rows)
-        return _diagnosis.diagnose(self, n_clusters, n_rows, limit=limit, time_limit=time_limit)
+        return _proofs.diagnose(self, n_clusters, n_rows, limit=limit, time_limit=time_limit)
 
-    def informativeness(self, X: Any, clusterer: Any, *, sample_ids: Any = None) -> float:
+    def informativeness(
+        self, X: MatrixLike, clusterer: Estimator, *, sample_ids: SampleIds = None
+    ) -> float:
         """Share of the constraints that an unconstrained clusterer gets wrong.
 
-        High: the constraints tell what the clusterer would not have found by itself.
+        Higher is more informative: the clusterer alone would not have found these.
 
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
             The data.
         clusterer : estimator with ``fit_predict``
-            Any scikit-learn clusterer; it is cloned.
+            A scikit-learn clusterer; it is cloned.
         sample_ids : sequence of hashable, default=None
             Id of each row; the index of a DataFrame if not given.
 
@@ -713,14 +736,14 @@ class Constraints:
         self,
         X: ArrayLike,
         *,
-        sample_ids: Any = None,
+        sample_ids: SampleIds = None,
         max_pairs: int = 1_000_000,
-        random_state: Any = 0,
+        random_state: Seed = 0,
     ) -> float:
         """Share of (must-link, cannot-link) pairs that do not pull against each other.
 
-        A must-link and a cannot-link are at odds in a metric space when their projections on
-        each other overlap: one draws together what the other pushes apart. NaN without both
+        A must-link and a cannot-link are incoherent if their projections on each other overlap: one
+        pulls rows together that the other pushes apart. NaN without both
         kinds.
 
         Parameters
@@ -730,7 +753,7 @@ class Constraints:
         sample_ids : sequence of hashable, default=None
             Id of each row; the index of a DataFrame if not given.
         max_pairs : int, default=1_000_000
-            Beyond so many combinations a random sample of that size is taken.
+            If there are more combinations, a random sample of this size is used.
         random_state : int, RandomState instance or None, default=0
             Seed of the sample.
 
@@ -758,8 +781,8 @@ def _unpickle(parts: Parts) -> Constraints:
     return Constraints._of(parts)
 
 
-def as_constraints(given: Any) -> Constraints:
-    """Take what estimators accept as constraints: an object, a frame, a path, or nothing."""
+def as_constraints(given: Constraints | pd.DataFrame | str | PathLike[str] | None) -> Constraints:
+    """Convert what estimators accept as constraints: an object, a frame, a path, or None."""
     if given is None:
         return Constraints()
     if isinstance(given, Constraints):

@@ -8,25 +8,28 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linkwise._errors import Wording, in_python
+
 from ._builder import KINDS
 
 if TYPE_CHECKING:
     from ._constraints import Constraints
     from ._diagnosis import ClusterCount, Diagnosis
 
-_SHOWN_ROWS = 10
+_MAX_ROWS = 10
 
 
 # -------------------------------------------------------------------- words
 
 
-def explain_count(count: ClusterCount) -> str:
-    """Say in words whether the number of clusters will do."""
+def explain_count(count: ClusterCount, wording: Wording = in_python) -> str:
+    """Explain whether the number of clusters is possible."""
+    given = wording("n_clusters", count.n_clusters)
     k, groups = count.n_clusters, [f"{{{shorten(group, ', ')}}}" for group in count.proof[:12]]
     listed = ", ".join(groups) + (", ..." if len(count.proof) > 12 else "")
     if count.status == "too small":
         return (
-            f"n_clusters={k} is too small: the {len(count.proof)} groups {listed} must all be "
+            f"{given} is too small: the {len(count.proof)} groups {listed} must all be "
             f"apart from each other; use at least {count.least}"
         )
     if count.status == "infeasible" and not count.proof:
@@ -34,11 +37,11 @@ def explain_count(count: ClusterCount) -> str:
     if count.status == "infeasible":
         reason = "an odd ring of cannot-links" if k == 2 else "exhaustive search"
         return (
-            f"n_clusters={k} cannot keep all cannot-links, proved by {reason} over the "
+            f"{given} cannot keep all cannot-links, proved by {reason} over the "
             f"{len(count.proof)} groups {listed}; use a larger number or drop some cannot-links"
         )
     if count.status == "too large":
-        return f"n_clusters={k} is too large: must-links leave only {count.most} groups of rows"
+        return f"{given} is too large: must-links leave only {count.most} groups of rows"
     if count.status == "undecided":
         return f"whether {k} clusters suffice could not be decided within the time limit"
     if count.status == "feasible":
@@ -100,8 +103,8 @@ def kinds(given: Constraints | Diagnosis) -> list[str]:
     return [count(number, noun) for number, noun in numbers if number]
 
 
-def diagnosis_lines(diagnosis: Diagnosis) -> list[str]:
-    """The diagnosis without its contradictions, one sentence a line."""
+def diagnosis_lines(diagnosis: Diagnosis, wording: Wording = in_python) -> list[str]:
+    """The diagnosis without its contradictions, one sentence per line."""
     lines = [_and(kinds(diagnosis)) or "no constraints"]
     if diagnosis.n_repeated:
         lines[0] += f" ({count(diagnosis.n_repeated, 'repetition')} merged)"
@@ -123,7 +126,7 @@ def diagnosis_lines(diagnosis: Diagnosis) -> list[str]:
     least = diagnosis.clusters.least
     lines.append(f"at least {count(least, 'cluster')} {'is' if least == 1 else 'are'} needed")
     if diagnosis.clusters.status is not None:
-        lines.append(explain_count(diagnosis.clusters))
+        lines.append(explain_count(diagnosis.clusters, wording))
     return lines
 
 
@@ -174,7 +177,7 @@ def constraints_html(given: Constraints) -> str:
     title = f"<b>Constraints</b>: {escape(_and(kinds(given)) or 'none')}"
     rows = [
         (link.kind, ", ".join(map(str, link.rows)), f"{link.weight:g}", link.where)
-        for link in given._first(_SHOWN_ROWS)
+        for link in given._first(_MAX_ROWS)
     ]
     if not rows:
         return f"<div>{title}</div>"

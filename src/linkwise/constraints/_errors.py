@@ -1,22 +1,23 @@
-"""The one error of this package: what is known contradicts itself, or cannot be read."""
+"""The error of this package: constraints that contradict each other or cannot be read."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 
-from linkwise._help import see
+from linkwise._errors import InputError, fill, in_python
+from linkwise.io import MAX_LISTED
 
-SHOWN, SHOWN_ALIKE = 20, 3
+_MAX_ALIKE = 3  # problems shown that have the same reason
 
 
-class ConstraintError(ValueError):
-    """Constraints that cannot be used: wrong input, or knowledge that contradicts itself.
+class ConstraintError(InputError):
+    """Constraints that cannot be used: wrong input, or constraints that contradict each other.
 
     Parameters
     ----------
     message : str
-        What is wrong, and what to do.
+        What is wrong, and what to do; parameters may stand in braces, see `Worded`.
     problems : sequence of str
         As the attribute; the message alone if not given.
     topic : str, default=None
@@ -25,7 +26,7 @@ class ConstraintError(ValueError):
     Attributes
     ----------
     problems : tuple of str
-        Every single thing that is wrong; the message shows the first few of them.
+        Every problem; the message shows the first few.
     topic : str or None
         The page of the guide that helps, as ``linkwise help`` takes it.
 
@@ -42,12 +43,11 @@ class ConstraintError(ValueError):
     __module__ = "linkwise"  # the name that people import, and see in a traceback
 
     def __init__(self, message: str, problems: Sequence[str] = (), *, topic: str | None = None):
-        super().__init__(message if topic is None else message + see(topic))
-        self.problems = tuple(problems) or (message,)
-        self.topic = topic
+        super().__init__(message, topic=topic)
+        self.problems = tuple(fill(problem, in_python) for problem in problems or (message,))
 
     def __reduce__(self) -> tuple:
-        return type(self), (str(self), self.problems), {"topic": self.topic}
+        return type(self), (self.template, self.problems), {"topic": self.topic}
 
 
 def _first_of_each(problems: Sequence[str]) -> list[str]:
@@ -57,9 +57,9 @@ def _first_of_each(problems: Sequence[str]) -> list[str]:
     for problem in problems:
         reason = problem.partition(": ")[2]
         times[reason] += 1
-        if times[reason] <= SHOWN_ALIKE:
+        if times[reason] <= _MAX_ALIKE:
             found.append(problem)
-    return found[:SHOWN]
+    return found[:MAX_LISTED]
 
 
 def complain(what: str, problems: Sequence[str], topic: str) -> None:
@@ -71,6 +71,6 @@ def complain(what: str, problems: Sequence[str], topic: str) -> None:
     first = _first_of_each(problems)
     shown = [f"  {problem}" for problem in first]
     if len(problems) > len(first):
-        shown.append(f"  ... and {len(problems) - len(first):,} more (see the error's `problems`)")
+        shown.append(f"  ... and {len(problems) - len(first):,} more{{all_problems}}")
     listed = "\n".join(shown)
     raise ConstraintError(f"{what}: {len(problems):,} problems\n{listed}", problems, topic=topic)

@@ -1,41 +1,47 @@
 """Constraints from files and frames.
 
-Entry points: `parse_file` (CSV, JSON lines, Parquet) and `parse_frame`. Files are read in blocks,
-so that ten million lines need no more memory than the constraints in them, and every wrong line is
-named in one error.
+Entry points: `parse_file` (CSV, JSON lines, Parquet) and `parse_frame`. Files are read in blocks:
+ten million lines need no more memory than the constraints in them. One error names every wrong
+line.
 """
 
 from __future__ import annotations
 
-import codecs
 import csv
-import gzip
-import io
 import json
 import os
 import re
-import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from linkwise._optional import optional
+from linkwise._errors import InputError
+from linkwise.io import (
+    DELIMITED,
+    JSON_LINES,
+    PARQUET,
+    FileFormatError,
+    Progress,
+    open_parquet,
+    quoted,
+    require_file,
+    suffix_of,
+    text_blocks,
+)
 
-from ._builder import KINDS, Builder, IdMode, Kind, Parts
+from ._builder import KINDS, Builder, Cells, IdMode, Kind, Parts
 from ._errors import ConstraintError
 
-Progress = Callable[[int, int], None]
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow
 
-_BLOCK = 65_536
-CSV = (".csv", ".tsv", ".txt")
-JSON_LINES = (".jsonl", ".ndjson")
-PARQUET = (".parquet", ".pq")
-
+_BLOCK_ROWS = 65_536
 # What columns may be called. The first name of each is the one we write.
 _NAMES: dict[str, tuple[str, ...]] = {
     "i": ("i", "id1", "id_1", "row1", "row_1", "first", "left", "source"),
@@ -71,7 +77,7 @@ class _Layout:
 # -------------------------------------------------------------------- finding the columns
 
 
-def _layout(header: Sequence[Any], columns: dict[str, str] | None, where: str) -> _Layout:
+def _layout(header: Iterable[object], columns: dict[str, str] | None, where: str) -> _Layout:
     names = [str(name).strip() for name in header]
     role = _roles(names, columns or {}, where)
     if {"a", "b"} <= role.keys() and not {"i", "j"} & role.keys():
@@ -79,8 +85,8 @@ def _layout(header: Sequence[Any], columns: dict[str, str] | None, where: str) -
     missing = [name for name in ("i", "j") if name not in role]
     if missing or ("link" not in role and "c" not in role):
         raise ConstraintError(
-            f"{where}: the columns {', '.join(map(repr, names))} do not say what is linked; "
-            f'{_EXPECTED_COLUMNS}, or name them with columns={{"i": ..., "j": ...}}',
+            f"{where}: the columns {quoted(names)} do not say what is linked; "
+            f"{_EXPECTED_COLUMNS}, or name them with {{name_columns}}",
             topic="files",
         )
     return _Layout(
@@ -93,10 +99,10 @@ def _roles(names: list[str], columns: dict[str, str], where: str) -> dict[str, i
     role: dict[str, int] = {}
     for key, name in columns.items():
         if key not in _NAMES:
-            raise ValueError(f"columns: unknown role {key!r}; roles are {', '.join(_NAMES)}")
+            raise InputError(f"{{columns}}: unknown role {key!r}; roles are {', '.join(_NAMES)}")
         if name not in names:
             raise ConstraintError(
-                f"{where}: no column is called {name!r}; there are {', '.join(map(repr, names))}",
+                f"{where}: no column is called {name!r}; there are {quoted(names)}",
                 topic="files",
             )
         role[key] = names.index(name)
@@ -112,8 +118,8 @@ def _roles(names: list[str], columns: dict[str, str], where: str) -> dict[str, i
     if unknown and not columns:
         raise ConstraintError(
             f"{where}: unknown column{'s' if len(unknown) > 1 else ''} "
-            f"{', '.join(map(repr, unknown))}; {_EXPECTED_COLUMNS}, or name the columns to use "
-            'with columns={"i": ..., "j": ...}',
+            f"{quoted(unknown)}; {_EXPECTED_COLUMNS}, or name the columns to use "
+            "with {name_columns}",
             topic="files",
         )
     return role
@@ -137,7 +143,7 @@ class _Reader:
         self.builder, self.source, self.layout = builder, source, layout
         self.from_text, self.decimal_comma = from_text, decimal_comma
 
-    def rows(self, rows: Sequence[Sequence[Any]], lines: Sequence[int]) -> None:
+    def rows(self, rows: Sequence[Cells], lines: Sequence[int]) -> None:
         """Add a block of rows, leaving out blank ones and noting those of a wrong width."""
         width = self.layout.width
         if any(len(row) != width for row in rows):
@@ -165,9 +171,9 @@ class _Reader:
         return sum(map(bool, rows))
 
     def _of_right_width(
-        self, rows: Sequence[Sequence[Any]], lines: Sequence[int]
-    ) -> tuple[list[Sequence[Any]], list[int]]:
-        kept: list[Sequence[Any]] = []
+        self, rows: Sequence[Cells], lines: Sequence[int]
+    ) -> tuple[list[Cells], list[int]]:
+        kept: list[Cells] = []
         kept_lines = []
         for row, line in zip(rows, lines, strict=True):
             if len(row) == self.layout.width:
@@ -178,7 +184,7 @@ class _Reader:
                 self.builder.problem(self.source, line, f"{what} {self.layout.width}")
         return kept, kept_lines
 
-    def columns(self, columns: Sequence[Sequence[Any]], lines: np.ndarray) -> None:
+    def columns(self, columns: Sequence[Cells | NDArray], lines: NDArray) -> None:
         """Add a block given by columns."""
         layout = self.layout
         kinds = self._kinds(columns, lines)
@@ -199,8 +205,8 @@ class _Reader:
                 kind, cells, weight[chosen], self.source, lines[chosen], from_text=self.from_text
             )
 
-    def _kinds(self, columns: Sequence[Sequence[Any]], lines: np.ndarray) -> np.ndarray:
-        """Kind of each row as a position in KINDS, -1 where it cannot be told."""
+    def _kinds(self, columns: Sequence[Cells | NDArray], lines: NDArray) -> NDArray:
+        """Kind of each row as a position in KINDS, -1 if it is unknown."""
         if self.layout.link is None:
             return np.full(len(lines), KINDS.index("relative"))
         cells = columns[self.layout.link]
@@ -214,7 +220,7 @@ class _Reader:
             self._problem(lines[p], f"link {words[p]!r}: {_EXPECTED_LINK}")
         return kinds
 
-    def _weights(self, cells: Sequence[Any], lines: np.ndarray) -> np.ndarray:
+    def _weights(self, cells: Cells | NDArray, lines: NDArray) -> NDArray:
         if self.decimal_comma:
             cells = [cell.replace(",", ".") for cell in cells]
         try:
@@ -225,11 +231,11 @@ class _Reader:
             weight[[cell is None for cell in cells]] = 1.0
         return weight
 
-    def _weight(self, cell: Any, line: int) -> float:
+    def _weight(self, cell: object, line: int) -> float:
         if cell is None or (isinstance(cell, str) and not cell.strip()):
             return 1.0  # left empty: as if there were no weight
         try:
-            return float(cell)
+            return float(cell)  # type: ignore[arg-type]
         except (TypeError, ValueError):
             self._problem(line, f"weight {cell!r} is not a number")
             return 1.0
@@ -238,7 +244,7 @@ class _Reader:
         self.builder.problem(self.source, int(line), text)
 
 
-def _pick(column: Sequence[Any], chosen: np.ndarray) -> Any:
+def _pick(column: Cells | NDArray, chosen: NDArray) -> Cells | NDArray:
     if len(chosen) == len(column):
         return column
     if isinstance(column, np.ndarray):
@@ -257,83 +263,33 @@ def parse_file(
 ) -> Parts:
     """Read a file of constraints; see `Constraints.read`."""
     path = Path(path)
-    if not path.exists():
-        raise FileNotFoundError(f"{path}: no such file (looked for in {Path.cwd()})")
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; give a file of constraints")
+    require_file(path)
     suffix = file_kind(path)
     builder = Builder(str(path), ids)
     source = builder.source(path.name, is_file=True)
-    if suffix in PARQUET:
-        _read_parquet(path, builder, source, columns)
-    else:
-        with _text(path, progress) as file:
+    try:
+        if suffix in PARQUET:
+            _read_parquet(path, builder, source, columns)
+        else:
             read = _read_json if suffix in JSON_LINES else _read_csv
-            read(file, path, builder, source, columns)
+            read(text_blocks(path, progress), path, builder, source, columns)
+    except FileFormatError as error:
+        raise ConstraintError(error.template, topic="files") from None
     return builder.build()
 
 
 def file_kind(path: Path) -> str:
-    suffix = path.suffixes[-2] if path.suffix == ".gz" and len(path.suffixes) > 1 else path.suffix
-    if suffix.lower() not in (*CSV, *JSON_LINES, *PARQUET):
-        known = ", ".join((*CSV, *JSON_LINES, *PARQUET))
-        raise ConstraintError(f"{path}: cannot tell the format from {suffix!r}; use one of {known}")
-    return suffix.lower()
-
-
-@contextmanager
-def _text(path: Path, progress: Progress | None) -> Iterator[Iterator[list[str]]]:
-    """The lines of a text file, with their ends, in blocks."""
-    total = path.stat().st_size
-    with path.open("rb") as raw:
-        start = raw.read(4096)
-        raw.seek(0)
-        if path.suffix == ".gz":
-            binary: Any = gzip.GzipFile(fileobj=raw)
-        else:
-            _refuse_binary(start, path)
-            binary = raw
-        wide = start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # Excel's "Unicode text"
-        encoding = "utf-16" if wide else "utf-8-sig"
-        with io.TextIOWrapper(binary, encoding=encoding, newline="") as text:
-            yield _blocks(text, raw, total, progress)
+    """Return the suffix of a file of constraints; refuse those of other formats."""
+    suffix, known = suffix_of(path), (*DELIMITED, *JSON_LINES, *PARQUET)
+    if suffix not in known:
+        raise ConstraintError(
+            f"{path}: cannot tell the format from {suffix!r}; use one of {', '.join(known)}"
+        )
+    return suffix
 
 
 def _empty(path: Path | str, expected: str) -> ConstraintError:
     return ConstraintError(f"{path} is empty; {expected}", topic="files")
-
-
-def _refuse_binary(start: bytes, path: Path) -> None:
-    if not start.strip():
-        if not start:
-            raise _empty(path, f"{_EXPECTED_COLUMNS} in its first line")
-        return
-    if b"\0" in start and start[:2] not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        raise ConstraintError(f"{path} is a binary file; expected text (CSV or JSON lines)")
-
-
-def _blocks(
-    text: IO[str], raw: IO[bytes], total: int, progress: Progress | None
-) -> Iterator[list[str]]:
-    """Blocks of lines; reports progress, and turns decoding errors into a line number."""
-    number = 0
-    while True:
-        try:
-            block = list(islice(text, _BLOCK))
-        except UnicodeDecodeError as error:
-            byte = error.object[error.start]
-            raise ConstraintError(
-                f"{raw.name}: not UTF-8 text (byte 0x{byte:02x} after about line {number:,}); "
-                "save the file as UTF-8"
-            ) from None
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise ConstraintError(f"{raw.name}: not a gzip file ({error})") from None
-        if not block:
-            return
-        number += len(block)
-        yield block
-        if progress is not None:
-            progress(raw.tell(), total)
 
 
 def _read_csv(
@@ -391,7 +347,7 @@ def _read_quoted(lines: Iterator[str], number: int, delimiter: str, block: _Read
         numbers: list[int] = []
         begun = reader.line_num
         try:
-            for row in islice(reader, _BLOCK):
+            for row in islice(reader, _BLOCK_ROWS):
                 rows.append(row if any(cell.strip() for cell in row) else [])
                 numbers.append(number + begun + 1)  # where the row begins, if it spans lines
                 begun = reader.line_num
@@ -429,8 +385,8 @@ def _read_json(
     source: int,
     columns: dict[str, str] | None,
 ) -> None:
-    """One object a line; objects with the same keys are handled together."""
-    waiting: dict[tuple[str, ...], tuple[list[list[Any]], list[int]]] = {}
+    """One object per line; objects with the same keys are handled together."""
+    waiting: dict[tuple[str, ...], tuple[list[list[object]], list[int]]] = {}
     n_seen = 0
     for number, line in enumerate(chain.from_iterable(blocks), 1):
         if not line.strip():
@@ -448,7 +404,7 @@ def _read_json(
         rows, numbers = waiting.setdefault(tuple(item), ([], []))
         rows.append(list(item.values()))
         numbers.append(number)
-        if len(rows) == _BLOCK:
+        if len(rows) == _BLOCK_ROWS:
             _add_json(waiting, builder, source, columns)
     if not n_seen:
         raise _empty(path, f"expected lines such as {_EXAMPLE}")
@@ -459,7 +415,7 @@ _EXAMPLE = '{"i": 0, "j": 4, "link": "must"}'
 
 
 def _add_json(
-    waiting: dict[tuple[str, ...], tuple[list[list[Any]], list[int]]],
+    waiting: dict[tuple[str, ...], tuple[list[list[object]], list[int]]],
     builder: Builder,
     source: int,
     columns: dict[str, str] | None,
@@ -476,23 +432,17 @@ def _add_json(
     waiting.clear()
 
 
-def _hashable(cell: Any) -> Any:
+def _hashable(cell: object) -> object:
     return json.dumps(cell) if isinstance(cell, (list, dict)) else cell
 
 
 def _read_parquet(
     path: Path, builder: Builder, source: int, columns: dict[str, str] | None
 ) -> None:
-    parquet = optional("pyarrow.parquet", extra="parquet", need="Reading Parquet files")
-    arrow = optional("pyarrow", extra="parquet", need="Reading Parquet files")
-    try:
-        file = parquet.ParquetFile(path)
-    except arrow.ArrowInvalid as error:
-        raise ConstraintError(f"{path}: not a Parquet file ({error})") from None
-    with file:
+    with open_parquet(path) as file:
         layout = _layout(file.schema_arrow.names, columns, str(path))
         reader, line = _Reader(builder, source, layout, from_text=False), 1
-        for batch in file.iter_batches(_BLOCK):
+        for batch in file.iter_batches(_BLOCK_ROWS):
             cells = [_arrow_column(column) for column in batch.columns]
             reader.columns(cells, np.arange(line, line + batch.num_rows))
             line += batch.num_rows
@@ -500,14 +450,14 @@ def _read_parquet(
         raise ConstraintError(f"{path} has columns but no constraints")
 
 
-def _arrow_column(column: Any) -> Any:
+def _arrow_column(column: pyarrow.Array) -> Cells | NDArray:
     if column.null_count == 0 and str(column.type).startswith(("int", "uint", "float", "double")):
         return column.to_numpy()
     return column.to_pylist()
 
 
-def parse_frame(frame: Any, columns: dict[str, str] | None, ids: IdMode) -> Parts:
-    """Take over a frame; see `Constraints.from_frame`."""
+def parse_frame(frame: pd.DataFrame, columns: dict[str, str] | None, ids: IdMode) -> Parts:
+    """Convert a frame; see `Constraints.from_frame`."""
     if not hasattr(frame, "columns"):
         raise TypeError(f"expected a DataFrame, not {type(frame).__name__}")
     builder = Builder("frame", ids)
@@ -515,7 +465,7 @@ def parse_frame(frame: Any, columns: dict[str, str] | None, ids: IdMode) -> Part
     names = list(frame.columns)
     layout = _layout(names, columns, "frame")
     arrays = [np.asarray(frame[name]) for name in names]
-    cells: list[Any] = [a if a.dtype.kind in "iuf" else a.tolist() for a in arrays]
+    cells: list[Cells | NDArray] = [a if a.dtype.kind in "iuf" else a.tolist() for a in arrays]
     reader = _Reader(builder, source, layout, from_text=False)
     reader.columns(cells, np.arange(len(frame)))
     return builder.build()

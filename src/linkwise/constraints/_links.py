@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Rows = NDArray[np.int64]
 
@@ -19,7 +19,7 @@ class Source(NamedTuple):
     is_file: bool = False
 
     def at(self, line: int) -> str:
-        """Name one line of the source, as a person would look it up."""
+        """Name one line of the source, as a user would look it up."""
         if line < 0:
             return self.name
         return f"line {line:,} of {self.name}" if self.is_file else f"{self.name}[{line}]"
@@ -56,7 +56,13 @@ class Links:
 
     @classmethod
     def make(
-        cls, ends: Any, weight: Any = 1.0, source: Any = 0, line: Any = -1, *, arity: int = 2
+        cls,
+        ends: ArrayLike,
+        weight: ArrayLike = 1.0,
+        source: ArrayLike = 0,
+        line: ArrayLike = -1,
+        *,
+        arity: int = 2,
     ) -> Links:
         """Build links from ends in any order; scalars stand for all links."""
         ends = np.array(ends, dtype=np.int64).reshape(-1, arity)
@@ -69,7 +75,7 @@ class Links:
             np.array(np.broadcast_to(line, shape), dtype=np.int64),
         )
 
-    def take(self, which: NDArray[Any]) -> Links:
+    def take(self, which: NDArray) -> Links:
         """The links chosen by a mask or by positions."""
         return Links(self.ends[which], self.weight[which], self.source[which], self.line[which])
 

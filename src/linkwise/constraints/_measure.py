@@ -8,16 +8,17 @@ References
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils import check_array, check_random_state
 
-from ._builder import row_names
+from linkwise._types import Estimator, Matrix, MatrixLike, SampleIds, Seed, is_sparse
+
 from ._closure import number_nodes
+from ._labels import row_names
 from ._links import Rows
 
 if TYPE_CHECKING:
@@ -28,7 +29,9 @@ _GRAM_ROWS = 2000
 _CELLS = 4_000_000
 
 
-def informativeness(given: Constraints, X: Any, clusterer: Any, sample_ids: Any) -> float:
+def informativeness(
+    given: Constraints, X: MatrixLike, clusterer: Estimator, sample_ids: SampleIds
+) -> float:
     """See `Constraints.informativeness`."""
     if not hasattr(clusterer, "fit_predict"):
         raise TypeError(f"{type(clusterer).__name__} is not a clusterer: it has no fit_predict")
@@ -38,7 +41,7 @@ def informativeness(given: Constraints, X: Any, clusterer: Any, sample_ids: Any)
 
 
 def coherence(
-    given: Constraints, X: Any, sample_ids: Any, max_pairs: int, random_state: Any
+    given: Constraints, X: MatrixLike, sample_ids: SampleIds, max_pairs: int, random_state: Seed
 ) -> float:
     """See `Constraints.coherence`."""
     ids = row_names(X) if sample_ids is None else sample_ids
@@ -62,7 +65,7 @@ def coherence(
     return coherent / len(chosen)
 
 
-def _products(X: Any, must: Rows, cannot: Rows) -> tuple[NDArray, NDArray, NDArray]:
+def _products(X: Matrix, must: Rows, cannot: Rows) -> tuple[NDArray, NDArray, NDArray]:
     """Squared lengths of cannot- and must-links, and where the other's ends project on each.
 
     With segments (p, q) and (o, e): (p - o).(e - o) and the like, from the inner products of the
@@ -70,12 +73,12 @@ def _products(X: Any, must: Rows, cannot: Rows) -> tuple[NDArray, NDArray, NDArr
     """
     nodes, (must, cannot) = number_nodes(must, cannot)
     touched = X[nodes]
-    if not issparse(touched):
+    if not is_sparse(touched):
         touched = touched - touched.mean(axis=0)  # keeps products small; projections stay
     (p, q), (o, e) = must.T, cannot.T
     if len(nodes) <= _GRAM_ROWS:
         gram = touched @ touched.T
-        gram = gram.toarray() if issparse(gram) else gram
+        gram = gram.toarray() if is_sparse(gram) else gram
 
         def inner(a: Rows, b: Rows) -> NDArray:
             return gram[a, b]
@@ -94,13 +97,13 @@ def _products(X: Any, must: Rows, cannot: Rows) -> tuple[NDArray, NDArray, NDArr
     return lengths, on_cannot, on_must
 
 
-def _rowwise(X: Any, a: Rows, b: Rows) -> NDArray:
+def _rowwise(X: Matrix, a: Rows, b: Rows) -> NDArray:
     """Inner products of rows a[t] and b[t], some at a time."""
     size = max(1, _CELLS // X.shape[1])
     parts = []
     for start in range(0, len(a), size):
         left, right = X[a[start : start + size]], X[b[start : start + size]]
-        if issparse(left):
+        if is_sparse(left):
             parts.append(np.asarray(left.multiply(right).sum(axis=1)).ravel())
         else:
             parts.append(np.einsum("ij,ij->i", left, right))

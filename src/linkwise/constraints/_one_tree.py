@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from ._builder import LinksLike
 from ._closure import number_nodes
 from ._constraints import Constraints
 from ._errors import ConstraintError
@@ -11,7 +10,7 @@ from ._tree import Tree
 from ._triplets import build_tree
 
 
-def one_tree(relative: Any) -> Tree:
+def one_tree(relative: Constraints | LinksLike) -> Tree:
     """Build a tree that satisfies all relative constraints, or tell which cannot be met together.
 
     The tree is the least resolved one that OneTree finds [1]_: a node has more than two children

@@ -1,18 +1,27 @@
-"""Constraints for experiments: drawn out of labels or trees, thinned out, or made wrong."""
+"""Constraints for experiments: drawn from labels or trees, subsampled, or with noise.
+
+Informative triplets: for an inner node with children v1..vr and each sibling w, the triplets
+v1 vj | w. They are n - 2 for a binary tree and (k - 1)(n - k) for a two-level tree of k classes,
+and they imply every triplet of the tree (tested against all trees of up to six leaves).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 
-from ._builder import ARITY, KINDS, Builder, Kind, Parts, add_labels, known_labels
+from linkwise._types import LabelsLike, RandomState, Seed
+
+from ._builder import ARITY, KINDS, Builder, Kind, Parts
 from ._errors import ConstraintError
+from ._labels import add_labels, known_labels
 from ._links import Links, Rows, concatenate, merge_repeated
-from ._tree import Tree, as_tree
+from ._tree import Tree, TreeLike, as_tree
 
 if TYPE_CHECKING:
     from ._constraints import Constraints
@@ -20,11 +29,11 @@ if TYPE_CHECKING:
 
 def from_labels(
     cls: type[Constraints],
-    y: Any,
+    y: LabelsLike,
     n: int | None,
     kind: str,
     ids: Sequence[Hashable] | None,
-    random_state: Any,
+    random_state: Seed,
 ) -> Constraints:
     """See `Constraints.from_labels`."""
     if kind not in ("pairs", "balanced", "triplets", "informative"):
@@ -70,7 +79,7 @@ def _named(
     builder = Builder(source)
     number = builder.source(source)
     for kind, ends in links.items():
-        columns: list[Any] = [
+        columns: list[Rows | list[Hashable]] = [
             names[column] if isinstance(names, np.ndarray) else [names[k] for k in column.tolist()]
             for column in ends.T
         ]
@@ -84,7 +93,7 @@ def _named(
 # then turned into rows. So every one is equally likely and nothing has to be listed.
 
 
-def _ranks(n: int | None, total: int, rng: Any, what: str) -> Rows:
+def _ranks(n: int | None, total: int, rng: RandomState, what: str) -> Rows:
     """N different numbers below `total`."""
     assert n is not None
     if n > total:
@@ -165,7 +174,7 @@ def _split(rank: Rows, sizes: Rows) -> tuple[Rows, Rows]:
 
 
 def from_tree(
-    cls: type[Constraints], tree: Any, how: str, n: int | None, random_state: Any
+    cls: type[Constraints], tree: TreeLike, how: str, n: int | None, random_state: Seed
 ) -> Constraints:
     """See `Constraints.from_tree`."""
     tree = as_tree(tree)
@@ -198,7 +207,7 @@ def _minimal(tree: Tree) -> Rows:
     return np.array(found, dtype=np.int64).reshape(-1, 3)
 
 
-def _induced(tree: Tree, n: int, rng: Any) -> Rows:
+def _induced(tree: Tree, n: int, rng: RandomState) -> Rows:
     """Different random triplets that the tree induces."""
     if n == 0:
         return np.zeros((0, 3), dtype=np.int64)
@@ -238,7 +247,7 @@ def _turn(tree: Tree, leaves: Rows) -> Rows:
 # -------------------------------------------------------------------- subsets and noise
 
 
-def subset(given: Constraints, n: int, random_state: Any) -> Constraints:
+def subset(given: Constraints, n: int, random_state: Seed) -> Constraints:
     """See `Constraints.sample`."""
     total = given.n_constraints
     if not 0 <= n <= total:
@@ -246,12 +255,12 @@ def subset(given: Constraints, n: int, random_state: Any) -> Constraints:
     return given.take(check_random_state(random_state).choice(total, n, replace=False))
 
 
-def by_kind(given: Constraints, mask: Any) -> list[Any]:
+def by_kind(given: Constraints, mask: NDArray[np.bool_]) -> list[Rows]:
     """A mask over all constraints, cut into one for each kind."""
     return np.split(mask, np.cumsum([given.n_must_link, given.n_cannot_link]))
 
 
-def flip(given: Constraints, share: float, random_state: Any) -> Constraints:
+def flip(given: Constraints, share: float, random_state: Seed) -> Constraints:
     """See `Constraints.flip`."""
     if not 0 <= share <= 1:
         raise ValueError(f"share={share} must be between 0 and 1")
@@ -272,7 +281,7 @@ def flip(given: Constraints, share: float, random_state: Any) -> Constraints:
     return type(given)._of(Parts(links, given._ids, given._sources, given._n_repeated))
 
 
-def _turn_wrong(links: Links, rng: Any) -> Links:
+def _turn_wrong(links: Links, rng: RandomState) -> Links:
     """Let c change places with a or b."""
     ends = links.ends.copy()
     which = rng.randint(2, size=len(ends))

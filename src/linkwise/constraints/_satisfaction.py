@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ._builder import INTEGER, label_codes
+from linkwise._types import LabelsLike, SampleIds
+
+from ._builder import INTEGER
+from ._labels import label_codes
 from ._links import Links, Rows
-from ._tree import Tree, as_tree
+from ._tree import Tree, TreeLike, as_tree
 
 if TYPE_CHECKING:
     from ._constraints import Constraints
@@ -90,7 +93,9 @@ class Satisfaction:
         )
 
 
-def judge(given: Constraints, labels: Any, hierarchy: Any, sample_ids: Any) -> Satisfaction:
+def judge(
+    given: Constraints, labels: LabelsLike | None, hierarchy: TreeLike | None, sample_ids: SampleIds
+) -> Satisfaction:
     """See `Constraints.satisfied`."""
     if labels is None and hierarchy is None:
         raise ValueError("give labels (a partition), a hierarchy, or both")
@@ -102,8 +107,8 @@ def judge(given: Constraints, labels: Any, hierarchy: Any, sample_ids: Any) -> S
             )
         rows, cluster = given, np.zeros(0, dtype=np.int64)
     else:
-        sample_ids, cluster = label_codes(labels, sample_ids)
-        rows = given.to_rows(len(cluster), sample_ids)
+        names, cluster = label_codes(labels, sample_ids)  # type: ignore[arg-type]
+        rows = given.to_rows(len(cluster), names)
     if hierarchy is None:
         relative = _kept_by_partition(rows._relative, cluster)
     else:
@@ -135,7 +140,7 @@ def _kept_by_partition(links: Links, cluster: Rows) -> Mask:
     return _same(a, c) == _same(b, c)
 
 
-def _kept_by_hierarchy(given: Constraints, tree: Tree, sample_ids: Any) -> Mask:
+def _kept_by_hierarchy(given: Constraints, tree: Tree, sample_ids: SampleIds) -> Mask:
     """ab|c is kept when the tree induces it (Definition 4.1)."""
     names = given._names(given._relative.ends.reshape(-1))
     if sample_ids is not None and all(isinstance(leaf, int) for leaf in tree.leaves):

@@ -7,17 +7,26 @@ O(log depth) numpy passes for any number of triplets.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._builder import INTEGER, label_codes
+from linkwise._types import LabelsLike
+
+from ._builder import INTEGER
 from ._errors import ConstraintError
+from ._labels import label_codes
+
+Nested = Hashable | Sequence["Nested"]  # a leaf, or the children of a node
+Taxonomy = Mapping[str, Sequence[Hashable]] | Sequence[Sequence[Hashable]] | NDArray
+TreeLike: TypeAlias = "Tree | Taxonomy | str | os.PathLike[str] | Sequence[Nested]"
+_Groups = dict[tuple[str, Hashable], Any]  # nested: groups of groups
 
 
 class Tree:
@@ -86,12 +95,12 @@ class Tree:
         return _from_events(*_newick_events(text))
 
     @classmethod
-    def from_nested(cls, nested: Any) -> Tree:
+    def from_nested(cls, nested: Nested) -> Tree:
         """Build a tree from nested lists or tuples, such as ``[["a", "b"], "c"]``."""
         leaves: list[Hashable] = []
         # Post-order events without recursion: trees may be as deep as they have leaves.
         events: list[int] = []
-        stack: list[tuple[Any, bool]] = [(nested, False)]
+        stack: list[tuple[Nested, bool]] = [(nested, False)]
         while stack:
             node, done = stack.pop()
             if not isinstance(node, (list, tuple)):
@@ -124,7 +133,7 @@ class Tree:
         return cls(parent, range(n_leaves) if leaves is None else leaves)
 
     @classmethod
-    def from_labels(cls, y: Any, ids: Sequence[Hashable] | None = None) -> Tree:
+    def from_labels(cls, y: LabelsLike, ids: Sequence[Hashable] | None = None) -> Tree:
         """The two-level tree of a partition: a node per class below one root.
 
         Rows with label -1 are unknown and take no part.
@@ -137,8 +146,8 @@ class Tree:
         return _from_events([*events, len(sizes)], leaves, None)
 
     @classmethod
-    def from_taxonomy(cls, table: Any, ids: Sequence[Hashable] | None = None) -> Tree:
-        """Build a tree from a table with one row a leaf and columns from general to special.
+    def from_taxonomy(cls, table: Taxonomy, ids: Sequence[Hashable] | None = None) -> Tree:
+        """Build a tree from a table with one row per leaf and columns from general to special.
 
         Rows are grouped by their first column, within it by the second, and so on. A cell that is
         None, NaN or empty leaves that rank out.
@@ -158,7 +167,7 @@ class Tree:
         '(wolf,(lion,puma));'
         """
         ranks, leaves = _ranks(table, ids)
-        groups: dict[tuple[str, Any], Any] = {}
+        groups: _Groups = {}
         for row, leaf in enumerate(leaves):
             inside = groups
             for rank in ranks:
@@ -266,9 +275,9 @@ class Tree:
             parts.append(text)
         return parts[-1] + ";"
 
-    def to_nested(self) -> Any:
+    def to_nested(self) -> Nested:
         """The tree as nested lists of leaf ids."""
-        parts: list[Any] = list(self.leaves)
+        parts: list[Nested] = list(self.leaves)
         for node in range(self.n_leaves, len(self.parent)):
             parts.append([parts[child] for child in self.children[node]])
         return parts[-1]
@@ -325,14 +334,14 @@ class Tree:
         return f"Tree({self.n_leaves} leaves, {inner} inner nodes)"
 
 
-def as_tree(tree: Any) -> Tree:
+def as_tree(tree: TreeLike) -> Tree:
     """Turn Newick text, a path to it, nested lists, a taxonomy or linkage matrix into a `Tree`."""
     if isinstance(tree, Tree):
         return tree
     if isinstance(tree, np.ndarray):
         return Tree.from_linkage(tree)
     if isinstance(tree, Mapping) or hasattr(tree, "columns"):
-        return Tree.from_taxonomy(tree)
+        return Tree.from_taxonomy(tree)  # type: ignore[arg-type]
     if isinstance(tree, (list, tuple)):
         return Tree.from_nested(tree)
     if isinstance(tree, Path) or (isinstance(tree, str) and "(" not in tree and ";" not in tree):
@@ -352,7 +361,7 @@ def as_tree(tree: Any) -> Tree:
 
 
 def _ranks(
-    table: Any, ids: Sequence[Hashable] | None
+    table: Taxonomy, ids: Sequence[Hashable] | None
 ) -> tuple[list[list[Hashable]], list[Hashable]]:
     """The columns of a taxonomy, None where a cell says nothing, and the leaves."""
     if hasattr(table, "columns"):
@@ -376,11 +385,11 @@ def _ranks(
     return ranks, leaves
 
 
-def _says_nothing(cell: Any) -> bool:
+def _says_nothing(cell: object) -> bool:
     return cell is None or cell != cell or (isinstance(cell, str) and not cell.strip())
 
 
-def _walk(groups: dict[tuple[str, Any], Any], events: list[int], leaves: list[Hashable]) -> None:
+def _walk(groups: _Groups, events: list[int], leaves: list[Hashable]) -> None:
     """Post-order events of nested dictionaries, which are as deep as there are ranks."""
     for (kind, _), part in groups.items():
         if kind == "leaf":

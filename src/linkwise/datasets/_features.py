@@ -1,4 +1,4 @@
-"""From a person's table to numbers that distances can be measured in.
+"""From a table to numbers that distances can be computed with.
 
 Entry points: `prepare_features` and the `Features` it returns.
 """
@@ -13,17 +13,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise._errors import InputError
 from linkwise._help import see
-
-from ._delimited import _decoded, _delimiter, _rows, repeated, spoil
-from ._table import _PARQUET_KINDS, Table, _is_number, _listed
+from linkwise.io import (
+    DELIMITED,
+    FileFormatError,
+    Table,
+    is_number,
+    line_of_row,
+    listed,
+    quoted,
+    repeated,
+    suffix_of,
+)
 
 # A column with more distinct texts than this is a category only if texts repeat.
 _FEW = 50
 _MOST_CATEGORIES = 1000
 _FEW_TEXTS = 100
 _LARGEST = 1e140
-_SHOWN = 10
 _NEARLY_ALL = 0.9  # of the cells are numbers: then the others are slips, and this is no category
 _FEW_NUMBERS = 10  # that repeat are codes of a category, such as 0, 1, 2 and 3+
 
@@ -39,7 +47,7 @@ class Features:
     names : list of str
         The column each feature comes from: ``column``, or ``column=value`` for a category.
     units : ndarray or CSR matrix of shape (n_rows, n_features)
-        `X` before it was standardized, for people to read.
+        `X` before it was standardized, for display.
 
     Examples
     --------
@@ -97,7 +105,7 @@ def prepare_features(
            [12.25,  1.  ,  0.  ]])
     """
     if impute not in (None, "median"):
-        raise ValueError(f"impute={impute!r}: expected 'median', or nothing")
+        raise InputError(f"{{impute={impute!r}}}: expected 'median', or nothing")
     chosen = _chosen(table, columns, leave_out)
     gaps = {name: missing(table.column(name)) for name in chosen}
     _check_gaps(table, {name: gap for name, gap in gaps.items() if gap.any()}, impute)
@@ -119,10 +127,10 @@ def prepare_features(
         X = np.concatenate([_standardized(block) for block in blocks], axis=1)
         return Features(X, names, X if large.any() else units)  # else only ratios can be shown
     if large.any():
-        raise spoil(
+        raise FileFormatError(
             table.path,
             f"column {names[int(large.argmax())]!r} has numbers beyond {_LARGEST:g}, whose squares "
-            "are too large to add up; use standardize=True",
+            "are too large to add up; use {scale_columns}",
         )
     return Features(units, names, units)
 
@@ -167,12 +175,12 @@ def prepare_text(table: Table, column: str, *, stop_words: str | None = "english
     try:
         X = vectorizer.fit_transform(texts)
     except ValueError:
-        raise spoil(
+        raise FileFormatError(
             table.path, f"column {column!r} has no words to compare by" + _kept(stop_words)
         ) from None
     empty = np.flatnonzero(np.diff(X.indptr) == 0)
     if len(empty):
-        raise spoil(
+        raise FileFormatError(
             table.path,
             f"column {column!r} has {len(empty):,} texts without words that others share (the "
             f"first in {place_of(table, int(empty[0]))}); leave these rows out{_kept(stop_words)}",
@@ -182,32 +190,32 @@ def prepare_text(table: Table, column: str, *, stop_words: str | None = "english
 
 
 def _kept(stop_words: str | None) -> str:
-    return "" if stop_words is None else "; stop_words=None keeps such as 'the' and 'how' too"
+    return "" if stop_words is None else "; {keep_stop_words} keeps such as 'the' and 'how' too"
 
 
 def _chosen(table: Table, columns: Sequence[str] | None, leave_out: Collection[str]) -> list[str]:
     for name in (*leave_out, *(columns or ())):
-        table.column(name)  # says what is wrong
+        table.column(name)  # raises if it does not exist
     if columns is None:
         chosen = [name for name in table.columns if name not in leave_out]
         if not chosen:
-            raise spoil(
-                table.path, f"no column is left to measure with beside {_listed(leave_out)}"
+            raise FileFormatError(
+                table.path, f"no column is left to measure with beside {quoted(leave_out)}"
             )
         return chosen
     if not columns:
         raise ValueError("no features are named")
     if again := repeated(columns):
-        raise ValueError(f"features: {_listed(again)} named more than once")
+        raise InputError(f"{{features}}: {quoted(again)} named more than once")
     if both := [name for name in columns if name in leave_out]:
-        raise ValueError(f"features: {_listed(both)} holds ids or labels; it is no feature")
+        raise InputError(f"{{features}}: {quoted(both)} holds ids or labels; it is no feature")
     return list(columns)
 
 
 # -------------------------------------------------------------------- gaps
 
 
-def missing(column: NDArray[Any]) -> NDArray[np.bool_]:
+def missing(column: NDArray) -> NDArray[np.bool_]:
     """Which cells of a column have no value."""
     if column.dtype == object:
         return np.array([cell is None or not cell.strip() for cell in column], dtype=bool)
@@ -217,23 +225,22 @@ def missing(column: NDArray[Any]) -> NDArray[np.bool_]:
 def _check_gaps(table: Table, gaps: dict[str, NDArray[np.bool_]], impute: str | None) -> None:
     empty = [name for name, gap in gaps.items() if gap.all()]
     if empty:
-        raise spoil(
+        raise FileFormatError(
             table.path,
-            f"no row has a value in {_listed(empty)}; name the other columns as features",
+            f"no row has a value in {quoted(empty)}; {{name_features}}",
         )
     if impute is not None or not gaps:
         return
     first = place_of(table, min(int(gap.argmax()) for gap in gaps.values()))
     counts = [f"{int(gap.sum()):,} in {name!r}" for name, gap in gaps.items()]
-    more = f", ... and {len(counts) - _SHOWN:,} more columns" if len(counts) > _SHOWN else ""
-    raise spoil(
+    raise FileFormatError(
         table.path,
-        f"values are missing: {', '.join(counts[:_SHOWN])}{more}; the first is in {first}. "
-        'Fill them, leave these columns out, or use impute="median"' + see("missing"),
+        f"values are missing: {listed(counts)}; the first is in {first}. "
+        "Fill them, leave these columns out, or use {impute_median}" + see("missing"),
     )
 
 
-def _filled(column: NDArray[Any], gap: NDArray[np.bool_]) -> NDArray[Any]:
+def _filled(column: NDArray, gap: NDArray[np.bool_]) -> NDArray:
     if not gap.any():
         return column
     column = column.copy()
@@ -246,18 +253,10 @@ def _filled(column: NDArray[Any], gap: NDArray[np.bool_]) -> NDArray[Any]:
 
 
 def place_of(table: Table, row: int) -> str:
-    """Where a row stands in its file: the line if it is text, else the row number."""
-    kind = [suffix.lower() for suffix in table.path.suffixes[-2:] if suffix.lower() != ".gz"][-1]
-    if kind in (*_PARQUET_KINDS, ".npy", ".npz"):
-        return f"row {row:,} (counted from 0)"
-    text = _decoded(table.path)
-    cells, seen, start = _rows(text, _delimiter(text)), -2, 1
-    for row_cells in cells:  # blank lines do not count, cells may run over several lines
-        seen += bool(row_cells)
-        if row_cells and seen == row:
-            break
-        start = cells.line_num + 1
-    return f"line {start:,}"
+    """Where a row is in its file: the line for text files, else the row number."""
+    if suffix_of(table.path) in DELIMITED:
+        return f"line {line_of_row(table.path, row):,}"
+    return f"row {row:,} (counted from 0)"
 
 
 # -------------------------------------------------------------------- columns to features
@@ -266,10 +265,10 @@ def place_of(table: Table, row: int) -> str:
 def _finite(table: Table, name: str, column: NDArray[np.float64]) -> NDArray[np.float64]:
     wrong = ~np.isfinite(column)
     if wrong.any():
-        raise spoil(
+        raise FileFormatError(
             table.path,
             f"column {name!r} has {int(wrong.sum()):,} infinite values, the first in "
-            f"{place_of(table, int(wrong.argmax()))}; mend or leave out this column",
+            f"{place_of(table, int(wrong.argmax()))}; correct or leave out this column",
         )
     return column
 
@@ -279,20 +278,20 @@ def _check_slips(
 ) -> None:
     """Refuse a column of numbers that a few cells of text would turn into categories."""
     cells = [(row, column[row].strip()) for row in np.flatnonzero(~gap).tolist()]
-    slips = [(row, cell) for row, cell in cells if not _is_number(cell)]
+    slips = [(row, cell) for row, cell in cells if not is_number(cell)]
     if not slips or len(cells) - len(slips) < _NEARLY_ALL * len(cells):
         return
     values = {cell for _, cell in cells}
     if len(values) <= min(_FEW_NUMBERS, len(cells) / 2):
         return
-    raise spoil(table.path, _numbers_but(table, name, *slips[0], len(slips)))
+    raise FileFormatError(table.path, _numbers_but(table, name, *slips[0], len(slips)))
 
 
 def _numbers_but(table: Table, name: str, row: int, cell: str, n_such: int) -> str:
     many = f" ({n_such:,} such cells)" if n_such > 1 else ""
     return (
         f"column {name!r} has numbers, but also {cell[:40]!r} in {place_of(table, row)}{many}; "
-        "mend or empty such cells, or leave the column out: name the other columns as features"
+        "correct or empty such cells, or leave the column out: {name_features}"
     )
 
 
@@ -302,20 +301,20 @@ def _one_hot(
     cells = np.array([str(cell).strip() for cell in column], dtype=object)
     values, code = np.unique(cells, return_inverse=True)
     if len(values) > _FEW and (len(values) > len(cells) / 2 or len(values) > _MOST_CATEGORIES):
-        raise spoil(table.path, _too_many(table, name, cells, len(values)))
+        raise FileFormatError(table.path, _too_many(table, name, cells, len(values)))
     block = np.zeros((len(cells), len(values)))
     block[np.arange(len(cells)), code.reshape(-1)] = 1.0
     return block, values.tolist()
 
 
 def _too_many(table: Table, name: str, cells: NDArray[np.object_], n_values: int) -> str:
-    text = [row for row, cell in enumerate(cells) if not _is_number(cell)]
+    text = [row for row, cell in enumerate(cells) if not is_number(cell)]
     if 0 < len(text) < len(cells) / 2:
         return _numbers_but(table, name, text[0], cells[text[0]], len(text))
     return (
         f"column {name!r} holds text with {n_values:,} different values in {len(cells):,} rows, "
-        "too many for a category; name the features to use, or name it as the column of ids or "
-        f"of texts. Columns of numbers: {_listed(table.numeric_names)}"
+        f"too many for a category; {{name_special_columns}}. Columns of numbers: "
+        f"{quoted(table.numeric_names)}"
     )
 
 

@@ -6,12 +6,12 @@ Entry points: `make_slides`, `make_blobs`, `make_hierarchy`.
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Bunch, check_random_state
 
+from linkwise._types import RandomState, Seed
 from linkwise.constraints._tree import Tree
 
 # Means and covariances of the two halves of slides_2d.csv, the slide author's own draw. The
@@ -26,7 +26,7 @@ SLIDES_COVARIANCES = np.array(
 
 
 def make_slides(
-    n_samples: int = 1000, random_state: Any = None
+    n_samples: int = 1000, random_state: Seed = None
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Make data like that of Teja's slides: two normal clouds, and a third class cut out of them.
 
@@ -45,10 +45,6 @@ def make_slides(
     -------
     X : ndarray of shape (n_samples, 2)
     y : ndarray of shape (n_samples,)
-
-    See Also
-    --------
-    load : ``load("slides_2d")`` is the slides' own data.
 
     Examples
     --------
@@ -77,7 +73,7 @@ def make_blobs(
     *,
     cluster_std: float | ArrayLike = 1.0,
     stretch: float = 1.0,
-    random_state: Any = None,
+    random_state: Seed = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Make normal blobs, long ones if wanted, which k-means cuts in the wrong places.
 
@@ -138,7 +134,7 @@ def make_hierarchy(
     *,
     branching: int = 2,
     noise: float = 0.1,
-    random_state: Any = None,
+    random_state: Seed = None,
 ) -> Bunch:
     """Make a random tree and features that drift along its branches (Brownian motion).
 
@@ -198,7 +194,7 @@ def make_hierarchy(
 
 
 def _random_tree(
-    n_leaves: int, branching: int, random: Any
+    n_leaves: int, branching: int, random: RandomState
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Split the leaves again and again: parent of each node, and number of leaves below it."""
     names = random.permutation(n_leaves).tolist()  # rows in no particular order

@@ -1,6 +1,6 @@
-"""Any clusterer, made to listen: BoostCluster."""
+"""BoostCluster: pairwise constraints for any clusterer."""
 
 from ._boost import BoostCluster
-from ._rounds import Round
+from ._rounds import BoostRound
 
-__all__ = ["BoostCluster", "Round"]
+__all__ = ["BoostCluster", "BoostRound"]

@@ -1,4 +1,4 @@
-"""BoostCluster: any clusterer, shown the data round after round as the constraints want it seen."""
+"""BoostCluster: boosts any clusterer with projections that agree with the constraints."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import BaseEstimator
 from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from linkwise._adapters import check_base, n_clusters_of, takes_constraints
+from linkwise._types import SampleIds, Seed
 from linkwise._validation import (
+    ConstrainedClusterMixin,
     check_number,
     read_data,
     read_labels,
     read_links,
-    read_named,
 )
 from linkwise.report import Report
 
@@ -31,8 +32,8 @@ _AUTO_COMPONENTS = 5
 _MOST_ALPHA = 100.0
 
 
-class BoostCluster(ClusterMixin, BaseEstimator):
-    """Lets any clusterer listen to pairwise constraints.
+class BoostCluster(ConstrainedClusterMixin, BaseEstimator):
+    """Makes any clusterer use pairwise constraints, by boosting.
 
     Each round projects the data onto directions in which the must-links that are kept worst so far
     are short and the cannot-links long, lets the base cluster the projected rows, and adds the
@@ -62,8 +63,8 @@ class BoostCluster(ClusterMixin, BaseEstimator):
     pass_constraints : bool, default=False
         Whether the base gets the constraints as well; for bases of linkwise.
     max_kernel_rows : int, default=5000
-        A base that takes a kernel, an affinity or distances gets K itself up to so many rows, as
-        an n x n matrix. Beyond, and for other bases, it gets the leading eigenvectors of K.
+        A base that takes a kernel, an affinity or distances gets K itself, an n x n matrix, up to
+        this many rows. Beyond, and for other bases, it gets the leading eigenvectors of K.
     verbose : int, default=0
         If not 0, print the loss of every round.
     callback : callable, default=None
@@ -75,7 +76,7 @@ class BoostCluster(ClusterMixin, BaseEstimator):
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each row, -1 for noise if the base has such.
-    history_ : list of Round
+    history_ : list of BoostRound
         Alpha, loss and Theorem 1's bound of every round, and more.
     stopped_ : str
         Why the rounds ended.
@@ -143,7 +144,7 @@ class BoostCluster(ClusterMixin, BaseEstimator):
         max_kernel_rows: int = 5000,
         verbose: int = 0,
         callback: Callable[[int, int, float], None] | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
     ):
         self.base = base
         self.n_rounds = n_rounds
@@ -160,9 +161,9 @@ class BoostCluster(ClusterMixin, BaseEstimator):
     # ---------------------------------------------------------------- fit
 
     def fit(
-        self, X: Any, y: Any = None, *, constraints: Any = None, sample_ids: Any = None
+        self, X: Any, y: Any = None, *, constraints: Any = None, sample_ids: SampleIds = None
     ) -> BoostCluster:
-        """Cluster the rows of X with what is known about them.
+        """Cluster the rows of X under the constraints.
 
         Parameters
         ----------
@@ -183,9 +184,8 @@ class BoostCluster(ClusterMixin, BaseEstimator):
         """
         started = time.perf_counter()
         base = self._check_parameters()
-        given_X, X = X, read_data(self, X)
+        X, (known, n_dropped, ids) = self._read_rows(X, constraints, sample_ids)
         n_components = self._n_components(base, X.shape[1])
-        known, n_dropped, ids = read_named(constraints, X.shape[0], sample_ids, given_X)
         known, links = read_links(known, read_labels(y, X.shape[0]), entailed=self.entailed)
         work = Boosting(
             X, base, n_components, check_random_state(self.random_state),
@@ -248,10 +248,6 @@ class BoostCluster(ClusterMixin, BaseEstimator):
             print(f"round {iteration}: loss {loss:.6g}")
         if self.callback is not None:
             self.callback(0, iteration, loss)
-
-    def fit_predict(self, X: Any, y: Any = None, **params: Any) -> NDArray[np.int32]:
-        """Fit and return the labels; parameters are those of `fit`."""
-        return self.fit(X, y, **params).labels_
 
     # ---------------------------------------------------------------- new rows
 

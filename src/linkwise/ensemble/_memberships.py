@@ -77,7 +77,7 @@ class Memberships:
         """Right singular vectors V of Z for its largest singular values.
 
         Z V are the leading eigenvectors of K, each as long as the root of its eigenvalue: the
-        best representation of K in so many dimensions.
+        best representation of K in that many dimensions.
         """
         size = int(self._edges[-1])
         if size > _MOST_COLUMNS and n_components < size:

@@ -19,7 +19,8 @@ Floats = NDArray[np.float64]
 
 MOST_DENSE = 1_000  # features; beyond, the d x d matrix is not written out
 MOST_ROWS = 3_000  # constrained rows; beyond, neither is the m x m one
-_POSITIVE = 1e-10  # eigenvalues below this share of the largest count as zero
+_POSITIVE = 1e-10  # eigenvalues below this share of the norm of the matrix count as zero
+_POWER_STEPS = 10
 
 
 class Centered:
@@ -85,7 +86,7 @@ class Directions:
         elif how == "rows":
             self._rows, self._basis = _span(touched.gram())
 
-    def top(self, T: Any, s: int) -> Floats:
+    def top(self, T: sparse.csr_array, s: int) -> Floats:
         """P (11): at most s orthogonal directions, each as long as the root of its eigenvalue.
 
         Only positive eigenvalues count: along the others, must-links are no shorter than
@@ -101,25 +102,37 @@ class Directions:
         P : ndarray of shape (d, at most s)
         """
         if self.how == "lanczos":
-            values, vectors = self._lanczos(T, s)
+            values, vectors, size = self._lanczos(T, s)
         else:
             M = self._rows.T @ (T @ self._rows)
             r = len(M)
             values, vectors = linalg.eigh((M + M.T) / 2, subset_by_index=(max(0, r - s), r - 1))
-        keep = np.flatnonzero(values > _POSITIVE * max(abs(values).max(initial=0.0), 1e-300))
+            size = float(linalg.norm(M))
+        # Relative to the whole matrix: the top s values may all be rounding noise of a zero.
+        keep = np.flatnonzero(values > _POSITIVE * max(size, 1e-300))
         keep = keep[np.argsort(-values[keep], kind="stable")]
         vectors = vectors[:, keep] * np.sqrt(values[keep])
         return self.touched.back(self._basis @ vectors) if self.how == "rows" else vectors
 
-    def _lanczos(self, T: Any, s: int) -> tuple[Floats, Floats]:
+    def _lanczos(self, T: sparse.csr_array, s: int) -> tuple[Floats, Floats, float]:
+        """Leading eigenvalues and eigenvectors, and about the size of the largest of all."""
         d = self.touched.shape[1]
-        operator = LinearOperator(
-            (d, d), dtype=np.float64,
-            matvec=lambda v: self.touched.back(T @ self.touched.times(v.reshape(-1))),
-        )  # fmt: skip
+
+        def product(v: Floats) -> Floats:
+            return self.touched.back(T @ self.touched.times(v.reshape(-1)))
+
+        operator = LinearOperator((d, d), dtype=np.float64, matvec=product)
         # A fixed start keeps results the same from run to run.
         start = np.random.RandomState(0).uniform(-1, 1, d)
-        return eigsh(operator, k=min(s, d - 1), which="LA", v0=start)
+        values, vectors = eigsh(operator, k=min(s, d - 1), which="LA", v0=start)
+        # After k power steps the estimate is too small by at most about d^(1/2k): a factor of 2.
+        size, v = 0.0, start
+        for _ in range(_POWER_STEPS):
+            v = product(v / linalg.norm(v))
+            size = float(linalg.norm(v))
+            if size == 0.0:
+                break
+        return values, vectors, max(size, float(abs(values).max()))
 
 
 def _span(gram: Floats) -> tuple[Floats, Floats]:

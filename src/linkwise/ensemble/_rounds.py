@@ -1,4 +1,10 @@
-"""The rounds of BoostCluster, the clustering of K that ends them, and the way for new rows."""
+"""The rounds of BoostCluster, the final clustering of K, and prediction.
+
+A clustering that comes a second time gains only rounding; three seeds are tried before a round
+gives up. The final clustering sees max(s + 1, k) dimensions of K, each as long as the root of its
+eigenvalue: in trials, fewer dimensions than clusters cost NMI on vowel, and unit vectors on
+pendigits. No matrix is n x n.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +25,7 @@ from linkwise._adapters import (
     seed_names,
     seeded,
 )
+from linkwise._types import RandomState
 from linkwise._validation import mean_and_spread
 from linkwise.constraints import Constraints
 
@@ -41,8 +48,8 @@ def exp(logarithm: float) -> float:
     return float(np.exp(logarithm)) if logarithm < _LARGEST else float("inf")
 
 
-class Round(NamedTuple):
-    """What a round did; `pandas.DataFrame(model.history_)` makes a table of them.
+class BoostRound(NamedTuple):
+    """Figures of one round; `pandas.DataFrame(model.history_)` makes a table of them.
 
     Attributes
     ----------
@@ -109,13 +116,18 @@ class Boosting:
     """
 
     def __init__(
-        self, X: Any, base: Any, n_components: int, rng: Any, passed: Constraints | None = None
+        self,
+        X: Any,
+        base: Any,
+        n_components: int,
+        rng: RandomState,
+        passed: Constraints | None = None,
     ):
         self.X, self.base, self.n_components = X, base, n_components
         self.rng, self.passed = rng, passed
         self.members = Memberships(X.shape[0])
         self.views: list[_View] = []
-        self.history: list[Round] = []
+        self.history: list[BoostRound] = []
         self.last: Any = None
 
     # ---------------------------------------------------------------- rounds
@@ -179,7 +191,7 @@ class Boosting:
         self.members.add(labels, step.alpha)
         self.views.append(_View(view.mean, view.P, answerer))
         self.history.append(
-            Round(
+            BoostRound(
                 step.alpha, exp(log_loss), exp(log_bound), step.must_broken, step.cannot_broken,
                 view.P.shape[1], len(answerer.names),
             )
@@ -248,7 +260,7 @@ class Boosting:
     # ---------------------------------------------------------------- new rows
 
     def forget(self) -> Boosting:
-        """Let go of the rows, unless new ones must be compared with them."""
+        """Drop the rows, unless `predict` needs them."""
         first = self.views[0].answerer if self.views else self.answerer
         if first is not None and first.base is not None:
             self.X = None

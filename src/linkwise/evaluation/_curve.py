@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from linkwise._adapters import takes_constraints
 from linkwise._optional import optional
+from linkwise._types import Estimator, JsonDict, Numbers, PathLike
 from linkwise._validation import check_number
 
 from . import _summary as _words
@@ -22,6 +23,10 @@ from ._journal import read_points
 from ._protocol import Draw
 from ._ranking import Ranking
 from ._significance import LEVELS, Comparison, adjusted, paired_p
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 Floats = NDArray[np.float64]
 
@@ -74,7 +79,7 @@ class LearningCurve:
         )  # fmt: skip
 
     @classmethod
-    def read(cls, path: Any) -> LearningCurve:
+    def read(cls, path: PathLike) -> LearningCurve:
         """The curve of a file that `learning_curve` has written, as far as it got.
 
         Methods and trials that are not complete are read too; what is missing is NaN.
@@ -87,8 +92,8 @@ class LearningCurve:
         numbers = tuple(sorted({key.n_constraints for key in points}))
         beside, n_folds = path.with_suffix(".json"), max(key.fold for key in points) + 1
         if beside.is_file():
-            told = json.loads(beside.read_text(encoding="utf-8"))
-            n_folds = told["protocol"]["n_folds"]
+            kept = json.loads(beside.read_text(encoding="utf-8"))
+            n_folds = kept["protocol"]["n_folds"]
         metrics = tuple(next(iter(points.values())).values)
         n_trials = max(key.trial for key in points) + 1
         return cls(points, methods, numbers, n_trials, n_folds, metrics)
@@ -126,7 +131,7 @@ class LearningCurve:
         points = {key: point for key, point in self.points.items() if key.method in methods}
         return replace(self, points=points, methods=tuple(methods))
 
-    def with_numbers(self, n_constraints: Any) -> LearningCurve:
+    def with_numbers(self, n_constraints: Numbers) -> LearningCurve:
         """The curve of some of the numbers of constraints."""
         numbers = tuple(sorted(self._chosen(n_constraints)))
         points = {key: p for key, p in self.points.items() if key.n_constraints in numbers}
@@ -140,7 +145,7 @@ class LearningCurve:
 
     # ---------------------------------------------------------------- figures
 
-    def values(self, metric: str, n_constraints: Any = None) -> Floats:
+    def values(self, metric: str, n_constraints: Numbers | None = None) -> Floats:
         """Scores as an array.
 
         Parameters
@@ -169,7 +174,7 @@ class LearningCurve:
                 found[place] = point.seconds if metric == "seconds" else point.values[metric]
         return found
 
-    def by_trial(self, metric: str, n_constraints: Any = None) -> Floats:
+    def by_trial(self, metric: str, n_constraints: Numbers | None = None) -> Floats:
         """Scores averaged over folds, shape (n_methods, n_numbers, n_trials).
 
         A trial with a missing fold is missing.
@@ -180,16 +185,18 @@ class LearningCurve:
         """Mean scores, shape (n_methods, n_numbers); missing trials are left out."""
         return _mean(self.by_trial(metric))
 
-    def _chosen(self, n_constraints: Any) -> tuple[int, ...]:
+    def _chosen(self, n_constraints: Numbers | None) -> tuple[int, ...]:
         if n_constraints is None:
             return self.n_constraints
-        asked = (n_constraints,) if np.isscalar(n_constraints) else tuple(n_constraints)
+        if not isinstance(n_constraints, Iterable):
+            n_constraints = (n_constraints,)
+        asked = tuple(n_constraints)
         for n in asked:
             if n not in self.n_constraints:
                 raise ValueError(f"n_constraints={n}: the curve has {self.n_constraints}")
         return asked
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[JsonDict]:
         """One row for each fit."""
         return [
             {**key._asdict(), **point.values, "seconds": point.seconds, "note": point.note}
@@ -197,7 +204,7 @@ class LearningCurve:
         ]
 
     @property
-    def frame(self) -> Any:
+    def frame(self) -> pd.DataFrame:
         """The same as a pandas DataFrame."""
         pandas = optional("pandas", extra="parquet", need="LearningCurve.frame")
         return pandas.DataFrame(self.rows())
@@ -209,7 +216,7 @@ class LearningCurve:
         baseline: str | None = None,
         metric: str | None = None,
         *,
-        n_constraints: Any = None,
+        n_constraints: Numbers | None = None,
         pooled: bool = False,
         test: str = "t",
         correction: str | None = "holm",
@@ -219,7 +226,7 @@ class LearningCurve:
         Parameters
         ----------
         baseline : str, default=None
-            The method to compare with; the first that is not told constraints, or the first.
+            The method to compare with; the first that takes no constraints, or the first.
         metric : str, default=None
             The first score if None.
         n_constraints : int or sequence of int, default=None
@@ -257,17 +264,21 @@ class LearningCurve:
         )  # fmt: skip
 
     def baseline_or(self, given: str | None) -> str:
-        """The method of this name; if None the first that is not told constraints, or the first."""
+        """The method of this name; if None the first that takes no constraints, or the first."""
         if given is None:
             known = self._experiment.estimators if self._experiment else {}
-            deaf = [name for name in self.methods if name in known and not _listens(known[name])]
-            return next(iter(deaf), self.methods[0])
+            without = [
+                name
+                for name in self.methods
+                if name in known and not _takes_constraints(known[name])
+            ]
+            return next(iter(without), self.methods[0])
         if given not in self.methods:
             raise ValueError(f"baseline={given!r}: there are {', '.join(self.methods)}")
         return given
 
-    def best(self, metric: str | None = None, *, confidence: float = 0.95) -> list[dict[str, Any]]:
-        """The best method for each number of constraints, and who is not significantly worse.
+    def best(self, metric: str | None = None, *, confidence: float = 0.95) -> list[JsonDict]:
+        """The best method per number of constraints, and those not significantly worse.
 
         Parameters
         ----------
@@ -290,7 +301,11 @@ class LearningCurve:
         return found
 
     def rank(
-        self, metric: str | None = None, *, n_constraints: Any = None, confidence: float = 0.95
+        self,
+        metric: str | None = None,
+        *,
+        n_constraints: Numbers | None = None,
+        confidence: float = 0.95,
     ) -> Ranking:
         """Rank the methods over the trials on this data; for several data sets see `rank_methods`.
 
@@ -321,7 +336,7 @@ class LearningCurve:
         ----------
         method : str
         n_constraints, trial, fold : int
-            Any, also those that the curve has not.
+            All, also those that the curve has not.
 
         Returns
         -------
@@ -352,10 +367,10 @@ class LearningCurve:
         band: str = "confidence",
         spacing: str = "linear",
         title: str = "",
-        figure: Any = None,
+        figure: Figure | None = None,
         test: str = "t",
         correction: str | None = "holm",
-    ) -> Any:
+    ) -> Figure:
         """Draw the curves, and below them where each method differs from the baseline.
 
         Parameters
@@ -367,7 +382,7 @@ class LearningCurve:
         strip : bool, default=True
             Whether to draw the strip of significance; it takes two methods and two trials.
         levels : sequence of float, default=(0.9, 0.95, 0.975, 0.99)
-            Levels of confidence that are told apart.
+            Levels of confidence to distinguish.
         band : {"confidence", "deviation", "none"}
             95 % confidence of the mean over trials, or one standard deviation of the trials.
         spacing : {"linear", "even"}
@@ -392,14 +407,14 @@ class LearningCurve:
         return draw_curve(self, metric, against, baseline, levels, band, spacing, title, figure)
 
     def summary(self, metric: str | None = None, *, baseline: str | None = None) -> str:
-        """In words: which method is best, and from how many constraints on it is worth it."""
+        """Summary in words: which method is best, and from how many constraints on."""
         return _words.summary(self, metric or self.metrics[0], self.baseline_or(baseline))
 
     def __str__(self) -> str:
         return _words.table(self, self.metrics[0])
 
 
-def _listens(estimator: Any) -> bool:
+def _takes_constraints(estimator: Estimator) -> bool:
     steps = [step for _, step in getattr(estimator, "steps", [("", estimator)])]
     return any(takes_constraints(step) for step in steps)
 

@@ -1,7 +1,7 @@
 """One experiment: methods, data and protocol; and any single point of it.
 
 Entry points: `Experiment.of` checks what a user gave, `Experiment.measure` is one fit with its
-scores. Nothing here knows of files or of other points.
+scores. Files and other points are handled elsewhere.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import joblib
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from linkwise._adapters import check_base, fit, labels_of, seed_names
+from linkwise._errors import InputError
+from linkwise._fingerprint import data_arrays, digest, parameter_text
+from linkwise._types import Estimator, JsonDict, Matrix, MatrixLike, Numbers, is_sparse
 from linkwise._validation import check_number
 
 from ._protocol import Draw, Protocol, as_protocol
@@ -30,11 +31,13 @@ ON_ALL_ROWS = "_all"  # at the end of a score's name: taken on all rows, not on 
 _KEPT = ("kept", "kept_weight")  # of all constraints; none is among the rows of the test fold
 _NAMES = tuple(field.name for field in fields(Scores) if field.name != "n_rows")
 
-Record = Mapping[str, str | Callable[[Any], float]]
+Record = Mapping[str, str | Callable[[Estimator], float]]
+
+Estimators = Estimator | Iterable[Estimator | tuple[str, Estimator]] | Mapping[str, Estimator]
 
 
 class Key(NamedTuple):
-    """What names a point: one method, one draw."""
+    """Identifies a point: one method, one draw."""
 
     method: str
     n_constraints: int
@@ -44,7 +47,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Point:
-    """What came out of one fit.
+    """Result of one fit.
 
     Attributes
     ----------
@@ -70,7 +73,7 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """Everything that a learning curve follows from.
+    """Everything that determines a learning curve.
 
     Attributes
     ----------
@@ -85,8 +88,8 @@ class Experiment:
     seed : int
     """
 
-    estimators: dict[str, Any]
-    X: Any
+    estimators: dict[str, Estimator]
+    X: Matrix
     y: NDArray[np.int64]
     n_constraints: tuple[int, ...]
     protocol: Protocol
@@ -96,17 +99,18 @@ class Experiment:
 
     @classmethod
     def of(
-        cls, estimators: Any, X: Any, y: Any, n_constraints: Any, protocol: Any, scoring: Any,
-        record: Record | None, seed: Any,
+        cls, estimators: Estimators, X: MatrixLike, y: ArrayLike, n_constraints: Numbers,
+        protocol: Protocol | str | None, scoring: str | Iterable[str], record: Record | None,
+        seed: int,
     ) -> Experiment:  # fmt: skip
-        """Check what a user gave."""
+        """Check the arguments of the user."""
         check_number("random_state", seed, Integral, 0)  # None could not be drawn again
         if hasattr(X, "reset_index"):
-            X = X.reset_index(drop=True)  # constraints speak of positions
-        elif not sparse.issparse(X):
-            X = np.asarray(X)
+            rows = X.reset_index(drop=True)  # constraints are by row number
+        else:
+            rows = X if is_sparse(X) else np.asarray(X)
         made = cls(
-            _named(estimators), X, _classes(y, X.shape[0]), _numbers(n_constraints),
+            _named(estimators), rows, _classes(y, rows.shape[0]), _numbers(n_constraints),
             as_protocol(protocol), _scoring(scoring), dict(record or {}), int(seed),
         )  # fmt: skip
         made._check()
@@ -127,8 +131,9 @@ class Experiment:
                 try:
                     self.draw(most, trial, fold)
                 except ValueError as error:
-                    raise ValueError(
-                        f"n_constraints={most} are too many for trial {trial}, fold {fold}: {error}"
+                    raise InputError(
+                        f"{{n_constraints={most}}} are too many for trial {trial}, fold {fold}: "
+                        f"{error}"
                     ) from None
 
     @property
@@ -178,7 +183,7 @@ class Experiment:
             found |= {name + ON_ALL_ROWS: value for name, value in every.items()}
         return {name: float(found.get(name, math.nan)) for name in self.scoring}
 
-    def _recorded(self, model: Any) -> dict[str, float]:
+    def _recorded(self, model: Estimator) -> dict[str, float]:
         found = {}
         for name, what in self.record.items():
             value = what(model) if callable(what) else getattr(model, what, math.nan)
@@ -187,10 +192,10 @@ class Experiment:
 
     # ---------------------------------------------------------------- telling runs apart
 
-    def fingerprint(self) -> dict[str, Any]:
+    def fingerprint(self) -> JsonDict:
         """What must agree for points of two runs to belong together."""
         settings = {k: v for k, v in self.protocol.to_dict().items() if k != "n_trials"}
-        data = joblib.hash([*_content(self.X), self.y])
+        data = digest(*data_arrays(self.X), self.y)
         return {"data": data, "protocol": settings, "random_state": self.seed}
 
     def described(self) -> dict[str, dict[str, str]]:
@@ -201,7 +206,7 @@ class Experiment:
 # -------------------------------------------------------------------- reading what was given
 
 
-def _named(given: Any) -> dict[str, Any]:
+def _named(given: Estimators) -> dict[str, Estimator]:
     """Clusterers by name: a mapping, or a list of clusterers or of (name, clusterer)."""
     if isinstance(given, Mapping):
         pairs = [(str(name), estimator) for name, estimator in given.items()]
@@ -224,11 +229,11 @@ def _named(given: Any) -> dict[str, Any]:
     return named
 
 
-def _classes(y: Any, n_rows: int) -> NDArray[np.int64]:
+def _classes(y: ArrayLike, n_rows: int) -> NDArray[np.int64]:
     """Classes as 0, 1, 2, ...; here -1 is a class like others."""
     values = np.asarray(y)
     if values.shape != (n_rows,):
-        raise ValueError(f"y has shape {values.shape}; expected one class a row, ({n_rows},)")
+        raise ValueError(f"y has shape {values.shape}; expected one class per row, ({n_rows},)")
     missing = [row for row, cell in enumerate(values.tolist()) if cell is None or cell != cell]
     if missing:
         raise ValueError(
@@ -240,8 +245,8 @@ def _classes(y: Any, n_rows: int) -> NDArray[np.int64]:
     return codes
 
 
-def _numbers(given: Any) -> tuple[int, ...]:
-    numbers = [given] if isinstance(given, Integral) else list(given)
+def _numbers(given: Numbers) -> tuple[int, ...]:
+    numbers = list(given) if isinstance(given, Iterable) else [given]
     if not numbers:
         raise ValueError("n_constraints is empty; give at least one number")
     for number in numbers:
@@ -249,7 +254,7 @@ def _numbers(given: Any) -> tuple[int, ...]:
     return tuple(sorted({int(number) for number in numbers}))
 
 
-def _scoring(given: Any) -> tuple[str, ...]:
+def _scoring(given: str | Iterable[str]) -> tuple[str, ...]:
     names = (given,) if isinstance(given, str) else tuple(given)
     known = [*_NAMES, *(name + ON_ALL_ROWS for name in _NAMES)]
     for name in names:
@@ -260,23 +265,10 @@ def _scoring(given: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _content(X: Any) -> list[Any]:
-    """Arrays that tell data apart; a sparse matrix itself also pickles what it has found out."""
-    if not sparse.issparse(X):
-        return [np.asarray(X)]
-    X = X.tocsr(copy=True)
-    X.sum_duplicates()
-    return [X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64), X.shape]
-
-
-def _described(estimator: Any) -> dict[str, str]:
+def _described(estimator: Estimator) -> dict[str, str]:
     plain = clone(estimator).set_params(**dict.fromkeys(seed_names(estimator)))
     found = {"": type(estimator).__name__}
     for name, value in sorted(plain.get_params(deep=True).items()):
-        if hasattr(value, "get_params"):
-            found[name] = type(value).__name__
-        elif isinstance(value, np.ndarray):
-            found[name] = f"array {joblib.hash(value)}"
-        elif name.rpartition("__")[2] not in ("steps", "memory", "verbose", "callback", "n_jobs"):
-            found[name] = getattr(value, "__qualname__", None) or repr(value)
+        if name.rpartition("__")[2] not in ("steps", "memory", "verbose", "callback", "n_jobs"):
+            found[name] = parameter_text(value)
     return found

@@ -12,15 +12,16 @@ import json
 import platform
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import joblib
 import numpy as np
 import scipy
 import sklearn
 
-from linkwise._atomic import atomic_write
+from linkwise._fingerprint import another_run
+from linkwise._types import JsonDict, PathLike
 from linkwise._version import __version__
+from linkwise.io import atomic_write, drop_cut_line
 
 from ._experiment import Experiment, Key, Point
 
@@ -36,11 +37,11 @@ class Journal:
         What the points must belong to.
     """
 
-    def __init__(self, path: Any, experiment: Experiment):
+    def __init__(self, path: PathLike | None, experiment: Experiment):
         self.path = None if path is None else Path(path)
         self.experiment = experiment
         self.points: dict[Key, Point] = {}
-        self._others: dict[str, Any] = {}  # methods in the file that are not asked for now
+        self._others: JsonDict = {}  # methods in the file that are not asked for now
         if self.path is not None:
             self._open(self.path)
 
@@ -54,12 +55,12 @@ class Journal:
             raise ValueError(f"file={str(path)!r}: points are appended to a .csv file")
         if path.is_file() and path.stat().st_size:
             self._check(path)
-            _drop_cut_line(path)
+            drop_cut_line(path)
             self.points.update(read_points(path))
             self._describe()
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._describe()  # before the points, which nobody could place without it
+            self._describe()  # before the points, which are useless without it
             path.write_text(_lines([self.head]), encoding="utf-8")
 
     def _check(self, path: Path) -> None:
@@ -67,32 +68,32 @@ class Journal:
         beside = _beside(path)
         if not beside.is_file():
             raise ValueError(
-                f"{path} is there but {beside.name} is not, so that nobody can tell which run it "
-                "is of; name another file"
+                f"{path} is there but {beside.name} is not, so its run is "
+                "unknown; name another file"
             )
         with path.open(encoding="utf-8", newline="") as file:
             head = next(csv.reader(file), [])
-        told = json.loads(beside.read_text(encoding="utf-8"))
+        kept = json.loads(beside.read_text(encoding="utf-8"))
         now = self.experiment.fingerprint()
         for name, value in now.items():
-            if told.get(name) != value:
-                raise _another(path, f"the {name.replace('_', ' ')}", told.get(name), value)
+            if kept.get(name) != value:
+                raise _another(path, f"the {name.replace('_', ' ')}", kept.get(name), value)
         if head != self.head:
             raise _another(path, "what is recorded", ", ".join(head), ", ".join(self.head))
         described = self.experiment.described()
-        self._others = {k: v for k, v in told["methods"].items() if k not in described}
+        self._others = {k: v for k, v in kept["methods"].items() if k not in described}
         for method, parameters in described.items():
-            before = told["methods"].get(method, parameters)
+            before = kept["methods"].get(method, parameters)
             for name in sorted(before.keys() | parameters.keys()):
                 if before.get(name) != parameters.get(name):
                     what = f"{name or 'the class'} of {method}"
                     raise _another(path, what, before.get(name), parameters.get(name))
 
     def _describe(self) -> None:
-        """Write what run this is."""
+        """Write the description of the run."""
         assert self.path is not None
         seconds = sum(p.seconds for p in self.points.values() if not p.failed)
-        told = {
+        kept = {
             **self.experiment.fingerprint(),
             "n_trials": self.experiment.protocol.n_trials,
             "n_constraints": list(self.experiment.n_constraints),
@@ -102,10 +103,10 @@ class Journal:
             "methods": {**self._others, **self.experiment.described()},
         }
         with atomic_write(_beside(self.path)) as file:
-            file.write((json.dumps(told, indent=1, ensure_ascii=False) + "\n").encode("utf-8"))
+            file.write((json.dumps(kept, indent=1, ensure_ascii=False) + "\n").encode("utf-8"))
 
     def add(self, measured: Iterable[tuple[Key, Point]]) -> None:
-        """Note points; they are in the file when this returns."""
+        """Add points; they are in the file when this returns."""
         measured = list(measured)
         self.points.update(measured)
         if self.path is not None:
@@ -133,7 +134,7 @@ def read_points(path: Path) -> Iterator[tuple[Key, Point]]:
 
 
 def versions() -> dict[str, str]:
-    """What a run was made with."""
+    """Versions of the packages that a run depends on."""
     return {
         "linkwise": __version__, "python": platform.python_version(), "numpy": np.__version__,
         "scipy": scipy.__version__, "scikit-learn": sklearn.__version__,
@@ -145,22 +146,11 @@ def _beside(path: Path) -> Path:
     return path.with_suffix(".json")
 
 
-def _another(path: Path, what: str, before: Any, now: Any) -> ValueError:
-    return ValueError(
-        f"{path} is of another run: {what} was {before!r} there and is {now!r} now; name another "
-        "file, or delete this one to start afresh"
-    )
+def _another(path: Path, what: str, before: object, now: object) -> ValueError:
+    return another_run(path, f"{what} was {before!r} there and is {now!r} now")
 
 
-def _drop_cut_line(path: Path) -> None:
-    """Drop a last line that a crash has cut off; its point is measured again."""
-    content = path.read_bytes()
-    if not content.endswith(b"\n"):
-        with path.open("rb+") as file:
-            file.truncate(content.rfind(b"\n") + 1)
-
-
-def _lines(rows: Iterable[Iterable[Any]]) -> str:
+def _lines(rows: Iterable[Iterable[object]]) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue()

@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TypeVar
 
 from joblib import Parallel, delayed
+from numpy.typing import ArrayLike
 
+from linkwise._types import MatrixLike, Numbers, PathLike
 from linkwise._validation import check_choice
 
 from ._curve import LearningCurve
-from ._experiment import Experiment, Key, Point, Record
+from ._experiment import Estimators, Experiment, Key, Point, Record
 from ._journal import Journal
+from ._protocol import Protocol
 
 Tell = Callable[[int, int], None]
 
+T = TypeVar("T")
+
 
 def learning_curve(
-    estimators: Any,
-    X: Any,
-    y: Any,
-    n_constraints: Any = (0, 10, 25, 50, 100),
-    protocol: Any = None,
+    estimators: Estimators,
+    X: MatrixLike,
+    y: ArrayLike,
+    n_constraints: Numbers = (0, 10, 25, 50, 100),
+    protocol: Protocol | str | None = None,
     *,
-    scoring: Any = ("ari", "nmi", "pair_f"),
+    scoring: str | Sequence[str] = ("ari", "nmi", "pair_f"),
     record: Record | None = None,
-    file: Any = None,
+    file: PathLike | None = None,
     on_error: str = "nan",
     random_state: int = 0,
     n_jobs: int | None = None,
@@ -39,7 +44,7 @@ def learning_curve(
     Parameters
     ----------
     estimators : mapping of str to clusterer, list of clusterers, or clusterer
-        Any that follow scikit-learn, pipelines too. Those whose ``fit`` takes `constraints` are
+        All that follow scikit-learn, pipelines too. Those whose ``fit`` takes `constraints` are
         told them; others, such as `KMeans`, are the line to beat. Seeds are set by the experiment.
     X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
@@ -139,7 +144,7 @@ def _measure(experiment: Experiment, keys: list[Key], strict: bool) -> list[tupl
 
 
 @contextmanager
-def _stopping_quietly(results: Any) -> Iterator[Any]:
+def _stopping_quietly(results: Generator[T, None, None]) -> Iterator[Iterator[T]]:
     """End the workers when a run is stopped; joblib would warn that they were not done."""
     try:
         yield results

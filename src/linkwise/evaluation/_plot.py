@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,9 @@ from linkwise._validation import check_choice
 from ._summary import name_of
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
     from ._curve import LearningCurve
     from ._ranking import Ranking
     from ._significance import Comparison
@@ -30,7 +34,7 @@ _RIM = 0.04  # share of the axis beyond the first and the last number
 _DARK = 0.7  # shades from here on have white figures
 
 
-def _pyplot() -> Any:
+def _pyplot() -> ModuleType:
     return optional("matplotlib.pyplot", extra="plot", need="The plot")
 
 
@@ -46,8 +50,8 @@ def draw_curve(
     band: str,
     spacing: str,
     title: str,
-    figure: Any,
-) -> Any:
+    figure: Figure | None,
+) -> Figure:
     """See `LearningCurve.plot`."""
     check_choice("band", band, _BANDS)
     check_choice("spacing", spacing, _SPACINGS)
@@ -76,14 +80,15 @@ def draw_curve(
 
 
 def _draw_lines(
-    ax: Any, curve: LearningCurve, metric: str, baseline: str, band: str, places: NDArray[Any]
+    ax: Axes, curve: LearningCurve, metric: str, baseline: str, band: str, places: NDArray
 ) -> None:
     """A line and a band for each method; the baseline is dashed, and above the others."""
     highest = np.inf if metric == "seconds" else 1.0  # no score is above 1
     for place, (method, mean) in enumerate(zip(curve.methods, curve.mean(metric), strict=True)):
         mark = _MARKS[place % len(_MARKS)]
-        style = {"ls": "--", "zorder": 3} if method == baseline else {}
-        (line,) = ax.plot(places, mean, marker=mark, ms=4, lw=1.4, label=method, **style)
+        (line,) = ax.plot(places, mean, marker=mark, ms=4, lw=1.4, label=method)
+        if method == baseline:
+            line.set(linestyle="--", zorder=3)
         if band != "none" and curve.n_trials > 1:
             half = _half_width(curve.by_trial(metric)[place], band)
             top, color = np.minimum(mean + half, highest), line.get_color()
@@ -105,9 +110,7 @@ def _half_width(values: NDArray[np.float64], band: str) -> NDArray[np.float64]:
     return found
 
 
-def _draw_strip(
-    ax: Any, against: Comparison, levels: Sequence[float], places: NDArray[Any]
-) -> None:
+def _draw_strip(ax: Axes, against: Comparison, levels: Sequence[float], places: NDArray) -> None:
     """A row for each method, a cell for each number; the darker the surer, red where worse."""
     reached = against.level(levels)
     steps = np.searchsorted(sorted(levels), np.abs(reached), side="left") + 1
@@ -121,7 +124,9 @@ def _draw_strip(
         if value and wide[j]:
             color = "white" if abs(shades[i, j]) >= _DARK else "black"
             text = f"{abs(value) * 100:g}"
-            ax.text(middle[j], i + 0.5, text, ha="center", va="center", fontsize=6, color=color)
+            ax.text(
+                float(middle[j]), i + 0.5, text, ha="center", va="center", fontsize=6, color=color
+            )
     ax.set_yticks(rows[:-1] + 0.5, against.methods, fontsize="x-small")
     ax.set_ylim(len(against.methods), 0)
     shown = ", ".join(f"{level * 100:g}" for level in sorted(levels))
@@ -145,7 +150,7 @@ def _edges(places: NDArray[np.float64]) -> NDArray[np.float64]:
 # -------------------------------------------------------------------- critical differences
 
 
-def draw_ranking(ranking: Ranking, groups: list[tuple[int, int]], ax: Any) -> Any:
+def draw_ranking(ranking: Ranking, groups: list[tuple[int, int]], ax: Axes | None) -> Axes:
     """See `Ranking.plot`; after Demšar (2006), figure 1."""
     k = len(ranking.methods)
     if ax is None:

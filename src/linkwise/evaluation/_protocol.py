@@ -1,4 +1,4 @@
-"""How an experiment is done: folds, and constraints that see nothing of the fold that is scored.
+"""Protocol of an experiment: folds, and constraints that use no row of the scored fold.
 
 Entry points: `Protocol`, `PROTOCOLS` (those of the papers by name) and `as_protocol`.
 
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise._types import JsonDict, Matrix, RandomState
 from linkwise._validation import check_number
 from linkwise.constraints import Constraints
 
@@ -75,7 +76,7 @@ class Protocol:
             )
 
     def but(self, **changes: Any) -> Protocol:
-        """The same protocol with some things changed.
+        """The same protocol with some fields changed.
 
         Examples
         --------
@@ -85,8 +86,8 @@ class Protocol:
         """
         return replace(self, **changes)
 
-    def to_dict(self) -> dict[str, Any]:
-        """What the protocol says, in plain values."""
+    def to_dict(self) -> JsonDict:
+        """The protocol as plain values."""
         found = {field.name: getattr(self, field.name) for field in fields(self)}
         if callable(self.kind):
             found["kind"] = getattr(self.kind, "__qualname__", None) or repr(self.kind)
@@ -101,7 +102,7 @@ class Protocol:
             order = order[np.argsort(y[order], kind="stable")]
         return [np.sort(order[fold :: self.n_folds]) for fold in range(self.n_folds)]
 
-    def draw(self, X: Any, y: Rows, n: int, seed: int, trial: int, fold: int) -> Draw:
+    def draw(self, X: Matrix, y: Rows, n: int, seed: int, trial: int, fold: int) -> Draw:
         """What one fit sees, and which rows it is scored on."""
         folds = self.folds(y, seed, trial)
         others = [rows for number, rows in enumerate(folds) if number != fold]
@@ -112,7 +113,9 @@ class Protocol:
             known = known.flip(self.noise, random_state=_random(seed, _NOISE, trial, fold, n))
         return Draw(train, folds[fold], known, _number(seed, _MODEL, trial, fold))
 
-    def _constraints(self, X: Any, y: Rows, train: Rows, n: int, rng: Any) -> Constraints:
+    def _constraints(
+        self, X: Matrix, y: Rows, train: Rows, n: int, rng: RandomState
+    ) -> Constraints:
         if callable(self.kind):
             known = self.kind(X, y, train, n, rng)
             _refuse_leaks(known, train)
@@ -130,7 +133,7 @@ class Draw:
     Attributes
     ----------
     train, test : ndarray of int
-        Rows that constraints may speak of, and rows that are scored.
+        Rows that constraints may mention, and rows that are scored.
     constraints : Constraints
         By row number.
     seed : int
@@ -172,7 +175,7 @@ PROTOCOLS = {
 }
 
 
-def as_protocol(given: Any) -> Protocol:
+def as_protocol(given: Protocol | str | None) -> Protocol:
     """A protocol, the paper's of that name, or the default if None."""
     if given is None:
         return Protocol()

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from linkwise._types import Numbers
+
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from ._curve import LearningCurve
 
 Floats = NDArray[np.float64]
@@ -65,7 +69,12 @@ class Ranking:
 
     @classmethod
     def of(
-        cls, scores: Any, methods: Sequence[str], *, confidence: float = 0.95, metric: str = ""
+        cls,
+        scores: ArrayLike,
+        methods: Sequence[str],
+        *,
+        confidence: float = 0.95,
+        metric: str = "",
     ) -> Ranking:
         """Rank methods by a table of scores, higher is better.
 
@@ -105,7 +114,7 @@ class Ranking:
                 yield start, end
             reached = max(reached, end)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the mean ranks on a line; bars join methods that do not differ."""
         from ._plot import draw_ranking
 
@@ -138,7 +147,7 @@ def rank_methods(
     curves: Mapping[str, LearningCurve],
     metric: str = "ari",
     *,
-    n_constraints: Any = None,
+    n_constraints: Numbers | None = None,
     confidence: float = 0.95,
 ) -> Ranking:
     """Rank methods over several data sets by their mean score on each.

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwise._types import JsonDict, SampleIds
 from linkwise.constraints import as_constraints
+
+if TYPE_CHECKING:
+    from linkwise._validation import Knowable
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,7 @@ class Scores:
     kept: float | None = None
     kept_weight: float | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonDict:
         """The scores by name; those not asked for, or of no constraint at all, are left out."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
@@ -106,8 +110,8 @@ def score(
     labels_pred: ArrayLike,
     *,
     rows: ArrayLike | None = None,
-    constraints: Any = None,
-    sample_ids: Any = None,
+    constraints: Knowable = None,
+    sample_ids: SampleIds = None,
 ) -> Scores:
     """Compare a clustering with the truth, and with constraints.
 
@@ -121,7 +125,7 @@ def score(
     constraints : Constraints, DataFrame or path, default=None
         If given, the share of them that is kept is added, unless none counts.
     sample_ids : sequence of hashable, default=None
-        Id of each row, when the constraints speak of ids.
+        Id of each row, if the constraints are on ids.
 
     Returns
     -------
@@ -161,13 +165,13 @@ def score(
 
 def _restricted(
     labels_true: ArrayLike, labels_pred: ArrayLike, rows: ArrayLike | None
-) -> tuple[NDArray[Any], NDArray[Any]]:
+) -> tuple[NDArray, NDArray]:
     truth, found = np.asarray(labels_true), np.asarray(labels_pred)
     if truth.ndim != 1 or found.ndim != 1:
         raise ValueError(f"labels must be one-dimensional, not {truth.shape} and {found.shape}")
     if len(truth) != len(found):
         raise ValueError(
-            f"{len(truth)} true labels but {len(found)} clusters; there must be one of each a row"
+            f"{len(truth)} true labels but {len(found)} clusters; there must be one of each per row"
         )
     if rows is not None:
         chosen = _positions(rows, len(truth))
@@ -196,7 +200,7 @@ def _positions(rows: ArrayLike, n_rows: int) -> NDArray[np.int64]:
     return chosen.astype(np.int64)
 
 
-def _check_positions(chosen: NDArray[Any], n_rows: int) -> None:
+def _check_positions(chosen: NDArray, n_rows: int) -> None:
     """Refuse row numbers that no row has, and those given twice, which would count twice."""
     outside = chosen[(chosen < 0) | (chosen >= n_rows)]
     if len(outside):
@@ -217,7 +221,7 @@ def _check_positions(chosen: NDArray[Any], n_rows: int) -> None:
 # for each, and checks its input each time, which takes longer than clustering a few hundred rows.
 
 
-def _counts(truth: NDArray[Any], found: NDArray[Any]) -> NDArray[np.int64]:
+def _counts(truth: NDArray, found: NDArray) -> NDArray[np.int64]:
     """Rows of each class in each cluster."""
     _, classes = np.unique(truth, return_inverse=True)
     _, clusters = np.unique(found, return_inverse=True)
@@ -264,5 +268,5 @@ def _pair_scores(pairs: NDArray[np.int64]) -> PairScores:
 
 
 def _share(part: float, whole: float) -> float:
-    """A share; of nothing, all."""
+    """A share; 1 if there is nothing to count."""
     return float(part / whole) if whole else 1.0

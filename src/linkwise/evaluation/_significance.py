@@ -1,18 +1,20 @@
 """Whether a difference is more than chance: paired tests, corrected for their number.
 
-Entry points: `paired_p` (one test), `adjusted` (many), `Comparison` (a method against others).
+Entry points: `paired_p` (one test), `adjusted` (many), `Comparison` (a method against others). The
+unit of a test is a trial, the mean over its folds: folds of one trial share constraints and are not
+independent draws.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from linkwise._types import JsonDict
 from linkwise._validation import check_choice
 
 Floats = NDArray[np.float64]
@@ -63,7 +65,7 @@ def paired_p(difference: Floats, test: str = "t", ratio: float = 0.0) -> float:
 
 
 def adjusted(p: Floats, correction: str | None = "holm") -> Floats:
-    """p-values corrected for being many; NaN counts as no test.
+    """p-values corrected for multiple tests; NaN counts as no test.
 
     Parameters
     ----------
@@ -155,7 +157,7 @@ class Comparison:
             reached[self.p <= 1 - level + 1e-12] = level
         return reached * np.sign(self.difference)
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[JsonDict]:
         """One row for each test."""
         numbers = self.n_constraints or (None,)
         return [

@@ -14,23 +14,24 @@ References
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
+
+from linkwise._types import Floats, Ints, Matrix, is_sparse
 
 from . import _kernels
 from ._divide import refuse_zeros
-from ._geometry import Geometry
-from ._moments import Floats, Moments
+from ._geometry import Geometry, HasSimilaritySquares, MapRanges, RowSlices
+from ._moments import Moments
 
 _ETA = 100.0  # the step of the published experiments
 _TINY = 1e-300
 
 
 class Cosine(Geometry):
-    """Directions: what counts is the angle between rows (Basu et al., 3.17).
+    """Cosine distance: the angle between rows (Basu et al., 3.17).
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ class Cosine(Geometry):
     scales_rows = True
     signed = False  # whether any row has negative entries, so that angles may be obtuse
 
-    def validate_rows(self, X: Any) -> Any:
+    def validate_rows(self, X: Matrix) -> Matrix:
         """Rows of length one; a row of zeros has no direction and is refused."""
         scaled, length = _scaled(X, np.ones(X.shape[1]))
         refuse_zeros(
@@ -58,21 +59,23 @@ class Cosine(Geometry):
         )
         return scaled
 
-    def block_stats(self, X: Any, sample_weight: Floats) -> bool:
+    def block_stats(self, X: Matrix, sample_weight: Floats) -> bool:
         """Whether angles may be obtuse."""
-        return bool((X.data if sparse.issparse(X) else X).min(initial=0) < 0)
+        return bool((X.data if is_sparse(X) else X).min(initial=0) < 0)
 
-    def set_stats(self, seen: list[bool]) -> None:
-        """Learn whether angles may be obtuse."""
-        self.signed = any(seen)
+    def set_stats(self, stats: Sequence[bool]) -> None:
+        """Whether any block has negative entries."""
+        self.signed = any(stats)
 
-    def scaled(self, X: Any, map_ranges: Any = None, out: Any = None) -> Any:
-        """Rows of length one under the metric; admitted rows have it under equal weights."""
+    def scaled(
+        self, X: Matrix, map_ranges: MapRanges | None = None, out: Matrix | None = None
+    ) -> Matrix:
+        """Rows of length one under the metric; validated rows have it under equal weights."""
         if (self.metrics == 1.0).all():
             return X
         return _scaled(X, self.metrics[0], map_ranges, out)[0]
 
-    def row_terms(self, X: Any) -> float:
+    def row_terms(self, X: Matrix) -> float:
         """One minus the cosine."""
         return 1.0
 
@@ -83,11 +86,11 @@ class Cosine(Geometry):
 
     @property
     def bounded(self) -> bool:  # type: ignore[override]
-        """Whether rows keep their lengths: then 2 - 2 cos is the squared distance of directions."""
+        """Whether rows keep their lengths: 2 - 2 cos is the squared distance of unit vectors."""
         return not self.learns
 
     def distance_forms(self) -> tuple[Floats, Floats, Floats]:
-        """Squared distances of directions, up to the rows' own squares."""
+        """Squared distances of unit vectors, up to the rows' own squares."""
         slope, curve, _ = self.forms()
         return 2.0 * slope, curve, np.ones(self.k)
 
@@ -95,34 +98,34 @@ class Cosine(Geometry):
         """Sum of the distances of all rows to their centers."""
         return float(moments.counts.sum() - (self.centers * self.metrics[0] * moments.sums).sum())
 
-    def place(self, centers: Floats) -> None:
+    def set_centers(self, centers: Floats) -> None:
         """Centers of length one under the metric."""
         length = np.sqrt((centers**2 * self.metrics[0]).sum(axis=1, keepdims=True))
         self.centers = np.asarray(centers, dtype=np.float64) / np.maximum(length, _TINY)
 
-    def scatter(self, moments: Moments, places: Any) -> Floats:
-        """Derivative of the distortion by the weights: (3.29) with its sign mended."""
+    def scatter(self, moments: Moments, assignments: HasSimilaritySquares) -> Floats:
+        """Derivative of the distortion by the weights: (3.29) with its sign corrected."""
         scaled = self.centers * self.metrics[0]
         cosines = (scaled * moments.sums).sum(axis=1)
         slope = -(self.centers * moments.sums).sum(axis=0)
         slope += 0.5 * cosines @ self.centers**2
-        slope += 0.5 * places.similarity_squares(scaled)
+        slope += 0.5 * assignments.similarity_squares(scaled)
         return slope[None]
 
     def proposal(self, slope: Floats, weights: Floats) -> Floats:
-        """A gradient step; costs do not see the scale of the weights."""
+        """A gradient step; costs do not depend on the scale of the weights."""
         return self._descended(slope, self.eta if isinstance(self.eta, float) else _ETA)
 
     def set_metrics(self, metrics: Floats) -> None:
-        """Take over weights; centers keep their directions."""
+        """Set the weights; centers keep their directions."""
         self.metrics = metrics
-        self.place(self.centers)
+        self.set_centers(self.centers)
 
     def bound(self) -> float:
-        """Right angles are the widest unless entries are negative."""
+        """1 (a right angle), or 2 if entries may be negative."""
         return 2.0 if self.signed else 1.0
 
-    def pairs(self, X: Any, i: NDArray, j: NDArray) -> Floats:
+    def pairs(self, X: RowSlices, i: Ints, j: Ints) -> Floats:
         """Cosine distance of rows that have length one under the metric."""
         if not isinstance(X, np.ndarray):
             return 1.0 - _cosines(X[i], X[j], self.metrics[0])
@@ -130,41 +133,41 @@ class Cosine(Geometry):
         _kernels.pair_products(X, i, j, self.metrics[0], cosines)
         return 1.0 - cosines
 
-    def pair_slopes(self, X: Any, i: NDArray, j: NDArray, weight: Floats) -> Floats:
+    def pair_slopes(self, X: RowSlices, i: Ints, j: Ints, weight: Floats) -> Floats:
         """Weighted sum of the derivatives of the distances."""
         a, b = X[i], X[j]
         half = 0.5 * weight * _cosines(a, b, self.metrics[0])
-        if sparse.issparse(a):
+        if is_sparse(a) and is_sparse(b):
             squares = (a.multiply(a) + b.multiply(b)).T @ half
             return np.asarray(squares - a.multiply(b).T @ weight).ravel()
         return half @ (a**2 + b**2) - weight @ (a * b)
 
 
-def _cosines(a: Any, b: Any, weights: Floats) -> Floats:
-    if sparse.issparse(a):
+def _cosines(a: Matrix, b: Matrix, weights: Floats) -> Floats:
+    if is_sparse(a):
         return np.asarray(a.multiply(b) @ weights).ravel()
     return np.asarray((a * b) @ weights)
 
 
-def _scaled(X: Any, weights: Floats, map_ranges: Any = None, out: Any = None) -> tuple[Any, Floats]:
+def _scaled(
+    X: Matrix, weights: Floats, map_ranges: MapRanges | None = None, out: Matrix | None = None
+) -> tuple[Matrix, Floats]:
     """Rows of length one under weights, in the type of the data, and the lengths they had."""
     lengths = np.empty(X.shape[0])
-    if out is None:
-        out = np.empty_like(X.data if sparse.issparse(X) else X)
-    elif sparse.issparse(out):
-        out = out.data
+    values = X.data if is_sparse(X) else X
+    room = np.empty_like(values) if out is None else (out.data if is_sparse(out) else out)
 
     def work(start: int, stop: int) -> None:
-        if sparse.issparse(X):
+        if is_sparse(X):
             arrays = (X.data, X.indices, X.indptr)
-            _kernels.scale_rows_sparse(*arrays, weights, start, stop, lengths, out)
+            _kernels.scale_rows_sparse(*arrays, weights, start, stop, lengths, room)
         else:
-            _kernels.scale_rows_dense(X, weights, start, stop, lengths, out)
+            _kernels.scale_rows_dense(X, weights, start, stop, lengths, room)
 
     if map_ranges is None:
         work(0, X.shape[0])
     else:
         map_ranges(work)
-    if sparse.issparse(X):
-        out = sparse.csr_matrix((out, X.indices, X.indptr), shape=X.shape)
-    return out, lengths
+    if is_sparse(X):
+        return sparse.csr_matrix((room, X.indices, X.indptr), shape=X.shape), lengths
+    return room, lengths

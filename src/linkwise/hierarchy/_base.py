@@ -5,33 +5,45 @@ from __future__ import annotations
 import time
 from collections.abc import Hashable, Sequence
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClusterMixin
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from linkwise._validation import check_number, read_data, read_labels, read_named
+from linkwise._errors import InputError
+from linkwise._types import Floats, MatrixLike, Metric, SampleIds
+from linkwise._validation import (
+    ConstrainedClusterMixin,
+    check_number,
+    read_data,
+    read_labels,
+    read_named,
+)
 from linkwise.constraints import Constraints, Tree, row_names
 from linkwise.report import Report
 
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from linkwise._validation import Knowable
 
 
-class BaseHierarchy(ClusterMixin, BaseEstimator):
+class BaseHierarchy(ConstrainedClusterMixin, BaseEstimator):
     """Base of the hierarchical estimators; see its subclasses.
 
     A subclass builds `children_` and `distances_` in `_build`, and cuts them in `_cut`.
     """
 
-    metric: Any
+    metric: Metric
     n_clusters: int | None
     labels_: NDArray[np.int32]
     children_: NDArray[np.int64]
     distances_: Floats
 
-    def _build(self, X: Any, known: Constraints) -> None:
+    def _build(self, X: Floats, known: Constraints) -> None:
         raise NotImplementedError
 
     def _cut(self, n_clusters: int | None) -> NDArray[np.int32]:
@@ -39,8 +51,11 @@ class BaseHierarchy(ClusterMixin, BaseEstimator):
 
     _needs = "the distances of all pairs of rows, 4 n^2 bytes, and so all rows in memory"
 
-    def fit(self, X: Any, y: Any = None, *, constraints: Any = None, sample_ids: Any = None) -> Any:
-        """Build the hierarchy of the rows of X with what is known about them.
+    def fit(
+        self, X: MatrixLike, y: ArrayLike | None = None, *, constraints: Knowable = None,
+        sample_ids: SampleIds = None,
+    ) -> Self:  # fmt: skip
+        """Build the hierarchy of the rows of X under the constraints.
 
         Parameters
         ----------
@@ -81,7 +96,9 @@ class BaseHierarchy(ClusterMixin, BaseEstimator):
         check_is_fitted(self)
         check_number("n_clusters", n_clusters, Integral, 1)
         if n_clusters > self.n_leaves_:
-            raise ValueError(f"n_clusters={n_clusters} is larger than the {self.n_leaves_:,} rows")
+            raise InputError(
+                f"{{n_clusters={n_clusters}}} is larger than the {self.n_leaves_:,} rows"
+            )
         return self._cut(n_clusters)
 
     # ---------------------------------------------------------------- reading
@@ -90,23 +107,24 @@ class BaseHierarchy(ClusterMixin, BaseEstimator):
         if self.n_clusters is not None:
             check_number("n_clusters", self.n_clusters, Integral, 1)
 
-    def _read(self, X: Any, y: Any, constraints: Any, sample_ids: Any) -> tuple[Any, Constraints]:
-        """The data and everything that is known about it, by row number."""
+    def _read(
+        self, X: MatrixLike, y: ArrayLike | None, constraints: Knowable, sample_ids: SampleIds
+    ) -> tuple[Floats, Constraints]:
+        """The data and the constraints by row number."""
         given, X = X, read_data(self, X, accept_sparse=False)
         if self._precomputed:
             _check_distances(X)
         n_samples = X.shape[0]
-        if self.n_clusters is not None and n_samples < self.n_clusters:
-            raise ValueError(f"n_samples={n_samples} should be >= n_clusters={self.n_clusters}.")
-        told = read_named(constraints, n_samples, sample_ids, given)
-        known, self._n_dropped, self._told_by = told
+        self._check_enough_rows(n_samples)
+        found = read_named(constraints, n_samples, sample_ids, given)
+        known, self._n_dropped, self._told_by = found
         labels = self._seeds(y, n_samples)
         if labels is not None and (labels >= 0).any():
             known = known + Constraints(labels=labels)
         self._ids = row_names(given) if sample_ids is None else list(sample_ids)
         return X, known
 
-    def _seeds(self, y: Any, n_samples: int) -> NDArray[np.int64] | None:
+    def _seeds(self, y: ArrayLike | None, n_samples: int) -> NDArray[np.int64] | None:
         return read_labels(y, n_samples)
 
     @property
@@ -114,7 +132,7 @@ class BaseHierarchy(ClusterMixin, BaseEstimator):
         return isinstance(self.metric, str) and self.metric == "precomputed"
 
     def _store(self, known: Constraints, labels: NDArray[np.int32], started: float) -> None:
-        """Keep the result of a fit and say what became of the constraints."""
+        """Store the result of a fit and the report on the constraints."""
         self.labels_ = labels
         self.n_leaves_ = len(labels)
         hierarchy = self._tree(None) if known.n_relative else None
@@ -177,7 +195,9 @@ class BaseHierarchy(ClusterMixin, BaseEstimator):
         """The hierarchy in Newick format; parameters and branch lengths as in `to_tree`."""
         return self.to_tree(ids).to_newick()
 
-    def plot(self, ax: Any = None, ids: Sequence[Hashable] | None = None, most: int = 100) -> Any:
+    def plot(
+        self, ax: Axes | None = None, ids: Sequence[Hashable] | None = None, most: int = 100
+    ) -> Axes:
         """Draw the dendrogram, clusters in colors, with the constraints below it.
 
         Merges that join the two sides of a relative constraint are marked. Needs matplotlib.
@@ -203,20 +223,16 @@ class BaseHierarchy(ClusterMixin, BaseEstimator):
     def _names(self, ids: Sequence[Hashable] | None) -> list[Hashable] | None:
         names = self._ids if ids is None else list(ids)
         if names is not None and len(names) != self.n_leaves_:
-            raise ValueError(f"{len(names):,} ids for {self.n_leaves_:,} rows; give one id a row")
+            raise ValueError(f"{len(names):,} ids for {self.n_leaves_:,} rows; give one id per row")
         return names
 
-    def fit_predict(self, X: Any, y: Any = None, **params: Any) -> NDArray[np.int32]:
-        """Fit and return the labels; parameters are those of `fit`."""
-        return self.fit(X, y, **params).labels_
-
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._precomputed
         return tags
 
 
-def _check_distances(X: Any) -> None:
+def _check_distances(X: Floats) -> None:
     """Refuse what is no matrix of distances."""
     if X.shape[0] != X.shape[1]:
         raise ValueError(

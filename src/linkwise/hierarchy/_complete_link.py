@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
+from linkwise._types import Floats, Metric
 from linkwise.constraints import Constraints
 
-from ._base import BaseHierarchy, Floats
+from ._base import BaseHierarchy
 from ._cut import cut
 from ._kernels import shorten
 from ._merge import check_memory, condensed
@@ -68,11 +67,11 @@ class ConstrainedCompleteLink(BaseHierarchy):
     [0, 0, 0, 0, 1]
     """
 
-    def __init__(self, n_clusters: int | None = 2, *, metric: Any = "euclidean"):
+    def __init__(self, n_clusters: int | None = 2, *, metric: Metric = "euclidean"):
         self.n_clusters = n_clusters
         self.metric = metric
 
-    def _build(self, X: Any, known: Constraints) -> None:
+    def _build(self, X: Floats, known: Constraints) -> None:
         pairs = known._like(known._must, known._cannot)
         pairs.diagnose().raise_if_inconsistent()
         merges = np.zeros((0, 4))

@@ -10,20 +10,20 @@ branches that join the part above it go to the nearer side. That breaks nothing:
 - where a small branch is known to be apart, it goes to a side only if that leaves c with both of
   a, b or with neither (Definition 4.2 of the paper).
 
-A branch that no side may take makes the cut go through the top of its part instead, which spends
-a cluster on it; or, if it is smaller than `Parts.outlier`, it goes to the nearer side all the same
-(section 4.2.1).
+If no side may take a branch, the cut goes through the top of its part instead, which spends a
+cluster on it; or, if the branch is smaller than `CutParts.outlier`, it goes to the nearer side all
+the same (section 4.2.1).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise._types import Floats
 from linkwise.constraints import ConstraintError, Constraints, Tree
 
 Ints = NDArray[np.int64]
@@ -32,7 +32,7 @@ Nearer = Callable[[Ints, Ints], Callable[[Ints], int]]
 
 
 @dataclass
-class Parts:
+class CutParts:
     """A hierarchy that is being cut: a binary tree whose branches may be hung elsewhere.
 
     Attributes
@@ -177,7 +177,7 @@ def least_clusters(children: Ints, known: Constraints) -> int:
     return len(make_parts(children, known, None).roots)
 
 
-def make_parts(children: Ints, known: Constraints, nearer: Nearer | None) -> Parts:
+def make_parts(children: Ints, known: Constraints, nearer: Nearer | None) -> CutParts:
     """A hierarchy to be cut, with the constraints that it keeps."""
     n = len(children) + 1
     tree = Tree.from_linkage(children) if n > 1 else Tree([-1], [0])
@@ -191,7 +191,7 @@ def make_parts(children: Ints, known: Constraints, nearer: Nearer | None) -> Par
     order = np.argsort(at, kind="stable")
     starts = np.searchsorted(at[order], np.arange(2 * n))
     weight = known.relative_weight
-    parts = Parts(
+    parts = CutParts(
         left=left, right=right, up=tree.parent.copy(), size=size,
         support=np.bincount(at, weight, 2 * n - 1).astype(np.float64),
         whole=_whole(known, left, right, n),
@@ -215,7 +215,7 @@ def _whole(known: Constraints, left: Ints, right: Ints, n: int) -> NDArray[np.bo
     return group >= 0
 
 
-def _without_cannot_links(parts: Parts, tree: Tree, known: Constraints) -> list[int]:
+def _without_cannot_links(parts: CutParts, tree: Tree, known: Constraints) -> list[int]:
     """The largest branches that no cannot-link lies in; they become parts."""
     torn = np.zeros(len(parts.left), dtype=bool)
     if known.n_cannot_link:
@@ -268,7 +268,7 @@ def cut(
     return _labels(parts)
 
 
-def _undo_all(parts: Parts, k: int, known_apart: bool, size: int) -> None:
+def _undo_all(parts: CutParts, k: int, known_apart: bool, size: int) -> None:
     """Undo merges of a kind, the best supported and latest first, until there are k parts."""
     fresh = list(parts.roots)
     waiting: dict[int, tuple[tuple[float, int], int]] = {}  # root: key and merge
@@ -289,7 +289,7 @@ def _undo_all(parts: Parts, k: int, known_apart: bool, size: int) -> None:
         fresh = [part for part in parts.roots if part not in before]
 
 
-def _most(parts: Parts) -> int:
+def _most(parts: CutParts) -> int:
     """How many parts there can be: each must-linked group stays whole."""
     n = parts.n_rows
     return n - int(parts.whole[n:].sum())
@@ -298,16 +298,16 @@ def _most(parts: Parts) -> int:
 def _why_not(k: int, least: int, most: int) -> str:
     if k > most:
         return (
-            f"n_clusters={k} is too large: must-links leave {most} groups of rows; ask for at most "
-            f"{most}"
+            f"{{n_clusters={k}}} is too large: must-links leave {most} groups of rows; ask for "
+            f"at most {most}"
         )
     return (
-        f"n_clusters={k} is too small: the hierarchy keeps cannot-linked rows apart only in "
+        f"{{n_clusters={k}}} is too small: the hierarchy keeps cannot-linked rows apart only in "
         f"{least} clusters or more; ask for at least {least}, or give fewer constraints"
     )
 
 
-def _labels(parts: Parts) -> NDArray[np.int32]:
+def _labels(parts: CutParts) -> NDArray[np.int32]:
     """Clusters numbered by their first row."""
     labels = np.empty(parts.n_rows, dtype=np.int32)
     members = sorted((parts.rows(root) for root in parts.roots), key=lambda rows: int(rows.min()))
@@ -316,7 +316,7 @@ def _labels(parts: Parts) -> NDArray[np.int32]:
     return labels
 
 
-def nearer_by_means(X: Any, distance: Callable[[Any, Any], Any]) -> Nearer:
+def nearer_by_means(X: Floats, distance: Callable[[Floats, Floats], Floats]) -> Nearer:
     """Nearness of sets of rows by the distances of their means."""
 
     def nearer(left: Ints, right: Ints) -> Callable[[Ints], int]:
@@ -326,7 +326,7 @@ def nearer_by_means(X: Any, distance: Callable[[Any, Any], Any]) -> Nearer:
     return nearer
 
 
-def nearer_by_distances(distances: Any) -> Nearer:
+def nearer_by_distances(distances: Floats) -> Nearer:
     """Nearness of sets of rows by their average distances."""
 
     def nearer(left: Ints, right: Ints) -> Callable[[Ints], int]:

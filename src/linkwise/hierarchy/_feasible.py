@@ -1,4 +1,4 @@
-"""What a hierarchy is to keep: consistent relative constraints, groups, cannot-links.
+"""What a hierarchy must keep: consistent relative constraints, groups, cannot-links.
 
 Entry point: `settle`. A tree in which every must-linked group is a branch exists exactly when the
 relative constraints inside each group can be met, and those between groups can be met with each
@@ -30,7 +30,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class FeasibleConstraints:
-    """Knowledge that a hierarchy can keep as a whole.
+    """Constraints that a hierarchy can keep all together.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ def settle(
     on_conflict: str,
     ids: Sequence[Hashable] | None = None,
 ) -> FeasibleConstraints:
-    """Check what is known, or give up relative constraints until the rest can be kept.
+    """Check the constraints, or drop relative ones until the rest can be kept.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def _choose(known: Constraints, relative: Mask) -> Constraints:
 
 
 def _without_clashes(known: Constraints, mask: Mask) -> Mask:
-    """Give up the lightest relative constraint of every contradiction with pairs."""
+    """Drop the lightest relative constraint of every contradiction with pairs."""
     mask = mask.copy()
     while True:
         kept = _choose(known, mask)

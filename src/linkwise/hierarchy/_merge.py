@@ -1,13 +1,17 @@
-"""Merging with knowledge: sets up the state of the compiled loop and runs it."""
+"""Constrained merging: sets up the state of the compiled loop and runs it.
+
+The condensed float64 distances, 4 n^2 bytes, are all that grows with n^2.
+"""
 
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
+
+from linkwise._types import Floats, Metric
 
 from . import _kernels as kernels
 from . import _triplet_kernels as relative
@@ -15,7 +19,7 @@ from ._cannot_link_kernels import make_apart
 from ._feasible import FeasibleConstraints, Ints
 
 LINKAGES = kernels.LINKAGES
-_PIECES = 50  # the loop comes up so many times, to be interrupted
+_PIECES = 50  # the compiled loop returns this often, so that it can be interrupted
 
 
 def merge(
@@ -33,7 +37,7 @@ def merge(
     settled : FeasibleConstraints
         What is to be kept.
     colors : tuple of ndarray of shape (n,) and int
-        Clusters to end with, -1 for any: how cannot-linked rows can be kept apart with so many
+        Clusters to end with, -1 for any: how cannot-linked rows can be kept apart with that many
         clusters (see `FeasibleConstraints.colors`), or with -1 a witness that is followed exactly.
     linkage : str
         One of LINKAGES.
@@ -67,7 +71,7 @@ def merge(
     return clusters.children, np.sqrt(heights) if linkage in kernels.SQUARED else heights
 
 
-def condensed(X: Any, metric: Any, linkage: str) -> NDArray[np.float64]:
+def condensed(X: Floats, metric: Metric, linkage: str) -> NDArray[np.float64]:
     """Distances between all rows, as `merge` wants them; a new array."""
     check_memory(len(X), 4)
     if isinstance(metric, str) and metric == "precomputed":
@@ -79,7 +83,7 @@ def condensed(X: Any, metric: Any, linkage: str) -> NDArray[np.float64]:
 
 
 def check_memory(n_rows: int, n_bytes: int) -> None:
-    """Refuse, before anything is done, what will not fit into memory: `n_bytes` times n^2."""
+    """Refuse data that needs more memory than there is: `n_bytes` times n^2."""
     needed = n_bytes * n_rows**2
     free = _free_memory()
     if free is not None and needed > free:
@@ -92,7 +96,7 @@ def check_memory(n_rows: int, n_bytes: int) -> None:
 
 
 def _free_memory() -> int | None:
-    """Bytes that can be used without swapping; None where the system does not tell."""
+    """Bytes that can be used without swapping; None if the system does not report it."""
     try:
         with open("/proc/meminfo") as file:
             lines = dict(line.split(":", 1) for line in file)

@@ -6,16 +6,16 @@ inside the clusters of such a witness never lead into a dead end.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
+from linkwise._types import Floats
+
 from ._feasible import FeasibleConstraints, Ints
 
-# Seconds for a cheap clustering, and for any if there is none by then.
+# Seconds to look for a clustering of low cost, and then for any clustering.
 _TIME_LIMITS = (3.0, 30.0)
 _GAP = 0.1
 _INFEASIBLE = 2  # status of scipy.optimize.milp
@@ -29,7 +29,7 @@ def find_witness(settled: FeasibleConstraints, cost: NDArray[np.float64]) -> Int
     settled : FeasibleConstraints
         What the clusters have to keep.
     cost : ndarray of shape (n_rows, k)
-        What it costs to put a row into a cluster; cheap clusterings are preferred.
+        What it costs to put a row into a cluster; clusterings of low cost are preferred.
     """
     known, group = settled.kept, settled.group
     relative, cannot = group[known.relative], group[known.cannot_link]
@@ -79,7 +79,7 @@ def _rules(cannot: Ints, relative: Ints, n_items: int, k: int) -> list[LinearCon
     return rules
 
 
-def _at_most(columns: Ints, sign: Any, size: int, least: float = -np.inf) -> LinearConstraint:
+def _at_most(columns: Ints, sign: Floats, size: int, least: float = -np.inf) -> LinearConstraint:
     """In each row, these signs times the variables of these columns are at most 1."""
     place = np.repeat(np.arange(len(columns)), len(sign))
     entries = (np.tile(sign, len(columns)), (place, columns.ravel()))

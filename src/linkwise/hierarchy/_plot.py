@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import dendrogram
 
 from linkwise._optional import optional
+from linkwise._types import Floats
 from linkwise.constraints import Constraints
 from linkwise.report._colors import BROKEN, KEPT, cluster_color
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from linkwise.constraints import Satisfaction
+
+    from ._base import BaseHierarchy
+
 _MOST_NAMES = 80
+_Line = tuple[float, list[int], list[int], bool]
 
 
-def draw(model: Any, ax: Any, names: Sequence[Hashable] | None, most: int) -> Any:
+def draw(
+    model: BaseHierarchy, ax: Axes | None, names: Sequence[Hashable] | None, most: int
+) -> Axes:
     """See `BaseHierarchy.plot`."""
     pyplot = optional("matplotlib.pyplot", extra="plot", need="Drawing a dendrogram")
     n = model.n_leaves_
@@ -51,7 +62,7 @@ def draw(model: Any, ax: Any, names: Sequence[Hashable] | None, most: int) -> An
     return ax
 
 
-def _heights(model: Any) -> NDArray[np.float64]:
+def _heights(model: BaseHierarchy) -> NDArray[np.float64]:
     """Distances of the merges, raised a little above the parts they join where these are higher.
 
     Knowledge makes near clusters wait, and the centroid linkage has inversions by itself: drawn as
@@ -65,7 +76,7 @@ def _heights(model: Any) -> NDArray[np.float64]:
     return heights[n:]
 
 
-def _mark_asserted(ax: Any, model: Any, place: Any, heights: NDArray[np.float64]) -> None:
+def _mark_asserted(ax: Axes, model: BaseHierarchy, place: Floats, heights: Floats) -> None:
     """A dot on every merge that joins the two sides of a relative constraint which is kept."""
     kept = model.report_.kept
     if not kept.n_relative:
@@ -83,7 +94,7 @@ def _mark_asserted(ax: Any, model: Any, place: Any, heights: NDArray[np.float64]
     ax.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2)
 
 
-def _draw_constraints(ax: Any, model: Any, place: Any, most: int, top: float) -> None:
+def _draw_constraints(ax: Axes, model: BaseHierarchy, place: Floats, most: int, top: float) -> None:
     """A line per constraint below the axis: filled ends are together, a hollow one is apart."""
     found = model.report_.satisfaction
     lines = _lines(model.report_.constraints, found)
@@ -105,7 +116,7 @@ def _draw_constraints(ax: Any, model: Any, place: Any, most: int, top: float) ->
     )
 
 
-def _lines(known: Constraints, found: Any) -> list[tuple[float, list[int], list[int], bool]]:
+def _lines(known: Constraints, found: Satisfaction) -> list[_Line]:
     """Weight, rows that are together, rows that are apart from them, and whether it is kept."""
     parts = (
         (known.must_link, known.must_link_weight, found.must_link, 2),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from linkwise._types import Floats, Metric
 from linkwise._validation import check_choice, check_number
 from linkwise.constraints import Constraints
 
@@ -103,7 +104,7 @@ class ReCon(BaseHierarchy):
         n_clusters: int | None = None,
         *,
         linkage: Literal["centroid", "average", "complete", "single", "ward"] = "centroid",
-        metric: Any = "euclidean",
+        metric: Metric = "euclidean",
         min_branch: float = 0.05,
         outliers: Literal["strict", "nearest"] = "strict",
         on_conflict: Literal["raise", "drop"] = "raise",
@@ -115,7 +116,7 @@ class ReCon(BaseHierarchy):
         self.outliers = outliers
         self.on_conflict = on_conflict
 
-    def _build(self, X: Any, known: Constraints) -> None:
+    def _build(self, X: Floats, known: Constraints) -> None:
         settled = settle(known, X.shape[0], self.n_clusters, self.on_conflict, self._told_by)
         self.dropped_, self._kept, self._X = settled.dropped, settled.kept, X
         self._merge(settled, settled.colors(self.n_clusters))

@@ -1,4 +1,4 @@
-"""What a clustering kept of the knowledge, what it did not, and what that cost."""
+"""Reports: which constraints a clustering keeps and violates, and at what cost."""
 
 from ._map import plot_clusters
 from ._profiles import Columns, Profile, describe, word_columns

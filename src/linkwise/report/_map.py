@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
 from linkwise._optional import optional
-from linkwise._validation import read_knowledge
+from linkwise._types import JsonDict, SampleIds
+from linkwise._validation import Knowable, read_knowledge
 from linkwise.constraints import Constraints, label_codes
 
 from ._colors import BROKEN, CLUSTERS, cluster_color
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 _MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
 _TOGETHER, _APART = "solid", (0, (1.5, 1.5))
-_KEPT_LOOK: dict[str, Any] = {"color": "0.7", "lw": 1.1, "zorder": 1}
-_BROKEN_LOOK: dict[str, Any] = {"color": BROKEN, "lw": 1.6, "zorder": 2}
+_KEPT_LOOK: JsonDict = {"color": "0.7", "lw": 1.1, "zorder": 1}
+_BROKEN_LOOK: JsonDict = {"color": BROKEN, "lw": 1.6, "zorder": 2}
 
 
 def plot_clusters(
     X: Any,
     labels: ArrayLike,
-    constraints: Any = None,
+    constraints: Knowable = None,
     *,
     classes: ArrayLike | None = None,
     like: ArrayLike | None = None,
-    sample_ids: ArrayLike | None = None,
+    sample_ids: SampleIds = None,
     legend: bool = True,
-    ax: Any = None,
+    ax: Axes | None = None,
 ) -> Any:
     """Draw rows in the colors of their clusters, and links as lines: grey if kept, red if not.
 
@@ -128,7 +132,7 @@ def _recolored(codes: NDArray[np.int64], like: NDArray[np.int64]) -> NDArray[np.
     return np.where(codes < 0, -1, number[codes])
 
 
-def _draw_links(ax: Any, points: Any, codes: NDArray[np.int64], known: Constraints) -> None:
+def _draw_links(ax: Axes, points: Any, codes: NDArray[np.int64], known: Constraints) -> None:
     from matplotlib.collections import LineCollection
 
     kept = known.satisfied(codes)
@@ -143,7 +147,7 @@ def _draw_links(ax: Any, points: Any, codes: NDArray[np.int64], known: Constrain
                 ax.plot([], [], ls=style, label=f"{what}, {word}", **look)
 
 
-def _draw_rows(ax: Any, points: Any, codes: NDArray[np.int64], classes: ArrayLike | None) -> None:
+def _draw_rows(ax: Axes, points: Any, codes: NDArray[np.int64], classes: ArrayLike | None) -> None:
     """Points, smaller the more there are; a marker for each class."""
     n = len(points)
     parts: list[tuple[str, NDArray[np.bool_]]] = [("", np.ones(n, dtype=bool))]
@@ -157,8 +161,9 @@ def _draw_rows(ax: Any, points: Any, codes: NDArray[np.int64], classes: ArrayLik
     size = float(np.clip(34 * (300 / n) ** 0.5, 4, 42))
     for place, (name, rows) in enumerate(parts):
         marker = _MARKERS[place % len(_MARKERS)]
+        x, y = points[rows].T
         ax.scatter(
-            *points[rows].T, s=size, c=shades[rows], marker=marker, edgecolors="white",
+            x, y, s=size, c=shades[rows], marker=marker, edgecolors="white",
             linewidths=0.6 if n <= 1000 else 0.2, zorder=3, rasterized=n > 5000,
         )  # fmt: skip
         if name:

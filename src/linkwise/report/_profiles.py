@@ -1,4 +1,4 @@
-"""What clusters are like: typical rows, and what sets them apart.
+"""Profiles of clusters: typical rows, and the features that set them apart.
 
 Columns are compared in units of their standard deviation. The same formula serves words: a word
 is a column that is 1 where the text of a row has it.
@@ -68,11 +68,11 @@ class Profile:
     traits: list[Trait]
 
     def __str__(self) -> str:
-        rows = ", ".join(map(str, self.typical))
-        return f"cluster {self.number}, {self.size:,} rows: {'; '.join(self.told)}; such as {rows}"
+        rows, traits = ", ".join(map(str, self.typical)), "; ".join(self.descriptions)
+        return f"cluster {self.number}, {self.size:,} rows: {traits}; such as {rows}"
 
     @property
-    def told(self) -> list[str]:
+    def descriptions(self) -> list[str]:
         """The traits, or that there are none."""
         return [str(trait) for trait in self.traits] or ["near the average in everything"]
 
@@ -89,7 +89,7 @@ class Columns:
 
     def __init__(self, X: Any, names: Sequence[str]):
         self.X, self.names = X, list(names)
-        # Categories, which are told in percent: 1 for the rows that have them, 0 for others.
+        # Categories, shown in percent: 1 for the rows that have them, 0 for others.
         self.is_share = ((X == 0) | (X == 1)).all(axis=0) if isinstance(X, np.ndarray) else None
         self._squares = X.multiply(X).tocsr() if sparse.issparse(X) else X * X
         self.mean = np.asarray(X.mean(axis=0)).ravel()

@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise._atomic import atomic_write
 from linkwise._optional import optional
+from linkwise._types import JsonDict
 from linkwise.constraints import Constraints, Given, Satisfaction, table_html
+from linkwise.io import atomic_write
 
 from ._page import Page, Violation, page_html
 from ._profiles import Columns, Profile, describe, word_columns
 
-_SHOWN = 20
+_MAX_VIOLATED = 20
 _ROUNDING = 1e-13
-_SHOWN_ON_PAGE = 200
+_MAX_VIOLATED_ON_PAGE = 200
 _ENDS = ("i", "j", "a", "b", "c")  # columns of `Constraints.to_frame` that hold rows
 
 
@@ -134,10 +135,10 @@ class Report:
         Parameters
         ----------
         ids : sequence of shape (n_samples,) or None
-            One id a row; None shows row numbers.
+            One id per row; None shows row numbers.
         """
         if ids is not None and len(ids) != self.n_rows:
-            raise ValueError(f"{len(ids):,} ids for {self.n_rows:,} rows; give one id a row")
+            raise ValueError(f"{len(ids):,} ids for {self.n_rows:,} rows; give one id per row")
         return replace(self, ids=ids)
 
     def describe(
@@ -183,13 +184,13 @@ class Report:
         frame = self.constraints.to_frame()
         if self._by_id:
             names = dict(enumerate(self.ids or ()))
-            for column in frame.columns.intersection(_ENDS):
+            for column in frame.columns.intersection(list(_ENDS)):
                 frame[column] = frame[column].astype(object).map(names, na_action="ignore")
         frame["kept"] = self._mask()
         frame["cost"] = self.costs
         return frame
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonDict:
         """The totals as plain values, ready for JSON."""
         found = self.satisfaction
         return {
@@ -243,11 +244,11 @@ class Report:
 
     def __str__(self) -> str:
         lines = self._lines()
-        dearest = self._dearest(_SHOWN)
-        if dearest:
-            lines.append("not kept (dearest first):" if self._has_costs else "not kept:")
-            lines.extend(f"  {link} [{self._price(cost)}{link.where}]" for link, cost in dearest)
-        if more := self.satisfaction.n_violated - len(dearest):
+        costliest = self._costliest(_MAX_VIOLATED)
+        if costliest:
+            lines.append("not kept (costliest first):" if self._has_costs else "not kept:")
+            lines.extend(f"  {link} [{self._price(cost)}{link.where}]" for link, cost in costliest)
+        if more := self.satisfaction.n_violated - len(costliest):
             lines.append(f"  ... and {more:,} more")
         return "\n".join(lines)
 
@@ -257,17 +258,17 @@ class Report:
 
     def _repr_html_(self) -> str:
         facts = "".join(f"<li>{escape(line)}</li>" for line in self._lines())
-        dearest = self._dearest(_SHOWN)
+        costliest = self._costliest(_MAX_VIOLATED)
         table = tail = ""
-        if dearest:
+        if costliest:
             rows = [
                 (str(link), f"{cost:.4g}" if self._has_costs else "", link.where)
-                for link, cost in dearest
+                for link, cost in costliest
             ]
             head = ("constraint", "cost", "where")
-            order = ", dearest first" if self._has_costs else ""
+            order = ", costliest first" if self._has_costs else ""
             table = f"<p>Not kept{order}:</p>" + table_html(head, rows)
-        if more := self.satisfaction.n_violated - len(dearest):
+        if more := self.satisfaction.n_violated - len(costliest):
             tail = f"<p>... and {more:,} more</p>"
         return f"<div><ul>{facts}</ul>{table}{tail}</div>"
 
@@ -323,11 +324,11 @@ class Report:
         found = self.satisfaction
         return np.concatenate([found.must_link, found.cannot_link, found.relative])
 
-    def _dearest(self, most: int) -> list[tuple[Given, float]]:
-        """The dearest violations and their costs; among equals, the order of the constraints."""
+    def _costliest(self, most: int) -> list[tuple[Given, float]]:
+        """The costliest violations and their costs; among equals, the order of the constraints."""
         broken = np.flatnonzero(~self._mask())
-        dearest = broken[np.argsort(-self.costs[broken], kind="stable")][:most]
-        return [(self._link(place), float(self.costs[place])) for place in dearest.tolist()]
+        costliest = broken[np.argsort(-self.costs[broken], kind="stable")][:most]
+        return [(self._link(place), float(self.costs[place])) for place in costliest.tolist()]
 
     def _link(self, place: int) -> Given:
         link = self.constraints.at(place)
@@ -354,11 +355,14 @@ class Report:
                     f"{cost:.4g}" if self._has_costs else "",
                     link.where,
                 )
-                for link, cost in self._dearest(_SHOWN_ON_PAGE)
+                for link, cost in self._costliest(_MAX_VIOLATED_ON_PAGE)
             ],
             n_violated=found.n_violated,
             profiles={
-                profile.number: (profile.told, [self._called(row) for row in profile.typical])
+                profile.number: (
+                    profile.descriptions,
+                    [self._called(row) for row in profile.typical],
+                )
                 for profile in self.profiles
             },
             priced=self._has_costs,

@@ -1,4 +1,4 @@
-"""ModelChoice for the user: k, algorithm, metric and preprocessing, from the constraints."""
+"""Model selection by constraints: number of clusters, algorithm, metric and preprocessing."""
 
 from ._auto import AutoCluster
 from ._report import ChoiceReport

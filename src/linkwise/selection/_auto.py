@@ -1,4 +1,4 @@
-"""AutoCluster: k, algorithm, metric and preprocessing, chosen by the constraints themselves."""
+"""AutoCluster: model selection by cross-validation over constraints."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import cosine_distances, euclidean_distances
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
@@ -19,50 +19,63 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from linkwise._adapters import fit, labels_of, last_step
-from linkwise._validation import check_number, read_data, read_knowledge, read_labels, read_links
+from linkwise._errors import InputError
+from linkwise._types import Matrix, SampleIds, Seed
+from linkwise._validation import (
+    ConstrainedClusterMixin,
+    Knowable,
+    Knowledge,
+    check_number,
+    read_data,
+    read_labels,
+    read_links,
+)
 from linkwise.constraints import Constraints, Given
 from linkwise.report import Report
 
-from . import _explain as _words
+from . import _explain
 from ._candidates import Candidate, default_candidates, given_candidates
 from ._noise import NoiseEstimate, ReweightedClusterer
 from ._precompile import compile_first
 from ._ranking import Ranking
 from ._report import ChoiceReport
-from ._search import CandidateSearch, Checkpoint, fingerprint
+from ._search import CandidateSearch, TrialLog, fingerprint
 from ._splits import Probes, decided_share, held_out, resampled
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 _MOST_CLUSTERS = 10  # tried by default, or twice the least number if that is more
-_JUDGES = 5  # kinds of candidates whose answers tell of wrong constraints
-_DOUBTED = 2  # soft candidates that are tried with doubts
+_JUDGES = 5  # best candidates, one per kind, that vote on wrong constraints
+_N_REWEIGHTED = 2  # best soft candidates that are also tried with reweighted constraints
 
 
-def _can_predict(estimator: Any) -> bool:
+def _can_predict(estimator: BaseEstimator) -> bool:
     chosen = getattr(estimator, "best_estimator_", None)
     return chosen is None or hasattr(chosen, "predict")
 
 
-class AutoCluster(ClusterMixin, BaseEstimator):
-    """Chooses k, algorithm, metric and preprocessing by the constraints themselves.
+class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
+    """Select k, algorithm, metric and preprocessing by cross-validation over constraints.
 
-    Some constraints are held back, each candidate clusters with the rest, and is scored by how it
-    answers those held back: together or apart? The fewer constraints there are, the more counts
-    what speaks for a clustering by itself: that it is stable, its silhouette, and that it keeps
-    what it is told. Among candidates too close to tell apart the simplest is taken, and fitted with
-    all constraints. Plain k-means is always a candidate, and nothing is taken that scores below it.
+    Some constraints are held back, each candidate clusters with the rest, and is scored by how
+    many of those held out it predicts. The fewer constraints there are, the more internal criteria
+    count: stability, silhouette, and the share of training constraints that are kept. Among
+    candidates too close to tell apart the simplest is taken and fitted with all constraints. Plain
+    k-means is always a candidate, and nothing is taken that scores below it.
 
     Parameters
     ----------
     candidates : "default" or list, default="default"
         What to try: clusterers or ``(name, clusterer)`` pairs, simplest first; of linkwise, of
-        scikit-learn, or pipelines. Steps whose ``fit`` takes constraints are told them.
+        scikit-learn, or pipelines. Steps whose ``fit`` takes constraints receive them.
     n_clusters : None, int or iterable of int, default=None
         Numbers of clusters to try. None is from the least number that the constraints allow, or
         2, up to 10, or twice the least number if that is more.
     n_folds : int, default=5
         Number of folds.
     tolerance : float, default=0.5
-        Candidates within so many standard errors of the best count as equal to it, and the
+        Candidates within this many standard errors of the best count as equal to it, and the
         simplest of them is taken. 1 is the usual rule; see the notes.
     race : bool, default=True
         Whether candidates that are clearly worse than the best after some folds leave the race,
@@ -94,7 +107,7 @@ class AutoCluster(ClusterMixin, BaseEstimator):
     results_ : list of dict
         One row for each candidate, best first: score, its standard error, whether it is tied with
         the best, what the score is made of (held_out, stability, silhouette, kept), seconds.
-        Those that left the race come last, with the score of the folds they sat.
+        Those that left the race come last, with the score of the folds they finished.
         ``pandas.DataFrame(results_)`` is a table.
     best_score_ : float
         Score of the choice.
@@ -169,7 +182,7 @@ class AutoCluster(ClusterMixin, BaseEstimator):
         n_jobs: int | None = None,
         verbose: int = 0,
         callback: Callable[[int, int, str], None] | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
     ):
         self.candidates = candidates
         self.n_clusters = n_clusters
@@ -186,7 +199,12 @@ class AutoCluster(ClusterMixin, BaseEstimator):
     # ---------------------------------------------------------------- fit
 
     def fit(
-        self, X: Any, y: Any = None, *, constraints: Any = None, sample_ids: Any = None
+        self,
+        X: Matrix,
+        y: ArrayLike | None = None,
+        *,
+        constraints: Knowable = None,
+        sample_ids: SampleIds = None,
     ) -> AutoCluster:
         """Choose, and cluster the rows of X with what is known about them.
 
@@ -209,19 +227,19 @@ class AutoCluster(ClusterMixin, BaseEstimator):
         """
         started = time.perf_counter()
         self._check_parameters()
-        given_X, X = X, read_data(self, X)
-        known, n_dropped = read_knowledge(constraints, X.shape[0], sample_ids, given_X)
+        X, (known, n_dropped, ids) = self._read_rows(X, constraints, sample_ids)
         known, _ = read_links(known, read_labels(y, X.shape[0]), entailed=False)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         candidates = self._candidates(X, known)
         if self.time_budget is not None:
             compile_first(candidates, X, known)  # the budget is for choosing
-        work = self._examination(X, known, seed)
+        work = self._search(X, known, seed)
         work.run(candidates)
-        doubts = self._doubts(known, work)
+        noise = self._estimate_noise(known, work)
         ranking = Ranking.of(work, self.tolerance)
         self._refit(X, known, ranking.choices(), seed)
-        self._store(known, ranking, doubts, n_dropped, time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        self._store(Knowledge(known, n_dropped, ids), ranking, noise, seconds)
         return self
 
     def _check_parameters(self) -> None:
@@ -237,21 +255,21 @@ class AutoCluster(ClusterMixin, BaseEstimator):
         if isinstance(self.candidates, str) and self.candidates != "default":
             raise ValueError(f'candidates={self.candidates!r}: expected "default" or a list')
 
-    def _examination(self, X: Any, known: Constraints, seed: int) -> CandidateSearch:
+    def _search(self, X: Matrix, known: Constraints, seed: int) -> CandidateSearch:
         rng = np.random.RandomState(seed)
-        exams = held_out(known, self.n_folds, rng)
-        self.criterion_ = "stability" if exams is None else "held-out constraints"
-        probes = Probes.drawn(X.shape[0], 0.5 if exams is None else 1.0, rng)
-        if exams is None:
-            exams = resampled(known, X.shape[0], self.n_folds, probes, rng)
+        folds = held_out(known, self.n_folds, rng)
+        self.criterion_ = "stability" if folds is None else "held-out constraints"
+        probes = Probes.drawn(X.shape[0], 0.5 if folds is None else 1.0, rng)
+        if folds is None:
+            folds = resampled(known, X.shape[0], self.n_folds, probes, rng)
         n_links = known.n_must_link + known.n_cannot_link
         name = fingerprint(X, known, seed, self.n_folds)
         deadline = None if self.time_budget is None else time.monotonic() + self.time_budget
         return CandidateSearch(
-            X=X, exams=exams, probes=probes, distances=_distances(X, probes.rows),
+            X=X, folds=folds, probes=probes, distances=_distances(X, probes.rows),
             n_links=0 if self.criterion_ == "stability" else n_links,
             decided=decided_share(known, X.shape[0]), seed=seed,
-            checkpoint=Checkpoint(self.checkpoint, name), n_jobs=self.n_jobs, deadline=deadline,
+            checkpoint=TrialLog(self.checkpoint, name), n_jobs=self.n_jobs, deadline=deadline,
             tell=self._tell, race=self.race,
         )  # fmt: skip
 
@@ -263,7 +281,7 @@ class AutoCluster(ClusterMixin, BaseEstimator):
 
     # ---------------------------------------------------------------- what is tried
 
-    def _candidates(self, X: Any, known: Constraints) -> list[Candidate]:
+    def _candidates(self, X: Matrix, known: Constraints) -> list[Candidate]:
         ks = self._cluster_numbers(X.shape[0], known)
         if isinstance(self.candidates, str):
             found = default_candidates(X, known, ks)
@@ -283,7 +301,9 @@ class AutoCluster(ClusterMixin, BaseEstimator):
             check_number("n_clusters", k, Integral, 1)
         possible = [int(k) for k in given if k <= n_samples]
         if not possible:
-            raise ValueError(f"n_samples={n_samples} should be >= n_clusters={min(given)}.")
+            raise InputError(
+                f"n_samples={n_samples} should be >= {{n_clusters={min(given)}}}.", limit=n_samples
+            )
         return possible
 
     def _default_numbers(self, n_samples: int, known: Constraints) -> list[int]:
@@ -294,23 +314,25 @@ class AutoCluster(ClusterMixin, BaseEstimator):
 
     # ---------------------------------------------------------------- what came out
 
-    def _doubts(self, known: Constraints, work: CandidateSearch) -> NoiseEstimate | None:
-        """Whether constraints look wrong; if they clearly do, soft candidates doubt them."""
+    def _estimate_noise(self, known: Constraints, work: CandidateSearch) -> NoiseEstimate | None:
+        """Estimate the share of wrong constraints; try reweighted candidates if needed."""
         if self.criterion_ == "stability":
             return None
         ranking = Ranking.of(work, self.tolerance)
         judges = ranking.best_of_each_kind()[:_JUDGES]
         own = [work.trials[judge][: work.n_complete] for judge in judges]
         best = max(ranking.figures[judge].held_out for judge in judges)
-        doubts = NoiseEstimate.of(known, work.exams, own, best)
+        noise = NoiseEstimate.of(known, work.folds, own, best)
         out_of_time = work.deadline is not None and time.monotonic() >= work.deadline
-        if doubts.clear and not out_of_time:
-            soft = [candidate for candidate in ranking.order if candidate.is_soft][:_DOUBTED]
-            work.run([_doubting(candidate) for candidate in soft])
-        return doubts
+        if noise.clear and not out_of_time:
+            soft = [candidate for candidate in ranking.order if candidate.is_soft][:_N_REWEIGHTED]
+            work.run([_reweighted(candidate) for candidate in soft])
+        return noise
 
-    def _refit(self, X: Any, known: Constraints, choices: Iterable[Candidate], seed: int) -> None:
-        """Fit the choice with everything; if that fails, what comes next."""
+    def _refit(
+        self, X: Matrix, known: Constraints, choices: Iterable[Candidate], seed: int
+    ) -> None:
+        """Fit the best candidate to all constraints, or the next best if that fails."""
         errors = []
         for candidate in choices:
             try:
@@ -324,24 +346,25 @@ class AutoCluster(ClusterMixin, BaseEstimator):
         raise ValueError("no candidate could be fitted with all constraints: " + "; ".join(errors))
 
     def _store(
-        self, known: Constraints, ranking: Ranking, doubts: NoiseEstimate | None, n_dropped: int,
-        seconds: float,
+        self, given: Knowledge, ranking: Ranking, noise: NoiseEstimate | None, seconds: float,
     ) -> None:  # fmt: skip
+        known = given.known
         self.results_ = ranking.table(self._chosen)
         self.best_score_ = float(ranking.score_of(self._chosen))
         self.n_clusters_ = len(np.unique(self.labels_[self.labels_ >= 0]))
-        self.noise_ = float("nan") if doubts is None else float(doubts.share)
+        self.noise_ = float("nan") if noise is None else float(noise.share)
         self.suspects_: tuple[Given, ...] = ()
-        if doubts is not None and doubts.clear:
-            self.suspects_ = tuple(known.at(int(place)) for place in doubts.suspects())
-        report = self._inner_report(known, n_dropped, seconds)
+        if noise is not None and noise.clear:
+            self.suspects_ = tuple(known.at(int(place)) for place in noise.suspects())
+        report = self._inner_report(given, seconds)
         self.report_ = ChoiceReport(
             **{own.name: getattr(report, own.name) for own in fields(report)},
-            reasons=_words.reasons(self._chosen, ranking, self.criterion_, known, doubts),
+            reasons=_explain.reasons(self._chosen, ranking, self.criterion_, known, noise),
             suspects=self.suspects_,
         )
 
-    def _inner_report(self, known: Constraints, n_dropped: int, seconds: float) -> Report:
+    def _inner_report(self, given: Knowledge, seconds: float) -> Report:
+        known = given.known
         model = last_step(self.best_estimator_)
         own = getattr(model, "report_", None)
         costs = own.costs if own is not None and own.constraints == known else np.zeros(0)
@@ -354,17 +377,14 @@ class AutoCluster(ClusterMixin, BaseEstimator):
             n_iter=int(getattr(model, "n_iter_", 1)),
             converged=own is None or own.converged,
             seconds=seconds,
-            n_dropped=n_dropped,
+            n_dropped=given.n_dropped,
+            ids=given.ids,
         )
-
-    def fit_predict(self, X: Any, y: Any = None, **params: Any) -> NDArray[np.int32]:
-        """Fit and return the labels; parameters are those of `fit`."""
-        return self.fit(X, y, **params).labels_
 
     # ---------------------------------------------------------------- afterwards
 
     @available_if(_can_predict)  # type: ignore[untyped-decorator]
-    def predict(self, X: Any) -> NDArray[np.int32]:
+    def predict(self, X: Matrix) -> NDArray[np.int32]:
         """The cluster of each row, as the chosen clusterer has it.
 
         Parameters
@@ -379,7 +399,7 @@ class AutoCluster(ClusterMixin, BaseEstimator):
         X = read_data(self, X, reset=False)
         return np.asarray(self.best_estimator_.predict(X)).astype(np.int32)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Score against k for each kind of candidate, with bars of one standard error.
 
         Parameters
@@ -402,15 +422,15 @@ class AutoCluster(ClusterMixin, BaseEstimator):
         return tags
 
 
-def _distances(X: Any, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Between some rows, for the silhouette: Euclidean on standardized features, or of words."""
+def _distances(X: Matrix, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Distances between some rows, for the silhouette: Euclidean if dense, cosine if sparse."""
     if sparse.issparse(X):
         return np.asarray(cosine_distances(X[rows]))
     own = StandardScaler().fit(X).transform(X[rows])
     return np.asarray(euclidean_distances(own))
 
 
-def _doubting(candidate: Candidate) -> Candidate:
+def _reweighted(candidate: Candidate) -> Candidate:
     return replace(
         candidate,
         algorithm=f"{candidate.algorithm} with doubts",

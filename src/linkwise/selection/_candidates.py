@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
@@ -19,6 +19,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from linkwise._adapters import check_base, last_step, listens
+from linkwise._types import Matrix
 from linkwise.constraints import Constraints
 from linkwise.ensemble import BoostCluster
 from linkwise.geometry import RCA
@@ -30,7 +31,7 @@ KMEANS = "k-means"
 _MOST_ROWS = 3000  # beyond, methods over all pairs of rows are left out
 _MOST_FEATURES = 30  # beyond, full metrics are left out
 _FEW_LINKS, _FEW_ROWS = 30, 500  # up to so many links are worth spreading, in so many rows
-_RUNS = 2  # of each fit in an exam
+_RUNS = 2  # of each fit in an fold
 _SAME_SCALE = 1.2
 
 
@@ -49,14 +50,14 @@ class Candidate:
     rank : int
         0 for the simplest; decides between equals.
     n_runs : pair of str and value, or None
-        The parameter that holds the number of runs, and its value in the last fit: exams are many,
+        The parameter that holds the number of runs, and its value in the last fit: folds are many,
         and do with fewer runs.
     """
 
     algorithm: str
     preprocessing: str
     n_clusters: int | None
-    estimator: Any
+    estimator: BaseEstimator
     rank: int
     n_runs: tuple[str, Any] | None = None
 
@@ -76,12 +77,12 @@ class Candidate:
 
     @property
     def is_kmeans(self) -> bool:
-        """Whether it is plain k-means, which does not listen."""
+        """Whether it is plain k-means, which ignores constraints."""
         return isinstance(last_step(self.estimator), KMeans)
 
     @property
     def listens(self) -> bool:
-        """Whether any step of it is told the constraints."""
+        """Whether any of its steps receives the constraints."""
         return listens(self.estimator)
 
     @property
@@ -100,7 +101,7 @@ class Candidate:
 # ------------------------------------------------------------------------ the default ones
 
 
-def default_candidates(X: Any, known: Constraints, ks: Sequence[int]) -> list[Candidate]:
+def default_candidates(X: Matrix, known: Constraints, ks: Sequence[int]) -> list[Candidate]:
     """Every method that fits the data, with the preprocessings that suit it, for every k.
 
     Parameters
@@ -128,7 +129,7 @@ def _for_words() -> list[Candidate]:
     ]
 
 
-def _for_numbers(X: Any, known: Constraints) -> list[Candidate]:
+def _for_numbers(X: Matrix, known: Constraints) -> list[Candidate]:
     spaces = _spaces(X, known)
     n_rows, n_links = X.shape[0], known.n_must_link + known.n_cannot_link
     small, consistent = n_rows <= _MOST_ROWS, known.closure().consistent
@@ -157,8 +158,10 @@ def _for_numbers(X: Any, known: Constraints) -> list[Candidate]:
     ]
 
 
-def _kind(name: str, space: str, method: Any, steps: Iterable[Any], rank: int) -> Candidate:
-    """A default candidate, with few runs in exams; plain k-means sits them all with one fit."""
+def _kind(
+    name: str, space: str, method: BaseEstimator, steps: Iterable[Any], rank: int
+) -> Candidate:
+    """A default candidate, with few runs per fold; plain k-means needs one fit for all folds."""
     n_runs = method.get_params().get("n_init")
     estimator = in_space(steps, method)
     if n_runs is None or isinstance(method, KMeans):
@@ -169,7 +172,7 @@ def _kind(name: str, space: str, method: Any, steps: Iterable[Any], rank: int) -
     )
 
 
-def _spaces(X: Any, known: Constraints) -> dict[str, list[Any]]:
+def _spaces(X: Matrix, known: Constraints) -> dict[str, list[Any]]:
     """Preprocessings that make a difference here, the simplest first."""
     found: dict[str, list[Any]] = {"standardized": [StandardScaler()]}
     spread = X.std(axis=0, dtype=np.float64)
@@ -184,7 +187,7 @@ def _spaces(X: Any, known: Constraints) -> dict[str, list[Any]]:
     return found
 
 
-def in_space(steps: Iterable[Any], method: Any) -> Any:
+def in_space(steps: Iterable[Any], method: BaseEstimator) -> Any:
     """A clusterer behind preprocessing steps."""
     steps = [clone(step) for step in steps]
     return make_pipeline(*steps, clone(method)) if steps else clone(method)
@@ -194,7 +197,7 @@ def in_space(steps: Iterable[Any], method: Any) -> Any:
 
 
 def given_candidates(given: Any, ks: Sequence[int]) -> list[Candidate]:
-    """What the user wants tried: clusterers, or (name, clusterer) pairs, for every k.
+    """Candidates given by the user: clusterers, or (name, clusterer) pairs, for every k.
 
     k-means is added if it is not among them, for comparison.
     """
@@ -219,17 +222,17 @@ def given_candidates(given: Any, ks: Sequence[int]) -> list[Candidate]:
     return fixed + [with_clusters(kind, k) for k in ks for kind in free]
 
 
-def _name(method: Any) -> str:
+def _name(method: BaseEstimator) -> str:
     steps = [step for _, step in getattr(method, "steps", (("", method),))]
     return " of ".join(type(step).__name__ for step in reversed(steps))
 
 
-def _prefix(method: Any) -> str:
-    """What stands before the parameters of the last step."""
+def _prefix(method: BaseEstimator) -> str:
+    """Prefix of the parameters of the last step."""
     return f"{method.steps[-1][0]}__" if isinstance(method, Pipeline) else ""
 
 
-def _cluster_parameter(method: Any) -> str | None:
+def _cluster_parameter(method: BaseEstimator) -> str | None:
     """The parameter that holds the number of clusters; None if there is none."""
     prefix = _prefix(method)
     names = method.get_params(deep=True)

@@ -22,14 +22,14 @@ def reasons(
     ranking: Ranking,
     criterion: str,
     known: Constraints,
-    doubts: NoiseEstimate | None,
+    noise: NoiseEstimate | None,
 ) -> tuple[str, ...]:
     """Sentences on the choice, the scores, what it was compared with, and wrong constraints."""
     return (
         f"Chosen: {chosen}.",
         _how(criterion, known, ranking),
         *_against(chosen, ranking),
-        *_wrong(doubts),
+        *_wrong(noise),
         *_left_over(ranking),
         *_weak(chosen, ranking),
     )
@@ -70,17 +70,17 @@ def _against(chosen: Candidate, ranking: Ranking) -> Iterator[str]:
         yield f"Plain k-means, with the best k and preprocessing, has {ranking.kmeans_score:.3f}."
 
 
-def _wrong(doubts: NoiseEstimate | None) -> Iterator[str]:
-    if doubts is None:
+def _wrong(noise: NoiseEstimate | None) -> Iterator[str]:
+    if noise is None:
         return
-    if doubts.contradictory:
+    if noise.contradictory:
         yield "The constraints contradict each other, so that some must be wrong."
-    if np.isnan(doubts.share):
+    if np.isnan(noise.share):
         yield "The candidates are too weak to tell wrong constraints from their own mistakes."
-    elif doubts.clear:
+    elif noise.clear:
         yield (
-            f"About {doubts.share:.0%} of the constraints look wrong (standard error "
-            f"{doubts.error:.0%}; mistakes of the candidates are in it)."
+            f"About {noise.share:.0%} of the constraints look wrong (standard error "
+            f"{noise.error:.0%}; mistakes of the candidates are in it)."
         )
 
 
@@ -92,8 +92,8 @@ def _left_over(ranking: Ranking) -> Iterator[str]:
     reasons = [why for candidate, why in ranking.work.out.items() if candidate not in failed]
     if worse := reasons.count(CLEARLY_WORSE):
         yield f"{_counted(worse, 'candidate')} left the race early, clearly worse than the best."
-    if ranking.work.n_complete < (n_exams := len(ranking.work.exams)):
-        yield f"The time was enough for {ranking.work.n_complete} of {n_exams} rounds."
+    if ranking.work.n_complete < (n_used := len(ranking.work.folds)):
+        yield f"The time was enough for {ranking.work.n_complete} of {n_used} rounds."
     if late := reasons.count(OUT_OF_TIME):
         yield f"{_counted(late, 'candidate')} dropped to keep to the time."
 
@@ -106,8 +106,8 @@ def _weak(chosen: Candidate, ranking: Ranking) -> Iterator[str]:
         for candidate, score in zip(ranking.order, ranking.scores, strict=True)
         if abs(score - ranking.best_score) <= _ROUNDING and _differ(work.trials, candidate, chosen)
     ]
-    if work.n_complete == 1 < len(work.exams):
-        yield "The choice is weak, being by one round only; more time helps."
+    if work.n_complete == 1 < len(work.folds):
+        yield "Low confidence: only one fold finished; raise the time budget."
     elif alike:
         yield (
             f"The choice is weak: {_counted(len(alike), 'candidate')} with other clusters "
@@ -120,7 +120,7 @@ def _weak(chosen: Candidate, ranking: Ranking) -> Iterator[str]:
 
 
 def _differ(trials: Mapping[Candidate, Sequence[Trial]], one: Candidate, two: Candidate) -> bool:
-    """Whether two candidates put rows together differently in the first exam."""
+    """Whether two candidates put rows together differently in the first fold."""
     return not np.array_equal(trials[one][0].probed, trials[two][0].probed)
 
 

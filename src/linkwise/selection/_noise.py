@@ -1,4 +1,4 @@
-"""Wrong constraints: how many there may be, which ones, and a clusterer that trusts them less.
+"""Wrong constraints: their estimated share, the suspects, and a clusterer that reweights them.
 
 Entry points: `NoiseEstimate.of`, from the answers about held-out links; `ReweightedClusterer`,
 a candidate.
@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import check_random_state
 
 from linkwise._adapters import fit, labels_of
-from linkwise.constraints import Constraints
+from linkwise._types import Matrix, Seed
+from linkwise._validation import Knowable
+from linkwise.constraints import Constraints, as_constraints
 
 from ._search import Trial
 from ._splits import ConstraintFold, Pairs, held_out
@@ -33,11 +34,11 @@ class Votes:
     def __init__(self, known: Constraints):
         self.right, self.asked = np.zeros((2, known.n_must_link + known.n_cannot_link))
 
-    def add(self, exam: ConstraintFold, together: NDArray[np.bool_]) -> None:
-        """Count the answers of one exam."""
-        given = exam.place >= 0
-        np.add.at(self.right, exam.place[given], (together == exam.must)[given])
-        np.add.at(self.asked, exam.place[given], 1)
+    def add(self, fold: ConstraintFold, together: NDArray[np.bool_]) -> None:
+        """Count the answers of one fold."""
+        given = fold.place >= 0
+        np.add.at(self.right, fold.place[given], (together == fold.must)[given])
+        np.add.at(self.asked, fold.place[given], 1)
 
     def trust(self, unasked: float) -> NDArray[np.float64]:
         """Share of answers that agree with each given pair."""
@@ -46,12 +47,12 @@ class Votes:
 
 @dataclass(frozen=True, eq=False)
 class NoiseEstimate:
-    """What held-out answers say about the constraints themselves.
+    """Evidence on wrong constraints from clusterings that did not see them.
 
     Attributes
     ----------
     trust : ndarray of shape (n_pairs,)
-        Share of the answers that agree with each given pair; NaN where nobody was asked.
+        Share of the answers that agree with each given pair; NaN where none was asked.
     share : float
         Estimated share of wrong ones: among the pairs on which all answers are the same, those
         that are answered the other way; no more than `most_wrong`. The candidates' own mistakes are
@@ -70,14 +71,14 @@ class NoiseEstimate:
 
     @classmethod
     def of(
-        cls, known: Constraints, exams: Sequence[ConstraintFold], trials: Sequence[Sequence[Trial]],
+        cls, known: Constraints, folds: Sequence[ConstraintFold], trials: Sequence[Sequence[Trial]],
         score: float,
     ) -> NoiseEstimate:  # fmt: skip
-        """NoiseEstimate out of the trials of some good candidates, whose best score is given."""
+        """Estimate from the trials of some good candidates, whose best score is given."""
         votes = Votes(known)
         for own in trials:
-            for exam, trial in zip(exams, own, strict=False):
-                votes.add(exam, trial.together)
+            for fold, trial in zip(folds, own, strict=False):
+                votes.add(fold, trial.together)
         trust = votes.trust(unasked=float("nan"))
         n, against = int(np.isin(trust, (0.0, 1.0)).sum()), int((trust == 0).sum())
         clash = not known.closure().consistent
@@ -92,12 +93,12 @@ class NoiseEstimate:
         return self.contradictory or bool(self.share - 2 * self.error > _CLEARLY)
 
     def suspects(self) -> NDArray[np.int64]:
-        """Positions of the constraints that every answer speaks against; see `Constraints.at`."""
+        """Positions of the constraints that no clustering agrees with; see `Constraints.at`."""
         return np.flatnonzero(self.trust == 0)
 
 
 def most_wrong(known: Constraints) -> float:
-    """The largest share of wrong constraints that is plausible (5 %), 1 if nothing can be told.
+    """The largest share of wrong constraints that is plausible (5 %), 1 if there is no evidence.
 
     A constraint that follows from others would contradict them if one of them were wrong. If n such
     constraints contradict nothing, more than a share of 3 / n are hardly wrong.
@@ -111,7 +112,7 @@ def most_wrong(known: Constraints) -> float:
 
 
 class ReweightedClusterer(ClusterMixin, BaseEstimator):
-    """A clusterer told each link with the weight that clusterings without it lend it.
+    """A clusterer that weights each link by its agreement with clusterings made without it.
 
     Folds over the constraints are clustered without the links held back; the weight of a link is
     multiplied by the share of these clusterings that agree with it. All of that happens with the
@@ -125,28 +126,32 @@ class ReweightedClusterer(ClusterMixin, BaseEstimator):
         Seed of the folds and of the base.
     """
 
-    def __init__(self, base: Any, random_state: Any = None):
+    def __init__(self, base: BaseEstimator, random_state: Seed = None):
         self.base = base
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, *, constraints: Any = None) -> ReweightedClusterer:
-        """Cluster with doubts; `constraints` by row number, y is ignored."""
-        known = Constraints() if constraints is None else constraints
+    def fit(
+        self, X: Matrix, y: ArrayLike | None = None, *, constraints: Knowable = None
+    ) -> ReweightedClusterer:
+        """Cluster with reweighted constraints; `constraints` by row number, y is ignored."""
+        known = as_constraints(constraints)
         rng = check_random_state(self.random_state)
         self.trust_ = self._trust(X, known, rng)
         self.base_ = fit(self.base, X, reweighted(known, self.trust_), rng)
         self.labels_ = labels_of(self.base_, X)
         return self
 
-    def _trust(self, X: Any, known: Constraints, rng: Any) -> NDArray[np.float64]:
+    def _trust(
+        self, X: Matrix, known: Constraints, rng: np.random.RandomState
+    ) -> NDArray[np.float64]:
         votes = Votes(known)
         for _ in range(_REPEATS):
-            for exam in held_out(known, _FOLDS, rng) or ():
-                a, b = labels_of(fit(self.base, X, exam.known, rng), X)[exam.pairs].T
-                votes.add(exam, a == b)
+            for fold in held_out(known, _FOLDS, rng) or ():
+                a, b = labels_of(fit(self.base, X, fold.known, rng), X)[fold.pairs].T
+                votes.add(fold, a == b)
         return votes.trust(unasked=1.0)
 
-    def predict(self, X: Any) -> NDArray[np.int64]:
+    def predict(self, X: Matrix) -> NDArray[np.int64]:
         """Clusters of new rows, as the base has it."""
         return np.asarray(self.base_.predict(X))
 
@@ -158,5 +163,5 @@ def reweighted(known: Constraints, trust: NDArray[np.float64]) -> Constraints:
     n_must = known.n_must_link
     return known.followed_by(
         (pairs.ends[:n_must], weight[:n_must]), (pairs.ends[n_must:], weight[n_must:]),
-        source="doubted",
+        source="reweighted",
     )  # fmt: skip

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from linkwise._optional import optional
+from linkwise._types import JsonDict
 
-_SHOWN = 8  # kinds in color; the others stay grey
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_N_COLORED = 8  # kinds of candidates; the others stay gray
 
 
-def draw(results: Sequence[dict[str, Any]], criterion: str, ax: Any) -> Any:
+def draw(results: Sequence[JsonDict], criterion: str, ax: Axes | None) -> Axes:
     """Draw the rows of `AutoCluster.results_`; see `AutoCluster.plot`."""
     if ax is None:
         pyplot = optional("matplotlib.pyplot", extra="plot", need="The plot")
         ax = pyplot.subplots(figsize=(8, 5), layout="constrained")[1]
-    kinds: dict[str, list[dict[str, Any]]] = {}
+    kinds: dict[str, list[JsonDict]] = {}
     for row in results:  # best first, so that kinds are in the order of their best
         if row["score"] == row["score"] and row["n_clusters"] is not None:
             kinds.setdefault(_kind(row), []).append(row)
     for place, (kind, rows) in enumerate(kinds.items()):
         rows = sorted(rows, key=lambda row: row["n_clusters"])
         ks, scores = [row["n_clusters"] for row in rows], [row["score"] for row in rows]
-        if place < _SHOWN:
+        if place < _N_COLORED:
             bars = [row["standard_error"] for row in rows]
-            shift = 0.04 * (place - _SHOWN / 2)  # bars side by side
+            shift = 0.04 * (place - _N_COLORED / 2)  # bars side by side
             ax.errorbar(
                 [k + shift for k in ks], scores, bars, label=kind, capsize=2, marker="o", ms=3
             )
@@ -39,11 +43,11 @@ def draw(results: Sequence[dict[str, Any]], criterion: str, ax: Any) -> Any:
             )  # fmt: skip
     ax.set_xlabel("number of clusters")
     ax.set_ylabel("score, by " + criterion)
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.locator_params(axis="x", integer=True)
     ax.legend(fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
     return ax
 
 
-def _kind(row: dict[str, Any]) -> str:
+def _kind(row: JsonDict) -> str:
     extra = row["preprocessing"]
     return row["algorithm"] + (f", {extra}" if extra not in ("", "as is") else "")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from linkwise._adapters import fit, last_step
+from linkwise._types import Matrix
 from linkwise.constraints import Constraints
 
 from ._candidates import Candidate
@@ -17,8 +17,8 @@ _ROWS = 60
 _LINKS = 10  # of each sort
 
 
-def compile_first(candidates: Sequence[Candidate], X: Any, known: Constraints) -> None:
-    """Have all that the candidates need compiled, or loaded; what comes out does not matter.
+def compile_first(candidates: Sequence[Candidate], X: Matrix, known: Constraints) -> None:
+    """Compile or load the kernels that the candidates need, by one small fit of each kind.
 
     Parameters
     ----------
@@ -42,5 +42,5 @@ def compile_first(candidates: Sequence[Candidate], X: Any, known: Constraints) -
         for candidate in kinds.values():
             try:
                 fit(candidate.estimator, X[rows], few, np.random.RandomState(0))
-            except Exception:  # the exams tell what is wrong with it
+            except Exception:  # the folds tell what is wrong with it
                 continue

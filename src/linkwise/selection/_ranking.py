@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from linkwise._types import JsonDict
 
 from . import _scores
 from ._candidates import Candidate
@@ -98,7 +99,7 @@ class Ranking:
         yield from (self.order[i] for i in equals)
         yield from (self.order[i] for i in range(len(self.order)) if i not in good)
 
-    def table(self, chosen: Candidate) -> list[dict[str, Any]]:
+    def table(self, chosen: Candidate) -> list[JsonDict]:
         """One row for each candidate, as plain values; those that left the race come last."""
         finalists = set(self.order)
         others = [candidate for candidate in self.work.trials if candidate not in finalists]
@@ -108,7 +109,7 @@ class Ranking:
             row.update(standard_error=float(error), tied=bool(tied))
         return rows
 
-    def _row(self, candidate: Candidate, chosen: Candidate) -> dict[str, Any]:
+    def _row(self, candidate: Candidate, chosen: Candidate) -> JsonDict:
         trials, own = self.work.trials[candidate], self.figures.get(candidate)
         failed = next((trial.error for trial in trials if trial.error), "")
         nan = float("nan")
@@ -125,7 +126,7 @@ class Ranking:
             "silhouette": float(own.index.mean()) if own else nan,
             "kept": float(own.kept.mean()) if own else nan,
             "seconds": float(np.mean([trial.seconds for trial in trials])) if trials else nan,
-            "n_exams": len(trials),
+            "n_used": len(trials),
             "note": failed or self.work.out.get(candidate, ""),
         }
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from linkwise._types import JsonDict
 from linkwise.constraints import Given
 from linkwise.report import Report
 
-_SHOWN = 10
+_MAX_SUSPECTS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +43,7 @@ class ChoiceReport(Report):
     reasons: tuple[str, ...] = ()
     suspects: tuple[Given, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonDict:
         """The totals as plain values, ready for JSON, with reasons and suspects."""
         suspects = [
             {"link": link.kind, "rows": [self._name(row) for row in link.rows], "at": link.where}
@@ -54,9 +55,11 @@ class ChoiceReport(Report):
         lines = [*self.reasons, *super()._lines()]
         if self.suspects:
             lines.append(f"for review, {len(self.suspects):,} constraints that look wrong:")
-            lines.extend(f"  {self._said(link)} [{link.where}]" for link in self.suspects[:_SHOWN])
-            if len(self.suspects) > _SHOWN:
-                lines.append(f"  ... and {len(self.suspects) - _SHOWN:,} more")
+            lines.extend(
+                f"  {self._said(link)} [{link.where}]" for link in self.suspects[:_MAX_SUSPECTS]
+            )
+            if len(self.suspects) > _MAX_SUSPECTS:
+                lines.append(f"  ... and {len(self.suspects) - _MAX_SUSPECTS:,} more")
         return lines
 
     def _page(self) -> Any:

@@ -1,6 +1,6 @@
-"""How well candidates did: held-out links, what speaks for a clustering by itself, errors, ties.
+"""Scores of candidates: held-out links, internal criteria, standard errors, ties.
 
-All scores are functions of per-exam figures, so that leaving out one exam at a time (the jackknife)
+All scores are functions of per-fold figures, so that leaving out one fold at a time (the jackknife)
 gives the standard error of a score and of the difference of two scores.
 """
 
@@ -24,17 +24,17 @@ _CLEARLY, _SLIGHTLY = 2.0, 0.03  # standard errors, and a difference that is non
 
 @dataclass(frozen=True, eq=False)
 class Figures:
-    """What is known of a candidate, exam by exam.
+    """What is known of a candidate, fold by fold.
 
     Attributes
     ----------
-    counts : ndarray of shape (n_exams, 4)
+    counts : ndarray of shape (n_used, 4)
         Held-out links, as in `link_counts`.
-    steady, index, kept : ndarrays of shape (n_exams,)
-        Agreement with the clusterings of the other exams, silhouette (or 0 if that is negative),
+    steady, index, kept : ndarrays of shape (n_used,)
+        Agreement with the clusterings of the other folds, silhouette (or 0 if that is negative),
         and share of the constraints kept of those that were told.
     n_links : int
-        Number of constraints that are held back in some exam.
+        Number of constraints that are held back in some fold.
     decided : float
         Share of all pairs of rows that the constraints decide, with what follows from them.
     """
@@ -48,23 +48,23 @@ class Figures:
 
     @property
     def share(self) -> float:
-        """How much the held-out links count: all the more, the more there are."""
+        """Weight of the held-out links; it grows with their number."""
         return self.n_links / (self.n_links + PRIOR)
 
     @property
     def held_out(self) -> float:
-        """Mean F over the held-out links of all exams; NaN if there are none."""
+        """Mean F over the held-out links of all folds; NaN if there are none."""
         return float(mean_f(self.counts.sum(axis=0))) if self.n_links else float("nan")
 
     @property
     def score(self) -> float:
-        """Held-out links and what speaks for the clustering by itself; decided pairs by kept."""
+        """Held-out links and internal criteria, weighted; decided pairs count by the share kept."""
         held_out = mean_f(self.counts.sum(axis=0))
         return float(self._mixed(held_out, self._by_itself.mean(), self.kept.mean()))
 
     @property
     def left_out(self) -> Floats:
-        """Scores of shape (n_exams,) with one exam left out at a time."""
+        """Scores of shape (n_used,) with one fold left out at a time."""
         by_itself, kept = leave_one_out_means(self._by_itself), leave_one_out_means(self.kept)
         return self._mixed(without_each(self.counts), by_itself, kept)
 
@@ -79,10 +79,10 @@ class Figures:
         return (self.steady + self.index + self.kept) / 3
 
 
-def link_counts(exam: ConstraintFold, together: Bools) -> Floats:
+def link_counts(fold: ConstraintFold, together: Bools) -> Floats:
     """Weights of must-links together and apart, and of cannot-links together and apart."""
-    cell = 2 * ~exam.must + ~together
-    return np.asarray(np.bincount(cell, exam.weight, minlength=4), dtype=np.float64)
+    cell = 2 * ~fold.must + ~together
+    return np.asarray(np.bincount(cell, fold.weight, minlength=4), dtype=np.float64)
 
 
 def mean_f(counts: Floats) -> Floats:
@@ -104,7 +104,7 @@ def _f(right: Floats, wrong: Floats) -> Floats:
 
 
 def without_each(counts: Floats) -> Floats:
-    """Scores of shape (n_exams,) with one exam left out at a time; counts are pooled."""
+    """Scores of shape (n_used,) with one fold left out at a time; counts are pooled."""
     if len(counts) < 2:
         return mean_f(counts)
     return mean_f(counts.sum(axis=0) - counts)
@@ -118,7 +118,7 @@ def leave_one_out_means(values: Floats) -> Floats:
 
 
 def standard_error(left_out: Floats) -> float:
-    """Jackknife standard error out of scores with one exam left out at a time."""
+    """Jackknife standard error out of scores with one fold left out at a time."""
     n = len(left_out)
     if n < 2:
         return float("nan")
@@ -126,7 +126,7 @@ def standard_error(left_out: Floats) -> float:
 
 
 def stability(answers: Sequence[Bools]) -> Floats:
-    """Mean chance-corrected agreement (kappa) of each exam's answers with the other exams'."""
+    """Mean chance-corrected agreement (kappa) of each fold's answers with the other folds'."""
     together = np.array(answers, dtype=np.float64)
     n, share = len(together), together.mean(axis=1)
     agree = (together @ together.T + (1 - together) @ (1 - together).T) / together.shape[1]
@@ -140,13 +140,13 @@ def stability(answers: Sequence[Bools]) -> Floats:
 def tied(scores: Floats, left_out: Floats, tolerance: float) -> Bools:
     """Which candidates are within some standard errors of the best.
 
-    The standard error is that of the difference, exam by exam: an easy fold is easy for all.
+    The standard error is that of the difference, fold by fold: an easy fold is easy for all.
 
     Parameters
     ----------
     scores : ndarray of shape (n_candidates,)
         NaN for those that failed.
-    left_out : ndarray of shape (n_candidates, n_exams)
+    left_out : ndarray of shape (n_candidates, n_used)
     tolerance : float
         Number of standard errors.
     """
@@ -161,7 +161,7 @@ def tied(scores: Floats, left_out: Floats, tolerance: float) -> Bools:
 
 
 def right_answers(
-    exams: Sequence[ConstraintFold], answers: Sequence[Sequence[Bools]]
+    folds: Sequence[ConstraintFold], answers: Sequence[Sequence[Bools]]
 ) -> tuple[Bools, Floats]:
     """Which of the pairs asked so far each candidate has right, and what each pair weighs.
 
@@ -172,16 +172,16 @@ def right_answers(
     right : ndarray of shape (n_candidates, n_pairs)
     weight : ndarray of shape (n_pairs,)
     """
-    exams = exams[: len(answers[0])]
-    must = np.concatenate([exam.must for exam in exams])
-    weight = np.concatenate([exam.weight for exam in exams])
+    folds = folds[: len(answers[0])]
+    must = np.concatenate([fold.must for fold in folds])
+    weight = np.concatenate([fold.weight for fold in folds])
     for kind in (must, ~must):
         weight[kind] /= 2 * weight[kind].sum() or 1.0
     return np.array([np.concatenate(own) == must for own in answers]), weight
 
 
 def clearly_worse(scores: Floats, right: Bools, weight: Floats, share: float) -> Bools:
-    """Who lags behind the first by more than chance explains.
+    """Candidates that are worse than the best by more than chance explains.
 
     The standard error comes from the answers to the same links, pair by pair.
 

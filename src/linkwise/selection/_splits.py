@@ -1,4 +1,4 @@
-"""What candidates are examined on: constraints that were held back, or resampled rows.
+"""Folds for the search: constraints that are held out, or resampled rows.
 
 Entry points: `held_out`, folds over constraints that leak nothing into the training (CVCP), or None
 when there are too few; `resampled`, for stability when there are no folds.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,7 @@ from linkwise.constraints import Constraints, color
 Rows = NDArray[np.int64]
 
 LEAST_UNITS = 3  # of must-links and of cannot-links each; fewer tell nothing about a clustering
-_MOST_PAIRS = 20_000  # asked about in one exam
+_MOST_PAIRS = 20_000  # asked about in one fold
 _LARGE = 5  # rows in a component on average; larger ones are rather classes, and are dealt out
 _FEW_TOLD = 0.1  # share of the questions
 _PROBES = 400
@@ -30,12 +29,12 @@ _SHARE = 0.7  # of the rows and links that stay in a resample
 
 @dataclass(frozen=True, eq=False)
 class ConstraintFold:
-    """One clustering to be made, and pairs of rows on which it is asked: together or apart?
+    """Training constraints of one clustering, and the held-out pairs that it is scored on.
 
     Attributes
     ----------
     known : Constraints
-        What the clusterer is told, by position in `rows`.
+        Training constraints, by position in `rows`.
     pairs : ndarray of shape (n_pairs, 2)
         Links held back, as positions in `rows`; none in a resample.
     must : ndarray of shape (n_pairs,)
@@ -57,7 +56,7 @@ class ConstraintFold:
 
 @dataclass(frozen=True, eq=False)
 class Probes:
-    """Rows that take part in every exam, and pairs of them whose answers are compared.
+    """Rows that take part in every fold, and pairs of them whose answers are compared.
 
     Attributes
     ----------
@@ -70,7 +69,7 @@ class Probes:
     pairs: Rows
 
     @classmethod
-    def drawn(cls, n_rows: int, share: float, rng: Any) -> Probes:
+    def drawn(cls, n_rows: int, share: float, rng: np.random.RandomState) -> Probes:
         """Random rows, a share of all at most, and pairs of them."""
         n_probes = min(_PROBES, max(2, int(np.ceil(share * n_rows))), n_rows)
         rows = np.sort(rng.choice(n_rows, n_probes, replace=False))
@@ -78,9 +77,9 @@ class Probes:
         apart = pairs[pairs[:, 0] != pairs[:, 1]]
         return cls(rows, apart if len(apart) else pairs)
 
-    def within(self, exam: ConstraintFold) -> Rows:
-        """Where the rows are among those of an exam."""
-        return self.rows if exam.rows is None else np.searchsorted(exam.rows, self.rows)
+    def within(self, fold: ConstraintFold) -> Rows:
+        """Where the rows are among those of a fold."""
+        return self.rows if fold.rows is None else np.searchsorted(fold.rows, self.rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,10 +107,10 @@ class Pairs:
         """The constraints that are not held back; relative ones stay."""
         return self.known.take(np.append(~held, np.ones(self.known.n_relative, dtype=bool)))
 
-    def exam(
-        self, train: Constraints, held: NDArray[np.bool_], place: Rows, rng: Any
+    def fold(
+        self, train: Constraints, held: NDArray[np.bool_], place: Rows, rng: np.random.RandomState
     ) -> ConstraintFold:
-        """An exam on the pairs held back, or on as many of them as are asked at most."""
+        """A fold on the pairs held back, or on as many of them as are asked at most."""
         asked = np.flatnonzero(held)
         if len(asked) > _MOST_PAIRS:
             asked = np.sort(rng.choice(asked, _MOST_PAIRS, replace=False))
@@ -120,7 +119,9 @@ class Pairs:
         )
 
 
-def held_out(known: Constraints, n_folds: int, rng: Any) -> list[ConstraintFold] | None:
+def held_out(
+    known: Constraints, n_folds: int, rng: np.random.RandomState
+) -> list[ConstraintFold] | None:
     """Folds over constraints such that no held-out one follows from those of the training.
 
     Links go to folds in units: all must-links of a component, and all cannot-links between two
@@ -137,16 +138,16 @@ def held_out(known: Constraints, n_folds: int, rng: Any) -> list[ConstraintFold]
 
     Returns
     -------
-    exams : list of ConstraintFold, or None if there are too few constraints of either kind
+    folds : list of ConstraintFold, or None if there are too few constraints of either kind
     """
     pairs = Pairs(known)
     units = units_of(known)
     sizes = known.closure().sizes
     small = bool((sizes > 1).any()) and sizes[sizes > 1].mean() <= _LARGE
     if small and _many_enough(units, pairs.must, n_folds):
-        exams = _by_units(pairs, units, n_folds, rng)
-        if not _parity_tells(known, exams):
-            return exams
+        folds = _by_units(pairs, units, n_folds, rng)
+        if not _parity_tells(known, folds):
+            return folds
     return _by_rows(known, n_folds, rng)
 
 
@@ -181,7 +182,7 @@ def _many_enough(units: Rows, must: NDArray[np.bool_], n_folds: int) -> bool:
     return True
 
 
-def _dealt(sizes: Rows, n_folds: int, rng: Any) -> Rows:
+def _dealt(sizes: Rows, n_folds: int, rng: np.random.RandomState) -> Rows:
     """A fold for each unit: in random order, each to the fold that holds least so far."""
     fold, load = np.zeros(len(sizes), np.int64), np.zeros(n_folds)
     order = rng.permutation(len(sizes))
@@ -191,22 +192,24 @@ def _dealt(sizes: Rows, n_folds: int, rng: Any) -> Rows:
     return fold
 
 
-def _by_units(pairs: Pairs, units: Rows, n_folds: int, rng: Any) -> list[ConstraintFold]:
+def _by_units(
+    pairs: Pairs, units: Rows, n_folds: int, rng: np.random.RandomState
+) -> list[ConstraintFold]:
     fold = np.zeros(units.max() + 1, np.int64)
     n_must = np.bincount(units[pairs.must], minlength=len(fold))
     for of_kind in (n_must > 0, n_must == 0):  # each kind by itself: folds with some of both
         numbers = np.flatnonzero(of_kind)
         fold[numbers] = _dealt(np.bincount(units, minlength=len(fold))[numbers], n_folds, rng)
     place = np.arange(len(units))
-    exams = []
+    folds = []
     for number in range(n_folds):
         held = fold[units] == number
         if held.any():
-            exams.append(pairs.exam(pairs.without(held), held, place, rng))
-    return exams
+            folds.append(pairs.fold(pairs.without(held), held, place, rng))
+    return folds
 
 
-def _parity_tells(known: Constraints, exams: list[ConstraintFold]) -> bool:
+def _parity_tells(known: Constraints, folds: list[ConstraintFold]) -> bool:
     """Whether two clusters are possible and would answer more than a few questions by themselves.
 
     With two clusters, apart from the same row means together, and so on along every path of links.
@@ -215,16 +218,18 @@ def _parity_tells(known: Constraints, exams: list[ConstraintFold]) -> bool:
     if color(closure.cannot_link, closure.n_components, 2).colors is None:
         return False
     n_linked = n_asked = 0
-    for exam in exams:
-        ends, size = Pairs(exam.known).ends, int(closure.nodes.max()) + 1
+    for fold in folds:
+        ends, size = Pairs(fold.known).ends, int(closure.nodes.max()) + 1
         graph = coo_array((np.ones(len(ends), np.int8), ends.T), shape=(size, size))
         part = connected_components(graph, directed=False)[1]
-        n_linked += int((part[exam.pairs[:, 0]] == part[exam.pairs[:, 1]]).sum())
-        n_asked += len(exam.pairs)
+        n_linked += int((part[fold.pairs[:, 0]] == part[fold.pairs[:, 1]]).sum())
+        n_asked += len(fold.pairs)
     return n_linked > _FEW_TOLD * n_asked
 
 
-def _by_rows(known: Constraints, n_folds: int, rng: Any) -> list[ConstraintFold] | None:
+def _by_rows(
+    known: Constraints, n_folds: int, rng: np.random.RandomState
+) -> list[ConstraintFold] | None:
     every = Pairs(with_entailed(known))
     nodes = np.unique(every.ends)
     if min(every.must.sum(), (~every.must).sum()) < LEAST_UNITS or len(nodes) < 2 * n_folds:
@@ -232,15 +237,15 @@ def _by_rows(known: Constraints, n_folds: int, rng: Any) -> list[ConstraintFold]
     place = _places(every, Pairs(known))
     fold = np.full(int(nodes.max()) + 1, -1)
     fold[nodes[_by_component(known, nodes, rng)]] = np.arange(len(nodes)) % n_folds
-    exams = []
+    folds = []
     for number in range(n_folds):
         held = (fold[every.ends] == number).any(axis=1)
         if held.any() and not held.all():
-            exams.append(every.exam(every.without(held), held, place, rng))
-    return exams if len(exams) > 1 else None
+            folds.append(every.fold(every.without(held), held, place, rng))
+    return folds if len(folds) > 1 else None
 
 
-def _by_component(known: Constraints, nodes: Rows, rng: Any) -> Rows:
+def _by_component(known: Constraints, nodes: Rows, rng: np.random.RandomState) -> Rows:
     """An order of the nodes: random, but component by component, so that folds share them."""
     closure = known.closure()
     shuffled = rng.permutation(len(nodes))
@@ -258,7 +263,7 @@ def _places(every: Pairs, given: Pairs) -> Rows:
 
 
 def resampled(
-    known: Constraints, n_rows: int, n_rounds: int, probes: Probes, rng: Any
+    known: Constraints, n_rows: int, n_rounds: int, probes: Probes, rng: np.random.RandomState
 ) -> list[ConstraintFold]:
     """Random parts of the rows and constraints; the probes are in all of them.
 
@@ -270,7 +275,7 @@ def resampled(
     probes : Probes
     rng : RandomState
     """
-    exams = []
+    folds = []
     for _ in range(n_rounds):
         some = known
         if known.n_constraints > 1:
@@ -280,10 +285,10 @@ def resampled(
         chosen[np.array(some.rows, dtype=np.int64)] = True
         rows = np.flatnonzero(chosen)
         none = np.zeros(0, dtype=np.int64)
-        exams.append(
+        folds.append(
             ConstraintFold(
                 some.to_rows(len(rows), rows.tolist()), np.zeros((0, 2), dtype=np.int64),
                 none.astype(bool), none.astype(float), none, rows=rows,
             )
         )  # fmt: skip
-    return exams
+    return folds

@@ -1,7 +1,7 @@
 """Inner products of rows in a kernel's space, without an n x n matrix where that can be.
 
-Entry point: `make`. `Features` holds the rows of that space themselves (linear kernels, Nystroem's
-approximation), `Matrix` all inner products.
+Entry point: `make`. `FeatureGram` holds the rows of that space themselves (linear kernels,
+Nystroem's approximation), `KernelMatrix` all inner products.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from scipy import sparse
 from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils import gen_batches
+
+from linkwise._types import RandomState
 
 Floats = NDArray[np.float64]
 
@@ -37,7 +39,7 @@ class Gram(Protocol):
         """Inner products of new rows with those of the fit, times H."""
 
 
-class Features:
+class FeatureGram:
     """Rows of the kernel's space itself.
 
     Parameters
@@ -69,7 +71,7 @@ class Features:
         return _dense((H.T @ self.phi).T)
 
 
-class Matrix:
+class KernelMatrix:
     """All inner products.
 
     Parameters
@@ -105,7 +107,7 @@ def _dense(values: Any) -> Floats:
     return np.asarray(values.toarray() if sparse.issparse(values) else values, dtype=np.float64)
 
 
-def make(X: Any, kernel: str, gamma: float, n_landmarks: int | None, rng: Any) -> Gram:
+def make(X: Any, kernel: str, gamma: float, n_landmarks: int | None, rng: RandomState) -> Gram:
     """The inner products of X under a kernel.
 
     Parameters
@@ -121,18 +123,18 @@ def make(X: Any, kernel: str, gamma: float, n_landmarks: int | None, rng: Any) -
         Draws the landmarks.
     """
     if kernel == "precomputed":
-        return Matrix(_symmetric(X), _dense)
+        return KernelMatrix(_symmetric(X), _dense)
     if kernel == "linear":
         # Centring changes no distance, but spares digits; sparse rows stay where they are.
         shift = _Shift(None if sparse.issparse(X) else X.mean(axis=0, dtype=np.float64))
-        return Features(shift(X), shift)
+        return FeatureGram(shift(X), shift)
     if n_landmarks is None and X.shape[0] > MOST_EXACT:
         n_landmarks = _LANDMARKS
     if n_landmarks is None:
-        return Matrix(_dense(rbf_kernel(X, gamma=gamma)), _Between(X, gamma))
+        return KernelMatrix(_dense(rbf_kernel(X, gamma=gamma)), _Between(X, gamma))
     n_landmarks = min(n_landmarks, X.shape[0])
     map_ = Nystroem(kernel="rbf", gamma=gamma, n_components=n_landmarks, random_state=rng).fit(X)
-    return Features(map_.transform(X), map_.transform)
+    return FeatureGram(map_.transform(X), map_.transform)
 
 
 class _Shift:

@@ -12,7 +12,6 @@ from scipy import sparse
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
-    ClusterMixin,
     TransformerMixin,
 )
 from sklearn.cluster import KMeans
@@ -21,13 +20,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from linkwise._adapters import check_base, cluster, seeded
+from linkwise._types import RandomState, SampleIds, Seed
 from linkwise._validation import (
+    ConstrainedClusterMixin,
     check_choice,
     check_number,
     read_data,
     read_labels,
     read_links,
-    read_named,
 )
 from linkwise.report import Report
 
@@ -36,7 +36,7 @@ from ._eigen import smallest
 
 
 class SpectralLearning(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ConstrainedClusterMixin, BaseEstimator
 ):
     """Spectral clustering whose affinities obey the constraints.
 
@@ -128,7 +128,7 @@ class SpectralLearning(
         normalize_rows: bool = True,
         entailed: bool = True,
         n_init: Any = "auto",
-        random_state: Any = None,
+        random_state: Seed = None,
     ):
         self.n_clusters = n_clusters
         self.n_components = n_components
@@ -142,9 +142,9 @@ class SpectralLearning(
         self.random_state = random_state
 
     def fit(
-        self, X: Any, y: Any = None, *, constraints: Any = None, sample_ids: Any = None
+        self, X: Any, y: Any = None, *, constraints: Any = None, sample_ids: SampleIds = None
     ) -> SpectralLearning:
-        """Cluster the rows of X with what is known about them.
+        """Cluster the rows of X under the constraints.
 
         Parameters
         ----------
@@ -165,10 +165,9 @@ class SpectralLearning(
         """
         started = time.perf_counter()
         self._check_parameters()
-        given_X, X = X, read_data(self, X)
+        X, (known, n_dropped, ids) = self._read_rows(X, constraints, sample_ids)
         n = X.shape[0]
         k = self._n_components(n)
-        known, n_dropped, ids = read_named(constraints, n, sample_ids, given_X)
         known, links = read_links(known, read_labels(y, n), entailed=self.entailed)
         rng = check_random_state(self.random_state)
         A, self.affinity_ = Affinity.of(X, self.affinity, self.gamma, self.n_neighbors)
@@ -206,8 +205,7 @@ class SpectralLearning(
             check_base(self.clusterer)
 
     def _n_components(self, n: int) -> int:
-        if n < self.n_clusters:
-            raise ValueError(f"n_samples={n} should be >= n_clusters={self.n_clusters}.")
+        self._check_enough_rows(n)
         k = self.n_clusters if self.n_components is None else self.n_components
         if k > n:
             raise ValueError(f"n_components={k} is more than the {n} rows of X; lower it")
@@ -218,7 +216,7 @@ class SpectralLearning(
             return self.clusterer
         return KMeans(self.n_clusters, n_init=10 if self.n_init == "auto" else self.n_init)
 
-    def _embed(self, A: Any, k: int, rng: Any) -> None:
+    def _embed(self, A: Any, k: int, rng: RandomState) -> None:
         self._laplacian_values, vectors = smallest(A, k, rng)
         top = max(float(A.sum(axis=1).max()), 1e-300)
         self.eigenvalues_ = 1.0 - self._laplacian_values / top
@@ -228,10 +226,6 @@ class SpectralLearning(
 
     def _finished(self, vectors: NDArray) -> NDArray:
         return normalize(vectors) if self.normalize_rows else vectors
-
-    def fit_predict(self, X: Any, y: Any = None, **params: Any) -> NDArray[np.int32]:
-        """Fit and return the labels; parameters are those of `fit`."""
-        return self.fit(X, y, **params).labels_
 
     def fit_transform(self, X: Any, y: Any = None, **params: Any) -> NDArray:
         """Fit and return the representation of the rows; parameters are those of `fit`."""

@@ -29,7 +29,7 @@ _LEAST_GAIN = 1e-12  # of the objective's scale: smaller ones are rounding
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class MoveState:
     """A clustering and its sums.
 
     Attributes
@@ -76,7 +76,7 @@ class Objective:
         data = self.a if values is None else values
         return sparse.csr_array((data, labels, np.arange(n + 1)), shape=(n, self.k))
 
-    def state(self, labels: Labels) -> State:
+    def state(self, labels: Labels) -> MoveState:
         """A clustering with its sums, from scratch."""
         H = self.one_hot(labels)
         pull = self.a[:, None] * self.S.times(H)
@@ -86,14 +86,14 @@ class Objective:
         own = pull[np.arange(len(labels)), labels]
         within: Floats = np.bincount(labels, weights=own, minlength=self.k).astype(np.float64)
         common = np.divide(within, mass, out=np.zeros(self.k), where=mass > 0)
-        return State(labels, mass, pull, within, self.scale - float(common.sum()))
+        return MoveState(labels, mass, pull, within, self.scale - float(common.sum()))
 
     @property
     def scale(self) -> float:
         """The first term of J, which no clustering changes."""
         return float(self.a @ self.S.diagonal)
 
-    def gains(self, now: State) -> tuple[Floats, Labels]:
+    def gains(self, now: MoveState) -> tuple[Floats, Labels]:
         """By how much J falls at best when one row alone moves, and where to.
 
         Rows without weight and rows alone in their cluster stay.
@@ -112,7 +112,7 @@ class Objective:
         target = won.argmax(axis=1)
         return np.where(stays, -np.inf, won[rows, target] - lost), target
 
-    def distances(self, now: State, shift: float = 0.0) -> Floats:
+    def distances(self, now: MoveState, shift: float = 0.0) -> Floats:
         """Squared distance of each row to each center, up to what is the same for all centers.
 
         In the kernel S + A^-1 W A^-1 + shift A^-1; rows without weight see no links.
@@ -147,7 +147,7 @@ class Objective:
 class Found:
     """Where a search ended."""
 
-    state: State
+    state: MoveState
     n_iter: int
     converged: bool
     path: list[float]
@@ -183,7 +183,7 @@ def search(
     return Found(now, max_iter, False, path)
 
 
-def _best_moves(objective: Objective, now: State, least: float) -> State:
+def _best_moves(objective: Objective, now: MoveState, least: float) -> MoveState:
     """The state after as many single moves at once as lower J together."""
     gain, target = objective.gains(now)
     order = np.argsort(-gain, kind="stable")
@@ -199,7 +199,7 @@ def _best_moves(objective: Objective, now: State, least: float) -> State:
     return now
 
 
-def without_empty(objective: Objective, now: State) -> State:
+def without_empty(objective: Objective, now: MoveState) -> MoveState:
     """Every empty cluster gets the row that leaves its own with the least harm."""
     for cluster in np.flatnonzero(np.bincount(now.labels, minlength=objective.k) == 0):
         far = (

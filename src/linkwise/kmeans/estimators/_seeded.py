@@ -1,11 +1,24 @@
-"""k-means from labeled rows: as a start (Seeded), kept (Constrained), or kept apart."""
+"""k-means with labeled rows: as initial centers, with fixed labels, or one known cluster."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from linkwise._errors import InputError
+from linkwise._types import (
+    FitCallback,
+    Floats,
+    Init,
+    Ints,
+    Labels,
+    MatrixLike,
+    PathLike,
+    RandomState,
+    Seed,
+)
 from linkwise._validation import read_labels
 from linkwise.kmeans.solver._assigners import Assigner, Pinned
 from linkwise.kmeans.solver._init_centers import (
@@ -13,7 +26,7 @@ from linkwise.kmeans.solver._init_centers import (
     component_means,
     from_kmeans_plusplus,
 )
-from linkwise.kmeans.solver._penalties import NoPenalty
+from linkwise.kmeans.solver._penalties import NoPenalty, Penalty
 from linkwise.kmeans.solver._problem import Problem
 
 from ._base import BaseKMeans
@@ -56,11 +69,11 @@ class SeededKMeans(BaseKMeans):
     def _prepare(self, problem: Problem) -> Problem:
         return _with_seeds(problem)
 
-    def _penalty(self, problem: Problem) -> Any:
+    def _penalty(self, problem: Problem) -> Penalty:
         return NoPenalty(problem.links)
 
-    def _assigner(self, problem: Problem, penalty: Any) -> Assigner:
-        return Pinned(np.zeros(0, dtype=np.int64), np.zeros(0))
+    def _assigner(self, problem: Problem, penalty: Penalty) -> Assigner:
+        return Pinned(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
 
 class ConstrainedKMeans(BaseKMeans):
@@ -100,17 +113,17 @@ class ConstrainedKMeans(BaseKMeans):
     def _prepare(self, problem: Problem) -> Problem:
         return _with_seeds(problem)
 
-    def _penalty(self, problem: Problem) -> Any:
+    def _penalty(self, problem: Problem) -> Penalty:
         return NoPenalty(problem.links)
 
-    def _assigner(self, problem: Problem, penalty: Any) -> Assigner:
+    def _assigner(self, problem: Problem, penalty: Penalty) -> Assigner:
         assert problem.seeds is not None
         rows = np.flatnonzero(problem.seeds >= 0)
         return Pinned(rows, problem.seeds[rows])
 
 
 class PreIdentifiedKMeans(BaseKMeans):
-    """k-means beside one cluster that is known already.
+    """k-means with one cluster that is known in advance.
 
     Rows with the wanted tag form a cluster by themselves, which no other row may join; all other
     rows are clustered into the remaining ``n_clusters - 1``.
@@ -162,15 +175,15 @@ class PreIdentifiedKMeans(BaseKMeans):
         self,
         n_clusters: int = 8,
         *,
-        tag: Any = None,
-        init: Any = "auto",
-        n_init: Any = "auto",
+        tag: object = None,
+        init: Init = "auto",
+        n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
         tol: float = 1e-4,
         verbose: int = 0,
-        callback: Any = None,
-        checkpoint: Any = None,
-        random_state: Any = None,
+        callback: FitCallback | None = None,
+        checkpoint: PathLike | None = None,
+        random_state: Seed = None,
     ):
         super().__init__(
             n_clusters,
@@ -185,7 +198,7 @@ class PreIdentifiedKMeans(BaseKMeans):
         )
         self.tag = tag
 
-    def _seeds(self, y: Any, n_samples: int) -> Any:
+    def _seeds(self, y: ArrayLike | None, n_samples: int) -> Ints | None:
         self.tag_ = None
         if y is None:
             return None
@@ -199,7 +212,7 @@ class PreIdentifiedKMeans(BaseKMeans):
         else:
             chosen = codes >= 0
             if len(np.unique(codes[chosen])) > 1:
-                raise ValueError("y has several labels; say with `tag` which one is the cluster")
+                raise InputError("{y}: several labels; say with {tag} which one is the cluster")
         self.tag_ = values[chosen][0] if chosen.any() else None
         return np.where(chosen, 0, -1) if chosen.any() else None
 
@@ -212,14 +225,14 @@ class PreIdentifiedKMeans(BaseKMeans):
         if problem.seeds is not None:
             others = int((problem.seeds < 0).sum())
             if others < problem.k - 1:
-                raise ValueError(
-                    f"only {others} rows are outside the known cluster; n_clusters={problem.k} "
+                raise InputError(
+                    f"only {others} rows are outside the known cluster; {{n_clusters={problem.k}}} "
                     f"needs at least {problem.k - 1} of them"
                 )
         self._is_closed_ = problem.seeds is not None and problem.k > 1
         return problem
 
-    def predict(self, X: Any, y: Any = None) -> Any:
+    def predict(self, X: MatrixLike, y: ArrayLike | None = None) -> Labels:
         """The cluster of each row: 0 for rows with the tag, otherwise the nearest of the others.
 
         Parameters
@@ -234,20 +247,20 @@ class PreIdentifiedKMeans(BaseKMeans):
         """
         if y is None:
             return super().predict(X)
-        X = self._check_new(X)
-        return np.where(self._tagged(y, X.shape[0]), 0, self._nearest(X)).astype(np.int32)
+        rows = self._check_new(X)
+        return np.where(self._tagged(y, rows.shape[0]), 0, self._nearest(rows)).astype(np.int32)
 
-    def _tagged(self, y: Any, n_rows: int) -> Any:
-        """Which rows carry the tag, and so belong to cluster 0."""
+    def _tagged(self, y: ArrayLike | None, n_rows: int) -> NDArray[np.bool_]:
+        """Which rows have the tag, and so belong to cluster 0."""
         if y is None or self.tag_ is None or not self._is_closed_:
             return np.zeros(n_rows, dtype=bool)
-        read_labels(y, n_rows)  # says what is wrong with them
-        return np.asarray(y, dtype=object) == self.tag_
+        read_labels(y, n_rows)  # validates them
+        return np.asarray(np.asarray(y, dtype=object) == self.tag_, dtype=bool)
 
-    def _closed_clusters(self) -> Any:
+    def _closed_clusters(self) -> NDArray[np.bool_] | None:
         return np.arange(self.n_clusters) == 0 if self._is_closed_ else None
 
-    def _row_scores(self, X: Any, y: Any = None) -> Any:
+    def _row_scores(self, X: MatrixLike, y: ArrayLike | None = None) -> Floats:
         scores = super()._row_scores(X)
         tagged = self._tagged(y, len(scores))
         if tagged.any():
@@ -256,13 +269,13 @@ class PreIdentifiedKMeans(BaseKMeans):
                 scores[np.flatnonzero(tagged)[part]] = -costs[:, 0]
         return scores
 
-    def _penalty(self, problem: Problem) -> Any:
+    def _penalty(self, problem: Problem) -> Penalty:
         return NoPenalty(problem.links)
 
     def _n_runs(self, problem: Problem) -> int:
         return 10 if self.n_init == "auto" else int(self.n_init)
 
-    def _centers(self, problem: Problem, rng: Any, run: int) -> Any:
+    def _centers(self, problem: Problem, rng: RandomState, run: int) -> Floats:
         if problem.seeds is None or not isinstance(self._init(), str):
             return super()._centers(problem, rng, run)
         rows, inside = problem.rows, np.flatnonzero(problem.seeds == 0)
@@ -272,17 +285,17 @@ class PreIdentifiedKMeans(BaseKMeans):
         centers = from_kmeans_plusplus(rows, problem.k - 1, rng, without=inside)
         return np.concatenate([mean, centers])
 
-    def _assigner(self, problem: Problem, penalty: Any) -> Assigner:
+    def _assigner(self, problem: Problem, penalty: Penalty) -> Assigner:
         closed = np.zeros(problem.k, dtype=bool)
         rows = np.zeros(0, dtype=np.int64)
         if problem.seeds is not None:
             rows = np.flatnonzero(problem.seeds == 0)
             closed[0] = problem.k > 1
-        return Pinned(rows, np.zeros(len(rows)), closed)
+        return Pinned(rows, np.zeros_like(rows), closed)
 
 
 def _with_seeds(problem: Problem) -> Problem:
-    """Seeds as given, or else neighborhoods: groups of must-linked rows, far from each other."""
+    """Seeds as given, or else neighborhoods: groups of must-linked rows that are far apart."""
     seeds = problem.seeds
     if seeds is None:
         seeds = np.full(problem.rows.n, -1)
@@ -290,7 +303,8 @@ def _with_seeds(problem: Problem) -> Problem:
         for cluster, group in enumerate(chosen_neighborhoods(problem)[0]):
             seeds[closure.nodes[closure.component == group]] = cluster
     elif seeds.max(initial=-1) >= problem.k:
-        raise ValueError(
-            f"y has {len(np.unique(seeds[seeds >= 0]))} labels, more than n_clusters={problem.k}"
+        n_labels = len(np.unique(seeds[seeds >= 0]))
+        raise InputError(
+            f"{{y}} has {n_labels} labels, more than {{n_clusters={problem.k}}}", limit=problem.k
         )
     return Problem(problem.rows, problem.k, problem.known, seeds)

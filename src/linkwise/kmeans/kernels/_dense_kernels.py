@@ -75,29 +75,29 @@ def _norm(tile, r, own):
 
 
 @kernel
-def _is_settled(X, shift, i, own, centers, label, margin, move, upper, lower):
+def _is_settled(X, shift, i, own, centers, label, margin, drift, upper, lower):
     """Whether Hamerly's bounds show that row i keeps its cluster; loosens and tightens them.
 
-    IN      move: what has changed since the bounds were taken, see `assign_dense`
+    IN      drift: `Drift`
     IN/OUT  upper, lower (n,)
     """
-    stretch, shrink, drift, most, second, which = move
-    upper[i] = upper[i] * stretch + drift[label]
+    stretch, shrink, away, most, second, which = drift
+    upper[i] = upper[i] * stretch + away[label]
     lower[i] = lower[i] * shrink - (second if label == which else most)
     if upper[i] < lower[i]:
         return True
     total = 0.0
     for f in range(X.shape[1]):
-        away = X[i, f] - shift[f] - centers[label, f]
-        total += own[f] * away * away
+        step = X[i, f] - shift[f] - centers[label, f]
+        total += own[f] * step * step
     upper[i] = np.sqrt(total * (1.0 + margin))  # rounded up
     return upper[i] < lower[i]
 
 
 @kernel
 def assign_dense(
-    X, shift, form, bias, labels, pinned, weight, own, centers, margin, move, upper, lower, start,
-    stop, counts, sums, squares,
+    X, shift, form, bias, labels, pinned, weight, own, centers, margin, drift, upper, lower, start,
+    stop, moments,
 ):  # fmt: skip
     """Put rows start..stop into their cheapest clusters, and keep count of what moved.
 
@@ -110,11 +110,10 @@ def assign_dense(
             bias (k,); pinned (n,) rows to leave alone; weight (n,) or (0,)
             own (d,): the shared diagonal metric that bounds are for; centers (k, d)
             margin: relative rounding error of a squared distance
-            move: the most by which the metric stretches and shrinks a distance, how far each
-            center moved (k,), the longest way, the second longest, and the center of the longest
+            drift: `Drift`
     IN/OUT  labels (n,), -1 = not assigned yet; upper, lower (n,), or (0,) for no bounds
-    OUT     counts (k,), sums (k, d), squares (k, 1, d) or (0, 0, 0): what moved rows add to and
-            take from each cluster; counts (0,) if nobody asks
+    OUT     moments: `Moments`, to which moved rows are added (new cluster) and subtracted (old);
+            of no clusters if they are not needed
 
     Returns how many rows moved.
     """
@@ -132,7 +131,7 @@ def assign_dense(
             wanted = not pinned[i]
             if wanted and bounded and labels[i] >= 0:
                 wanted = not _is_settled(
-                    X, shift, i, own, centers, labels[i], margin, move, upper, lower
+                    X, shift, i, own, centers, labels[i], margin, drift, upper, lower
                 )
             if wanted:
                 _load_row(X, shift, i, tile, m)
@@ -154,10 +153,10 @@ def assign_dense(
                 upper[j] = np.sqrt(max(least[r] + norm, 0.0) + error)
                 lower[j] = np.sqrt(max(other[r] + norm - error, 0.0))
             if labels[j] != best[r]:
-                if counts.size:
+                if moments.counts.size:
                     w = weight[j] if weight.size else 1.0
                     x = tile[r, : X.shape[1]]
-                    _move_dense(x, w, labels[j], best[r], counts, sums, squares)
+                    _move_dense(x, w, labels[j], best[r], moments)
                 labels[j] = best[r]
                 moved += 1
     return moved
@@ -189,7 +188,7 @@ def costs_dense(X, shift, rows, form, bias, own, log_det, out):
 
 @kernel
 def undecided_dense(
-    X, shift, chosen, form, bias, own, beyond, margin, labels, slack, known, move, upper, lower,
+    X, shift, chosen, form, bias, own, beyond, margin, labels, slack, known, drift, upper, lower,
     start, stop, undecided,
 ):  # fmt: skip
     """Mark those of rows start..stop that links might move, by bounds and costs with an error.
@@ -209,7 +208,7 @@ def undecided_dense(
     cost = np.empty((k, _ROWS), form.dtype)
     least, other = np.empty(_ROWS, form.dtype), np.empty(_ROWS, form.dtype)
     best, rows = np.empty(_ROWS, np.int32), np.empty(_ROWS, np.int64)
-    stretch, shrink, drift, most, second, which = move
+    stretch, shrink, away, most, second, which = drift
     bounded = upper.size > 0
     i = start
     while i < stop:
@@ -219,7 +218,7 @@ def undecided_dense(
             undecided[i] = False
             wanted = True
             if bounded:
-                high = upper[i] * stretch + drift[a]
+                high = upper[i] * stretch + away[a]
                 low = max(lower[i] * shrink - (second if a == which else most), 0.0)
                 upper[i], lower[i] = high, low
                 wanted = a != known[i] or not high * high + slack[i] < low * low
@@ -300,13 +299,10 @@ def _mixed_costs(tile, factor, offset, bias, image, cost):
 
 
 @kernel
-def assign_mixed(
-    X, shift, factors, offsets, bias, labels, pinned, weight, start, stop, counts, sums, squares
-):
+def assign_mixed(X, shift, factors, offsets, bias, labels, pinned, weight, start, stop, moments):
     """`assign_dense` under full metrics of each cluster, in float64.
 
     IN      factors (k, d, d), offsets (k, d), bias (k,): see `Mahalanobis.factors`
-    OUT     squares (k, d, d) or (0, 0, 0)
     """
     k, n_features = offsets.shape
     tile, image = np.zeros((_ROWS, n_features)), np.empty((n_features, _ROWS))
@@ -330,9 +326,9 @@ def assign_mixed(
         for r in range(m):
             j = rows[r]
             if labels[j] != best[r]:
-                if counts.size:
+                if moments.counts.size:
                     w = weight[j] if weight.size else 1.0
-                    _move_dense(tile[r], w, labels[j], best[r], counts, sums, squares)
+                    _move_dense(tile[r], w, labels[j], best[r], moments)
                 labels[j] = best[r]
                 moved += 1
     return moved

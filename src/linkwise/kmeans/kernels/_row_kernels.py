@@ -1,27 +1,61 @@
-"""Compiled loops over arrays; nothing else.
+"""Compiled loops over data rows; nothing else.
 
-No validation, no classes: arguments are arrays the caller owns. Everything releases the GIL and
-none uses numba's own threads (its default layer aborts when two threads enter); callers split rows
-among threads. Costs have the form
+No validation, no classes: arguments are arrays the caller owns, or named tuples of arrays. Every
+kernel releases the GIL and none uses numba's own threads (its default layer aborts when two threads
+enter); callers split rows among threads. Costs have the form
 
     cost[c] = bias[c] + sum_f x_f (slope[f, c] + curve[f, c] x_f)
 
-up to a term that is the same for all clusters, which covers squared Euclidean distance and any
-diagonal Mahalanobis distance, and any full one that all clusters share.
+up to a term that is the same for all clusters. This covers the squared Euclidean distance, any
+diagonal Mahalanobis distance, any full one that all clusters share, the cosine distance of rows of
+length one and Bregman divergences up to a term of the row. Only full metrics per cluster have mixed
+terms and go through BLAS instead.
+
+Dense kernels transpose tiles of rows so that the inner loop runs over rows and vectorizes: `cost`
+has one entry per row of the tile, and a feature's coefficients are scalars.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from linkwise._compiled import kernel
+
+
+class CostForm(NamedTuple):
+    """Coefficients of the costs.
+
+    `own` and `log_det` complete the cost with the terms that all clusters share:
+    sum_f own[f] x_f^2 - log_det.
+    """
+
+    slope: NDArray  # (d, k)
+    curve: NDArray  # (d, k), or (0, 0) if costs are linear
+    bias: NDArray  # (k,)
+    own: NDArray  # (d,), or (0,) if there are no shared terms
+    log_det: float
+
+
+class Drift(NamedTuple):
+    """How much Hamerly's bounds must be loosened after an update."""
+
+    stretch: float  # the most by which the new metric lengthens a distance
+    shrink: float  # the most by which it shortens one
+    moved: NDArray  # (k,): distance that each center moved
+    most: float  # largest of `moved`
+    second: float  # second largest
+    which: int  # the center that moved most
+
 
 # -------------------------------------------------------------------- dense rows
 
 
 @kernel
 def outermost(X, shift, scale, start, stop, norm, low, high):
-    """Squared length of each row when every feature counts alike, and the ends of each feature.
+    """Squared length of each row with features divided by their scale; extremes per feature.
 
     OUT     norm (n,); low, high (d,): rows with the smallest and the largest value
     """
@@ -58,9 +92,10 @@ def column_sums(X, pilot, weight, start, stop, sums, squares, most):
 
 
 @kernel
-def _move_dense(x, w, old, new, counts, sums, squares):
+def _move_dense(x, w, old, new, moments):
     """Move one row from a cluster (or none, -1) to another in the moments."""
     n_features = x.shape[0]
+    counts, sums, squares = moments
     for sign in (-1.0, 1.0):
         c = old if sign < 0 else new
         if c < 0:
@@ -80,7 +115,7 @@ def _move_dense(x, w, old, new, counts, sums, squares):
 
 
 @kernel
-def move_dense(X, shift, rows, old, new, weight, counts, sums, squares):
+def move_dense(X, shift, rows, old, new, weight, moments):
     """Move given rows from their old clusters to new ones in the moments."""
     x = np.empty(X.shape[1], np.float64)
     for t in range(rows.shape[0]):
@@ -89,7 +124,7 @@ def move_dense(X, shift, rows, old, new, weight, counts, sums, squares):
             for f in range(X.shape[1]):
                 x[f] = X[i, f] - shift[f]
             w = weight[i] if weight.size else 1.0
-            _move_dense(x, w, old[t], new[t], counts, sums, squares)
+            _move_dense(x, w, old[t], new[t], moments)
 
 
 # -------------------------------------------------------------------- rows that links may move
@@ -97,21 +132,22 @@ def move_dense(X, shift, rows, old, new, weight, counts, sums, squares):
 
 @kernel
 def _bounds_of(own, other, log_det, beyond, margin):
-    """Bounds from costs: squared distances less `log_det`, known up to rounding."""
+    """Bounds from costs (squared distances minus `log_det`), widened by the rounding error."""
     own = max(own + log_det, 0.0)
     error = margin * (own + beyond)
     return np.sqrt(own + error), np.sqrt(max(other + log_det - error, 0.0))
 
 
 @kernel
-def wavering_rows(
-    cost, slack, labels, log_det, beyond, margin, start, stop, known, upper, lower, wavers
+def undecided_rows(
+    cost, slack, labels, log_det, beyond, margin, start, stop, known, upper, lower, undecided
 ):
-    """Mark those of rows start..stop that links could move, given their costs. Notes bounds.
+    """Mark those of rows start..stop that links could move, given their costs; updates bounds.
 
-    IN      cost (n, k): for bounds, squared distances less `log_det`, up to a rounding error of
-            `margin` times (distance + beyond); slack (n,) and labels (n,) as in `_dense_kernels`
-    OUT     known, upper, lower (n,), or (0,) where there are no bounds; wavers (n,)
+    IN      cost (n, k): with bounds, squared distances minus `log_det`, with a rounding error of
+            at most `margin` times (distance + beyond); slack (n,), labels (n,) as in
+            `undecided_dense`
+    OUT     known, upper, lower (n,), or (0,) without bounds; undecided (n,)
     """
     k = cost.shape[1]
     for i in range(start, stop):
@@ -120,7 +156,7 @@ def wavering_rows(
         for c in range(k):
             if c != a:
                 other = min(other, cost[i, c])
-        wavers[i] = not cost[i, a] + slack[i] < other
+        undecided[i] = not cost[i, a] + slack[i] < other
         if known.size:
             known[i] = a
             upper[i], lower[i] = _bounds_of(cost[i, a], other, log_det, beyond, margin)
@@ -130,23 +166,9 @@ def wavering_rows(
 
 
 @kernel
-def assign_sparse(
-    data,
-    indices,
-    indptr,
-    slope,
-    curve,
-    bias,
-    labels,
-    pinned,
-    weight,
-    start,
-    stop,
-    counts,
-    sums,
-    squares,
-):
+def assign_sparse(data, indices, indptr, form, labels, pinned, weight, start, stop, moments):
     """`assign_dense` for rows of a CSR matrix (no shift: zeros stay zeros)."""
+    slope, curve, bias, _, _ = form
     k = slope.shape[1]
     curved = curve.size > 0
     cost = np.empty(k, slope.dtype)
@@ -169,17 +191,18 @@ def assign_sparse(
             if cost[c] < cost[best]:
                 best = c
         if labels[i] != best:
-            if counts.size:
+            if moments.counts.size:
                 w = weight[i] if weight.size else 1.0
-                _move_sparse(data, indices, indptr, i, w, labels[i], best, counts, sums, squares)
+                _move_sparse(data, indices, indptr, i, w, labels[i], best, moments)
             labels[i] = best
             moved += 1
     return moved
 
 
 @kernel
-def costs_sparse(data, indices, indptr, rows, slope, curve, bias, own, log_det, out):
+def costs_sparse(data, indices, indptr, rows, form, out):
     """`costs_dense` for rows of a CSR matrix."""
+    slope, curve, bias, own, log_det = form
     k = slope.shape[1]
     for t in range(rows.shape[0]):
         norm = 0.0
@@ -200,7 +223,8 @@ def costs_sparse(data, indices, indptr, rows, slope, curve, bias, own, log_det, 
 
 
 @kernel
-def _move_sparse(data, indices, indptr, i, w, old, new, counts, sums, squares):
+def _move_sparse(data, indices, indptr, i, w, old, new, moments):
+    counts, sums, squares = moments
     for sign in (-1.0, 1.0):
         c = old if sign < 0 else new
         if c < 0:
@@ -214,13 +238,13 @@ def _move_sparse(data, indices, indptr, i, w, old, new, counts, sums, squares):
 
 
 @kernel
-def move_sparse(data, indices, indptr, rows, old, new, weight, counts, sums, squares):
+def move_sparse(data, indices, indptr, rows, old, new, weight, moments):
     """`move_dense` for rows of a CSR matrix."""
     for t in range(rows.shape[0]):
         if old[t] != new[t]:
             i = rows[t]
             w = weight[i] if weight.size else 1.0
-            _move_sparse(data, indices, indptr, i, w, old[t], new[t], counts, sums, squares)
+            _move_sparse(data, indices, indptr, i, w, old[t], new[t], moments)
 
 
 @kernel

@@ -1,9 +1,12 @@
-"""Constraint propagation: a few given links become many around them, weaker with the distance.
+"""Constraint propagation: a few given links become many nearby ones, weaker with the distance.
 
-Entry point: `propagate`. A constraint between rows A and B spreads to the pairs of rows (i, j)
-with i near A and j near B. Only rows that are near enough by themselves are paired, so that the
-work is one look at the data for each constrained row (and kept for its other constraints, as
-appendix B of the thesis proposes) plus the links that come out.
+Entry point: `propagate`. A constraint between rows A and B is propagated to pairs of rows (i, j)
+with i near A and j near B. The remoteness of a row from an end (minus the log of its Gaussian
+factor, or the squared share of a distance) adds up over the two ends, and the threshold is a limit
+on the sum. So a row takes part only if it is within the limit of one end by itself: rows near an
+end are found in one pass, sorted and kept for its other constraints (appendix B of the thesis), and
+pairing stops at the first pair that is too remote. Pairs are counted before they are written, so
+that memory is the size of the result, or `max_propagated`.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Literal
@@ -20,25 +24,33 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
-from linkwise._validation import check_choice, check_number, read_knowledge
+from linkwise._types import (
+    Floats,
+    Ints,
+    Matrix,
+    MatrixLike,
+    SampleIds,
+    is_sparse,
+)
+from linkwise._validation import Knowable, check_choice, check_number, read_knowledge
 from linkwise.constraints import Constraints
 
-from . import _propagation_kernels as _spread
+from . import _propagation_kernels as _kernels
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+Rows32 = NDArray[np.int32]  # row numbers
+PairKernel = Callable[..., int]
 Kernel = Literal["gaussian", "euclidean"]
 Scale = Literal["thesis", "squared"]
 Radius = Literal["mahalanobis", "euclidean"]
 
-MAX_PROPAGATED = 300_000  # links inferred, by default: some 100 bytes each in a fit
-_KEPT_NEAR = 8_000_000  # so many rows near constrained ones are kept at hand
-_HALVINGS = 40  # of the range in which the least weight of the links to keep lies
+MAX_PROPAGATED = 300_000  # links inferred, by default: about 100 bytes each in a fit
+_HALVINGS = 40  # bisections for the least weight of the links to keep
+_KEPT_NEAR = 8_000_000  # most entries in the kept lists of rows near constrained ones
 
 
 def propagate(
-    constraints: Any,
-    X: Any,
+    constraints: Knowable,
+    X: MatrixLike,
     labels: ArrayLike,
     metrics: ArrayLike | None = None,
     threshold: float = 0.5,
@@ -50,9 +62,9 @@ def propagate(
     scale: Scale = "squared",
     radius: Radius = "euclidean",
     max_propagated: int = MAX_PROPAGATED,
-    sample_ids: Any = None,
+    sample_ids: SampleIds = None,
 ) -> Constraints:
-    """Spread must-links and cannot-links to pairs of rows near theirs.
+    """Propagate must-links and cannot-links to nearby pairs of rows.
 
     This is the propagation of Eaton's thesis [1]_, (3.1) to (3.7).
 
@@ -81,9 +93,8 @@ def propagate(
     centers : array-like of shape (n_clusters, n_features), default=None
         Centers of the clusters; the means of their rows if not given.
     kernel : {"gaussian", "euclidean"}, default="gaussian"
-        How weights fall: by a Gaussian under the metrics (3.7), or in a straight line with the
-        Euclidean distance, down to nothing where the ball around the end of a source touches the
-        rim of its cluster.
+        How weights decrease: by a Gaussian under the metrics (3.7), or linearly with the Euclidean
+        distance, to 0 where the ball around the end of a source touches the rim of its cluster.
     scale : {"thesis", "squared"}, default="squared"
         The factor of a cluster's covariance: the ratio of its radius to three standard deviations
         (3.4) as it is printed, or the square of this ratio, as lengths ask for. Gaussian only.
@@ -91,16 +102,16 @@ def propagate(
         How far the outermost row of a cluster is from its center: under the metric, or in the
         units of the data. Gaussian only.
     max_propagated : int, default=300_000
-        The most links to infer before equal ones are put together. Beyond, the heaviest are kept,
-        with a warning.
+        The most links to infer before equal ones are merged. If there are more, the heaviest are
+        kept, with a warning.
     sample_ids : array-like of shape (n_samples,), default=None
-        Id of each row, when the constraints speak of ids.
+        Id of each row, if the constraints use ids.
 
     Returns
     -------
     propagated : Constraints
         By row number: the sources in their order, then the links inferred. `n_repeated` of it
-        counts those that were put together with others. Relative constraints stay as they are.
+        counts those that were merged with others. Relative constraints stay as they are.
 
     See Also
     --------
@@ -137,22 +148,22 @@ def propagate(
 
 
 def propagate_most(
-    constraints: Any,
-    X: Any,
+    constraints: Knowable,
+    X: MatrixLike,
     labels: ArrayLike,
-    metrics: ArrayLike | None,
-    threshold: float,
-    reduce: bool,
+    metrics: ArrayLike | None = None,
+    threshold: float = 0.5,
+    reduce: bool = False,
     *,
-    per_cluster: bool | None,
-    centers: ArrayLike | None,
-    kernel: Kernel,
-    scale: Scale,
-    radius: Radius,
-    max_propagated: int,
-    sample_ids: Any = None,
+    per_cluster: bool | None = None,
+    centers: ArrayLike | None = None,
+    kernel: Kernel = "gaussian",
+    scale: Scale = "squared",
+    radius: Radius = "euclidean",
+    max_propagated: int = MAX_PROPAGATED,
+    sample_ids: SampleIds = None,
 ) -> tuple[Constraints, int]:
-    """`propagate`, and how many pairs within reach were left out, counted once for each order."""
+    """`propagate`, and how many pairs within reach are left out, counted once per order."""
     check_threshold(threshold)
     check_choice("kernel", kernel, ("gaussian", "euclidean"))
     check_choice("scale", scale, ("thesis", "squared"))
@@ -167,8 +178,8 @@ def propagate_most(
     return _merged(known, pairs, X.shape[0], reduce), left_out
 
 
-def check_threshold(threshold: Any) -> None:
-    """Refuse what is no share of a weight."""
+def check_threshold(threshold: float) -> None:
+    """Raise unless the threshold is above 0 and at most 1."""
     check_number("threshold", threshold, Real, 0)
     if not 0 < threshold <= 1:
         raise ValueError(
@@ -184,18 +195,19 @@ def check_threshold(threshold: Any) -> None:
 class _Clusters:
     """Rows, their clusters, and a metric for each of these."""
 
-    X: Any
-    labels: NDArray[np.int64]
+    X: Matrix
+    labels: Ints
     centers: Floats
     metrics: Floats  # (k, d) or (k, d, d)
 
     @classmethod
     def read(
-        cls, X: Any, labels: Any, metrics: Any, per_cluster: bool | None, centers: Any
-    ) -> _Clusters:
-        """Check that all belongs together."""
+        cls, X: Matrix, given: ArrayLike, metrics: ArrayLike | None, per_cluster: bool | None,
+        centers: ArrayLike | None,
+    ) -> _Clusters:  # fmt: skip
+        """Validate shapes and values."""
         n, d = X.shape
-        labels = _read_labels(labels, n)
+        labels = _read_labels(given, n)
         read = _read_metrics(metrics, d, int(labels.max()) + 1, per_cluster)
         k = max(int(labels.max()) + 1, len(read))
         if centers is None:
@@ -205,7 +217,7 @@ class _Clusters:
             raise ValueError(
                 f"centers has shape {centers.shape}; expected ({k}, {d}), a center for each cluster"
             )
-        if sparse.issparse(X) and read.ndim == 3:
+        if is_sparse(X) and read.ndim == 3:
             raise ValueError("full metrics need dense data; give diagonals, or X as an array")
         return cls(X, labels, centers, np.broadcast_to(read, (len(centers), *read.shape[1:])))
 
@@ -225,18 +237,21 @@ class _Clusters:
         return radii
 
 
-def _read_labels(labels: Any, n: int) -> NDArray[np.int64]:
-    labels = np.asarray(labels)
+def _read_labels(given: ArrayLike, n: int) -> Ints:
+    labels = np.asarray(given)
     if labels.shape != (n,):
-        raise ValueError(f"labels has shape {labels.shape}; expected a cluster a row, ({n},)")
+        raise ValueError(f"labels has shape {labels.shape}; expected one cluster per row, ({n},)")
     if labels.dtype.kind not in "iu" or labels.min() < 0:
         raise ValueError("labels must be clusters 0, 1, 2, ... as integers; every row needs one")
     return labels.astype(np.int64)
 
 
-def _read_metrics(metrics: Any, d: int, n_clusters: int, per_cluster: bool | None) -> Floats:
+def _read_metrics(
+    metrics: ArrayLike | None, d: int, n_clusters: int, per_cluster: bool | None
+) -> Floats:
     """Metrics as diagonals (m, d) or matrices (m, d, d), m being 1 or the number of clusters."""
     A = np.ones(d) if metrics is None else np.asarray(metrics, dtype=np.float64)
+    given = A.shape
     if not np.isfinite(A).all():
         raise ValueError("metrics has NaN or infinite values; a metric is finite and positive")
     if A.ndim == 1 or (A.shape == (d, d) and _is_one_matrix(A, n_clusters, per_cluster)):
@@ -244,7 +259,7 @@ def _read_metrics(metrics: Any, d: int, n_clusters: int, per_cluster: bool | Non
     fits = A.shape[1:] in ((d,), (d, d)) and (len(A) == 1 or len(A) >= n_clusters)
     if not fits:
         raise ValueError(
-            f"metrics has shape {np.shape(metrics)}; expected ({d},), ({d}, {d}), "
+            f"metrics has shape {given}; expected ({d},), ({d}, {d}), "
             f"({n_clusters}, {d}) or ({n_clusters}, {d}, {d})"
         )
     least = A.min() if A.ndim == 2 else np.linalg.eigvalsh(A).min()
@@ -260,18 +275,18 @@ def _is_one_matrix(A: Floats, n_clusters: int, per_cluster: bool | None) -> bool
     return len(A) < n_clusters or (np.allclose(A, A.T) and np.linalg.eigvalsh(A).min() > 0)
 
 
-def _means(X: Any, labels: NDArray[np.int64], k: int) -> Floats:
+def _means(X: Matrix, labels: Ints, k: int) -> Floats:
     counts = np.bincount(labels, minlength=k)
     one_hot = sparse.csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))))
     sums = np.zeros((k, X.shape[1]))
     found = one_hot @ X
-    sums[: one_hot.shape[0]] = found.toarray() if sparse.issparse(found) else found
+    sums[: one_hot.shape[0]] = found.toarray() if is_sparse(found) else found
     return sums / np.maximum(counts, 1)[:, None]
 
 
 def near(
-    X: Any, point: Floats, root: Floats, rate: float, limit: float
-) -> tuple[NDArray[np.int32], Floats]:
+    X: Matrix, point: Floats, root: Floats, rate: float, limit: float
+) -> tuple[Rows32, Floats]:
     """Rows whose squared distance from a point, times the rate, is within the limit; and that.
 
     Parameters
@@ -284,12 +299,12 @@ def near(
     """
     rows, found = np.empty(X.shape[0], dtype=np.int32), np.empty(X.shape[0])
     end = (np.asarray(point, dtype=np.float64), root, rate, limit, rows, found)
-    if sparse.issparse(X):
-        number = _spread.near_sparse(X.data, X.indices, X.indptr, *end)
+    if is_sparse(X):
+        number = _kernels.near_sparse(X.data, X.indices, X.indptr, *end)
     elif root.ndim == 2:
-        number = _spread.near_full(X, *end)
+        number = _kernels.near_full(X, *end)
     else:
-        number = _spread.near_diagonal(X, *end)
+        number = _kernels.near_diagonal(X, *end)
     return rows[:number], found[:number]
 
 
@@ -310,7 +325,7 @@ class _Field:
         self.limit = -math.log(threshold) if self.gaussian else (1 - threshold) ** 2
         self._roots = np.ascontiguousarray(clusters.roots())
         self._own = np.full((2, clusters.X.shape[0]), np.inf)
-        self._kept: OrderedDict[int, tuple[NDArray[np.int32], Floats]] = OrderedDict()
+        self._kept: OrderedDict[int, tuple[Rows32, Floats]] = OrderedDict()
         self._n_kept = 0
         flat = np.ones_like(clusters.centers)
         own = radius == "mahalanobis" and self.gaussian
@@ -320,7 +335,7 @@ class _Field:
             self._reach **= 2 if scale == "squared" else 1
 
     def _rate(self, row: int) -> float:
-        """What squared distances from a row are multiplied by."""
+        """Factor of squared distances from a row."""
         c = int(self.clusters.labels[row])
         reach = float(self._reach[c])
         squared = float(self._squared_from_center(row, c))
@@ -334,13 +349,13 @@ class _Field:
         one = self.clusters.X[[row]]
         return float(near(one, self.clusters.centers[c], self._roots[c], 1.0, math.inf)[1][0])
 
-    def near(self, row: int) -> tuple[NDArray[np.int32], Floats]:
+    def near(self, row: int) -> tuple[Rows32, Floats]:
         """Rows within the limit of a row, the nearest first; kept for the next time."""
         if row in self._kept:
             self._kept.move_to_end(row)
             return self._kept[row]
         X, c = self.clusters.X, int(self.clusters.labels[row])
-        point = X[[row]].toarray()[0] if sparse.issparse(X) else X[row]
+        point = X[[row]].toarray()[0] if is_sparse(X) else X[row]
         rows, remote = near(X, point, self._roots[c], self._rate(row), self.limit)
         order = np.argsort(remote, kind="stable")
         found = self._kept[row] = rows[order], remote[order]
@@ -357,11 +372,11 @@ class _Field:
         return min(self.limit, at)
 
     def count_ordered(self, a: int, b: int, limit: float) -> int:
-        """Pairs within a limit, counted once for each order."""
-        return int(_spread.count_ordered(self.near(a)[1], self.near(b)[1], limit))
+        """Pairs within a limit, counted once per order."""
+        return int(_kernels.count_ordered(self.near(a)[1], self.near(b)[1], limit))
 
-    def call(self, kernel: Any, a: int, b: int, limit: float, *rest: Any) -> int:
-        """Call one of the kernels that go through the pairs of a source."""
+    def call(self, kernel: PairKernel, a: int, b: int, limit: float, *rest: Any) -> int:
+        """Call a kernel that visits the pairs of a source."""
         (rows_a, near_a), (rows_b, near_b) = self.near(a), self.near(b)
         self._own[0, rows_a], self._own[1, rows_b] = near_a, near_b
         number = kernel(rows_a, near_a, rows_b, near_b, *self._own, a, b, limit, *rest)
@@ -382,14 +397,14 @@ def _first_deviation(metrics: Floats) -> Floats:
 class _Pairs:
     """Inferred links, those of must-links first; one pair may stand in it many times."""
 
-    low: NDArray[np.int32]
-    high: NDArray[np.int32]
+    low: Rows32
+    high: Rows32
     weight: Floats
     n_must: int
 
 
 def _infer(field: _Field, known: Constraints, most: int) -> tuple[_Pairs, int]:
-    """The links that sources spread to, the heaviest if there are too many; how many are not in."""
+    """Links that sources spread to, the heaviest if there are too many; how many are left out."""
     ends = np.concatenate([known.must_link, known.cannot_link]).astype(np.int64).tolist()
     weight = np.concatenate([known.must_link_weight, known.cannot_link_weight]).tolist()
     size, limits, left_out = _plan(field, ends, weight, most)
@@ -397,7 +412,7 @@ def _infer(field: _Field, known: Constraints, most: int) -> tuple[_Pairs, int]:
     number = n_must = 0
     for c, ((a, b), w) in enumerate(zip(ends, weight, strict=True)):
         room = (low[number:], high[number:], out[number:])
-        number += field.call(_spread.spread_pairs, a, b, limits[c], w, field.gaussian, *room)
+        number += field.call(_kernels.spread_pairs, a, b, limits[c], w, field.gaussian, *room)
         if c < known.n_must_link:
             n_must = number
     return _Pairs(low[:number], high[:number], out[:number], n_must), left_out
@@ -406,32 +421,43 @@ def _infer(field: _Field, known: Constraints, most: int) -> tuple[_Pairs, int]:
 def _plan(
     field: _Field, ends: list[list[int]], weight: list[float], most: int
 ) -> tuple[int, list[float], int]:
-    """Room to take for the pairs, how remote those of each source may be, and how many are left.
+    """Number of pairs to make room for, a limit per source, and how many pairs are left out.
 
-    Counting takes time in proportion to the rows near the ends of sources, not to their pairs:
-    these are looked at only once it is known that they are few enough.
+    Counting takes time in proportion to the rows near the ends of sources, not to their pairs;
+    pairs are visited only once they are known to be few enough.
     """
-    every = [field.limit] * len(ends)
 
     def count(limits: list[float]) -> int:
-        return sum(
-            field.count_ordered(a, b, limit) for (a, b), limit in zip(ends, limits, strict=True)
-        )
+        pairs = zip(ends, limits, strict=True)
+        return sum(field.count_ordered(a, b, limit) for (a, b), limit in pairs)
 
+    every = [field.limit] * len(ends)
     total = count(every)
     if total <= most:
         return total, every, 0
-    # A pair counts at most in both orders; and a row with itself is none.
+    # A pair is counted in both orders at most, and a row with itself is not a pair.
     same = sum(min(len(field.near(a)[0]), len(field.near(b)[0])) for a, b in ends)
     if (total - same) // 2 - len(ends) <= most:
-        exact = sum(field.call(_spread.count_pairs, a, b, field.limit) for a, b in ends)
+        exact = sum(field.call(_kernels.count_pairs, a, b, field.limit) for a, b in ends)
         if exact <= most:
             return exact, every, 0
-    # Halve the range of the least weight to keep, by its logarithm.
-    light, heavy = (
-        math.log(max(bound, 1e-300)) for bound in (_lightest(field, weight), max(weight))
-    )
-    limits = [-1.0] * len(ends)
+    limits = _heaviest(field, weight, most, count)
+    kept = count(limits)
+    return kept, limits, total - kept
+
+
+def _heaviest(
+    field: _Field, weight: list[float], most: int, count: Callable[[list[float]], int]
+) -> list[float]:
+    """Limits within which the heaviest links lie, at most `most` ordered pairs.
+
+    A pair at remoteness r of a source with weight w weighs w f(r). Bisection on the logarithm of
+    the least weight to keep gives the limit of every source.
+    """
+    share = math.exp(-field.limit) if field.gaussian else 1 - math.sqrt(field.limit)
+    lightest = max(share * min(weight), 1e-300)
+    light, heavy = math.log(lightest), math.log(max(*weight, lightest))
+    limits = [-1.0] * len(weight)
     for _ in range(_HALVINGS):
         least = 0.5 * (light + heavy)
         tried = [field.limit_at(math.exp(least) / w) if w > 0 else -1.0 for w in weight]
@@ -442,14 +468,7 @@ def _plan(
             heavy, limits = least, tried
             if number > 0.99 * most:
                 break
-    kept = count(limits)
-    return kept, limits, total - kept
-
-
-def _lightest(field: _Field, weight: list[float]) -> float:
-    """The least weight that a link within the limit can have."""
-    share = math.exp(-field.limit) if field.gaussian else 1 - math.sqrt(field.limit)
-    return share * min(weight)
+    return limits
 
 
 def _merged(known: Constraints, pairs: _Pairs, n_rows: int, reduce: bool) -> Constraints:
@@ -463,7 +482,7 @@ def _merged(known: Constraints, pairs: _Pairs, n_rows: int, reduce: bool) -> Con
         ends = np.empty((len(given) + len(new), 2), dtype=np.int64)
         weight = np.empty(len(ends))
         ends[: len(given)], weight[: len(given)] = given, own
-        number = _spread.merge_pairs(
+        number = _kernels.merge_pairs(
             pairs.low[part], pairs.high[part], new, n_rows, reduce, ends, weight, len(given)
         )
         parts.append((ends[:number], weight[:number]))

@@ -1,36 +1,36 @@
-"""Where centers begin: neighborhoods, k-means++, seeds, or given.
+"""Initial centers: from neighborhoods, k-means++, random rows or labeled rows.
 
-Whatever is drawn at random is drawn among `Rows.sample`: all rows, or a random part of very many.
+Everything random is drawn from `RowStore.sample`: all rows, or a random sample of very many.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise._types import Floats, Ints, RandomState, is_sparse
 from linkwise.constraints import adjacency
 from linkwise.geometry import Mahalanobis, Moments
 from linkwise.kmeans.kernels import _dense_kernels
-from linkwise.kmeans.rows._local_rows import Rows
+from linkwise.kmeans.rows._local_rows import LocalRows
+from linkwise.kmeans.rows._protocols import RowStore, dense_blocks
 
 from ._problem import Problem
 
-Floats = NDArray[np.float64]
-_MEANS = 20_000_000  # cells of means of components at hand
-_TOLERANCE = 1e-4  # share of the variance that centers of a start may still move by
-_ROUGH = 30  # iterations are enough for a start
-_TRIES = 4  # rows of which the best becomes a center
-_SOME = 2000  # rows by which starts are judged
+_MEANS = 20_000_000  # most numbers in the means of components
+_TOLERANCE = 1e-4  # share of the variance below which moves of these centers do not matter
+_TRIES = 4  # rows drawn per center; the best is kept
+_ROUGH = 30  # iterations of k-means on the means of neighborhoods
+_SOME = 2000  # rows by which starts are compared
 
 
-def from_neighborhoods(problem: Problem, rng: Any) -> Floats:
-    """Centroids of must-link components, far from each other and large (Basu et al. 3.3.5).
+def from_neighborhoods(problem: Problem, rng: RandomState) -> Floats:
+    """Centroids of must-link components that are large and far apart (Basu et al. 3.3.5).
 
-    Weighted farthest-first: the largest first, then always the one with the largest distance to
-    the chosen ones times the root of the sizes. Missing centers are drawn as k-means++ would.
+    Weighted farthest-first: the largest component first, then always the one with the largest
+    distance to the nearest chosen one, times the root of its size. Missing centers are drawn as in
+    k-means++.
     """
     _, means = chosen_neighborhoods(problem)
     return fill_up(problem.rows, means, problem.k, rng)
@@ -46,10 +46,10 @@ def chosen_neighborhoods(problem: Problem) -> tuple[list[int], Floats]:
     graph = adjacency(closure.cannot_link, closure.n_components)
     chosen = [int(large[sizes[large].argmax()])]
     nearest = _squared(means, means[np.searchsorted(large, chosen[0])])
-    apart = np.zeros(len(large))  # how many of the chosen each must be apart from
+    apart = np.zeros(len(large))  # number of chosen components that each is cannot-linked to
     while len(chosen) < min(problem.k, len(large)):
         apart += graph[[chosen[-1]]].toarray()[0, large]
-        # Known to be apart from all chosen counts twice: such a component is of another class.
+        # A component that is cannot-linked to all chosen ones counts double: it is another class.
         score = np.sqrt(nearest * sizes[large]) * (1 + apart / len(chosen))
         score[np.isin(large, chosen)] = -1.0
         chosen.append(int(large[score.argmax()]))
@@ -57,12 +57,12 @@ def chosen_neighborhoods(problem: Problem) -> tuple[list[int], Floats]:
     return chosen, means[np.searchsorted(large, chosen)]
 
 
-def neighborhoods(problem: Problem, cells: int = _MEANS) -> tuple[NDArray, Floats]:
-    """Must-link components of more than one row, and their means: the largest, if many."""
+def neighborhoods(problem: Problem, cells: int = _MEANS) -> tuple[Ints, Floats]:
+    """Must-link components of at least two rows, and their means; only the largest, if many."""
     closure = problem.closure
     sizes = closure.sizes
     large = np.flatnonzero(sizes > 1)
-    # Means of wide sparse rows are dense: with many components, the largest must do.
+    # Means of wide sparse rows are dense: limit the number of components.
     most = max(cells // problem.rows.d, 4 * problem.k)
     if len(large) > most:
         large = np.sort(large[np.argsort(-sizes[large], kind="stable")[:most]])
@@ -74,29 +74,29 @@ def neighborhoods(problem: Problem, cells: int = _MEANS) -> tuple[NDArray, Float
     return large, means
 
 
-def from_clustered_neighborhoods(problem: Problem, rng: Any) -> Floats | None:
-    """Centers of k-means on the means of neighborhoods, by size; None if they are fewer than k.
+def from_clustered_neighborhoods(problem: Problem, rng: RandomState) -> Floats | None:
+    """Centers of k-means on the means of neighborhoods, weighted by size; None if fewer than k.
 
-    Rows that are known to be together average out what sets single rows apart, so that clusters
-    of such means are nearer to classes than clusters of rows. Other draws give other starts.
+    The mean of must-linked rows averages out the variation of single rows, so that clusters of
+    such means are closer to classes than clusters of rows. Each draw gives another start.
     """
     large, means = neighborhoods(problem, _MEANS // 10)
     if len(large) < problem.k or len(np.unique(means, axis=0)) < problem.k:
         return None
     weight = problem.closure.sizes[large].astype(np.float64)
-    rows = Rows(np.ascontiguousarray(means), weight)
+    rows = LocalRows(np.ascontiguousarray(means), weight)
     try:
         return _rough_kmeans(rows, problem.k, rng) + rows.shift
     finally:
         rows.close()
 
 
-def _rough_kmeans(rows: Rows, k: int, rng: Any) -> Floats:
+def _rough_kmeans(rows: LocalRows, k: int, rng: RandomState) -> Floats:
     """Centers of plain k-means after a few iterations, relative to the mean of the rows."""
     geometry = Mahalanobis(k, rows.total(), rows.total_weight)
-    geometry.place(from_kmeans_plusplus(rows, k, rng))
-    found, moments = rows.places(np.zeros(0, dtype=np.int64)), Moments.zeros(k, rows.d)
-    still = _TOLERANCE * float(rows.take(slice(None)).var(axis=0).mean())
+    geometry.set_centers(from_kmeans_plusplus(rows, k, rng))
+    found, moments = rows.new_assignments(np.zeros(0, dtype=np.int64)), Moments.zeros(k, rows.d)
+    still = _TOLERANCE * float(np.asarray(rows.X).var(axis=0).mean())
     for _ in range(_ROUGH):
         moved = found.assign(geometry, moments, None, False)
         for c in np.flatnonzero(moments.counts <= 0):
@@ -108,26 +108,26 @@ def _rough_kmeans(rows: Rows, k: int, rng: Any) -> Floats:
     return geometry.centers
 
 
-def uncovered(rows: Rows, centers: Floats, others: Floats) -> bool:
-    """Whether rows are farther from centers than from others; judged by some of them."""
-    rows = rows.sample(len(centers), np.random.RandomState(0))
+def uncovered(rows: RowStore, centers: Floats, others: Floats) -> bool:
+    """Whether rows are farther from `centers` than from `others`, judged by a sample."""
+    sample = rows.sample(len(centers), np.random.RandomState(0))
     size = max(min(_SOME, _MEANS // 10 // rows.d), len(centers))
-    some = rows.take(np.arange(0, rows.n, max(1, rows.n // size)))
+    some = sample.take(np.arange(0, sample.n, max(1, sample.n // size)))
     own = (some**2).sum(axis=1)
     far, near = ((own + _least(some, points)).clip(min=0).sum() for points in (centers, others))
     return bool(far > near)
 
 
 def _least(some: Floats, points: Floats) -> Floats:
-    """Squared distance of each row to the nearest point, less the row's own square."""
+    """Squared distance of each row to the nearest point, minus the row's own square."""
     return ((points**2).sum(axis=1) - 2 * some @ points.T).min(axis=1)
 
 
-def component_means(rows: Rows, nodes: NDArray, component: NDArray) -> tuple[Floats, NDArray]:
-    """Mean of the rows of each component (relative to the data's mean), and its size."""
+def component_means(rows: RowStore, nodes: Ints, component: Ints) -> tuple[Floats, Ints]:
+    """Mean of the rows of each component (relative to `rows.shift`), and its size."""
     sizes = np.bincount(component)
     means = np.zeros((len(sizes), rows.d))
-    for part in rows.blocks(np.arange(len(nodes))):
+    for part in dense_blocks(np.arange(len(nodes)), rows.d):
         np.add.at(means, component[part], rows.take(nodes[part]))
     return means / np.maximum(sizes, 1)[:, None], sizes
 
@@ -136,61 +136,69 @@ def _squared(points: Floats, point: Floats) -> Floats:
     return ((points - point) ** 2).sum(axis=1)
 
 
-def fill_up(rows: Rows, centers: Floats, k: int, rng: Any) -> Floats:
+def fill_up(rows: RowStore, centers: Floats, k: int, rng: RandomState) -> Floats:
     """Add centers until there are k: rows drawn by their squared distance to the nearest one."""
     if not len(centers):
         return from_kmeans_plusplus(rows, k, rng)
     if len(centers) == k:
         return centers
-    rows = rows.sample(k, rng)
-    far, weight = _distances_to(rows), _weights(rows)
-    nearest = np.full(rows.n, np.inf)
+    sample = rows.sample(k, rng)
+    far, weight = _distances_to(sample), _weights(sample)
+    nearest = np.full(sample.n, np.inf)
     for start in range(0, len(centers), _TRIES):
         np.minimum(nearest, far(centers[start : start + _TRIES]).min(axis=0), out=nearest)
     found = list(centers)
     while len(found) < k:
         chance = nearest * weight
-        if not chance.sum() > 0:  # all rows coincide with centers
-            found.append(rows.take([rng.randint(rows.n)])[0])
+        if not chance.sum() > 0:  # all rows equal a center
+            found.append(sample.take(np.array([rng.randint(sample.n)]))[0])
             continue
         ticks = np.cumsum(chance)
-        tries = np.searchsorted(ticks, rng.random_sample(_TRIES) * ticks[-1]).clip(max=rows.n - 1)
-        left = np.minimum(nearest, far(rows.take(tries)))
+        tries = np.searchsorted(ticks, rng.random_sample(_TRIES) * ticks[-1]).clip(max=sample.n - 1)
+        points = sample.take(tries)
+        left = np.minimum(nearest, far(points))
         best = int(left.sum(axis=1).argmin())
-        found.append(rows.take([tries[best]])[0])
+        found.append(points[best])
         nearest = left[best]
     return np.array(found)
 
 
-def _weights(rows: Rows) -> Floats:
+def _weights(rows: LocalRows) -> Floats:
     return rows.weight if rows.weight.any() else np.ones(rows.n)
 
 
-def _distances_to(rows: Rows) -> Callable[[Floats], Floats]:
-    """What gives squared distances of all rows to points (relative to the data's mean), (m, n)."""
-    own = rows.lengths() if rows.is_sparse else np.zeros(0)
+def _distances_to(rows: LocalRows) -> Callable[[Floats], Floats]:
+    """A function that gives squared distances of all rows to points, (m, n).
+
+    Points are relative to `rows.shift`. Differences are squared one by one, as |x|^2 - 2 x.y +
+    |y|^2 loses the digits of small distances.
+    """
+    X = rows.X
+    own = rows.lengths() if is_sparse(X) else np.zeros(0)
 
     def to_sparse(points: Floats) -> Floats:
         theirs = (points**2).sum(axis=1)[:, None]
-        return np.maximum(own - 2 * np.asarray(rows.X @ points.T).T + theirs, 0.0)
+        return np.maximum(own - 2 * np.asarray(X @ points.T).T + theirs, 0.0)
 
     def to_dense(points: Floats) -> Floats:
         out = np.empty((len(points), rows.n))
         rows.threads.map(
-            lambda a, b: _dense_kernels.point_distances(rows.X, rows.shift, points, a, b, out)
+            lambda a, b: _dense_kernels.point_distances(X, rows.shift, points, a, b, out)
         )
         return out
 
-    return to_sparse if rows.is_sparse else to_dense
+    return to_sparse if is_sparse(X) else to_dense
 
 
-def from_kmeans_plusplus(rows: Rows, k: int, rng: Any, without: Any = None) -> Floats:
+def from_kmeans_plusplus(
+    rows: RowStore, k: int, rng: RandomState, without: Ints | None = None
+) -> Floats:
     """Greedy k-means++ among rows that are not left out, with the draws of scikit-learn's."""
     some = rows.sample(k, rng, without)
     far, weight = _distances_to(some), _weights(some)
     n_tries = 2 + int(np.log(k))
     chosen = [int(rng.choice(some.n, p=weight / weight.sum()))]
-    nearest = far(some.take(chosen))[0]
+    nearest = far(some.take(np.array(chosen)))[0]
     total = nearest @ weight
     while len(chosen) < k:
         ticks = np.cumsum(weight * nearest)
@@ -200,10 +208,17 @@ def from_kmeans_plusplus(rows: Rows, k: int, rng: Any, without: Any = None) -> F
         best = int(totals.argmin())
         nearest, total = left[best], totals[best]
         chosen.append(int(tries[best]))
-    return some.take(chosen)
+    return some.take(np.array(chosen))
 
 
-def from_seeds(problem: Problem, rng: Any) -> Floats:
+def from_random_rows(rows: RowStore, k: int, rng: RandomState) -> Floats:
+    """Distinct rows drawn at random, by their weights: scikit-learn's ``init="random"``."""
+    some = rows.sample(k, rng)
+    chance = some.weight / some.weight.sum() if some.weight.any() else None
+    return some.take(rng.choice(some.n, size=k, replace=False, p=chance))
+
+
+def from_seeds(problem: Problem, rng: RandomState) -> Floats:
     """Means of the labeled rows of each cluster; clusters without any are filled up."""
     seeds = problem.seeds
     assert seeds is not None

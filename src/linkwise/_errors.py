@@ -1,0 +1,117 @@
+"""Errors about input that name parameters, so that each caller words them its own way.
+
+A template names parameters in braces: ``"{n_clusters} is too small"``. In Python that reads
+``n_clusters=2 is too small``, on the command line ``-k 2 is too small``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TypeAlias
+
+from ._help import see
+
+# From the name of a parameter and its value (None: no value) to words.
+Wording: TypeAlias = Callable[[str, object], str]
+
+# Advice that is worded differently by each caller; the keys stand in templates.
+ADVICE = {
+    "give_ids": "give sample_ids (one id per row) or a DataFrame with an index",
+    "name_columns": 'columns={"i": ..., "j": ...}',
+    "name_features": "name the other columns as features",
+    "name_special_columns": "name the features to use, or name it as the column of ids or of texts",
+    "ids_as_text": 'ids="text" (on the command line: --ids text)',
+    "impute_median": 'impute="median"',
+    "scale_columns": "standardize=True",
+    "keep_stop_words": "stop_words=None",
+    "assign_auto": 'assignment="auto"',
+    "iterate_more": "raise max_iter or tol",
+    "all_problems": " (see the error's `problems`)",
+}
+# Parameters that a template may name together with the value: ``{n_clusters=3}``.
+_PARAMETERS = (
+    "n_clusters", "n_constraints", "max_iter", "y", "tag", "ids", "sample_ids", "columns",
+    "features", "impute",
+)  # fmt: skip
+_FIELD = re.compile(rf"\{{({'|'.join((*_PARAMETERS, *ADVICE))})(?:=([^{{}}]*))?\}}")
+
+
+def in_python(name: str, value: object) -> str:
+    """How a parameter is worded for those who call from Python."""
+    if name in ADVICE:
+        return ADVICE[name]
+    return name if value is None else f"{name}={value}"
+
+
+def as_field(name: str, value: object) -> str:
+    """A field of a template, to be worded later."""
+    return f"{{{name}}}" if value is None else f"{{{name}={value}}}"
+
+
+def fill(template: str, wording: Wording) -> str:
+    """A template with its fields, ``{name}`` or ``{name=value}``, in words.
+
+    Other braces stay as they are: they come from the user's own data.
+    """
+    return _FIELD.sub(lambda found: wording(found[1], found[2]), template)
+
+
+class Worded:
+    """What errors and warnings about parameters share.
+
+    Attributes
+    ----------
+    parameter, value : str or None
+        The parameter that is wrong, the first in the template, and its value.
+    limit : object
+        What it has to keep to.
+    where : str or None
+        File and line, if it came from one.
+    topic : str or None
+        The page of the guide that helps, as ``linkwise help`` takes it.
+    """
+
+    template: str = ""
+    limit: object = None
+    where: str | None = None
+    topic: str | None = None
+
+    @property
+    def parameter(self) -> str | None:
+        """The parameter that is wrong."""
+        found = _FIELD.search(self.template)
+        return None if found is None else found[1]
+
+    @property
+    def value(self) -> str | None:
+        """Its value."""
+        found = _FIELD.search(self.template)
+        return None if found is None else found[2]
+
+    def in_words(self, wording: Wording) -> str:
+        """The message, with parameters worded by the caller."""
+        text = fill(self.template, wording)
+        return text if self.topic is None else text + see(self.topic)
+
+    def __str__(self) -> str:
+        return self.in_words(in_python)
+
+
+class InputError(Worded, ValueError):
+    """A parameter or a file that cannot be used.
+
+    Parameters
+    ----------
+    template : str
+        What is wrong and what to do, with parameters in braces.
+    topic, limit, where
+        As the attributes of `Worded`.
+    """
+
+    def __init__(
+        self, template: str, *, topic: str | None = None, limit: object = None,
+        where: str | None = None,
+    ):  # fmt: skip
+        super().__init__(template)
+        self.template, self.topic, self.limit, self.where = template, topic, limit, where

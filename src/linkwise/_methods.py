@@ -1,0 +1,267 @@
+"""The registry of clustering methods: everything else that lists methods derives from it.
+
+`linkwise cluster` takes its options from here, `linkwise algorithms` its table, README and guide
+theirs (`python -m tests.tables` writes them), `linkwise` its lazy names, the refusals their lists
+and the tests their parameters. Nothing here imports numpy or an estimator.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sklearn.base import BaseEstimator
+
+
+class Option(NamedTuple):
+    """One option of `linkwise cluster` that only some methods have.
+
+    Attributes
+    ----------
+    name : str
+        Parameter of the estimator; the option is ``--name`` with dashes.
+    help : str
+    kind : type
+        `str`, `int`, `float` or `bool` (a flag); "path" is a file to write.
+    choices : tuple of str
+        What a text may be; empty for any.
+    least : int or None
+        The lowest number allowed.
+    """
+
+    name: str
+    help: str
+    kind: Literal["text", "integer", "number", "flag", "path"] = "text"
+    choices: tuple[str, ...] = ()
+    least: int | None = None
+
+    @property
+    def flag(self) -> str:
+        """How it is spelled on the command line."""
+        return "--" + self.name.replace("_", "-")
+
+
+class Method(NamedTuple):
+    """One clustering method.
+
+    Attributes
+    ----------
+    name : str
+        Name of the class.
+    short : str
+        Name on the command line.
+    module : str
+        Where the class is imported from.
+    takes : str
+        The kind of constraints.
+    keeps : str
+        "always" (hard), "at a cost" (soft), ...
+    metric : str
+        Distances it works with.
+    source : str
+        The paper.
+    family : {"k-means", "hierarchy", "wrapper", "spectral", "search"}
+    options : tuple of Option
+        Options of `linkwise cluster` that are for this method.
+    sparse : str
+        Whether CSR matrices are accepted: "yes", "no", or for which parameters.
+    blocks : bool
+        Whether rows may be on disk (`open_blocks`) or on Dask workers.
+    cost, rows : str
+        Time against a known method; number of rows that takes minutes on a laptop.
+    """
+
+    name: str
+    short: str
+    module: str
+    takes: str
+    keeps: str
+    metric: str
+    source: str
+    family: Literal["k-means", "hierarchy", "wrapper", "spectral", "search"] = "k-means"
+    options: tuple[Option, ...] = ()
+    sparse: str = "yes"
+    blocks: bool = False
+    cost: str = "k-means"
+    rows: str = "millions"
+
+    @property
+    def estimator(self) -> type[BaseEstimator]:
+        """The class; imported on first use."""
+        return getattr(importlib.import_module(self.module), self.name)
+
+    @property
+    def is_hard(self) -> bool:
+        """Whether every constraint holds in the result."""
+        return self.keeps == "always"
+
+    @property
+    def starts_from_labels(self) -> bool:
+        """Whether its clusters are named by the labels they start from."""
+        return self.takes in ("labels", "one tagged group")
+
+    @property
+    def merges(self) -> bool:
+        """Whether it builds a hierarchy instead of iterating."""
+        return self.family == "hierarchy"
+
+    def option(self, name: str) -> Option | None:
+        """Its option of this name."""
+        return next((option for option in self.options if option.name == name), None)
+
+
+_METRIC = Option("metric", "shape of the learnt metric", choices=("diagonal", "full"))
+_PER_CLUSTER = Option("per_cluster", "one metric per cluster", "flag")
+_DISTORTION = Option(
+    "distortion",
+    "distance between rows; cosine and divergence are for text and counts",
+    choices=("euclidean", "cosine", "divergence"),
+)
+_GAMMA = Option("gamma", "of exp(-gamma * squared distance); from data", "number", least=0)
+_TREE_FILES = (
+    Option("newick", "write the hierarchy to this file, in Newick format", "path"),
+    Option("dendrogram", "draw the hierarchy to this file (.png, .svg, .pdf)", "path"),
+)
+
+METHODS: list[Method] = [
+    Method(
+        "SeededKMeans", "seeded", "linkwise.kmeans",
+        "labels", "as a start", "Euclidean", "Basu et al. 2002", blocks=True,
+    ),
+    Method(
+        "ConstrainedKMeans", "constrained", "linkwise.kmeans",
+        "labels", "always", "Euclidean", "Basu et al. 2002", blocks=True,
+    ),
+    Method(
+        "PreIdentifiedKMeans", "preidentified", "linkwise.kmeans",
+        "one tagged group", "always", "Euclidean", "Teja", blocks=True,
+        options=(Option("tag", "label of the known cluster"),),
+    ),
+    Method(
+        "COPKMeans", "cop", "linkwise.kmeans",
+        "pairs", "always", "Euclidean", "Wagstaff et al. 2001", blocks=True,
+        cost="3-4 x k-means", rows="millions, few of them in pairs",
+        options=(
+            Option("assignment", "how rows find their clusters",
+                   choices=("auto", "greedy", "exact")),
+            Option("on_infeasible", "if not all constraints can be kept: stop, or drop the "
+                   "lightest", choices=("raise", "relax")),
+        ),
+    ),
+    Method(
+        "PCKMeans", "pck", "linkwise.kmeans",
+        "weighted pairs", "at a cost", "Euclidean, cosine, divergence", "Basu et al. 2004",
+        blocks=True, options=(_DISTORTION,),
+    ),
+    Method(
+        "MPCKMeans", "mpck", "linkwise.kmeans",
+        "weighted pairs", "at a cost", "learnt: diagonal or full, one or per cluster",
+        "Bilenko et al. 2004", sparse="diagonal", blocks=True, cost="1.4-2.5 x k-means",
+        options=(_METRIC, _PER_CLUSTER),
+    ),
+    Method(
+        "HMRFKMeans", "hmrf", "linkwise.kmeans",
+        "weighted pairs", "at a cost", "learnt: Euclidean, cosine, divergence, your own",
+        "Basu et al. 2006", blocks=True, cost="2-3.5 x k-means", options=(_METRIC, _DISTORTION),
+    ),
+    Method(
+        "GPKMeans", "gpk", "linkwise.kmeans",
+        "few pairs, spread", "at a cost", "as its base", "Eaton 2005", family="wrapper",
+        sparse="as its base", cost="a few x its base", rows="100,000",
+        options=(
+            Option("base", "method inside", choices=("mpck", "pck", "cop", "hmrf")),
+            _METRIC, _PER_CLUSTER, _DISTORTION,
+            Option("threshold", "least weight of an inferred link, above 0, at most 1", "number"),
+            Option("reduced", "only the heaviest link per pair of rows", "flag"),
+        ),
+    ),
+    Method(
+        "ReCon", "recon", "linkwise.hierarchy",
+        "triplets, trees, pairs", "always", "any, or a matrix", "Liu et al. 2011",
+        family="hierarchy", sparse="no", cost="2-9 x SciPy's linkage", rows="20,000 (1.6 GB)",
+        options=(
+            Option("linkage", "distance between two clusters",
+                   choices=("centroid", "average", "complete", "single", "ward")),
+            Option("min_branch", "smaller branches are outliers without a cluster", "integer",
+                   least=1),
+            Option("on_conflict", "if triplets contradict each other: stop, or drop the lightest",
+                   choices=("raise", "drop")),
+            *_TREE_FILES,
+        ),
+    ),
+    Method(
+        "ConstrainedCompleteLink", "complete-link", "linkwise.hierarchy",
+        "pairs", "mostly", "any, or a matrix", "Klein et al. 2002",
+        family="hierarchy", sparse="no", cost="6 x SciPy's linkage", rows="10,000",
+        options=_TREE_FILES,
+    ),
+    Method(
+        "BoostCluster", "boost", "linkwise.ensemble",
+        "weighted pairs", "mostly", "as its base", "Liu et al. 2007", family="wrapper",
+        cost="25 x its base", rows="as its base",
+        options=(
+            Option("base", "clusterer inside",
+                   choices=("kmeans", "single", "average", "ward", "spectral", "mixture")),
+            Option("n_rounds", "maximum number of rounds; 25", "integer", least=1),
+        ),
+    ),
+    Method(
+        "SpectralLearning", "spectral", "linkwise.spectral",
+        "pairs", "mostly", "neighbors, kernel", "Kamvar et al. 2003", family="spectral",
+        cost="spectral clustering", rows="100,000; kernel 30,000",
+        options=(
+            Option("affinity", "which rows are compared; nearest_neighbors",
+                   choices=("nearest_neighbors", "rbf")),
+            Option("n_neighbors", "neighbors per row; 10", "integer", least=1),
+            _GAMMA,
+        ),
+    ),
+    Method(
+        "ConstrainedKernelKMeans", "kernel", "linkwise.spectral",
+        "weighted pairs", "at a cost", "kernel", "Kulis et al. 2005", family="spectral",
+        cost="n^2 per iteration", rows="20,000",
+        options=(Option("kernel", "rbf or linear; rbf", choices=("rbf", "linear")), _GAMMA),
+    ),
+    Method(
+        "AutoCluster", "auto", "linkwise.selection",
+        "pairs, labels", "as chosen", "chosen", "Pourrajabi et al. 2014", family="search",
+        cost="all it tries", rows="10,000",
+    ),
+]  # fmt: skip
+
+
+def find_method(name: str) -> Method:
+    """The method of this short or full name.
+
+    Raises
+    ------
+    KeyError
+        If there is none.
+    """
+    for method in METHODS:
+        if name.lower() in (method.short, method.name.lower()):
+            return method
+    raise KeyError(name)
+
+
+def on_blocks() -> list[Method]:
+    """Methods that accept rows on disk or on Dask workers."""
+    return [method for method in METHODS if method.blocks]
+
+
+def options() -> dict[str, list[tuple[Method, Option]]]:
+    """Every option by name, with the methods that have it."""
+    found: dict[str, list[tuple[Method, Option]]] = {}
+    for method in METHODS:
+        for option in method.options:
+            found.setdefault(option.name, []).append((method, option))
+    return found
+
+
+def listed(names: Iterable[str]) -> str:
+    """A list in a sentence: a, b and c."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last

@@ -1,0 +1,232 @@
+"""The options of `linkwise cluster`: common ones, and those of the methods in the registry."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, TypeAlias, get_type_hints
+
+import typer
+
+from linkwise import _methods
+from linkwise._methods import Method, Option
+
+from . import _output as out
+from ._auto import Choice
+from ._input import (
+    Data,
+    FeatureNames,
+    IdColumn,
+    Impute,
+    Standardize,
+    StopWords,
+    TextColumn,
+    clusters_option,
+    find_stop_words,
+)
+from ._write import CLUSTER, NAME, check_kind, check_target
+
+Value: TypeAlias = str | int | float | bool | Path
+_KINDS = {"text": str, "integer": int, "number": float, "path": Path}
+
+
+def _algorithm_help() -> str:
+    names = ", ".join(method.short for method in _methods.METHODS)
+    return f"{names}; see `linkwise algorithms`. mpck; auto without -k."
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for; the fields are the options that every method has.
+
+    `method_options` are those of some methods only, as given.
+    """
+
+    data: Data
+    clusters: Annotated[
+        int | None,
+        clusters_option(
+            "Number of clusters; chosen if not given (recon and complete-link do without)."
+        ),
+    ] = None
+    constraints: Annotated[
+        Path | None, typer.Option(help="File of constraints: CSV, JSON lines or Parquet.")
+    ] = None
+    algorithm: Annotated[str | None, typer.Option(help=_algorithm_help())] = None
+    id_column: IdColumn = None
+    label_column: Annotated[
+        str | None,
+        typer.Option(help="Column with the labels of some rows; empty or -1 is unknown."),
+    ] = None
+    features: FeatureNames = None
+    text_column: TextColumn = None
+    stop_words: StopWords = None
+    standardize: Standardize = False
+    impute: Impute = None
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="File for the labels: .csv, .tsv, .parquet, .npy."),
+    ] = None
+    report: Annotated[Path | None, typer.Option(help="File for an HTML report.")] = None
+    n_init: Annotated[int | None, typer.Option(help="Number of runs; the best is kept.", min=1)] = (
+        None
+    )
+    max_iter: Annotated[
+        int | None, typer.Option(help="Maximum iterations per run; 300 if not given.", min=1)
+    ] = None
+    seed: Annotated[int, typer.Option(help="Seed of the random numbers.", min=0, max=2**32 - 1)] = 0
+    column: Annotated[
+        list[str] | None,
+        typer.Option(help="Own column names in --constraints: i=person_1 (repeat for j, ...)."),
+    ] = None
+    explain: Annotated[
+        bool, typer.Option("--explain", help="auto: show the scores of what was tried.")
+    ] = False
+    time_budget: Annotated[
+        float | None, typer.Option(help="auto: seconds for the choice; no limit if not given.")
+    ] = None
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            help="File for the state of the work; after an interruption the same command resumes "
+            "from it (auto and the k-means methods)."
+        ),
+    ] = None
+    memory_limit: Annotated[
+        str | None,
+        typer.Option(
+            help="Read a Parquet or NPY file block by block and stay below this: 500MB, 2GB.",
+            metavar="SIZE",
+        ),
+    ] = None
+    scheduler: Annotated[
+        str | None,
+        typer.Option(help="Work on this Dask cluster, such as tcp://host:8786.", metavar="URL"),
+    ] = None
+    as_json: out.Json = False
+    method_options: dict[str, Value] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """Refuse options that do not go together, before any file is read."""
+        for option in self.own_options:
+            _check_option(self.method, option, self.own_options[option])
+        earlier = [self.data, self.constraints]
+        for flag, path in {"-o": self.output, "--report": self.report, **self.tree_files}.items():
+            check_target(path, flag, earlier)
+            earlier.append(path)
+        check_kind(self.output)
+        find_stop_words(self.stop_words, self.text_column)
+        if self.id_column in (CLUSTER, NAME) and self.output is not None:
+            raise ValueError(
+                f"--id-column {self.id_column}: a column of the result has this name too; "
+                "rename yours"
+            )
+
+    @cached_property
+    def choice(self) -> Choice:
+        """What is left to be chosen."""
+        return Choice.of(
+            self.algorithm, self.clusters, self.explain, self.time_budget, self.checkpoint
+        )
+
+    @property
+    def method(self) -> Method:
+        """The method to use."""
+        return self.choice.method
+
+    @property
+    def k(self) -> int | None:
+        """Number of clusters to check the data against."""
+        return 1 if self.choice.open and self.clusters is None else self.clusters
+
+    @property
+    def own_options(self) -> dict[str, Value]:
+        """Options of methods that were given; False is a flag that was not."""
+        return {
+            name: value
+            for name, value in self.method_options.items()
+            if value is not None and value is not False
+        }
+
+    @property
+    def tree_files(self) -> dict[str, Path | None]:
+        """Files to write a hierarchy to, by option."""
+        given = {f"--{name}": self.own_options.get(name) for name in ("newick", "dendrogram")}
+        return {flag: path if isinstance(path, Path) else None for flag, path in given.items()}
+
+    @property
+    def parameters(self) -> dict[str, Value]:
+        """Parameters of the estimator; `base` by name."""
+        files = {name for name, used in _methods.options().items() if used[0][1].kind == "path"}
+        own = {n: value for n, value in self.own_options.items() if n not in {"tag", *files}}
+        if self.checkpoint is not None and not self.choice.open:
+            own["checkpoint"] = self.checkpoint
+        return {**own, "random_state": self.seed}
+
+    @property
+    def tag(self) -> str | None:
+        """The label of the known cluster."""
+        given = self.own_options.get("tag")
+        return None if given is None else str(given)
+
+    @property
+    def runs(self) -> dict[str, int | None]:
+        """How often and how long to iterate; None where not asked for."""
+        return {"n_init": self.n_init, "max_iter": self.max_iter}
+
+
+def _check_option(method: Method, name: str, value: Value) -> None:
+    """Refuse options of other methods, and values that are none of the choices."""
+    option = method.option(name)
+    if option is None:
+        owners = _methods.options()[name]
+        listed = ", ".join(owner.short for owner, _ in owners)
+        raise ValueError(f"{owners[0][1].flag} is an option of {listed}, not of {method.short}")
+    if option.choices and value not in option.choices:
+        raise ValueError(f"{option.flag} {value}: expected one of {', '.join(option.choices)}")
+
+
+def as_command(run: Callable[[Request], None]) -> Callable[..., None]:
+    """A function with one parameter per option, which typer can read, around `run`."""
+    common = {own.name for own in fields(Request)} - {"method_options"}
+
+    def command(**given: Value) -> None:
+        own = {name: value for name, value in given.items() if name not in common}
+        rest = {name: value for name, value in given.items() if name in common}
+        run(Request(**rest, method_options=own))  # type: ignore[arg-type]
+
+    hints = get_type_hints(Request, include_extras=True)
+    found = [
+        own.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)
+        for name, own in inspect.signature(Request).parameters.items()
+        if name in common
+    ]
+    at = next(place for place, own in enumerate(found) if own.name == "n_init")
+    found[at:at] = [_parameter(name, used) for name, used in _methods.options().items()]
+    command.__signature__ = inspect.Signature(found)  # type: ignore[attr-defined]
+    command.__annotations__ = {own.name: own.annotation for own in found}
+    command.__doc__, command.__name__ = run.__doc__, run.__name__
+    return command
+
+
+def _parameter(name: str, used: list[tuple[Method, Option]]) -> inspect.Parameter:
+    """An option that several methods may have, as a parameter of a function."""
+    helps: dict[str, list[str]] = {}
+    for method, option in used:
+        text = f"{option.help}: {' | '.join(option.choices)}" if name == "base" else option.help
+        helps.setdefault(text, []).append(method.short)
+    text = "; ".join(f"{', '.join(owners)}: {about}" for about, owners in helps.items()) + "."
+    option, default = used[0][1], None
+    if option.kind == "flag":
+        annotation, default = Annotated[bool, typer.Option(option.flag, help=text)], False
+    else:
+        metavar = "|".join(option.choices) if option.choices and name != "base" else None
+        kind = _KINDS[option.kind] | None
+        info = typer.Option(option.flag, help=text, metavar=metavar, min=option.least)
+        annotation = Annotated[kind, info]
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )

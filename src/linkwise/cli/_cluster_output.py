@@ -1,0 +1,150 @@
+"""What `linkwise cluster` writes and shows: labels, report, hierarchy, tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from rich.markup import escape
+from rich.table import Table as RichTable
+
+from . import _output as out
+from ._cluster_options import Request
+from ._out_of_core import OutOfCoreInput
+from ._write import write_labels
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sklearn.base import BaseEstimator
+
+    from linkwise.report import Report
+
+    from ._cluster_input import ClusterInput
+
+_MAX_SHOWN_CLUSTERS, _MAX_SHOWN_WEIGHTS = 30, 12
+_WRITTEN = {
+    "output": "clusters of all rows",
+    "report": "report",
+    "newick": "hierarchy",
+    "dendrogram": "dendrogram",
+}
+
+
+def write(
+    request: Request, given: ClusterInput | OutOfCoreInput, model: BaseEstimator, report: Report
+) -> None:
+    """Write every file that was asked for."""
+    if request.output is not None and isinstance(given, OutOfCoreInput):
+        given.write(request.output, model.labels_)
+    elif request.output is not None:
+        names = given.names(model.labels_)
+        write_labels(request.output, model.labels_, given.ids, request.id_column, names)
+    if request.report is not None:
+        report.to_html(request.report, about=_about(request), weights=_weights(model, given))
+    _write_hierarchy(model, given.ids, *request.tree_files.values())
+
+
+def to_dict(
+    request: Request, given: ClusterInput | OutOfCoreInput, model: BaseEstimator, report: Report
+) -> dict[str, object]:
+    """The result for machines."""
+    weights = _weights(model, given)
+    found = {**report.to_dict(), "features": given.features, **given.legend, **_propagated(model)}
+    found |= {name: path and str(path) for name, path in _files(request).items()}
+    return {**found, **request.choice.to_dict(model), **({"weights": weights} if weights else {})}
+
+
+def _files(request: Request) -> dict[str, Path | None]:
+    tree = {flag.removeprefix("--"): path for flag, path in request.tree_files.items()}
+    return {"output": request.output, "report": request.report, **tree}
+
+
+def _weights(model: BaseEstimator, given: ClusterInput | OutOfCoreInput) -> dict[str, float]:
+    """Learnt weights of the features, if there is one for each column."""
+    import numpy as np
+
+    found = np.asarray(getattr(model, "metrics_", ()))
+    if found.shape != (len(given.features),) or (found == 1).all():
+        return {}
+    return dict(zip(given.features, found.tolist(), strict=True))
+
+
+def _about(request: Request) -> dict[str, str]:
+    """Where a report comes from."""
+    about = {"data": str(request.data), "constraints": str(request.constraints or "")}
+    about |= {"command": out.command(), "date": f"{datetime.now():%Y-%m-%d %H:%M}"}
+    return {name: text for name, text in about.items() if text}
+
+
+def _propagated(model: BaseEstimator) -> dict[str, int]:
+    """How many links a method has inferred, if it does so."""
+    found = getattr(model, "n_propagated_", None)
+    return {} if found is None else {"propagated": int(found)}
+
+
+def _write_hierarchy(
+    model: BaseEstimator, ids: Sequence[str] | None, newick: Path | None, dendrogram: Path | None
+) -> None:
+    if newick is not None:
+        from linkwise.io import atomic_write
+
+        with atomic_write(newick) as file:
+            file.write((model.to_newick(ids) + "\n").encode("utf-8"))
+    if dendrogram is not None:
+        from linkwise._optional import optional
+
+        optional("matplotlib", extra="plot", need="--dendrogram").use("Agg")
+        model.plot(ids=ids).figure.savefig(dendrogram, dpi=150)
+
+
+def show(
+    request: Request, given: ClusterInput | OutOfCoreInput, model: BaseEstimator, report: Report
+) -> None:
+    """Print the clusters, the report and the files that were written."""
+    request.choice.show(model)
+    out.console.print(_table(report, len(model.labels_), given))
+    out.console.print(escape(str(report)), soft_wrap=True, highlight=False)
+    weights = sorted(_weights(model, given).items(), key=lambda item: -item[1])
+    if weights:
+        shown = ", ".join(f"{name} {weight:.3g}" for name, weight in weights[:_MAX_SHOWN_WEIGHTS])
+        more = ", ..." if len(weights) > _MAX_SHOWN_WEIGHTS else ""
+        out.console.print(f"learnt weights: {escape(shown)}{more}", soft_wrap=True, highlight=False)
+    for word, number in _propagated(model).items():
+        out.console.print(f"{word} in the last round: {number:,} links", highlight=False)
+    called = given.names(model.labels_) or given.classes
+    if called:
+        pairs = ", ".join(f"{number} = {name}" for number, name in enumerate(called) if name)
+        out.console.print(f"clusters and labels: {escape(pairs)}", soft_wrap=True, highlight=False)
+    for name, path in _files(request).items():
+        if path is not None:
+            what = f"{_WRITTEN[name]}: [bold]{escape(str(path))}[/bold]"
+            out.console.print(what, soft_wrap=True)
+    if request.output is None:
+        out.print_note("to keep the cluster of each row, give -o labels.csv")
+
+
+def _table(report: Report, n_rows: int, given: ClusterInput | OutOfCoreInput) -> RichTable:
+    table = RichTable(title="Clusters")
+    table.add_column("cluster", justify="right")
+    table.add_column("rows", justify="right")
+    table.add_column("share", justify="right")
+    table.add_column("what sets it apart")
+    table.add_column("typical" if given.ids else "typical rows")
+    for profile in report.profiles[:_MAX_SHOWN_CLUSTERS]:
+        names = [str(row) if given.ids is None else given.ids[row] for row in profile.typical]
+        table.add_row(
+            str(profile.number),
+            f"{profile.size:,}",
+            f"{profile.size / n_rows:.1%}",
+            escape("\n".join(profile.descriptions)),
+            escape(", ".join(names)),
+        )
+    if not report.profiles:  # rows that are elsewhere are not looked at again
+        for number, size in enumerate(report.cluster_sizes[:_MAX_SHOWN_CLUSTERS].tolist()):
+            table.add_row(str(number), f"{size:,}", f"{size / report.n_rows:.1%}", "", "")
+    if len(report.profiles) > _MAX_SHOWN_CLUSTERS:
+        more = f"{len(report.profiles) - _MAX_SHOWN_CLUSTERS:,} more clusters"
+        table.add_row("...", "", "", more, "")
+    return table

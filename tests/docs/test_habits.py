@@ -1,0 +1,67 @@
+"""What a release rests on: names of changelog fragments, formulas, versions that agree."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from linkwise import __version__
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+KINDS = {kind["directory"] for kind in PROJECT["tool"]["towncrier"]["type"]}
+SLOW = [
+    line
+    for line in (ROOT / "tests" / "slow_tests.txt").read_text(encoding="utf-8").splitlines()
+    if line and not line.startswith("#")
+]
+FRAGMENTS = [p for p in (ROOT / "changelog.d").glob("*") if p.name != "README.md"]
+
+
+@pytest.mark.parametrize("path", FRAGMENTS, ids=lambda path: path.name)
+def test_a_fragment_of_the_changelog_has_a_kind_and_a_sentence(path):
+    found = re.fullmatch(r"(\d+|\+[\w-]+)\.(\w+)(\.\d+)?\.md", path.name)
+    assert found, f"{path.name}: see changelog.d/README.md"
+    assert found[2] in KINDS
+    assert path.read_text(encoding="utf-8").strip().endswith((".", ")"))
+
+
+def test_versions_agree():
+    cited = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"version: {__version__.partition('.dev')[0]}\n" in cited
+
+
+def test_supported_pythons_are_tested():
+    workflow = ROOT / ".github" / "workflows" / "ci.yml"
+    if not workflow.exists():
+        pytest.skip("an sdist has no workflow")
+    text = workflow.read_text(encoding="utf-8")
+    found = re.findall(r":: Python :: (3\.\d+)", "\n".join(PROJECT["project"]["classifiers"]))
+    assert found
+    assert all(f'"{version}"' in text for version in found)
+
+
+@pytest.mark.parametrize(
+    ("formula", "wanted"), [(r"\sum_i w_i", "<mo"), (r"\lVert x_i - \mu \rVert^2", "μ")]
+)
+def test_formulas_become_mathml(formula, wanted):
+    docutils = pytest.importorskip("docutils.nodes")
+    pytest.importorskip("sphinx")
+    converted = runpy.run_path(str(ROOT / "docs" / "mathml.py"))["_converted"]
+    text = converted(docutils.math(text=formula), as_block=True)
+    assert "<math" in text
+    assert wanted in text
+
+
+@pytest.mark.parametrize("start", SLOW)
+def test_slow_tests_exist(start):
+    path, _, name = start.partition("::")
+    if path == "tests/papers/" and not (ROOT / "papers").exists():
+        pytest.skip("an sdist has no papers/")
+    assert (ROOT / path).exists()
+    if name:
+        assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8")
