@@ -252,7 +252,7 @@ class PreIdentifiedKMeans(BaseKMeans):
 
     def _tagged(self, y: ArrayLike | None, n_rows: int) -> NDArray[np.bool_]:
         """Which rows have the tag, and so belong to cluster 0."""
-        if y is None or self.tag_ is None or not self._is_closed_:
+        if y is None or not self._is_closed_ or self.tag_ is None:
             return np.zeros(n_rows, dtype=bool)
         read_labels(y, n_rows)  # validates them
         return np.asarray(np.asarray(y, dtype=object) == self.tag_, dtype=bool)
