@@ -46,8 +46,8 @@ def _work(n: int, m: int, how: dict[str, float]) -> None:
 
 def _propagate(work: str, n: int, m: int, how: dict[str, float], bar: float | None) -> Row:
     X, y, known = _problem(n, m)
-    found = propagate(known, X, y, random_state=0, **how)
-    taken = seconds(lambda: propagate(known, X, y, random_state=0, **how))
+    found = propagate(known, X, y, **how)
+    taken = seconds(lambda: propagate(known, X, y, **how))
     number = found.n_constraints + found.n_repeated - m
     return Row(
         f"propagate, {work}", f"{taken:.2f} s", "works" if bar is None else f"{bar:g} s",

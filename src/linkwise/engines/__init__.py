@@ -14,7 +14,7 @@ from ._source import (
     drop_pages,
     open_blocks,
 )
-from ._threads import Threads
+from ._threads import Threads, single_blas_thread
 
 __all__ = [
     "Block",
@@ -28,6 +28,7 @@ __all__ = [
     "is_out_of_memory",
     "map_blocks",
     "open_blocks",
+    "single_blas_thread",
     "split",
 ]
 

@@ -5,12 +5,78 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager
+from functools import cache
 from itertools import pairwise
-from typing import TypeVar
+from threading import Lock
+from typing import Any, TypeVar
+
+from threadpoolctl import ThreadpoolController
 
 Result = TypeVar("Result")
 
 _LEAST_WORK = 1_000_000  # cells per thread; below this a second thread costs more than it saves
+
+
+@cache
+def _thread_pools() -> ThreadpoolController:
+    """The libraries whose threads can be limited; to find them takes some milliseconds."""
+    import scipy.linalg.cython_blas  # noqa: F401  (compiled products use this one)
+
+    return ThreadpoolController()
+
+
+class _BlasLimit(AbstractContextManager[None]):
+    """One thread for BLAS while anybody asks for it.
+
+    The number of threads belongs to the process: if every caller put back what it found, two that
+    overlap could leave the limit behind. The first sets it and the last takes it off.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._users = 0
+        self._limiter: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                self._limiter = _thread_pools().limit(limits=1, user_api="blas")
+                self._limiter.__enter__()
+
+    def __exit__(self, *_: Any) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self._limiter.__exit__(None, None, None)
+
+
+_LIMIT = _BlasLimit()
+
+
+def single_blas_thread() -> AbstractContextManager[None]:
+    """Matrix products start no threads: they are small, or run in threads of ours already."""
+    return _LIMIT
+
+
+def n_cores() -> int:
+    """Cores to use: those that the process may use, and no more than OMP_NUM_THREADS.
+
+    Workers of joblib and of Dask set that variable, so that processes side by side do not start
+    more threads than there are cores.
+    """
+    told = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    limit = int(told) if told.isdigit() and int(told) > 0 else None
+    return _allowed_cores() if limit is None else min(limit, _allowed_cores())
+
+
+@cache
+def _allowed_cores() -> int:
+    """Cores by affinity, control group and LOKY_MAX_CPU_COUNT."""
+    from joblib import cpu_count
+
+    return max(1, cpu_count())
 
 
 class Threads:
@@ -23,16 +89,15 @@ class Threads:
     cells_per_row : int
         Work per row, roughly.
     n_jobs : int, default=None
-        Number of threads; None for the number of available cores.
+        Number of threads; None for as many as there are cores to use: see `n_cores`.
     """
 
     def __init__(self, n_rows: int, cells_per_row: int, n_jobs: int | None = None):
-        # Not every system knows which cores a process may use.
-        allowed = getattr(os, "sched_getaffinity", None)
-        self._cores = n_jobs or (len(allowed(0)) if allowed else os.cpu_count() or 1)
         self._n_rows, self._cells = n_rows, cells_per_row
-        n_parts = len(self.ranges(n_rows))
-        # The calling thread takes one range itself, so it needs no thread of its own.
+        most = n_rows * cells_per_row // _LEAST_WORK
+        self._cores = 1 if most <= 1 else n_jobs or n_cores()
+        n_parts = min(self._cores, most)
+        # The thread that asks takes a share: it is awake, and leaves the other cores to the others.
         self._pool = ThreadPoolExecutor(n_parts - 1) if n_parts > 1 else None
 
     def ranges(self, n_rows: int) -> list[tuple[int, int]]:
@@ -42,9 +107,12 @@ class Threads:
 
     def map(self, work: Callable[[int, int], Result], n_rows: int | None = None) -> list[Result]:
         """``work(start, stop)`` for every range of all rows (or of `n_rows`), in order."""
-        ranges = self.ranges(self._n_rows if n_rows is None else n_rows)
-        if self._pool is None or len(ranges) == 1:
-            return [work(start, stop) for start, stop in ranges]
+        n_rows = self._n_rows if n_rows is None else n_rows
+        if self._pool is None:
+            return [work(0, n_rows)]
+        ranges = self.ranges(n_rows)
+        if len(ranges) == 1:
+            return [work(0, n_rows)]
         others = [self._pool.submit(work, *ends) for ends in ranges[1:]]
         try:
             first = work(*ranges[0])

@@ -113,7 +113,7 @@ class Bregman(Geometry):
         weights = self.metrics[0]
         slope, at_zero = self._tangents()
         bias = (self._smoothing_costs() - at_zero) @ weights
-        return np.ascontiguousarray(-(slope * weights).T), np.zeros((0, 0)), bias
+        return -(slope * weights).T, np.zeros((0, 0)), bias
 
     def block_stats(self, X: Matrix, sample_weight: Floats) -> Floats:
         """Weighted sum of f(x) per feature."""

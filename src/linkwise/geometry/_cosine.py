@@ -22,7 +22,7 @@ from scipy import sparse
 from linkwise._types import Floats, Ints, Matrix, is_sparse
 
 from . import _kernels
-from ._divide import divided, refuse_zeros
+from ._divide import refuse_zeros
 from ._geometry import Geometry, HasSimilaritySquares, MapRanges, RowSlices
 from ._moments import Moments
 
@@ -51,13 +51,13 @@ class Cosine(Geometry):
 
     def validate_rows(self, X: Matrix) -> Matrix:
         """Rows of length one; a row of zeros has no direction and is refused."""
-        length = np.sqrt(_squares(X, np.ones(X.shape[1])))
+        scaled, length = _scaled(X, np.ones(X.shape[1]))
         refuse_zeros(
             length,
             "they have no direction, so cosine distance is not defined; leave them out, or use "
             'distortion="euclidean"',
         )
-        return divided(X, length)
+        return scaled
 
     def block_stats(self, X: Matrix, sample_weight: Floats) -> bool:
         """Whether angles may be obtuse."""
@@ -67,20 +67,13 @@ class Cosine(Geometry):
         """Whether any block has negative entries."""
         self.signed = any(stats)
 
-    def scaled(self, X: Matrix, map_ranges: MapRanges | None = None) -> Matrix:
-        """Rows of length one under the metric."""
-        if is_sparse(X):
-            data, arrays = np.empty_like(X.data), (X.data, X.indices, X.indptr, self.metrics[0])
-
-            def work(start: int, stop: int) -> None:
-                _kernels.scale_rows(*arrays, start, stop, data)
-
-            if map_ranges is None:
-                work(0, X.shape[0])
-            else:
-                map_ranges(work)
-            return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape)
-        return divided(X, np.maximum(np.sqrt(_squares(X, self.metrics[0])), _TINY))
+    def scaled(
+        self, X: Matrix, map_ranges: MapRanges | None = None, out: Matrix | None = None
+    ) -> Matrix:
+        """Rows of length one under the metric; validated rows have it under equal weights."""
+        if (self.metrics == 1.0).all():
+            return X
+        return _scaled(X, self.metrics[0], map_ranges, out)[0]
 
     def row_terms(self, X: Matrix) -> float:
         """One minus the cosine."""
@@ -88,8 +81,18 @@ class Cosine(Geometry):
 
     def forms(self) -> tuple[Floats, Floats, Floats]:
         """Costs are minus the cosines."""
-        slope = np.ascontiguousarray(-(self.centers * self.metrics[0]).T)
+        slope = -(self.centers * self.metrics[0]).T
         return slope, np.zeros((0, 0)), np.zeros(self.k)
+
+    @property
+    def bounded(self) -> bool:  # type: ignore[override]
+        """Whether rows keep their lengths: 2 - 2 cos is the squared distance of unit vectors."""
+        return not self.learns
+
+    def distance_forms(self) -> tuple[Floats, Floats, Floats]:
+        """Squared distances of unit vectors, up to the rows' own squares."""
+        slope, curve, _ = self.forms()
+        return 2.0 * slope, curve, np.ones(self.k)
 
     def distortion(self, moments: Moments) -> float:
         """Sum of the distances of all rows to their centers."""
@@ -124,7 +127,11 @@ class Cosine(Geometry):
 
     def pairs(self, X: RowSlices, i: Ints, j: Ints) -> Floats:
         """Cosine distance of rows that have length one under the metric."""
-        return 1.0 - _cosines(X[i], X[j], self.metrics[0])
+        if not isinstance(X, np.ndarray):
+            return 1.0 - _cosines(X[i], X[j], self.metrics[0])
+        cosines = np.empty(len(i))
+        _kernels.pair_products(X, i, j, self.metrics[0], cosines)
+        return 1.0 - cosines
 
     def pair_slopes(self, X: RowSlices, i: Ints, j: Ints, weight: Floats) -> Floats:
         """Weighted sum of the derivatives of the distances."""
@@ -142,8 +149,25 @@ def _cosines(a: Matrix, b: Matrix, weights: Floats) -> Floats:
     return np.asarray((a * b) @ weights)
 
 
-def _squares(X: Matrix, weights: Floats) -> Floats:
+def _scaled(
+    X: Matrix, weights: Floats, map_ranges: MapRanges | None = None, out: Matrix | None = None
+) -> tuple[Matrix, Floats]:
+    """Rows of length one under weights, in the type of the data, and the lengths they had."""
+    lengths = np.empty(X.shape[0])
+    values = X.data if is_sparse(X) else X
+    room = np.empty_like(values) if out is None else (out.data if is_sparse(out) else out)
+
+    def work(start: int, stop: int) -> None:
+        if is_sparse(X):
+            arrays = (X.data, X.indices, X.indptr)
+            _kernels.scale_rows_sparse(*arrays, weights, start, stop, lengths, room)
+        else:
+            _kernels.scale_rows_dense(X, weights, start, stop, lengths, room)
+
+    if map_ranges is None:
+        work(0, X.shape[0])
+    else:
+        map_ranges(work)
     if is_sparse(X):
-        squared = sparse.csr_matrix((X.data.astype(np.float64) ** 2, X.indices, X.indptr), X.shape)
-        return np.asarray(squared @ weights)
-    return np.asarray(np.einsum("ij,ij,j->i", X, X, weights), dtype=np.float64)
+        return sparse.csr_matrix((room, X.indices, X.indptr), shape=X.shape), lengths
+    return room, lengths

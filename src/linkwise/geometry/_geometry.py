@@ -110,10 +110,13 @@ class Geometry:
     def set_stats(self, stats: Sequence[Any]) -> None:
         """Combine the `block_stats` of all blocks; called once, before anything else."""
 
-    def scaled(self, X: Matrix, map_ranges: MapRanges | None = None) -> Matrix:
+    def scaled(
+        self, X: Matrix, map_ranges: MapRanges | None = None, out: Matrix | None = None
+    ) -> Matrix:
         """Validated rows divided by their lengths under the metric, if `scales_rows`.
 
         `map_ranges(work)` calls ``work(start, stop)`` for ranges of rows, possibly in threads.
+        `out` is an earlier result, whose memory may be used again.
         """
         return X
 
@@ -126,6 +129,10 @@ class Geometry:
     def forms(self) -> tuple[Floats, Floats, Floats] | None:
         """Slope (d, k), curve (d, k) or (0, 0) and bias (k,) of the costs; see `CostForm`."""
         raise NotImplementedError
+
+    def distance_forms(self) -> tuple[Floats, Floats, Floats] | None:
+        """`forms` in the scale of squared distances, in which Hamerly's bounds hold."""
+        return self.forms()
 
     def own(self) -> Floats:
         """Weights of the squared features that costs in all clusters share, (d,) or (0,)."""

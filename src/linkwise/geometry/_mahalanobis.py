@@ -131,10 +131,10 @@ class Mahalanobis(Geometry):
             scaled = mu @ self.metrics[0]
         else:
             scaled = mu * self.metrics
-        slope = np.ascontiguousarray(-2.0 * scaled.T)
+        slope = -2.0 * scaled.T
         bias = (scaled * mu).sum(axis=1)
         if self.per_cluster and self.learns:
-            return slope, np.ascontiguousarray(self.metrics.T), bias - self.log_det
+            return slope, self.metrics.T, bias - self.log_det
         # The log determinant of a shared metric may be far larger than distances and would take
         # their digits: it is left out.
         return slope, np.zeros((0, 0)), bias
@@ -142,6 +142,20 @@ class Mahalanobis(Geometry):
     def own(self) -> Floats:
         """The squared features, which costs in all clusters share under a shared metric."""
         return np.zeros(0) if self.per_cluster and self.learns else self.metrics[0]
+
+    def factors(self) -> tuple[Floats, Floats, Floats]:
+        """Costs under full metrics per cluster as squares: |F x - o|^2 + bias.
+
+        F'F = A (k, d, d), o = F mu (k, d), bias (k,).
+        """
+        try:
+            lower = np.linalg.cholesky(self.metrics)
+        except np.linalg.LinAlgError:  # positive definite only up to rounding
+            values, vectors = np.linalg.eigh(self.metrics)
+            lower = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+        factors: Floats = np.ascontiguousarray(lower.transpose(0, 2, 1), dtype=np.float64)
+        offsets: Floats = np.einsum("kij,kj->ki", factors, self.centers)
+        return factors, offsets, -self.log_det
 
     def distances(self, X: Floats) -> Floats:
         """Complete cost of every row of X (relative to the mean) in every cluster, (m, k)."""

@@ -49,6 +49,8 @@ class Report:
     seconds : float
     n_dropped : int
         Constraints on rows that the data does not have.
+    n_not_inferred : int
+        Links that propagation could infer and left out to stay within its limit.
     ids : sequence of shape (n_samples,) or None
         What the rows are called where constraints are shown; see `named`.
     n_noise : int
@@ -80,6 +82,7 @@ class Report:
     converged: bool
     seconds: float
     n_dropped: int = 0
+    n_not_inferred: int = 0
     ids: Sequence[Hashable] | None = None
     n_noise: int = 0
     wrong: NDArray[np.float64] | None = None
@@ -337,6 +340,8 @@ class Report:
                 f"{self.n_dropped:,} constraint{'s' * (self.n_dropped != 1)} on rows that are not "
                 "in the data left out"
             )
+        if self.n_not_inferred:
+            lines.append(f"only the heaviest links inferred: {self.n_not_inferred:,} more in reach")
         return lines
 
     # ---------------------------------------------------------------- the pieces
@@ -447,4 +452,6 @@ class Report:
             totals["constraints"] = "none"
         if self.n_dropped:
             totals["constraints left out"] = f"{self.n_dropped:,} (on rows not in the data)"
+        if self.n_not_inferred:
+            totals["links not inferred"] = f"{self.n_not_inferred:,} (the heaviest are kept)"
         return totals

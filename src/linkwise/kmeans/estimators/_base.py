@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from copy import copy
 from numbers import Integral, Real
 from typing import Literal, Self
@@ -46,8 +47,8 @@ from linkwise._validation import (
     warn_unconverged,
 )
 from linkwise.constraints import Constraints, as_constraints
-from linkwise.engines import engine_of, is_out_of_memory, map_blocks
-from linkwise.geometry import Geometry, Mahalanobis
+from linkwise.engines import engine_of, is_out_of_memory, map_blocks, single_blas_thread
+from linkwise.geometry import Geometry, Mahalanobis, Moments
 from linkwise.kmeans.estimators._update import UpdateMixin
 from linkwise.kmeans.rows._local_rows import LocalRows
 from linkwise.kmeans.rows._remote_rows import RemoteRows
@@ -61,6 +62,8 @@ from linkwise.report import Report
 
 StateSaver = Callable[[Callable[[], RunState]], None]
 _INITS = ("auto", "neighborhoods", "k-means++", "random")
+_COSTS_AT_ONCE = 500_000  # costs of new rows that are held at a time
+_LEAST_ROWS = 256
 _TIE = 1e-10  # share of an objective that may be rounding error
 
 
@@ -300,19 +303,22 @@ class BaseKMeans(
     ) -> Solution:  # fmt: skip
         penalty, geometry = self._penalty(problem), self._geometry(problem)
         assigner = self._assigner(problem, penalty)
-        return solve(
-            problem,
-            geometry,
-            penalty,
-            assigner,
-            geometry.centers if resume_from is not None else self._centers(problem, rng, run),
-            max_iter=self.max_iter if max_iter is None else max_iter,
-            tol=self.tol,
-            rng=rng,
-            progress=progress_reporter(self, run),
-            save_state=save_state,
-            resume=resume_from,
-        )
+        resuming = resume_from is not None
+        centers = geometry.centers if resuming else self._centers(problem, rng, run)
+        with single_blas_thread():
+            return solve(
+                problem,
+                geometry,
+                penalty,
+                assigner,
+                centers,
+                max_iter=self.max_iter if max_iter is None else max_iter,
+                tol=self.tol,
+                rng=rng,
+                progress=progress_reporter(self, run),
+                save_state=save_state,
+                resume=resume_from,
+            )
 
     def _centers(self, problem: Problem, rng: RandomState, run: int) -> Floats:
         init, rows = self._init(), problem.rows
@@ -418,7 +424,7 @@ class BaseKMeans(
         """
         if is_out_of_memory(X):
             return self._blockwise(X, "predict", np.int32, None)
-        return self._open_costs(self._check_new(X)).argmin(axis=1).astype(np.int32)
+        return self._nearest(self._check_new(X))
 
     def transform(self, X: MatrixLike) -> NDArray:
         """Distance of each row to each center, under the learnt metric.
@@ -436,9 +442,12 @@ class BaseKMeans(
             return self._blockwise(X, "transform", None, len(self.cluster_centers_))
         X = self._check_new(X)
         geometry = self._geometry_
-        far = self._costs(X) + geometry.log_det[geometry.group(np.arange(geometry.k))]
-        far = np.maximum(far, 0.0)
-        return (np.sqrt(far) if geometry.squared else far).astype(X.dtype)
+        log_det = geometry.log_det[geometry.group(np.arange(geometry.k))]
+        out = np.empty((X.shape[0], geometry.k), dtype=X.dtype)
+        for part, costs in self._cost_blocks(X):
+            far = np.maximum(costs + log_det, 0.0)
+            out[part] = np.sqrt(far) if geometry.squared else far
+        return out
 
     def score(
         self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -471,21 +480,52 @@ class BaseKMeans(
         return float(np.sum(each))
 
     def _row_scores(self, X: MatrixLike, y: ArrayLike | None = None) -> Floats:
-        return -self._open_costs(self._check_new(X), y).min(axis=1)
+        rows = self._check_new(X)
+        least = np.empty(rows.shape[0])
+        for part, costs in self._open_costs(rows):
+            least[part] = costs.min(axis=1)
+        return -least
 
-    def _open_costs(self, X: Matrix, y: ArrayLike | None = None) -> Floats:
-        """Costs of each row in each cluster; infinite in clusters that do not accept it."""
-        return self._costs(X)
+    def _open_costs(self, X: Matrix) -> Iterator[tuple[slice, Floats]]:
+        """Costs block by block; infinite in clusters that accept no new rows."""
+        closed = self._closed_clusters()
+        for part, costs in self._cost_blocks(X):
+            if closed is not None:
+                costs[:, closed] = np.inf
+            yield part, costs
 
-    def _costs(self, X: Matrix) -> Floats:
+    def _closed_clusters(self) -> NDArray[np.bool_] | None:
+        """Clusters that accept no new rows, if there are any."""
+        return None
+
+    @contextmanager
+    def _new_rows(self, X: Matrix) -> Iterator[LocalRows]:
+        """New rows as the geometry needs them."""
         geometry = self._geometry_
         X = geometry.scaled(geometry.validate_rows(X))
         rows = LocalRows.in_coordinates(X, self._shift_)
         try:
-            costs = rows.distances(np.arange(rows.n), geometry)
+            yield rows
         finally:
             rows.close()
-        return costs + np.reshape(geometry.row_terms(X), (-1, 1))
+
+    def _nearest(self, X: Matrix) -> NDArray[np.int32]:
+        """The cheapest cluster of each row, without all costs at once."""
+        with self._new_rows(X) as rows:
+            labels, pinned = np.full(rows.n, -1, dtype=np.int32), np.zeros(rows.n, dtype=bool)
+            nothing = Moments.zeros(0, 0)  # sums are not needed
+            rows.assign(self._geometry_, labels, pinned, nothing, self._closed_clusters())
+        return labels
+
+    def _cost_blocks(self, X: Matrix) -> Iterator[tuple[slice, Floats]]:
+        """Costs of the rows in all clusters, block by block."""
+        geometry = self._geometry_
+        with self._new_rows(X) as rows:
+            size = max(_LEAST_ROWS, _COSTS_AT_ONCE // self.n_clusters)
+            for start in range(0, rows.n, size):
+                part = slice(start, min(start + size, rows.n))
+                costs = rows.distances(np.arange(part.start, part.stop), geometry)
+                yield part, costs + np.reshape(geometry.row_terms(rows.X[part]), (-1, 1))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from linkwise._errors import InputError
 from linkwise._types import (
@@ -14,7 +14,6 @@ from linkwise._types import (
     Init,
     Ints,
     Labels,
-    Matrix,
     MatrixLike,
     PathLike,
     RandomState,
@@ -248,19 +247,27 @@ class PreIdentifiedKMeans(BaseKMeans):
         """
         if y is None:
             return super().predict(X)
-        return self._open_costs(self._check_new(X), y).argmin(axis=1).astype(np.int32)
+        rows = self._check_new(X)
+        return np.where(self._tagged(y, rows.shape[0]), 0, self._nearest(rows)).astype(np.int32)
 
-    def _open_costs(self, X: Matrix, y: ArrayLike | None = None) -> Floats:
-        costs = self._costs(X)
-        if not self._is_closed_:
-            return costs
-        tagged = np.zeros(len(costs), dtype=bool)
-        if y is not None and self.tag_ is not None:
-            read_labels(y, len(costs))  # validates them
-            tagged = np.asarray(y, dtype=object) == self.tag_
-        costs[~tagged, 0] = np.inf
-        costs[tagged, 1:] = np.inf
-        return costs
+    def _tagged(self, y: ArrayLike | None, n_rows: int) -> NDArray[np.bool_]:
+        """Which rows have the tag, and so belong to cluster 0."""
+        if y is None or not self._is_closed_ or self.tag_ is None:
+            return np.zeros(n_rows, dtype=bool)
+        read_labels(y, n_rows)  # validates them
+        return np.asarray(np.asarray(y, dtype=object) == self.tag_, dtype=bool)
+
+    def _closed_clusters(self) -> NDArray[np.bool_] | None:
+        return np.arange(self.n_clusters) == 0 if self._is_closed_ else None
+
+    def _row_scores(self, X: MatrixLike, y: ArrayLike | None = None) -> Floats:
+        scores = super()._row_scores(X)
+        tagged = self._tagged(y, len(scores))
+        if tagged.any():
+            inside = self._check_new(X)[tagged]
+            for part, costs in self._cost_blocks(inside):
+                scores[np.flatnonzero(tagged)[part]] = -costs[:, 0]
+        return scores
 
     def _penalty(self, problem: Problem) -> Penalty:
         return NoPenalty(problem.links)

@@ -136,7 +136,7 @@ class _Placing:
     ):  # fmt: skip
         self.model, self.rows, self.n_old = model, rows, n_old
         self.min_rows, self.changes = min_rows, changes
-        self.costs = model._open_costs(rows)
+        self.costs = np.concatenate([costs for _, costs in model._open_costs(rows)])
         self.known = new
         self.all = np.concatenate([model.labels_, np.full(len(rows), -1)]).astype(np.int32)
 
@@ -211,7 +211,7 @@ class _Placing:
             geometry.set_metrics(np.concatenate([geometry.metrics, geometry.metrics.mean(0)[None]]))
         model.cluster_centers_ = np.vstack([model.cluster_centers_, center[None]])
         model._n_features_out = geometry.k
-        self.costs = model._open_costs(self.rows)
+        self.costs = np.concatenate([costs for _, costs in model._open_costs(self.rows)])
         self.changes.opened[number] = why
         return number
 

@@ -58,6 +58,46 @@ class Groups(NamedTuple):
     group: NDArray  # (n,): group of each row
 
 
+# -------------------------------------------------------------------- lengths of links
+
+
+@kernel
+def link_lengths(X, pairs, metrics, start, stop, out):
+    """Squared lengths of pairs start..stop of rows under diagonal metrics, in float64.
+
+    IN      X (n, d); pairs (m, 2) of rows; metrics (groups, d)
+    OUT     out (m, groups)
+    """
+    n_groups, n_features = metrics.shape
+    squares = np.empty(n_features)
+    for e in range(start, stop):
+        i, j = pairs[e, 0], pairs[e, 1]
+        for f in range(n_features):
+            away = np.float64(X[i, f]) - X[j, f]
+            squares[f] = away * away
+        for g in range(n_groups):
+            total = 0.0
+            for f in range(n_features):
+                total += squares[f] * metrics[g, f]
+            out[e, g] = total
+
+
+@kernel
+def add_squares(X, pairs, group, weight, out):
+    """Add weighted squares of differences to the groups of pairs.
+
+    IN      pairs (m, 2) of rows; group (m,); weight (m,)
+    IN/OUT  out (groups, d)
+    """
+    for e in range(pairs.shape[0]):
+        i, j, g, w = pairs[e, 0], pairs[e, 1], group[e], weight[e]
+        if w == 0.0:
+            continue
+        for f in range(X.shape[1]):
+            away = np.float64(X[i, f]) - X[j, f]
+            out[g, f] += w * away * away
+
+
 # -------------------------------------------------------------------- links
 
 

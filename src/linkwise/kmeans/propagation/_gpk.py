@@ -36,7 +36,14 @@ from linkwise.kmeans.estimators._mpck import MPCKMeans
 from linkwise.report import Report
 
 from ._consistency import heaviest_consistent
-from ._propagate import Kernel, Radius, Scale, check_threshold, propagate
+from ._propagate import (
+    MAX_PROPAGATED,
+    Kernel,
+    Radius,
+    Scale,
+    check_threshold,
+    propagate_most,
+)
 
 
 @dataclass(frozen=True)
@@ -53,6 +60,9 @@ class PropagationRound:
         The base's objective afterwards.
     n_moved : int
         Rows that changed cluster.
+    n_left_out : int
+        Pairs of rows within reach that are not linked because of `max_propagated`, counted once
+        per order.
     """
 
     n_propagated: int
@@ -60,6 +70,7 @@ class PropagationRound:
     n_cannot_link: int
     objective: float
     n_moved: int
+    n_left_out: int = 0
 
 
 class GPKMeans(
@@ -99,8 +110,9 @@ class GPKMeans(
         How the covariance is scaled to the cluster; see `propagate`, and Notes.
     radius : {"mahalanobis", "euclidean"}, default="euclidean"
         How the extent of a cluster is measured; see `propagate`, and Notes.
-    max_propagated : int, default=10_000_000
-        The most links inferred in a round; beyond, a sample with a warning.
+    max_propagated : int, default=300_000
+        The most links inferred in a round; beyond, the heaviest are kept. Time and memory grow in
+        proportion to it; the report says how many pairs are left out.
     max_iter : int, default=10
         The most rounds. (Iterations within a run are a parameter of the base.)
     tol : float, default=1e-4
@@ -124,6 +136,9 @@ class GPKMeans(
         What was propagated in each round, and what came of it.
     n_propagated_ : int
         Links inferred in the last round, sources not counted.
+    n_left_out_ : int
+        Pairs of rows within reach of a source, counted once per order, that are left out in the
+        last round because of `max_propagated`.
     propagated_constraints_ : Constraints
         All constraints the base was given in the last round, by row number; sources first.
     base_ : estimator
@@ -179,7 +194,7 @@ class GPKMeans(
         kernel: Kernel = "gaussian",
         scale: Scale = "squared",
         radius: Radius = "euclidean",
-        max_propagated: int = 10_000_000,
+        max_propagated: int = MAX_PROPAGATED,
         max_iter: int = 10,
         tol: float = 1e-4,
         random_state: Seed = None,
@@ -299,13 +314,14 @@ class GPKMeans(
         seen: list[bytes] = []
         most_kept = -1.0
         for _ in range(self.max_iter):
-            propagated = self._propagate(model, X, Z, sources)
+            propagated, left_out = self._propagate(model, X, Z, sources)
             seen.append(_digest(propagated))
             if seen[-1] in seen[:-1]:  # all further rounds would repeat earlier ones
                 break
             last, known = model, self._known(sources, propagated, model)
             model = self._run_again(last, X, known, fit)
-            self.history_.append(self._summary(last, model, known, propagated, sources))
+            done = self._summary(last, model, known, propagated, sources, left_out)
+            self.history_.append(done)
             settled = abs(model.objective_ - last.objective_) <= self.tol * abs(model.objective_)
             # Objectives over different constraints cannot be compared; satisfied sources can.
             kept = sources.satisfied(model.labels_).weight_share
@@ -339,7 +355,7 @@ class GPKMeans(
 
     def _propagate(
         self, model: BaseEstimator, X: Matrix, Z: Matrix | None, sources: Constraints
-    ) -> Constraints:
+    ) -> tuple[Constraints, int]:
         where: dict[str, Any] = {"X": Z}
         if Z is None:
             # Centers of other distortions are directions or distributions: means are taken.
@@ -350,7 +366,7 @@ class GPKMeans(
                 "per_cluster": getattr(model, "per_cluster", None),
                 "centers": model.cluster_centers_ if euclidean else None,
             }
-        return propagate(
+        return propagate_most(
             sources,
             labels=model.labels_,
             threshold=self.threshold,
@@ -359,7 +375,6 @@ class GPKMeans(
             scale=self.scale,
             radius=self.radius,
             max_propagated=self.max_propagated,
-            random_state=self.random_state,
             **where,
         )
 
@@ -386,6 +401,7 @@ class GPKMeans(
         known: Constraints,
         propagated: Constraints,
         sources: Constraints,
+        left_out: int,
     ) -> PropagationRound:
         """Summary of a round."""
         merged = 0 if self.reduced else propagated.n_repeated
@@ -395,6 +411,7 @@ class GPKMeans(
             n_cannot_link=known.n_cannot_link,
             objective=float(model.objective_),
             n_moved=int((model.labels_ != last.labels_).sum()),
+            n_left_out=left_out,
         )
 
     def _store(self, model: BaseEstimator, known: Constraints, done: PropagationRound) -> None:
@@ -404,7 +421,7 @@ class GPKMeans(
         self.cluster_centers_ = model.cluster_centers_
         self.objective_ = model.objective_
         self.propagated_constraints_ = known
-        self.n_propagated_ = done.n_propagated
+        self.n_propagated_, self.n_left_out_ = done.n_propagated, done.n_left_out
         if hasattr(model, "metrics_"):
             self.metrics_ = model.metrics_
 
@@ -423,6 +440,7 @@ class GPKMeans(
             converged=converged,
             seconds=time.perf_counter() - started,
             n_dropped=given.n_dropped,
+            n_not_inferred=self.n_left_out_,
             ids=given.ids,
         )
 

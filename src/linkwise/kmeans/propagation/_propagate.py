@@ -22,16 +22,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 
 from linkwise._types import (
     Floats,
     Ints,
     Matrix,
     MatrixLike,
-    RandomState,
     SampleIds,
-    Seed,
     is_sparse,
 )
 from linkwise._validation import Knowable, check_choice, check_number, read_knowledge
@@ -45,7 +43,9 @@ Kernel = Literal["gaussian", "euclidean"]
 Scale = Literal["thesis", "squared"]
 Radius = Literal["mahalanobis", "euclidean"]
 
-_KEPT_NEAR = 20_000_000  # most entries in the kept lists of rows near constrained ones
+MAX_PROPAGATED = 300_000  # links inferred, by default: about 100 bytes each in a fit
+_HALVINGS = 40  # bisections for the least weight of the links to keep
+_KEPT_NEAR = 8_000_000  # most entries in the kept lists of rows near constrained ones
 
 
 def propagate(
@@ -61,9 +61,8 @@ def propagate(
     kernel: Kernel = "gaussian",
     scale: Scale = "squared",
     radius: Radius = "euclidean",
-    max_propagated: int = 10_000_000,
+    max_propagated: int = MAX_PROPAGATED,
     sample_ids: SampleIds = None,
-    random_state: Seed = None,
 ) -> Constraints:
     """Propagate must-links and cannot-links to nearby pairs of rows.
 
@@ -102,13 +101,11 @@ def propagate(
     radius : {"mahalanobis", "euclidean"}, default="euclidean"
         How far the outermost row of a cluster is from its center: under the metric, or in the
         units of the data. Gaussian only.
-    max_propagated : int, default=10_000_000
-        The most links to infer before equal ones are merged. If there are more, a random sample
-        is taken, with a warning.
+    max_propagated : int, default=300_000
+        The most links to infer before equal ones are merged. If there are more, the heaviest are
+        kept, with a warning.
     sample_ids : array-like of shape (n_samples,), default=None
         Id of each row, if the constraints use ids.
-    random_state : int, RandomState instance or None, default=None
-        Seed of that sample.
 
     Returns
     -------
@@ -134,6 +131,39 @@ def propagate(
     >>> more.must_link.tolist()
     [[1, 2], [0, 2]]
     """
+    found, left_out = propagate_most(
+        constraints, X, labels, metrics, threshold, reduce, per_cluster=per_cluster,
+        centers=centers, kernel=kernel, scale=scale, radius=radius, max_propagated=max_propagated,
+        sample_ids=sample_ids,
+    )  # fmt: skip
+    if left_out:
+        warnings.warn(
+            f"more than max_propagated={max_propagated:,} links could be inferred; the heaviest "
+            f"are kept, and {left_out:,} ordered pairs of rows within reach are left out: raise "
+            "the threshold, or max_propagated if memory allows",
+            UserWarning,
+            stacklevel=2,
+        )
+    return found
+
+
+def propagate_most(
+    constraints: Knowable,
+    X: MatrixLike,
+    labels: ArrayLike,
+    metrics: ArrayLike | None = None,
+    threshold: float = 0.5,
+    reduce: bool = False,
+    *,
+    per_cluster: bool | None = None,
+    centers: ArrayLike | None = None,
+    kernel: Kernel = "gaussian",
+    scale: Scale = "squared",
+    radius: Radius = "euclidean",
+    max_propagated: int = MAX_PROPAGATED,
+    sample_ids: SampleIds = None,
+) -> tuple[Constraints, int]:
+    """`propagate`, and how many pairs within reach are left out, counted once per order."""
     check_threshold(threshold)
     check_choice("kernel", kernel, ("gaussian", "euclidean"))
     check_choice("scale", scale, ("thesis", "squared"))
@@ -144,8 +174,8 @@ def propagate(
     own = None if kernel == "euclidean" else metrics
     clusters = _Clusters.read(X, labels, own, per_cluster, centers)
     field = _Field(clusters, threshold, kernel, scale, radius)
-    pairs = _infer(field, known, max_propagated, check_random_state(random_state))
-    return _merged(known, pairs, X.shape[0], reduce)
+    pairs, left_out = _infer(field, known, max_propagated)
+    return _merged(known, pairs, X.shape[0], reduce), left_out
 
 
 def check_threshold(threshold: float) -> None:
@@ -334,16 +364,22 @@ class _Field:
             self._n_kept -= len(self._kept.popitem(last=False)[1][0])
         return found
 
-    def count_ordered(self, a: int, b: int) -> tuple[int, int]:
-        """Pairs in both orientations, and how many of them may be a row with itself."""
-        (rows_a, near_a), (rows_b, near_b) = self.near(a), self.near(b)
-        return _kernels.count_ordered(near_a, near_b, self.limit), min(len(rows_a), len(rows_b))
+    def limit_at(self, share: float) -> float:
+        """How remote a pair may be that keeps this share of its source's weight."""
+        if share >= 1:
+            return 0.0 if share == 1 else -1.0
+        at = -math.log(share) if self.gaussian else (1 - share) ** 2
+        return min(self.limit, at)
 
-    def call(self, kernel: PairKernel, a: int, b: int, *rest: Any) -> int:
+    def count_ordered(self, a: int, b: int, limit: float) -> int:
+        """Pairs within a limit, counted once per order."""
+        return int(_kernels.count_ordered(self.near(a)[1], self.near(b)[1], limit))
+
+    def call(self, kernel: PairKernel, a: int, b: int, limit: float, *rest: Any) -> int:
         """Call a kernel that visits the pairs of a source."""
         (rows_a, near_a), (rows_b, near_b) = self.near(a), self.near(b)
         self._own[0, rows_a], self._own[1, rows_b] = near_a, near_b
-        number = kernel(rows_a, near_a, rows_b, near_b, *self._own, a, b, self.limit, *rest)
+        number = kernel(rows_a, near_a, rows_b, near_b, *self._own, a, b, limit, *rest)
         self._own[0, rows_a] = self._own[1, rows_b] = np.inf
         return int(number)
 
@@ -367,66 +403,72 @@ class _Pairs:
     n_must: int
 
 
-def _infer(field: _Field, known: Constraints, most: int, rng: RandomState) -> _Pairs:
+def _infer(field: _Field, known: Constraints, most: int) -> tuple[_Pairs, int]:
+    """Links that sources spread to, the heaviest if there are too many; how many are left out."""
     ends = np.concatenate([known.must_link, known.cannot_link]).astype(np.int64).tolist()
     weight = np.concatenate([known.must_link_weight, known.cannot_link_weight]).tolist()
-    size, draws = _plan(field, ends, most, rng)
+    size, limits, left_out = _plan(field, ends, weight, most)
     low, high, out = np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size)
     number = n_must = 0
     for c, ((a, b), w) in enumerate(zip(ends, weight, strict=True)):
         room = (low[number:], high[number:], out[number:])
-        if draws is None:
-            number += field.call(_kernels.spread_pairs, a, b, w, field.gaussian, *room)
-        else:
-            chosen = _draw(*draws[c], rng)
-            number += field.call(_kernels.spread_sample, a, b, w, field.gaussian, chosen, *room)
+        number += field.call(_kernels.spread_pairs, a, b, limits[c], w, field.gaussian, *room)
         if c < known.n_must_link:
             n_must = number
-    if draws is not None:
-        total = sum(ordered for ordered, _ in draws)
-        warnings.warn(
-            f"more than max_propagated={most:,} links could be inferred ({total:,} ordered pairs "
-            f"are within reach); a random sample of {number:,} is used: raise the threshold, or "
-            "max_propagated if memory allows",
-            UserWarning,
-            stacklevel=3,
-        )
-    return _Pairs(low[:number], high[:number], out[:number], n_must)
+    return _Pairs(low[:number], high[:number], out[:number], n_must), left_out
 
 
 def _plan(
-    field: _Field, ends: list[list[int]], most: int, rng: RandomState
-) -> tuple[int, list[tuple[int, int]] | None]:
-    """Number of pairs to make room for; and, if that is not enough for all, what to draw.
+    field: _Field, ends: list[list[int]], weight: list[float], most: int
+) -> tuple[int, list[float], int]:
+    """Number of pairs to make room for, a limit per source, and how many pairs are left out.
 
-    That is, per source, the number of its ordered pairs and how many of them to draw.
+    Counting takes time in proportion to the rows near the ends of sources, not to their pairs;
+    pairs are visited only once they are known to be few enough.
     """
-    counted = [field.count_ordered(a, b) for a, b in ends]
-    ordered = np.array([number for number, _ in counted], dtype=np.int64)
-    total = int(ordered.sum())
+
+    def count(limits: list[float]) -> int:
+        pairs = zip(ends, limits, strict=True)
+        return sum(field.count_ordered(a, b, limit) for (a, b), limit in pairs)
+
+    every = [field.limit] * len(ends)
+    total = count(every)
     if total <= most:
-        return total, None
+        return total, every, 0
     # A pair is counted in both orders at most, and a row with itself is not a pair.
-    if (total - sum(same for _, same in counted)) // 2 - len(ends) <= most:
-        exact = sum(field.call(_kernels.count_pairs, a, b) for a, b in ends)
+    same = sum(min(len(field.near(a)[0]), len(field.near(b)[0])) for a, b in ends)
+    if (total - same) // 2 - len(ends) <= most:
+        exact = sum(field.call(_kernels.count_pairs, a, b, field.limit) for a, b in ends)
         if exact <= most:
-            return exact, None
-    shares = np.minimum(rng.multinomial(most, ordered / total), ordered)
-    return most, list(zip(ordered.tolist(), shares.tolist(), strict=True))
+            return exact, every, 0
+    limits = _heaviest(field, weight, most, count)
+    kept = count(limits)
+    return kept, limits, total - kept
 
 
-def _draw(total: int, number: int, rng: RandomState) -> Ints:
-    """`number` distinct numbers below `total`, ascending."""
-    few = min(number, total - number)  # draw the numbers to take, or those to leave out
-    found = np.zeros(0, dtype=np.int64)
-    while len(found) < few:
-        # The number of draws that give `few` distinct numbers on average, and 5% more.
-        more = int(-1.05 * total * math.log1p(-few / total)) + 16
-        found = np.concatenate([found, rng.randint(0, total, more, dtype=np.int64)])
-        found.sort()  # np.unique would hash, which takes far longer
-        found = found[np.append(True, found[1:] != found[:-1])]
-    found = np.delete(found, rng.permutation(len(found))[few:])
-    return found if few == number else np.delete(np.arange(total), found)
+def _heaviest(
+    field: _Field, weight: list[float], most: int, count: Callable[[list[float]], int]
+) -> list[float]:
+    """Limits within which the heaviest links lie, at most `most` ordered pairs.
+
+    A pair at remoteness r of a source with weight w weighs w f(r). Bisection on the logarithm of
+    the least weight to keep gives the limit of every source.
+    """
+    share = math.exp(-field.limit) if field.gaussian else 1 - math.sqrt(field.limit)
+    lightest = max(share * min(weight), 1e-300)
+    light, heavy = math.log(lightest), math.log(max(*weight, lightest))
+    limits = [-1.0] * len(weight)
+    for _ in range(_HALVINGS):
+        least = 0.5 * (light + heavy)
+        tried = [field.limit_at(math.exp(least) / w) if w > 0 else -1.0 for w in weight]
+        number = count(tried)
+        if number > most:
+            light = least
+        else:
+            heavy, limits = least, tried
+            if number > 0.99 * most:
+                break
+    return limits
 
 
 def _merged(known: Constraints, pairs: _Pairs, n_rows: int, reduce: bool) -> Constraints:

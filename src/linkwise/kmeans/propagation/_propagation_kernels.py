@@ -147,28 +147,6 @@ def spread_pairs(
 
 
 @kernel
-def spread_sample(
-    rows_a, near_a, rows_b, near_b, own_a, own_b, a, b, limit, weight, gaussian, chosen, low, high,
-    strength
-):  # fmt: skip
-    """As `spread_pairs`, but looks only at the chosen ones (ascending) of `count_ordered`."""
-    number, before, within, t = 0, 0, len(rows_b), 0
-    for x in range(len(rows_a)):
-        while within > 0 and near_a[x] + near_b[within - 1] > limit:
-            within -= 1
-        while t < len(chosen) and chosen[t] < before + within:
-            y = chosen[t] - before
-            i, j, remote = rows_a[x], rows_b[y], near_a[x] + near_b[y]
-            if _is_wanted(i, j, remote, own_a, own_b, a, b):
-                low[number], high[number] = min(i, j), max(i, j)
-                strength[number] = weight * _fade(remote, gaussian)
-                number += 1
-            t += 1
-        before += within
-    return number
-
-
-@kernel
 def _fade(remote, gaussian):
     """Remaining share of a constraint's weight: (3.1), or linear in the distance."""
     return np.exp(-remote) if gaussian else 1.0 - np.sqrt(remote)

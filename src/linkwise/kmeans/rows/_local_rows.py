@@ -10,8 +10,9 @@ from numpy.typing import DTypeLike, NDArray
 from sklearn.utils.random import sample_without_replacement
 
 from linkwise._types import Bools, Floats, Ints, Labels, Matrix, RandomState, is_sparse
-from linkwise.engines import Threads
+from linkwise.engines import Threads, single_blas_thread
 from linkwise.geometry import Geometry, Mahalanobis, Moments
+from linkwise.kmeans.kernels import _dense_kernels
 from linkwise.kmeans.kernels import _row_kernels as _kernels
 from linkwise.kmeans.kernels._row_kernels import CostForm
 
@@ -25,10 +26,9 @@ OUTERMOST = 500  # rows among which the farthest pair is searched
 _SAMPLE = 2**17  # most rows among which starts are drawn
 _SAMPLE_CELLS = 2**23  # most numbers in that sample
 _SAMPLE_LEAST = 100  # but at least this many rows per cluster
-_FARTHEST_ROWS = 65_536  # rows whose costs in all clusters are held at a time
-_MARGIN = 32.0  # rounding error of a squared distance, in units of machine epsilon
+_FARTHEST_ROWS = 65_536  # rows whose costs are held at a time
 
-RangeWork = Callable[[int, int], tuple[int, Moments]]
+KernelCall = tuple[Callable[..., int], tuple[object, ...]]
 
 
 class ExtremeRows(NamedTuple):
@@ -59,10 +59,8 @@ class LocalRows:
         self.largest = 0.0
         if is_sparse(X):
             self._check_range(float(np.abs(X.data).max(initial=0)))
-        elif not centered:
-            self._check_range(float(np.abs(X).max(initial=0)))
         else:
-            self._scan_columns()
+            self._scan_columns(centered)
 
     def _set(self, X: Matrix, shift: Floats, weight: Floats | None, n_jobs: int | None) -> None:
         self.X = self._unscaled = X
@@ -73,6 +71,7 @@ class LocalRows:
         self.cells = max(stored, 1)
         self.threads = Threads(self.n, _WORK * self.cells, n_jobs)
         self._totals: dict[bool, Floats] = {}
+        self._mean: Floats | None = None  # of rows that are not centered
         self._outermost: Ints | None = None
 
     def _check_range(self, largest: float) -> None:
@@ -125,28 +124,38 @@ class LocalRows:
         weight = self.weight[chosen] if self.weighted else None
         return LocalRows.in_coordinates(self.X[chosen], self.shift, weight)
 
-    def _scan_columns(self) -> None:
-        """Means, squares about them and the largest value, in one pass.
+    def _scan_columns(self, centered: bool) -> None:
+        """Means, squares about them (or about 0) and the largest value, in one pass.
 
         With p near the mean m, sum (x - m)^2 = sum (x - p)^2 - a (2 sum (x - p) - W a) for
         a = m - p and the total weight W: the subtraction is small, so few digits are lost.
         """
-        pilot = self.X[:: max(1, self.n // _PILOT)].mean(axis=0, dtype=np.float64)
-
-        def work(start: int, stop: int) -> tuple[NDArray, float]:
-            sums = np.zeros((2, self.d))
-            ends = (self.weight, start, stop)
-            return sums, _kernels.column_sums(self.X, pilot, *ends, sums[0], sums[1])
-
-        parts = self.threads.map(work)
-        self._check_range(max(most for _, most in parts))
-        sums, squares = np.sum([part for part, _ in parts], axis=0)
+        pilot = np.zeros(self.d)
+        if centered:
+            pilot = self.X[:: max(1, self.n // _PILOT)].mean(axis=0, dtype=np.float64)
+        sums, squares, most = self._column_sums(pilot)
+        self._check_range(float(most.max(initial=0)))
         mean = pilot + sums / max(self.total_weight, 1e-300)
+        if not centered:
+            self._mean, self._totals[False] = mean, squares
+            return
         # Kernels subtract the shift in the precision of the data: round it the same way here.
         self.shift = mean.astype(self.X.dtype).astype(np.float64)
         away = self.shift - pilot
         about = squares - away * (2 * sums - self.total_weight * away)
         self._totals[False] = np.maximum(about, 0.0)
+
+    def _column_sums(self, pilot: Floats) -> tuple[Floats, Floats, Floats]:
+        """Weighted sums and squares of the columns about a pilot, and their largest values."""
+
+        def work(start: int, stop: int) -> Floats:
+            out = np.zeros((3, self.d))
+            _kernels.column_sums(self.X, pilot, self.weight, start, stop, out[0], out[1], out[2])
+            return out
+
+        parts = self.threads.map(work)
+        sums, squares = np.sum([part[:2] for part in parts], axis=0)
+        return sums, squares, np.max([part[2] for part in parts], axis=0)
 
     def total(self, full: bool = False) -> Floats:
         """Weighted sum of squares (or of products, if `full`) of all rows; computed once."""
@@ -159,19 +168,23 @@ class LocalRows:
         if is_sparse(X):
             weight = self.weight if self.weight.size else np.ones(self.n)
             return np.asarray(X.multiply(X).T @ weight, dtype=np.float64).ravel()
-        total = np.zeros((self.d, self.d) if full else self.d)
+        if not full:
+            return self._column_sums(self.shift)[1]
+        total = np.zeros((self.d, self.d))
         for start in range(0, self.n, _BLOCK):
             block = self._dense(slice(start, start + _BLOCK))
             weighted = (
                 block * self.weight[start : start + _BLOCK, None] if self.weight.size else block
             )
-            total += weighted.T @ block if full else np.einsum("ij,ij->j", weighted, block)
+            total += weighted.T @ block
         return total
 
     def uncentered_mean(self) -> Floats | None:
         """Mean of the rows; None if `shift` is the mean already."""
         if self.shift.any():
             return None
+        if self._mean is not None:
+            return self._mean
         weight = self.weight if self.weight.size else np.ones(self.n)
         return np.asarray(self.X.T @ weight, dtype=np.float64).ravel() / max(
             self.total_weight, 1e-300
@@ -180,7 +193,9 @@ class LocalRows:
     def scale(self, geometry: Geometry) -> None:
         """Divide rows by their lengths under the metric, if the geometry scales rows."""
         if geometry.scales_rows:
-            self.X = geometry.scaled(self._unscaled, self.threads.map)
+            # The memory is used again: fresh pages would take longer than the work.
+            before = None if self.X is self._unscaled else self.X
+            self.X = geometry.scaled(self._unscaled, self.threads.map, before)
 
     def take(self, rows: Ints) -> Floats:
         """Some rows, dense, relative to `shift`, in float64."""
@@ -200,17 +215,60 @@ class LocalRows:
     def distances(self, rows: Ints, geometry: Geometry, out: Floats | None = None) -> Floats:
         """Costs of some rows in all clusters, written to `out` if given."""
         out = np.empty((len(rows), geometry.k)) if out is None else out
-        if geometry.forms() is None or geometry.metrics.ndim == 3:  # mixed terms
-            assert isinstance(geometry, Mahalanobis)
-            done = 0
-            for part in dense_blocks(rows, self.d):
-                out[done : done + len(part)] = geometry.distances(self.take(part))
-                done += len(part)
-            return out
-        data, form = self.arrays(), cost_form(geometry)
-        kernel = _kernels.costs_sparse if self.is_sparse else _kernels.costs_dense
-        self.threads.map(lambda a, b: kernel(*data, rows[a:b], form, out[a:b]), len(rows))
+        if geometry.metrics.ndim == 3:
+            return self._mixed_distances(rows, geometry, out)
+        data = self.arrays()
+        with single_blas_thread():
+            if self.is_sparse:
+                form = cost_form(geometry)
+                self.threads.map(
+                    lambda a, b: _kernels.costs_sparse(*data, rows[a:b], form, out[a:b]), len(rows)
+                )
+            else:
+                dense = dense_form(geometry, np.float64)
+                self.threads.map(
+                    lambda a, b: _dense_kernels.costs_dense(*data, rows[a:b], *dense, out[a:b]),
+                    len(rows),
+                )
         return out
+
+    def _mixed_distances(self, rows: Ints, geometry: Geometry, out: Floats) -> Floats:
+        """Costs under full metrics, which have mixed terms."""
+        assert isinstance(geometry, Mahalanobis)
+        if geometry.per_cluster:
+            form = geometry.factors()
+            with single_blas_thread():
+                self.threads.map(
+                    lambda a, b: _dense_kernels.costs_mixed(
+                        self.X, self.shift, rows[a:b], *form, out[a:b]
+                    ),
+                    len(rows),
+                )
+            return out
+        done = 0
+        for part in dense_blocks(rows, self.d):
+            out[done : done + len(part)] = geometry.distances(self.take(part))
+            done += len(part)
+        return out
+
+    def own_costs(self, rows: Ints, labels: Labels, geometry: Geometry) -> Floats:
+        """Cost of each of some rows in the cluster that it is in."""
+        out = np.empty(len(rows))
+        if self.is_sparse or geometry.metrics.ndim == 3:
+            for start in range(0, len(rows), _BLOCK):
+                part = slice(start, start + _BLOCK)
+                costs = self.distances(rows[part], geometry)
+                out[part] = costs[np.arange(len(costs)), labels[part]]
+            return out
+        form, bias, own, log_det = dense_form(geometry, np.float64)
+        data = self.arrays()
+        self.threads.map(
+            lambda a, b: _dense_kernels.own_costs_dense(
+                *data, rows[a:b], labels[a:b], form, bias, own, out[a:b]
+            ),
+            len(rows),
+        )
+        return out - log_det
 
     def arrays(self) -> tuple[NDArray, ...]:
         """The data as kernels take it."""
@@ -281,72 +339,50 @@ class LocalRows:
         `closed` clusters accept no row. With `bounds`, rows whose center must still be the
         nearest are skipped.
         """
-        if geometry.forms() is None:
-            work = self._by_blocks(geometry, labels, pinned, moments)
+        if geometry.metrics.ndim == 3 and geometry.per_cluster:
+            kernel, data = self._mixed(geometry, closed)
+        elif self.is_sparse:
+            kernel, data = self._sparse(geometry, closed)
         else:
-            form = cost_form(geometry, self.X.dtype)
-            if closed is not None:
-                form.bias[closed] = np.inf
-            rest = (labels, pinned, self.weight)
-            work = (
-                self._by_kernel(form, rest, moments)
-                if bounds is None
-                else self._by_bounds(geometry, form, rest, moments, bounds)
-            )
-        moved = 0
-        for number, part in self.threads.map(work):
-            moved += number
+            kernel, data = self._tiled(geometry, closed)
+        rest: tuple[object, ...] = (labels, pinned, self.weight)
+        if kernel is _dense_kernels.assign_dense:
+            none = Bounds(0, self.X.dtype)
+            rest = (*rest, *(none if bounds is None else bounds).arguments(geometry))
+
+        def work(start: int, stop: int) -> tuple[int, Moments]:
+            part = moments.like()
+            return kernel(*data, *rest, start, stop, part), part
+
+        with single_blas_thread():
+            parts = self.threads.map(work)
+        for _, part in parts:
             moments.add(part)
-        return moved
+        return sum(number for number, _ in parts)
 
-    def _by_kernel(
-        self, form: CostForm, rest: tuple[Labels, Bools, Floats], moments: Moments
-    ) -> RangeWork:
-        data = self.arrays() if self.is_sparse else (self.X, self.shift.astype(self.X.dtype))
-        kernel = _kernels.assign_sparse if self.is_sparse else _kernels.assign_dense
+    def _tiled(self, geometry: Geometry, closed: Bools | None) -> KernelCall:
+        """Dense rows: products of row tiles and centers."""
+        forms = geometry.distance_forms()
+        assert forms is not None
+        form, bias = stacked(forms, self.X.dtype)
+        if closed is not None:
+            bias[closed] = np.inf
+        data = (self.X, self.shift.astype(self.X.dtype), form, bias)
+        return _dense_kernels.assign_dense, data
 
-        def work(start: int, stop: int) -> tuple[int, Moments]:
-            part = moments.like()
-            return kernel(*data, form, *rest, start, stop, part), part
+    def _sparse(self, geometry: Geometry, closed: Bools | None) -> KernelCall:
+        form = cost_form(geometry, self.X.dtype)
+        if closed is not None:
+            form.bias[closed] = np.inf
+        return _kernels.assign_sparse, (*self.arrays(), form)
 
-        return work
-
-    def _by_bounds(
-        self, geometry: Geometry, form: CostForm, rest: tuple[Labels, Bools, Floats],
-        moments: Moments, bounds: Bounds,
-    ) -> RangeWork:  # fmt: skip
-        dtype = self.X.dtype
-        shift, centers = self.shift.astype(dtype), geometry.centers.astype(dtype)
-        margin = _MARGIN * float(np.finfo(dtype).eps)
-        limits = (bounds.upper, bounds.lower, bounds.loosen(geometry), margin)
-
-        def work(start: int, stop: int) -> tuple[int, Moments]:
-            part = moments.like()
-            moved = _kernels.assign_bounded(
-                self.X, shift, form, centers, *rest, *limits, start, stop, part
-            )
-            return moved, part
-
-        return work
-
-    def _by_blocks(
-        self, geometry: Geometry, labels: Labels, pinned: Bools, moments: Moments
-    ) -> RangeWork:
-        """Full metrics per cluster have mixed terms: matrix products instead of kernels."""
+    def _mixed(self, geometry: Geometry, closed: Bools | None) -> KernelCall:
+        """Full metrics per cluster have mixed terms."""
         assert isinstance(geometry, Mahalanobis)
-
-        def work(start: int, stop: int) -> tuple[int, Moments]:
-            part, moved = moments.like(), 0
-            for first in range(start, stop, _BLOCK):
-                rows = np.arange(first, min(first + _BLOCK, stop))
-                rows = rows[~pinned[rows]]
-                best = geometry.distances(self.take(rows)).argmin(axis=1).astype(np.int32)
-                moved += int((labels[rows] != best).sum())
-                self.move(rows, labels[rows], best, part)
-                labels[rows] = best
-            return moved, part
-
-        return work
+        factors, offsets, bias = geometry.factors()
+        if closed is not None:
+            bias[closed] = np.inf
+        return _dense_kernels.assign_mixed, (self.X, self.shift, factors, offsets, bias)
 
     def similarity_squares(self, labels: Labels, directions: Floats) -> Floats:
         """Per feature, the sum over rows of (x . direction of its cluster) times x squared."""
@@ -459,7 +495,7 @@ class LocalAssignments:
         for start in range(0, len(free), _FARTHEST_ROWS):
             part = free[start : start + _FARTHEST_ROWS]
             clusters = self._labels[part]
-            own = self.rows.distances(part, geometry)[np.arange(len(part)), clusters]
+            own = self.rows.own_costs(part, clusters, geometry)
             own += geometry.log_det[geometry.group(clusters)]
             own += geometry.row_terms(self.rows.X[part])
             if len(own) and own.max() > reach:
@@ -480,8 +516,25 @@ def cost_form(geometry: Geometry, dtype: DTypeLike = np.float64) -> CostForm:
     forms, own = geometry.forms(), geometry.own()
     assert forms is not None
     log_det = float(geometry.log_det[0]) if own.size else 0.0
-    slope, curve, bias = (part.astype(dtype) for part in forms)
+    slope, curve, bias = (np.array(part, dtype=dtype, order="C") for part in forms)
     return CostForm(slope, curve, bias, own.astype(dtype), log_det)
+
+
+def dense_form(
+    geometry: Geometry, dtype: DTypeLike = np.float64
+) -> tuple[NDArray, NDArray, NDArray, float]:
+    """Costs without mixed terms as `_dense_kernels` takes them: form, bias, own, log_det."""
+    forms, own = geometry.forms(), geometry.own()
+    assert forms is not None
+    log_det = float(geometry.log_det[0]) if own.size else 0.0
+    return *stacked(forms, dtype), own.astype(dtype), log_det
+
+
+def stacked(forms: tuple[NDArray, NDArray, NDArray], dtype: DTypeLike) -> tuple[NDArray, NDArray]:
+    """Slope and curve side by side, one row per cluster, and bias."""
+    slope, curve, bias = forms
+    form = np.concatenate([slope, curve]) if curve.size else slope
+    return np.ascontiguousarray(form.T, dtype=dtype), np.array(bias, dtype=dtype)
 
 
 def sample_rows(n: int, cells: int, k: int, rng: RandomState, without: Ints | None = None) -> Ints:

@@ -7,11 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwise._types import Bools, Floats, Ints, Labels
+from linkwise.engines import single_blas_thread
 from linkwise.geometry import Geometry
+from linkwise.kmeans.kernels import _dense_kernels
 from linkwise.kmeans.kernels import _row_kernels as _kernels
 from linkwise.kmeans.kernels._row_kernels import Drift
-from linkwise.kmeans.rows._bounds import Bounds
-from linkwise.kmeans.rows._local_rows import LocalRows, cost_form
+from linkwise.kmeans.rows._bounds import NO_DRIFT, Bounds, rounding_margin
+from linkwise.kmeans.rows._local_rows import LocalRows, dense_form
 from linkwise.kmeans.rows._protocols import RowStore
 
 _BOUNDED_ROWS = 1_000  # constrained rows from which on bounds save time
@@ -56,8 +58,11 @@ class ConstrainedCosts:
         self._place = np.zeros(len(chosen), dtype=np.int64)
         self._all_at: tuple[Floats | None, Floats | None] = (None, None)
         # Bounds are on distances: they do not hold for costs times sample weights.
-        plain = geometry.bounded and not rows.is_sparse and not rows.weighted
-        may_bound = plain and geometry.k > 1 and len(chosen) >= _BOUNDED_ROWS
+        plain = geometry.metrics.ndim == 2 and not rows.is_sparse and not rows.weighted
+        # Costs in the precision of the data show most rows that stay; only the others need more.
+        self._may_sift = plain and geometry.k > 1 and len(chosen) >= _BOUNDED_ROWS
+        self._mostly = False  # whether most rows were undecided in the last call
+        may_bound = self._may_sift and geometry.bounded and geometry.squared
         self._bounds = Bounds(len(chosen), np.float64) if may_bound else None
         # Labels that the bounds are for; -2 is no label.
         self._known = np.full(len(chosen) if may_bound else 0, -2, dtype=np.int32)
@@ -81,49 +86,71 @@ class ConstrainedCosts:
         slack : ndarray of shape (m,)
             The most by which links can raise the present cluster's cost above another's.
         """
-        bounds = self._bounds
-        if bounds is None:
-            return self._from_all(labels, slack, np.zeros(0), np.zeros(0))
-        drift = bounds.loosen(self._geometry)
-        if self._has_all():
-            return self._from_all(labels, slack, bounds.upper, bounds.lower)
-        return self._from_bounds(labels, slack, bounds, drift)
+        bounds, nothing = self._bounds, np.zeros(0)
+        drift, upper, lower = NO_DRIFT, nothing, nothing
+        if bounds is not None:
+            drift, upper, lower = bounds.loosen(self._geometry), bounds.upper, bounds.lower
+        if self._mostly or not self._may_sift or self._has_all():
+            return self._from_all(labels, slack, upper, lower)
+        return self._sifted(labels, slack, drift, upper, lower)
 
     def _from_all(self, labels: Labels, slack: Floats, upper: Floats, lower: Floats) -> Undecided:
         """Undecided rows, found from the costs of all rows."""
         costs, place = self.of_all_rows(), np.arange(len(labels))
-        what = (costs, slack, labels, float(self._geometry.log_det[0]), self._beyond(), _MARGIN)
-
-        def work(start: int, stop: int) -> None:
-            _kernels.undecided_rows(*what, start, stop, self._known, upper, lower, self._undecided)
-
-        self._threads.map(work, len(labels))
+        self._mark(costs, labels, slack, (self._known, upper, lower), self._undecided)
+        self._mostly = 2 * int(np.count_nonzero(self._undecided)) > len(labels)
         return Undecided(self._undecided, place, costs)
 
-    def _from_bounds(
-        self, labels: Labels, slack: Floats, bounds: Bounds, drift: Drift
+    def _sifted(
+        self, labels: Labels, slack: Floats, drift: Drift, upper: Floats, lower: Floats
     ) -> Undecided:
-        """Undecided rows among those whose bounds cross."""
-        local = self._local
-        assert local is not None  # geometries that scale rows have no bounds
-        undecided, place, space = self._undecided, self._place, self._new_space()
-        undecided[:] = False
+        """Undecided rows among those that bounds and costs in the data's precision leave over."""
+        local, chosen = (
+            (self._local, self._chosen) if self._local else self._rows.in_memory(self._chosen)
+        )
+        assert local is not None
+        undecided, place = self._undecided, self._place
+        X, shift = local.arrays()
+        form, bias, own, _ = dense_form(self._geometry, X.dtype)
+        own = own if own.size else np.ones(local.d, X.dtype)
         what = (
-            *local.arrays(), self._chosen, cost_form(self._geometry), labels, slack, self._known,
-            bounds.upper, bounds.lower, drift, self._beyond(), _MARGIN,
+            X, shift.astype(X.dtype), chosen, form, bias, own, self._beyond(),
+            rounding_margin(local.d, X.dtype), labels, slack, self._known, drift, upper, lower,
         )  # fmt: skip
+        with single_blas_thread():
+            self._threads.map(
+                lambda a, b: _dense_kernels.undecided_dense(*what, a, b, undecided), len(labels)
+            )
+        found = np.flatnonzero(undecided)
+        self._mostly = 2 * len(found) > len(labels)
+        costs = self._new_space()[: len(found)]
+        self._rows.distances(self._chosen[found], self._geometry, costs)
+        place[found] = np.arange(len(found))
+        sure, nothing = np.zeros(len(found), dtype=bool), np.zeros(0)
+        no_bounds = (np.zeros(0, dtype=np.int32), nothing, nothing)
+        self._mark(costs, labels[found], slack[found], no_bounds, sure)
+        undecided[found] = sure
+        return Undecided(undecided, place, costs)
+
+    def _mark(
+        self, costs: Floats, labels: Labels, slack: Floats, bounds: tuple[Labels, Floats, Floats],
+        undecided: Bools,
+    ) -> None:  # fmt: skip
+        """Mark undecided rows, given their costs; `bounds` are updated unless empty."""
+        beyond = self._beyond() if self._bounds is not None else 0.0
+        what = (costs, slack, labels, float(self._geometry.log_det[0]), beyond, _MARGIN)
 
         def work(start: int, stop: int) -> None:
-            _kernels.undecided_from_bounds(*what, start, stop, undecided, place, space)
+            _kernels.undecided_rows(*what, start, stop, *bounds, undecided)
 
         self._threads.map(work, len(labels))
-        return Undecided(undecided, place, space)
 
     def _beyond(self) -> float:
         """Size of the terms that cancel in a squared distance; scales its rounding error."""
         geometry = self._geometry
-        if self._bounds is None:
-            return 0.0
+        if self._bounds is None:  # |x'a| is at most the mean of their squares
+            form, bias, *_ = dense_form(geometry)
+            return float((form**2).sum(axis=1).max() + np.abs(bias).max())
         longest = float((geometry.centers**2 @ geometry.metrics[0]).max())
         return 2 * longest + abs(float(geometry.log_det[0]))
 

@@ -5,22 +5,22 @@ Everything random is drawn from `RowStore.sample`: all rows, or a random sample 
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
 
 import numpy as np
-from sklearn.cluster import KMeans, kmeans_plusplus
-from sklearn.metrics.pairwise import euclidean_distances
-from threadpoolctl import ThreadpoolController
 
 from linkwise._types import Floats, Ints, RandomState, is_sparse
 from linkwise.constraints import adjacency
+from linkwise.geometry import Mahalanobis, Moments
+from linkwise.kmeans.kernels import _dense_kernels
 from linkwise.kmeans.rows._local_rows import LocalRows
 from linkwise.kmeans.rows._protocols import RowStore, dense_blocks
 
 from ._problem import Problem
 
 _MEANS = 20_000_000  # most numbers in the means of components
-_FEW = 100_000  # numbers in means up to which one thread is faster
+_TOLERANCE = 1e-4  # share of the variance below which moves of these centers do not matter
+_TRIES = 4  # rows drawn per center; the best is kept
 _ROUGH = 30  # iterations of k-means on the means of neighborhoods
 _SOME = 2000  # rows by which starts are compared
 
@@ -84,17 +84,28 @@ def from_clustered_neighborhoods(problem: Problem, rng: RandomState) -> Floats |
     if len(large) < problem.k or len(np.unique(means, axis=0)) < problem.k:
         return None
     weight = problem.closure.sizes[large].astype(np.float64)
-    found = KMeans(problem.k, n_init=1, max_iter=_ROUGH, random_state=rng)
-    # A second thread does not pay for few means, and waits long if its core is busy.
-    with _thread_limits().limit(limits=1 if means.size < _FEW else None, user_api="openmp"):
-        found.fit(means, sample_weight=weight)
-    return np.asarray(found.cluster_centers_)
+    rows = LocalRows(np.ascontiguousarray(means), weight)
+    try:
+        return _rough_kmeans(rows, problem.k, rng) + rows.shift
+    finally:
+        rows.close()
 
 
-@cache
-def _thread_limits() -> ThreadpoolController:
-    """Limits scikit-learn's threads; creating it takes some milliseconds."""
-    return ThreadpoolController()
+def _rough_kmeans(rows: LocalRows, k: int, rng: RandomState) -> Floats:
+    """Centers of plain k-means after a few iterations, relative to the mean of the rows."""
+    geometry = Mahalanobis(k, rows.total(), rows.total_weight)
+    geometry.set_centers(from_kmeans_plusplus(rows, k, rng))
+    found, moments = rows.new_assignments(np.zeros(0, dtype=np.int64)), Moments.zeros(k, rows.d)
+    still = _TOLERANCE * float(np.asarray(rows.X).var(axis=0).mean())
+    for _ in range(_ROUGH):
+        moved = found.assign(geometry, moments, None, False)
+        for c in np.flatnonzero(moments.counts <= 0):
+            row, *_ = found.farthest(geometry, found.sizes(k))
+            if row >= 0:
+                found.move_one(row, int(c), moments)
+        if geometry.move_centers(moments) <= still or not moved:
+            break
+    return geometry.centers
 
 
 def uncovered(rows: RowStore, centers: Floats, others: Floats) -> bool:
@@ -102,8 +113,14 @@ def uncovered(rows: RowStore, centers: Floats, others: Floats) -> bool:
     sample = rows.sample(len(centers), np.random.RandomState(0))
     size = max(min(_SOME, _MEANS // 10 // rows.d), len(centers))
     some = sample.take(np.arange(0, sample.n, max(1, sample.n // size)))
-    far, near = (euclidean_distances(some, c, squared=True).min(axis=1) for c in (centers, others))
-    return bool(far.sum() > near.sum())
+    own = (some**2).sum(axis=1)
+    far, near = ((own + _least(some, points)).clip(min=0).sum() for points in (centers, others))
+    return bool(far > near)
+
+
+def _least(some: Floats, points: Floats) -> Floats:
+    """Squared distance of each row to the nearest point, minus the row's own square."""
+    return ((points**2).sum(axis=1) - 2 * some @ points.T).min(axis=1)
 
 
 def component_means(rows: RowStore, nodes: Ints, component: Ints) -> tuple[Floats, Ints]:
@@ -126,51 +143,72 @@ def fill_up(rows: RowStore, centers: Floats, k: int, rng: RandomState) -> Floats
     if len(centers) == k:
         return centers
     sample = rows.sample(k, rng)
+    far, weight = _distances_to(sample), _weights(sample)
     nearest = np.full(sample.n, np.inf)
-    for center in centers:
-        nearest = np.minimum(nearest, distances_to(sample, center))
+    for start in range(0, len(centers), _TRIES):
+        np.minimum(nearest, far(centers[start : start + _TRIES]).min(axis=0), out=nearest)
     found = list(centers)
     while len(found) < k:
-        row = _draw(nearest, sample, rng)
-        found.append(sample.take(np.array([row]))[0])
-        nearest = np.minimum(nearest, distances_to(sample, found[-1]))
+        chance = nearest * weight
+        if not chance.sum() > 0:  # all rows equal a center
+            found.append(sample.take(np.array([rng.randint(sample.n)]))[0])
+            continue
+        ticks = np.cumsum(chance)
+        tries = np.searchsorted(ticks, rng.random_sample(_TRIES) * ticks[-1]).clip(max=sample.n - 1)
+        points = sample.take(tries)
+        left = np.minimum(nearest, far(points))
+        best = int(left.sum(axis=1).argmin())
+        found.append(points[best])
+        nearest = left[best]
     return np.array(found)
 
 
-def _draw(nearest: Floats, rows: LocalRows, rng: RandomState) -> int:
-    """The best of four rows drawn by squared distance, as in greedy k-means++."""
-    chance = nearest * rows.weight if rows.weight.size else nearest
-    total = chance.sum()
-    if not total > 0:
-        return int(rng.randint(rows.n))  # all rows equal a center
-    ticks = np.cumsum(chance)
-    tries = np.searchsorted(ticks, rng.random_sample(4) * ticks[-1]).clip(max=rows.n - 1)
-    left = [np.minimum(nearest, distances_to(rows, point)).sum() for point in rows.take(tries)]
-    return int(tries[int(np.argmin(left))])
+def _weights(rows: LocalRows) -> Floats:
+    return rows.weight if rows.weight.any() else np.ones(rows.n)
 
 
-def distances_to(rows: LocalRows, point: Floats) -> Floats:
-    """Squared Euclidean distance of every row to a point (relative to `rows.shift`)."""
-    if is_sparse(rows.X):
-        found = rows.lengths() - 2 * np.asarray(rows.X @ point).ravel() + point @ point
-        return np.maximum(found, 0.0)
-    blocks = dense_blocks(np.arange(rows.n), rows.d)
-    return np.concatenate([((rows.take(part) - point) ** 2).sum(axis=1) for part in blocks])
+def _distances_to(rows: LocalRows) -> Callable[[Floats], Floats]:
+    """A function that gives squared distances of all rows to points, (m, n).
+
+    Points are relative to `rows.shift`. Differences are squared one by one, as |x|^2 - 2 x.y +
+    |y|^2 loses the digits of small distances.
+    """
+    X = rows.X
+    own = rows.lengths() if is_sparse(X) else np.zeros(0)
+
+    def to_sparse(points: Floats) -> Floats:
+        theirs = (points**2).sum(axis=1)[:, None]
+        return np.maximum(own - 2 * np.asarray(X @ points.T).T + theirs, 0.0)
+
+    def to_dense(points: Floats) -> Floats:
+        out = np.empty((len(points), rows.n))
+        rows.threads.map(
+            lambda a, b: _dense_kernels.point_distances(X, rows.shift, points, a, b, out)
+        )
+        return out
+
+    return to_sparse if is_sparse(X) else to_dense
 
 
 def from_kmeans_plusplus(
     rows: RowStore, k: int, rng: RandomState, without: Ints | None = None
 ) -> Floats:
-    """scikit-learn's greedy k-means++, among rows that are not left out.
-
-    Dense rows are shifted to the mean first: |x|^2 - 2 x.y + |y|^2 loses all digits of a distance
-    that is small beside |x|, as it is far from the origin.
-    """
+    """Greedy k-means++ among rows that are not left out, with the draws of scikit-learn's."""
     some = rows.sample(k, rng, without)
-    weight = some.weight if some.weight.any() else None
-    X = some.X if is_sparse(some.X) or not some.shift.any() else _shifted(some)
-    centers, _ = kmeans_plusplus(X, k, sample_weight=weight, random_state=rng)
-    return np.asarray(centers.toarray() if is_sparse(centers) else centers, dtype=np.float64)
+    far, weight = _distances_to(some), _weights(some)
+    n_tries = 2 + int(np.log(k))
+    chosen = [int(rng.choice(some.n, p=weight / weight.sum()))]
+    nearest = far(some.take(np.array(chosen)))[0]
+    total = nearest @ weight
+    while len(chosen) < k:
+        ticks = np.cumsum(weight * nearest)
+        tries = np.searchsorted(ticks, rng.uniform(size=n_tries) * total).clip(max=some.n - 1)
+        left = np.minimum(nearest, far(some.take(tries)))
+        totals = left @ weight
+        best = int(totals.argmin())
+        nearest, total = left[best], totals[best]
+        chosen.append(int(tries[best]))
+    return some.take(np.array(chosen))
 
 
 def from_random_rows(rows: RowStore, k: int, rng: RandomState) -> Floats:
@@ -178,10 +216,6 @@ def from_random_rows(rows: RowStore, k: int, rng: RandomState) -> Floats:
     some = rows.sample(k, rng)
     chance = some.weight / some.weight.sum() if some.weight.any() else None
     return some.take(rng.choice(some.n, size=k, replace=False, p=chance))
-
-
-def _shifted(rows: LocalRows) -> Floats:
-    return (rows.X - rows.shift.astype(rows.dtype)).astype(rows.dtype)
 
 
 def from_seeds(problem: Problem, rng: RandomState) -> Floats:

@@ -13,6 +13,8 @@ import numpy as np
 
 from linkwise._types import Floats, Ints, Labels, Matrix, is_sparse
 from linkwise.geometry import Geometry, Mahalanobis, Moments
+from linkwise.kmeans.kernels import _link_kernels
+from linkwise.kmeans.rows._local_rows import LocalRows
 from linkwise.kmeans.rows._protocols import RowStore, dense_blocks
 
 from ._link_graph import LinkGraph
@@ -191,6 +193,7 @@ class DistancePenalty(Penalty):
         self.pair: Ints | None = None  # farthest pair under each metric, (groups, 2)
         self._known: tuple[Floats, Ints | None, Floats] | None = None
         self._kept_differences: Matrix | None = None
+        self._pairs: tuple[LocalRows, Ints] | None = None
 
     def update_bound(self, geometry: Geometry) -> None:
         """Find the farthest pairs under the present metric."""
@@ -210,7 +213,22 @@ class DistancePenalty(Penalty):
             return self._kept_differences[chosen]
         return self.rows.differences(self.links.rows[self.links.ends[chosen]])
 
+    def _dense_pairs(self) -> tuple[Matrix, Ints]:
+        """Dense rows that hold the ends of all links, and the links as pairs of them."""
+        near, places = self.rows.in_memory(self.links.rows)
+        if self._pairs is None or self._pairs[0] is not near:
+            self._pairs = near, places[self.links.ends]
+        return near.X, self._pairs[1]
+
     def _lengths(self, geometry: Mahalanobis) -> Floats:
+        if geometry.metrics.ndim == 2 and not self.rows.is_sparse and len(self.links.ends):
+            X, pairs = self._dense_pairs()
+            out = np.empty((len(pairs), geometry.n_groups))
+            self.rows.threads.map(
+                lambda a, b: _link_kernels.link_lengths(X, pairs, geometry.metrics, a, b, out),
+                len(pairs),
+            )
+            return out
         every = np.arange(len(self.links.ends))
         if self._kept_differences is None and every.size * self.rows.cells <= _KEPT_CELLS:
             self._kept_differences = self._differences(every)
@@ -255,49 +273,42 @@ class DistancePenalty(Penalty):
         if not len(violated):
             return 0.0
         scatter = np.zeros_like(geometry.metrics)
-        cost = self.costs(geometry)
-        for part in dense_blocks(violated, self.rows.d):
-            away = self._differences(part)
-            must = links.is_must[part]
-            clusters = labels[links.ends[part]]
-            for side in (0, 1):  # half for the metric of each end
-                share = 0.5 * links.weight[part] * must
-                _add(scatter, geometry, clusters[:, side], away, share)
-            # A cannot-link whose cost is floored at 0 has no slope.
-            group = geometry.group(clusters[:, 0])
-            active = ~must & (cost[part, group] > 0)
-            _add(scatter, geometry, clusters[:, 0], away, -links.weight[part] * active)
-            if active.any():
-                weight = np.bincount(
-                    group[active], links.weight[part][active], minlength=geometry.n_groups
-                )
-                self._add_bound(scatter, geometry, weight.astype(np.float64))
+        must, weight = links.is_must[violated], links.weight[violated]
+        first, other = geometry.group(np.ascontiguousarray(labels[links.ends[violated]].T))
+        # A cannot-link whose cost is floored at 0 has no slope.
+        active = ~must & (self.costs(geometry)[violated, first] > 0)
+        for group in (first, other):  # half of a must-link for the metric of each end
+            self._add_links(scatter, violated, group, 0.5 * weight * must)
+        self._add_links(scatter, violated, first, -weight * active)
+        if active.any():
+            number = np.bincount(first[active], weight[active], minlength=geometry.n_groups)
+            self._add_bound(scatter, geometry, number.astype(np.float64))
         return scatter
+
+    def _add_links(self, scatter: Floats, chosen: Ints, group: Labels, weight: Floats) -> None:
+        """Add weighted squares (or products) of the differences of links to their groups."""
+        if scatter.ndim == 2 and not self.rows.is_sparse:
+            X, pairs = self._dense_pairs()
+            _link_kernels.add_squares(X, pairs[chosen], group, weight, scatter)
+            return
+        for part in dense_blocks(np.flatnonzero(weight), self.rows.d):
+            _add(scatter, group[part], self._differences(chosen[part]), weight[part])
 
     def _add_bound(self, scatter: Floats, geometry: Mahalanobis, weight: Floats) -> None:
         """Add the derivative of the bound under each metric, times the weight."""
         if self._published:
-            for part in dense_blocks(np.flatnonzero(~self.links.is_must), self.rows.d):
-                away = self._differences(part)
-                for g in range(geometry.n_groups):
-                    _add(
-                        scatter,
-                        geometry,
-                        np.full(len(part), g),
-                        away,
-                        np.full(len(part), weight[g]),
-                    )
+            apart = np.flatnonzero(~self.links.is_must)
+            for g in range(geometry.n_groups):
+                group = np.full(len(apart), g, dtype=np.int32)
+                self._add_links(scatter, apart, group, np.full(len(apart), weight[g]))
             return
         assert self.pair is not None
         far = self.rows.differences(self.pair)
-        _add(scatter, geometry, np.arange(geometry.n_groups), far, weight)
+        _add(scatter, np.arange(geometry.n_groups, dtype=np.int32), far, weight)
 
 
-def _add(
-    scatter: Floats, geometry: Mahalanobis, clusters: Ints | Labels, away: Matrix, weight: Floats
-) -> None:
-    """Add weighted squares (or outer products) of differences to the scatters of clusters."""
-    group = geometry.group(clusters)
+def _add(scatter: Floats, group: Labels, away: Matrix, weight: Floats) -> None:
+    """Add weighted squares (or outer products) of differences to the scatters of groups."""
     for g in np.unique(group[weight != 0]):
         chosen = group == g
         part, w = away[chosen], weight[chosen]
