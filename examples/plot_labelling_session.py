@@ -1,5 +1,4 @@
 """
-=======
 A labeling session: ask, answer, undo, continue tomorrow
 ========================================================
 

@@ -121,6 +121,7 @@ def test_fewer_clusters_than_classes_is_noticed(name):
         assert "4 groups that are all different, more than the 2" in work.progress.hint
 
 
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("n_clusters", [1, 2, 3, None])
 def test_repeated_rows(name, n_clusters):

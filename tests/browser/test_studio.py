@@ -59,7 +59,10 @@ def test_undo_unsure_and_reload(visit, small):
     me.page.reload()
     me.page.locator(ASKED).wait_for()
     assert me.asked() == third
-    assert [a.said for a in small.work.session.answers if a.is_active] == ["different", "unsure"]
+    assert [a.said for a in small.controller.session.answers if a.is_active] == [
+        "different",
+        "unsure",
+    ]
 
 
 def test_keys_do_not_answer_while_writing(visit, small):
@@ -70,8 +73,8 @@ def test_keys_do_not_answer_while_writing(visit, small):
     box.type("sd us")
     me.page.keyboard.press("Enter")
     me.page.locator(".lw-legend").get_by_text("sd us").wait_for()
-    assert small.work.session.answers == []
-    assert small.work.cluster_name(0) == "sd us"
+    assert small.controller.session.answers == []
+    assert small.controller.cluster_name(0) == "sd us"
 
 
 def test_two_tabs_show_the_same_session(visit, small):
@@ -90,7 +93,7 @@ def test_two_tabs_show_the_same_session(visit, small):
 
 
 def test_contradiction_opens_with_its_chain(visit, small):
-    session = small.work.session
+    session = small.controller.session
     session.tell("same", (0, 1))
     session.tell("same", (1, 2))
     me = visit(small.url)
@@ -177,13 +180,13 @@ def test_clusters_show_whole_records(visit, small):
     cluster = me.page.locator(".lw-cluster").first
     cluster.get_by_text("Typical:").click()
     told = cluster.locator("table").inner_text().split()
-    typical = small.work.clusters()[0].typical
+    typical = small.controller.clusters()[0].typical
     assert told == [
         *(f"r{row}" for row in typical),
         "size",
-        *(f"{small.work.session.X[row, 0]:.1f}" for row in typical),
+        *(f"{small.controller.session.X[row, 0]:.1f}" for row in typical),
     ]
-    small.work.session.refit()  # what is open stays open
+    small.controller.session.refit()  # what is open stays open
     assert cluster.locator("table").is_visible()
 
 
@@ -261,7 +264,7 @@ def test_take_away(visit, small, tmp_path):
     assert len({row["cluster"] for row in labels[:6]}) == 1
     links = tmp_path / "links.csv"
     links.write_text(download(me.page, "Constraints (CSV)"))
-    assert Constraints.read(links, ids="text") == small.work.session.constraints
+    assert Constraints.read(links, ids="text") == small.controller.session.constraints
     assert "MPCKMeans" in download(me.page, "Report (HTML)")
     me.page.get_by_text("Show the Python lines").click()
     me.page.locator(".lw-code").get_by_text("MPCKMeans").wait_for()

@@ -35,8 +35,8 @@ CONTRAST = """() => {
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (768, 1024)])
 def test_contrast_and_sizes(visit, small, scheme, width, height):
-    small.work.session.tell("same", (0, 1))
-    small.work.session.tell("same", (0, 11))
+    small.controller.session.tell("same", (0, 1))
+    small.controller.session.tell("same", (0, 11))
     me = visit(small.url, width, height, color_scheme=scheme)
     me.page.locator(".lw-cluster").first.wait_for()
     assert me.page.evaluate("document.body.classList.contains('body--dark')") == (scheme == "dark")

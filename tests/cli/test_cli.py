@@ -146,8 +146,9 @@ PYTHON_WORDS = ("sample_ids", "DataFrame", "columns=", "columns:", "ids=", "n_cl
         ("i,j,link\nana,bo,must\n", ["--data"], "name the column that holds the ids with --id-c"),
         ("i,j,link\nX,Y,must\n", ["--data", "--id-column", "city"],
          "line 2 and line 4 have the same 'city', 'X'"),
-        ("p,q,link\n0,1,must\n", [], "unknown columns 'p', 'q'; expected i, j, link[, weight] or "
-         "a, b, c[, weight], or name the columns to use with --column i=NAME --column j=NAME"),
+        ("p,q,link\n0,1,must\n", [],
+         "unknown columns 'p', 'q'; expected i, j, link[, weight or confidence], a, b, c[, weight] "
+         "or group, row, kind, or name the columns to use with --column i=NAME --column j=NAME"),
         ("i,j\n0,1\n", [], "or name them with --column i=NAME --column j=NAME"),
         ("i,j,link\n0,1,must\n", ["--column", "k=i"], "--column: unknown role 'k'; roles are i,"),
         ("i,j,link\n0,1,must\n", ["--ids", "names"], "--ids 'names': expected 'auto'"),
@@ -445,7 +446,9 @@ def test_main_exits_as_the_commands_say(exit_code, links, capsys):
     assert "Traceback" not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("fault", [RuntimeError("boom"), KeyError("boom"), MemoryError("boom")])
+@pytest.mark.parametrize(
+    "fault", [RuntimeError("boom"), KeyError("boom"), ZeroDivisionError("boom")]
+)
 def test_main_asks_to_report_a_fault(exit_code, links, capsys, fault):
     assert exit_code("check", links, raising=fault) == 70
     shown = capsys.readouterr()

@@ -268,7 +268,7 @@ def test_a_base_that_raises():
 def test_a_base_with_wrong_labels():
     X, y = hidden()
     for labels in (lambda X: np.zeros(3, dtype=int), lambda X: np.zeros(len(X))):
-        with pytest.raises(ValueError, match="expected one integer a row"):
+        with pytest.raises(ValueError, match="expected one integer per row"):
             BoostCluster(FromFunction(labels)).fit(X, constraints=known_of(y))
 
 

@@ -285,7 +285,7 @@ def test_any_transformer_is_a_space():
 def test_in_a_pipeline_behind_rca():
     X, y, known = many_dimensions()
     X = X[:, :8]  # chunklets must fill the space
-    pipe = make_pipeline(RCA(2), GPKMeans(3, random_state=0))
+    pipe = make_pipeline(RCA(2, shrinkage=0.0), GPKMeans(3, random_state=0))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         pipe.fit(X, rca__constraints=known, gpkmeans__constraints=known)

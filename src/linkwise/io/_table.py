@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import struct
 import tokenize
+import warnings
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
@@ -271,7 +272,9 @@ def load_array(path: Path) -> Any:
     are not there.
     """
     try:
-        with path.open("rb") as file:  # which np.load leaves open on a damaged archive
+        # np.load leaves a damaged archive open, and warns of headers written by Python 2.
+        with path.open("rb") as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
             if not file.read(4).startswith(b"PK"):
                 return np.load(path, mmap_mode="r", allow_pickle=False)
             file.seek(0)
