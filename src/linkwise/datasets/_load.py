@@ -87,18 +87,9 @@ def load(
     Returns
     -------
     data : Bunch
-        With the entries
-
-        data : ndarray of shape (n, d)
-        target : ndarray of shape (n,)
-            Classes as codes from 0 to k - 1.
-        target_names : ndarray of shape (k,)
-            What the codes stand for.
-        feature_names : list of str
-        name : str
-            The name it is listed under.
-        DESCR : str
-            What the data is, its size and its source.
+        With `data` (n, d), `target` (codes from 0 to k - 1), `target_names` (what the codes stand
+        for), `feature_names`, `name` (the name it is listed under) and `DESCR` (what the data is,
+        its size and its source).
 
     Raises
     ------

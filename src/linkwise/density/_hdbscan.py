@@ -73,7 +73,7 @@ class ConstrainedHDBSCAN(ConstrainedClusterMixin, BaseEstimator):
         Number of clusters found.
     core_distances_ : ndarray of shape (n_samples,)
         Core distance of each row.
-    stabilities_ : ndarray of shape (n_clusters_,)
+    stabilities_ : ndarray of shape (n_clusters,)
         Excess of mass of each cluster.
     report_ : Report
         What became of the constraints; rows that are noise are together with no other.

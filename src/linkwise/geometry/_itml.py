@@ -75,7 +75,7 @@ class ITML(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Mean of the data, which is subtracted first.
     bounds_ : tuple of two floats
         u and l.
-    changes_ : ndarray of shape (n_iter_,)
+    changes_ : ndarray of shape (n_iter,)
         Share by which each pass changed the multipliers; falls below `tol` on convergence.
     n_iter_ : int
         Passes over the links.

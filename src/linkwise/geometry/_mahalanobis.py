@@ -144,7 +144,7 @@ class Mahalanobis(Geometry):
         return np.zeros(0) if self.per_cluster and self.learns else self.metrics[0]
 
     def factors(self) -> tuple[Floats, Floats, Floats]:
-        """Costs under full metrics per cluster as squares: |F x - o|^2 + bias.
+        """Costs under full metrics per cluster as squares: ``|F x - o|^2 + bias``.
 
         F'F = A (k, d, d), o = F mu (k, d), bias (k,).
         """

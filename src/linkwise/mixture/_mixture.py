@@ -114,7 +114,7 @@ class ConstrainedMixture(ConstrainedClusterMixin, DensityMixin, BaseEstimator):
         Penalized log likelihood per row, of data and labels that keep the links.
     objective_ : float
         Minus the penalized log likelihood.
-    objective_path_ : ndarray of shape (n_iter_,)
+    objective_path_ : ndarray of shape (n_iter,)
         The same after every iteration; it never rises, but for the rounding that `reg_covar` is.
     converged_ : bool
         Whether the best run converged.
