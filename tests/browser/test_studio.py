@@ -157,16 +157,16 @@ def test_merge_and_split(visit, serve):
     wait_until(lambda: dialog.get_by_text("are different").count() == 3)
     dialog.get_by_text("Yes, say so").click()
     me.page.locator(".lw-cluster").nth(2).wait_for()
-    me.page.get_by_text("3 answers").wait_for()
+    assert [one.kind for one in session.corrections] == ["split"]
     assert adjusted_rand_score(y, session.fit_.labels) == 1
     me.page.get_by_label("merge cluster 1 with").select_option(label="cluster 2")
     me.page.get_by_text("Merge", exact=True).click()
     dialog.get_by_text("belong together").first.wait_for()
     dialog.get_by_text("No", exact=True).click()
     dialog.wait_for(state="hidden")
-    assert session.n_clusters == 3
+    assert len(np.unique(session.fit_.labels)) == 3
     me.page.keyboard.press("z")
-    me.page.locator(".lw-note").get_by_text("Taken back: 3 clusters").wait_for()
+    me.page.locator(".lw-note").get_by_text("Taken back").wait_for()
     me.page.locator(".lw-cluster").nth(2).wait_for(state="hidden")
     assert (session.n_clusters, session.progress.n_answers) == (2, 0)
     me.page.get_by_label("number of clusters").fill("4")

@@ -279,7 +279,7 @@ def load_array(path: Path) -> Any:
                 return np.load(path, mmap_mode="r", allow_pickle=False)
             file.seek(0)
             return dict(np.load(file, allow_pickle=False))
-    except (*_NUMPY_ERRORS, zipfile.BadZipFile) as error:
+    except (*_NUMPY_ERRORS, zipfile.BadZipFile, RuntimeError) as error:  # also: encrypted
         raise FileFormatError(path, f"not an array that NumPy can read ({error})") from None
 
 
