@@ -1,7 +1,8 @@
 """Random cases over every estimator of the registry and every reader: `make fuzz SECONDS=600`.
 
-Environment: LINKWISE_FUZZ_SECONDS (30 per test if not given), LINKWISE_FUZZ_SEED (0). A failure
-names the seed of its case.
+Environment: LINKWISE_FUZZ_SECONDS per test, LINKWISE_FUZZ_SEED (0). Without a time, as in
+`make test`, the number of cases is fixed, so that the suite does not depend on the machine's speed.
+A failure names the seed of its case.
 """
 
 import json
@@ -9,6 +10,7 @@ import os
 import pickle
 import time
 import warnings
+from itertools import count
 
 import numpy as np
 import pytest
@@ -22,16 +24,18 @@ from linkwise.datasets import read_table
 from tests.fuzz.cases import as_container, links, mutated, rows
 from tests.methods import instances
 
-SECONDS = float(os.environ.get("LINKWISE_FUZZ_SECONDS", "30"))
+SECONDS = os.environ.get("LINKWISE_FUZZ_SECONDS")
+CASES = {"estimators": 120, "readers": 300}  # without a time given
 FIRST = int(os.environ.get("LINKWISE_FUZZ_SEED", "0"))
 
 
-def seeds():
-    """Seeds of cases until the time is over."""
-    end, seed = time.monotonic() + SECONDS, FIRST
-    while time.monotonic() < end:
+def seeds(what, share=1.0):
+    """Seeds of cases, until the time or the number of cases is used up."""
+    end = None if SECONDS is None else time.monotonic() + share * float(SECONDS)
+    for seed in count(FIRST):
+        if seed - FIRST >= CASES[what] if end is None else time.monotonic() >= end:
+            return
         yield seed
-        seed += 1
 
 
 def set_known(model, k, seed):
@@ -71,7 +75,7 @@ def check_fit(model, X, known):
 def test_estimators():
     models = [m for m in instances() if hasattr(m, "fit_predict")]
     done = 0
-    for seed in seeds():
+    for seed in seeds("estimators"):
         rng = np.random.default_rng(seed)
         model = clone(models[seed % len(models)])
         X, group, k = rows(rng)
@@ -108,8 +112,8 @@ def test_readers_refuse_what_they_cannot_read(kind, tmp_path):
     else:
         file.write_bytes(content[kind])
     read = Constraints.read if kind in ("links.csv", "jsonl") else read_table
-    original, end, seed = file.read_bytes(), time.monotonic() + SECONDS / 7, FIRST
-    while time.monotonic() < end:
+    original = file.read_bytes()
+    for seed in seeds("readers", 1 / 7):
         file.write_bytes(mutated(np.random.default_rng(seed), original))
         try:
             found = read(file)
@@ -120,4 +124,3 @@ def test_readers_refuse_what_they_cannot_read(kind, tmp_path):
         except Exception as error:
             error.add_note(f"seed {seed}, {kind}")
             raise
-        seed += 1
