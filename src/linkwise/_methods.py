@@ -178,7 +178,11 @@ METHODS: list[Method] = [
         "HMRFKMeans", "hmrf", "linkwise.kmeans",
         "weighted pairs", "at a cost", "learnt: Euclidean, cosine, Pearson, divergence, your own",
         "Basu et al. 2006", blocks=True, cost="2-3.5 x k-means",
-        options=(_METRIC, _DISTORTION, *_NOISE),
+        options=(
+            _METRIC, _PER_CLUSTER, _DISTORTION, *_NOISE,
+            Option("inference", "how constrained rows get their clusters",
+                   choices=("icm", "belief_propagation", "mean_field")),
+        ),
     ),
     Method(
         "GPKMeans", "gpk", "linkwise.kmeans",
