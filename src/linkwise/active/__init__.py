@@ -8,6 +8,7 @@ from ._oracles import FunctionOracle, LabelOracle, LanguageModelOracle
 from ._pair_strategies import ClosestPairs, FarthestPairs, RandomPairs
 from ._progress import Progress
 from ._questions import Answer, ClusterCountAnswer, Dispute, Question
+from ._repair import Repair
 from ._session import Session
 from ._strategy import QueryContext, Strategy
 from ._terminal import TerminalOracle
@@ -28,6 +29,7 @@ __all__ = [
     "QueryContext",
     "Question",
     "RandomPairs",
+    "Repair",
     "Session",
     "Strategy",
     "TerminalOracle",

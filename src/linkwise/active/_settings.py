@@ -20,12 +20,14 @@ from linkwise.constraints import as_constraints
 
 from ._neighborhood_strategies import ExploreConsolidate, MinMax, NormalizedPointUncertainty
 from ._pair_strategies import ClosestPairs, FarthestPairs, RandomPairs
+from ._repair import Repair
 from ._store import Store
 from ._strategy import Strategy
 
 STRATEGIES: dict[str, type[Strategy]] = {
     kind.__name__: kind
     for kind in (
+        Repair,
         ExploreConsolidate,
         MinMax,
         NormalizedPointUncertainty,
