@@ -30,6 +30,7 @@ _MIDDLE, _SLOPE = np.log(0.1), 1.5  # prior: "same" and "different" are as likel
 _MIDDLE_SD, _SLOPE_SD = 3.0, 1.0  # the greatest height, and the odds fall with its power 1.5
 _LEAST_SLOPE, _LEAST_HEIGHT = 0.3, 1e-5
 _MOST_CLOSENESS = 1.5  # log odds; one answer outweighs closeness, see `agglomerate_softly`
+_NEIGHBORS = 10
 _SHOWN = 64  # candidates looked at before all are sorted
 
 
@@ -85,6 +86,12 @@ class Stage:
     nearest: Ints
     distance: Floats
     top: float
+
+    @cached_property
+    def neighbors(self) -> Ints:
+        """The nearest parts of each part."""
+        k = min(_NEIGHBORS, self.parts.n_parts - 1)
+        return np.argpartition(self.H, k - 1, axis=1)[:, :k] if k else np.zeros((1, 0), dtype=int)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +166,7 @@ class RepairState:
         odds = self.curve.odds(merges[:, 2] / self.stage.top)
         inner_evidence, between = self._evidence()
         odds = np.where(inner_evidence, np.clip(odds, -_MOST_CLOSENESS, _MOST_CLOSENESS), odds)
+        odds = odds + self._margins()
         inner = merges[:, 3] * merges[:, 4] * _share(-(odds + inner_evidence))
         if not self.evidence:
             inner[merges[:, 5] > 0] = 0.0
@@ -180,6 +188,17 @@ class RepairState:
             value = np.outer(mass, mass) * _share(odds)
             value[self.apart[np.ix_(family, family)] | same] = 0.0
         return inner, np.triu(value, 1)
+
+    def _margins(self) -> Floats:
+        """Log odds that a part merged alone has neighbors of its own cluster; 0 for other merges."""
+        neighbors = self.stage.neighbors
+        own = (self.family[neighbors] == self.family[:, None]).sum(axis=1)
+        odds = np.log((own + 0.5) / (neighbors.shape[1] - own + 0.5))
+        single = np.array(
+            [min((n for n in pair if n < len(own)), default=-1) for pair in self._children],
+            dtype=np.int64,
+        ).reshape(-1)
+        return np.where(single >= 0, odds[single], 0.0)
 
     def _evidence(self) -> tuple[Floats, Floats]:
         """Log odds of the answers at each merge and between modes; zero without a noise model."""
