@@ -23,8 +23,8 @@ from ._repair_kernels import agglomerate, agglomerate_softly
 
 History = Sequence[tuple[int, int, Verdict]]
 
-_ALL_ROWS = 2000  # up to so many rows, each is a part of its own
-_PARTS, _ANSWERS_PER_STEP, _MOST_PARTS = 1000, 400, 4000
+_ALL_ROWS = 1000  # up to so many rows, each is a part of its own
+_PARTS, _ANSWERS_PER_STEP, _MOST_PARTS = 600, 250, 2400
 _FIRST, _GROWTH = 10, 1.25  # answers before the first metric; growth between two
 _MIDDLE, _SLOPE = np.log(0.1), 1.5  # prior: "same" and "different" are as likely at a tenth of
 _MIDDLE_SD, _SLOPE_SD = 3.0, 1.0  # the greatest height, and the odds fall with its power 1.5
