@@ -45,8 +45,8 @@ from linkwise import (
 )
 from linkwise._adapters import fit, labels_of
 from linkwise.selection._candidates import given_candidates
-from papers.datasets import BAUMANN_HOCHBAUM, load
 from papers._archive import shrink
+from papers.datasets import BAUMANN_HOCHBAUM, load
 
 HERE = Path(__file__).parent
 # Of the tables of the five documents; a tenth of the two large ones, as Eaton and Basu et al. have.

@@ -21,7 +21,7 @@ ADVICE = {
     "name_columns": 'columns={"i": ..., "j": ...}',
     "name_features": "name the other columns as features",
     "name_special_columns": "name the features to use, or name it as the column of ids or of texts",
-    "ids_as_text": 'ids="text"',
+    "ids_as_text": 'ids="text" (on the command line: --ids text)',
     "impute_median": 'impute="median"',
     "scale_columns": "standardize=True",
     "keep_stop_words": "stop_words=None",

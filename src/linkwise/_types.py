@@ -1,4 +1,8 @@
-"""Types that several packages share."""
+"""Types that several packages share.
+
+SciPy and scikit-learn ship no type information, so a checker takes `csr_matrix` for an unknown
+type; `is_sparse` tells it (and the reader) in which branch a matrix is sparse.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-# Rows as algorithms take them, and as users give them (a DataFrame is array-like).
-Matrix: TypeAlias = NDArray[np.float64] | sparse.csr_matrix
-MatrixLike: TypeAlias = ArrayLike | sparse.spmatrix
+Matrix: TypeAlias = NDArray | sparse.csr_matrix  # validated rows: dense in C order, or CSR
+MatrixLike: TypeAlias = ArrayLike | sparse.spmatrix  # also frames, Dask collections and `Blocks`
 Labels = NDArray[np.int32]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 JsonDict = dict[str, Any]  # values that `json.dumps` takes
 Seed: TypeAlias = int | np.random.RandomState | None  # `random_state` as users give it
 PathLike = str | os.PathLike[str]
@@ -24,6 +28,8 @@ Names = Sequence[Hashable]
 SampleIds = Names | NDArray | Mapping[Hashable, int] | None  # id of each row, or rows of some ids
 Metric = str | Callable[[Floats, Floats], float]
 Numbers = int | Iterable[int]
+Init: TypeAlias = str | ArrayLike | Callable[[Matrix, int, RandomState], ArrayLike]
+FitCallback = Callable[[int, int, float], None]  # run, iteration, objective
 LabelsLike = ArrayLike | Mapping[Hashable, Hashable]  # one label per row, or per id
 
 
@@ -44,4 +50,4 @@ class Estimator(Protocol):
 
 def is_sparse(X: object) -> TypeGuard[sparse.csr_matrix]:
     """Whether X is a sparse matrix; tells mypy too."""
-    return sparse.issparse(X)
+    return bool(sparse.issparse(X))

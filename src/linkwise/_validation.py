@@ -239,6 +239,11 @@ def read_labels(
             "with -1 for unknown",
             topic="labels",
         )
+    if values.dtype.kind == "i" and values.min(initial=-1) < -1:
+        raise ValueError(
+            f"y has the label {values.min()}; labels are 0 or more, and only -1 means unknown"
+            + see("labels")
+        )
     numbers = values.dtype.kind in "iu" and n_clusters is not None
     if numbers and values.min() >= -1 and values.max() < n_clusters:
         return values.astype(np.int64)

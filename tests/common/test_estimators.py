@@ -172,6 +172,7 @@ ESTIMATORS = [
 # Labels drawn at random teach a metric nothing, and it says so.
 @pytest.mark.filterwarnings("ignore:ComparisonMetric. no feature meets:UserWarning")
 @pytest.mark.filterwarnings("ignore:GPKMeans did not settle")
+@pytest.mark.filterwarnings("ignore:y has [0-9]+ labels, more than")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected)
 def test_sklearn_checks(estimator, check):
     check(estimator)

@@ -19,7 +19,7 @@ from linkwise import (
     SeededKMeans,
     open_blocks,
 )
-from linkwise.engines import _serial, _source, is_elsewhere, split
+from linkwise.engines import _serial, _source, is_out_of_memory, split
 from linkwise.engines._source import read_size
 from linkwise.kmeans.rows import _local_rows as _rows
 from linkwise.kmeans.rows import _remote_rows as _far
@@ -79,7 +79,7 @@ def test_result_is_that_of_rows_in_memory(method, weight, file):
 def test_states_that_are_made_anew_change_nothing(method, file, monkeypatch):
     """What Dask needs every few iterations, so that lost blocks do not start from scratch."""
     monkeypatch.setattr(_serial.Serial, "remembers", True)
-    monkeypatch.setattr(_far, "_FRESH", 2)
+    monkeypatch.setattr(_far, "_REBUILD_EVERY", 2)
     model = clone(METHODS[method]).set_params(random_state=0)
     near = clone(model).fit(np.load(file), constraints=KNOWN)
     assert near.n_iter_ > 3
@@ -130,10 +130,10 @@ def test_states_and_labels_go_to_disk_when_memory_is_short(file, monkeypatch):
 
 def test_a_large_memmap_needs_no_word(file, monkeypatch):
     mapped = np.load(file, mmap_mode="r")
-    assert not is_elsewhere(mapped)  # fits: there is no need for blocks
+    assert not is_out_of_memory(mapped)  # fits: there is no need for blocks
     near = PCKMeans(4, n_init=1, random_state=0).fit(mapped, constraints=KNOWN)
     monkeypatch.setattr("linkwise.engines.half_of_memory", lambda: 1000)
-    assert is_elsewhere(mapped)
+    assert is_out_of_memory(mapped)
     assert_same(PCKMeans(4, n_init=1, random_state=0).fit(mapped, constraints=KNOWN), near)
 
 
@@ -313,3 +313,14 @@ def test_runs_that_end_alike_tie_in_single_precision_too(seed, tmp_path):
     near = clone(model).fit(single, constraints=known)
     far = clone(model).fit(open_blocks(tmp_path / "x.npy"), constraints=known)
     assert (np.asarray(far.labels_) == near.labels_).mean() > 0.98
+
+
+def test_transform_of_a_dask_dataframe_with_an_empty_partition():
+    dd, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
+    frame = pd.DataFrame(np.random.RandomState(0).randn(30, 2), columns=["a", "b"])
+    model = PCKMeans(3, random_state=0).fit(frame)
+    parts = dd.concat(
+        [dd.from_pandas(frame, npartitions=2), dd.from_pandas(frame, 1).query("a > 99")]
+    )
+    for method in (model.transform, model.predict):
+        np.testing.assert_allclose(np.asarray(method(parts).compute()), method(frame))

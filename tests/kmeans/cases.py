@@ -103,7 +103,7 @@ def setting(spy: Spy, X: np.ndarray, known: Constraints) -> Setting:
     model, penalty = spy.model, spy.best_penalty
     must, cannot = taking_part(known)
     k, farthest = model.n_clusters, None
-    if penalty.changes:
+    if penalty.depends_on_metric:
         farthest = [np.zeros(X.shape[1])] * k
         if penalty.pair is not None:
             pairs = np.broadcast_to(penalty.pair, (k, 2))

@@ -92,7 +92,7 @@ def test_numbers_of_clusters_that_are_none(method, k):
         ("n_init", 0),
         ("n_init", "some"),
         ("n_init", 2.5),
-        ("init", "random"),
+        ("init", "randomly"),
         ("init", np.zeros((2, 2))),
         ("init", np.zeros((3, 3))),
         ("init", np.full((2, 3), np.nan)),
@@ -184,6 +184,7 @@ def test_full_metrics_refuse_sparse_data(method):
 # -------------------------------------------------------------------- odd, but answered
 
 
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize("method", METHODS)
 def test_all_rows_the_same(method, make):
@@ -296,6 +297,7 @@ def test_one_cluster_and_broken_cannot_links(method):
     assert model.report_.satisfaction.n_violated == 2
 
 
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize("method", METHODS)
 def test_fewer_distinct_rows_than_clusters(method, make):

@@ -139,7 +139,7 @@ def test_notes_of_another_fit_are_refused(change, words, tmp_path):
 def test_files_that_are_no_notes(tmp_path):
     path = tmp_path / "state"
     path.write_text("shopping list")
-    with pytest.raises(ValueError, match="not a file that a fit wrote"):
+    with pytest.raises(ValueError, match="not a checkpoint file"):
         PCKMeans(5, checkpoint=path).fit(X)
-    with pytest.raises(ValueError, match="there is no folder"):
+    with pytest.raises(ValueError, match="no folder"):
         PCKMeans(5, checkpoint=tmp_path / "nowhere" / "state").fit(X)

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from linkwise import ConstraintError, Constraints, COPKMeans
 from linkwise.geometry import Mahalanobis
-from linkwise.kmeans.rows._local_rows import Rows
+from linkwise.kmeans.rows._local_rows import LocalRows
 from linkwise.kmeans.solver import _assigners as _assign
-from linkwise.kmeans.solver._constrained_costs import Costs
+from linkwise.kmeans.solver._constrained_costs import ConstrainedCosts
 from linkwise.kmeans.solver._problem import Problem
 from tests.reference import (
     best_partition,
@@ -122,13 +122,13 @@ def test_the_exact_assignment_is_the_cheapest(seed):
 def assigned_exactly(X, k, known, init) -> np.ndarray:
     """The final exact assignment to fixed centers."""
     model = COPKMeans(k, assignment="exact")
-    problem = model._prepare(Problem(Rows(X), k, known))
+    problem = model._prepare(Problem(LocalRows(X), k, known))
     assign = model._assigner(problem, None)
     centers_cost = ((X[:, None] - init) ** 2).sum(axis=2)
     labels = centers_cost.argmin(axis=1)
     geometry = Mahalanobis(k, problem.rows.total(), len(X))
-    geometry.place(init - problem.rows.shift)
-    mine = Costs(problem.rows, assign.rows, geometry)
+    geometry.set_centers(init - problem.rows.shift)
+    mine = ConstrainedCosts(problem.rows, assign.rows, geometry)
     now = np.full(len(assign.rows), -1, dtype=np.int32)
     rng = np.random.RandomState(0)
     for _ in range(3):  # exact solving waits until greedy has settled

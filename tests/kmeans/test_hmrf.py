@@ -13,8 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from linkwise import Constraints, HMRFKMeans, MPCKMeans, PCKMeans
 from linkwise.geometry import Bregman, Cosine, Divergence, Moments, Rayleigh
-from linkwise.kmeans.rows._assignments import Assignments
-from linkwise.kmeans.rows._local_rows import Rows
+from linkwise.kmeans.rows._local_rows import LocalAssignments, LocalRows
 from linkwise.kmeans.solver._penalties import PairPenalty
 from linkwise.kmeans.solver._problem import Problem
 from papers.datasets import load
@@ -135,16 +134,16 @@ def test_the_published_bound(distortion):
 
 
 def state(kind, seed, *, as_sparse=False, published=False):
-    """Rows, a geometry with random weights and centers, labels and links."""
+    """LocalRows, a geometry with random weights and centers, labels and links."""
     rng = np.random.default_rng(seed)
     X = counts(seed)
     geometry = kind(3, X.shape[1], 1.0, learns=True)
     if kind is Divergence:
         geometry.smoothing = 0.3
     given = geometry.validate_rows(sparse.csr_matrix(X) if as_sparse else X)
-    rows = Rows(given, centered=False)
-    rows.show(geometry)
-    geometry.place(geometry.validate_rows(rng.random((3, X.shape[1])) + 0.1))
+    rows = LocalRows(given, centered=False)
+    rows.collect_stats(geometry)
+    geometry.set_centers(geometry.validate_rows(rng.random((3, X.shape[1])) + 0.1))
     labels = rng.integers(0, 3, len(X)).astype(np.int32)
     problem = Problem(rows, 3, KNOWN, max_entailed=100)
     penalty = PairPenalty(problem.links, rows, published=published)
@@ -159,8 +158,10 @@ def state(kind, seed, *, as_sparse=False, published=False):
 
     def slope(weights):
         _, moments = objective(weights)
-        found = geometry.scatter(moments, Assignments(rows, np.zeros(0, dtype=np.int64), labels))
-        return (found + penalty.spread(geometry, labels[problem.links.rows]))[0]
+        found = geometry.scatter(
+            moments, LocalAssignments(rows, np.zeros(0, dtype=np.int64), labels)
+        )
+        return (found + penalty.scatter_term(geometry, labels[problem.links.rows]))[0]
 
     return objective, slope, rng.random(X.shape[1]) + 0.5
 

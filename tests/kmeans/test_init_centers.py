@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from linkwise import Constraints, MPCKMeans, PCKMeans
-from linkwise.kmeans.rows._local_rows import Rows
+from linkwise.kmeans.rows._local_rows import LocalRows
 from linkwise.kmeans.solver import _init_centers as _start
 from linkwise.kmeans.solver._problem import Problem
 
@@ -25,7 +25,7 @@ def pairs(rows):
 
 
 def problem_of(X, known, k=3):
-    return Problem(Rows(X), k, known)
+    return Problem(LocalRows(X), k, known)
 
 
 def test_neighborhoods_are_the_means_of_must_linked_rows():

@@ -10,9 +10,10 @@ from scipy import sparse
 from linkwise import Constraints, MPCKMeans, PCKMeans
 from linkwise.geometry import Mahalanobis, Moments
 from linkwise.kmeans.kernels import _link_kernels
-from linkwise.kmeans.rows._local_rows import Rows
+from linkwise.kmeans.rows._local_rows import LocalRows
+from linkwise.kmeans.solver._link_graph import LinkGraph
 from linkwise.kmeans.solver._penalties import DistancePenalty
-from linkwise.kmeans.solver._problem import LinkGraph, Problem
+from linkwise.kmeans.solver._problem import Problem
 from tests.reference import Setting, farthest_pair, matrices, sum_of_squares
 from tests.strategies import clusterings
 
@@ -126,7 +127,7 @@ def test_the_farthest_pair_is_the_farthest():
         # Under the identity, where the run begins; later a pair may be held.
         penalty, problem = spy.penalties[-1], spy.problems[-1]
         geometry = model._geometry(problem)
-        penalty.refresh(geometry)
+        penalty.update_bound(geometry)
         i, j = penalty.pair[0]
         assert ((X[i] - X[j]) ** 2).sum() == pytest.approx(farthest_pair(X, np.eye(3))), method
 
@@ -139,7 +140,7 @@ def random_state_of(metric: str, per_cluster: bool, seed: int, k: int = 3) -> tu
     rng = np.random.default_rng(seed)
     X = data(seed=seed)
     d = X.shape[1]
-    rows = Rows(X)
+    rows = LocalRows(X)
     problem = Problem(rows, k, MILD)
     total = rows.total(full=metric == "full" and not per_cluster)
     geometry = Mahalanobis(k, total, rows.total_weight, metric, per_cluster, 1e-12)
@@ -151,7 +152,7 @@ def random_state_of(metric: str, per_cluster: bool, seed: int, k: int = 3) -> tu
         diagonals = np.diagonal(full, axis1=1, axis2=2)
         geometry.set_metrics(full if metric == "full" else diagonals.copy())
     penalty = DistancePenalty(problem.links, rows)
-    penalty.refresh(geometry)
+    penalty.update_bound(geometry)
     metrics = geometry.metrics if per_cluster else geometry.metrics[0]
     must, cannot = weighted_links(MILD)
     pairs = np.broadcast_to(penalty.pair, (k, 2))

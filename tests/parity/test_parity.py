@@ -156,7 +156,7 @@ def plain_kernels(monkeypatch):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_compiled_equals_plain_python(method, plain_kernels, monkeypatch):
-    monkeypatch.setattr(_costs, "_MANY", 0)  # bounds even for few rows
+    monkeypatch.setattr(_costs, "_BOUNDED_ROWS", 0)  # bounds even for few rows
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 3))
     known = Constraints(

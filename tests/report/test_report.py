@@ -84,6 +84,7 @@ def test_frame(report):
     assert frame["j"].tolist() == ["c", "e", "b", "f"]
 
 
+@pytest.mark.filterwarnings("ignore:PCKMeans uses must-links and cannot-links only")
 def test_frame_with_relative_constraints():
     pandas = pytest.importorskip("pandas")
     known = Constraints(must_link=[(0, 1)], relative=[(0, 1, 2)])

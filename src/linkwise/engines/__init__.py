@@ -1,12 +1,10 @@
-"""Where blocks of rows run: threads on this machine, block by block from disk, Dask workers."""
-
-from typing import Any
+"""Where blocks of rows are processed: threads, block by block from disk, or Dask workers."""
 
 import numpy as np
 
 from ._apply import map_blocks
 from ._dask import DaskBlocks, Workers, current_client, is_dask
-from ._engine import Block, Engine, Work, split
+from ._engine import Block, Engine, States, Work, split
 from ._serial import Serial
 from ._source import (
     ArrayBlocks,
@@ -21,30 +19,33 @@ __all__ = [
     "Block",
     "Blocks",
     "Engine",
+    "States",
     "Threads",
     "Work",
     "drop_pages",
     "engine_of",
-    "is_elsewhere",
+    "is_out_of_memory",
     "map_blocks",
     "open_blocks",
     "split",
 ]
 
 
-def is_elsewhere(X: Any) -> bool:
-    """Whether rows are not in memory: blocks, Dask collections, very large mapped arrays."""
+def is_out_of_memory(X: object) -> bool:
+    """Whether rows are not in memory: blocks, Dask collections, very large memory maps."""
     if isinstance(X, Blocks) or is_dask(X):
         return True
-    mapped = isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub"
-    return mapped and X.nbytes > half_of_memory()
+    if not (isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub"):
+        return False
+    return X.nbytes > half_of_memory()
 
 
-def engine_of(X: Any) -> Engine:
-    """The engine that works on rows that are elsewhere."""
+def engine_of(X: object) -> Engine:
+    """The engine for rows that are not in memory."""
     if isinstance(X, Blocks):
         return Serial(X)
     if not is_dask(X):
+        assert isinstance(X, np.ndarray)
         return Serial(ArrayBlocks(X))
     client = current_client()
     return Serial(DaskBlocks(X)) if client is None else Workers(X, client)

@@ -1,28 +1,34 @@
-"""A function of rows on rows that are elsewhere: what `predict` and `transform` need."""
+"""A function of rows applied to blocks: for `predict` and `transform`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
 from linkwise._optional import optional
+from linkwise._types import Matrix
 
-from ._dask import as_part, is_dask
+from ._dask import DaskCollection, as_part, is_dask
 from ._source import ArrayBlocks, Blocks, drop_pages, new_array
 
-_SHARE = 4  # results may take one part in so many of the spare memory before they go to disk
+_RESULT_SHARE = 4  # results are mapped to disk if they take more than 1/4 of the spare memory
+
+RowFunction = Callable[[Matrix], NDArray]
 
 
-def map_blocks(X: Any, function: Callable[[Any], Any], dtype: Any, width: int | None) -> Any:
-    """``function(rows)`` for all blocks, put together.
+def map_blocks(
+    X: Blocks | NDArray | DaskCollection, function: RowFunction, dtype: DTypeLike | None,
+    width: int | None,
+) -> NDArray:  # fmt: skip
+    """Concatenated ``function(rows)`` of all blocks.
 
     Parameters
     ----------
     X : Blocks, memmap or Dask collection
     function : callable
-        From rows to as many results.
+        Returns one result per row.
     dtype : dtype or None
         Of the results; None for that of the rows.
     width : int or None
@@ -31,15 +37,14 @@ def map_blocks(X: Any, function: Callable[[Any], Any], dtype: Any, width: int | 
     Returns
     -------
     results : array
-        A Dask array, still to be computed, for Dask collections; else an array, mapped to a file
-        if it would take too much memory.
+        A lazy Dask array for Dask collections; otherwise an array, memory-mapped if it is large.
     """
     if is_dask(X):
-        return _lazily(X, function, dtype, width)
+        return _map_dask(X, function, dtype, width)
     source = X if isinstance(X, Blocks) else ArrayBlocks(X)
     shape = (source.shape[0],) if width is None else (source.shape[0], width)
     dtype = np.dtype(source.dtype if dtype is None else dtype)
-    found = new_array(shape, dtype, source.spare / _SHARE)
+    found = new_array(shape, dtype, source.spare / _RESULT_SHARE)
     for number, rows in source.parts():
         found[source.starts[number] : source.starts[number + 1]] = function(rows)
         drop_pages(found)
@@ -47,26 +52,29 @@ def map_blocks(X: Any, function: Callable[[Any], Any], dtype: Any, width: int | 
 
 
 class _OnChunk:
-    """The function on a chunk or partition, whatever it is."""
+    """The function on a chunk of a Dask array or a partition of a dataframe."""
 
-    def __init__(self, function: Callable[[Any], Any], rows: Any, dtype: Any):
-        self.function, self.rows, self.dtype = function, rows, dtype
+    def __init__(
+        self, function: RowFunction, row_dtype: np.dtype, dtype: np.dtype, width: int | None
+    ):
+        self.function, self.row_dtype, self.dtype, self.width = function, row_dtype, dtype, width
 
-    def __call__(self, chunk: Any) -> Any:
-        X = as_part(chunk, self.rows).X
-        if not X.shape[0]:
-            width = getattr(self.function, "width", None)
-            return np.empty((0,) if width is None else (0, width), dtype=self.dtype)
+    def __call__(self, chunk: object) -> NDArray:
+        X = as_part(chunk, self.row_dtype).X
+        if not X.shape[0]:  # a partition that a filter left without rows
+            return np.empty((0,) if self.width is None else (0, self.width), dtype=self.dtype)
         return np.asarray(self.function(X), dtype=self.dtype)
 
 
-def _lazily(X: Any, function: Callable[[Any], Any], dtype: Any, width: int | None) -> Any:
+def _map_dask(
+    X: DaskCollection, function: RowFunction, dtype: DTypeLike | None, width: int | None
+) -> DaskCollection:
     array = optional("dask.array", extra="dask", need="Dask arrays")
     is_frame = getattr(X, "columns", None) is not None
     kinds = set(X.dtypes) if is_frame else {X.dtype}
     rows = np.dtype(np.float32 if kinds == {np.dtype(np.float32)} else np.float64)
     dtype = np.dtype(rows if dtype is None else dtype)
-    work = _OnChunk(function, rows, dtype)
+    work = _OnChunk(function, rows, dtype, width)
     meta = np.empty((0,) * (1 if width is None else 2), dtype=dtype)
     if is_frame:
         delayed = optional("dask", extra="dask", need="Dask dataframes").delayed

@@ -1,49 +1,56 @@
-"""Blocks on the workers of a Dask cluster, or computed by Dask one after another without one.
+"""Blocks on the workers of a Dask cluster, or computed one after another without a cluster.
 
-A block is a chunk of a Dask array or a partition of a dataframe. With a client, blocks are kept by
-the workers; work goes to them as tasks that depend only on their inputs, so that Dask can run a
-lost one again elsewhere and the result stays the same. Only what work returns travels here.
+A block is a chunk of a Dask array or a partition of a dataframe. With a client, the workers keep
+the blocks. Tasks depend only on their inputs, so that Dask can run a lost one again on another
+worker with the same result. Only the results of tasks are sent back.
 """
 
 from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from copy import copy
 from itertools import pairwise
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, DTypeLike
 from scipy import sparse
 
 from linkwise._optional import optional
+from linkwise._types import Ints, Matrix
 
-from ._engine import Block, Indices, Work, check_block, check_weight
-from ._source import Blocks, note_place
+from ._engine import Block, PerBlock, Prepare, States, Work, check_block, check_weight
+from ._source import Blocks, add_row_id
 
-_PATIENCE = 60.0  # seconds without any worker before giving up; dask config linkwise.patience
+_WORKER_TIMEOUT = 60.0  # seconds without any worker; dask config linkwise.patience
 _LARGEST_BUNDLE = 2**30  # bytes
-_SMALL = 2**18  # bytes; what is told to all travels inside each task if it is no larger
-_GLANCE = 2.0  # seconds between two looks at whether workers are left
+_SMALL = 2**18  # bytes; larger shared inputs are sent to the cluster once
+_POLL_SECONDS = 2.0  # between two checks that workers are left
 _NEED = "fitting Dask arrays and dataframes"
 
+# Dask is optional: these stand for its untyped classes.
+DaskCollection = Any
+Client = Any
+Future = Any
 
-def is_dask(X: Any) -> bool:
+
+def is_dask(X: object) -> TypeGuard[DaskCollection]:
     """Whether X is a Dask collection; does not import Dask."""
     return type(X).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(X, "dask")
 
 
 class Part(NamedTuple):
-    """A block as workers keep it: rows, and where its index starts if that is 0, 1, 2, ..."""
+    """Rows of a block, and the start of its index if that counts up by one."""
 
-    X: Any
+    X: Matrix
     index_start: int | None
 
 
-def as_part(chunk: Any, dtype: Any) -> Part:
-    """A chunk or partition as rows in C order (or CSR); its index is only looked at."""
+def as_part(chunk: Any, dtype: DTypeLike) -> Part:
+    """A chunk or partition as rows in C order (or CSR)."""
     start: int | None = 0
     if hasattr(chunk, "iloc"):
         index = chunk.index
@@ -61,8 +68,8 @@ def _facts(part: Part) -> tuple[int, int | None]:
     return part.X.shape[0], part.index_start
 
 
-def _find(part: Any, names: list[Hashable]) -> list[tuple[int, Hashable]]:
-    """Indices of the rows of a partition whose index is one of the names, or its text."""
+def _find(part: DaskCollection, names: list[Hashable]) -> list[tuple[int, Hashable]]:
+    """Ints of the rows of a partition whose index is one of the names, or its text."""
     by_text = {str(name): name for name in names}
     labels = part.index.tolist()
     wanted = set(names)
@@ -74,22 +81,22 @@ def _find(part: Any, names: list[Hashable]) -> list[tuple[int, Hashable]]:
 
 
 class Chunks(NamedTuple):
-    """A collection taken apart: delayed pieces, number of features, their names and type.
+    """The delayed pieces of a collection, number of features, their names and type.
 
-    `facts`, the rows of each piece and where its index starts, are None if nobody knows them yet.
+    `facts` are the number of rows of each piece and the start of its index; None if not known yet.
     """
 
-    pieces: list[Any]
+    pieces: list[DaskCollection]
     d: int
     names: list[str] | None
-    dtype: Any
+    dtype: np.dtype
     is_sparse: bool
     is_frame: bool
     facts: list[tuple[int, int | None]] | None
 
 
-def take_apart(X: Any) -> Chunks:
-    """The chunks or partitions of a Dask array or dataframe; refuses what has no numbers."""
+def split_collection(X: DaskCollection) -> Chunks:
+    """The chunks or partitions of a Dask array or dataframe; raises if it has no numbers."""
     delayed = optional("dask", extra="dask", need=_NEED).delayed
     if hasattr(X, "to_dask_array") and getattr(X, "columns", None) is not None:
         kinds = dict(X.dtypes)
@@ -123,17 +130,17 @@ def take_apart(X: Any) -> Chunks:
                   names is not None, facts)  # fmt: skip
 
 
-def _is_number(kind: Any) -> bool:
+def _is_number(kind: object) -> bool:
     return getattr(kind, "kind", "O") in "fiub"
 
 
 class DaskBlocks(Blocks):
-    """A Dask collection without a cluster: its chunks are computed when they are needed."""
+    """A Dask collection without a cluster: chunks are computed when they are read."""
 
-    def __init__(self, X: Any, memory_limit: Any = None):
+    def __init__(self, X: DaskCollection, memory_limit: int | float | str | None = None):
         compute = optional("dask", extra="dask", need=_NEED).compute
         self._compute, self._given = compute, X
-        self._chunks = take_apart(X)
+        self._chunks = split_collection(X)
         delayed = optional("dask", extra="dask", need=_NEED).delayed
         facts = self._chunks.facts or compute(
             *[delayed(_facts)(piece) for piece in self._chunks.pieces]
@@ -145,7 +152,7 @@ class DaskBlocks(Blocks):
         self.is_sparse = self._chunks.is_sparse
         self._indexed = self._chunks.is_frame and _has_index(facts, self.starts)
 
-    def _parts(self, which: Iterable[int]) -> Iterator[tuple[int, NDArray]]:
+    def _parts(self, which: Iterable[int]) -> Iterator[tuple[int, Matrix]]:
         for number in which:
             X = self._compute(self._chunks.pieces[number])[0].X
             first, last = self.starts[number : number + 2].tolist()
@@ -153,69 +160,70 @@ class DaskBlocks(Blocks):
             yield number, X
 
     def locate(self, names: Sequence[Hashable]) -> dict[Hashable, int] | None:
-        """Numbers of the rows whose index is one of the names; None for a plain index."""
+        """Row numbers of these index labels; None for a default index."""
         if not self._indexed:
             return None
         delayed = optional("dask", extra="dask", need=_NEED).delayed
         finds = self._compute(
             *[delayed(_find)(part, list(names)) for part in self._given.to_delayed()]
         )
-        return _places(finds, self.starts)
+        return _merge_found(finds, self.starts)
 
 
-def _has_index(facts: Sequence[tuple[int, int | None]], starts: Indices) -> bool:
-    """Whether partitions have labels of their own rather than row numbers, or 0, 1, 2 in each."""
+def _has_index(facts: Sequence[tuple[int, int | None]], starts: Ints) -> bool:
+    """Whether the index has labels, not row numbers or 0, 1, 2, ... per partition."""
     filled = [(start, first) for (n, start), first in zip(facts, starts, strict=False) if n]
     again = all(start == 0 for start, _ in filled)
     return not again and any(start != first for start, first in filled)
 
 
-def _places(finds: Sequence[list[tuple[int, Hashable]]], starts: Indices) -> dict[Hashable, int]:
+def _merge_found(finds: Sequence[list[tuple[int, Hashable]]], starts: Ints) -> dict[Hashable, int]:
     found: dict[Hashable, int] = {}
     for first, part in zip(starts, finds, strict=False):
-        for place, name in part:
-            note_place(found, name, int(first) + place)
+        for inside, name in part:
+            add_row_id(found, name, int(first) + inside)
     return found
 
 
 Bundle = list[Block]
+BundlePair = tuple[list[Any], list[Any]]  # states and results of the blocks of a bundle
 
 
 class BlockCall(NamedTuple):
-    """What a task does: work on blocks at these places. (Dask takes a plain tuple for a call.)"""
+    """Work on some blocks of a bundle. (Not a plain tuple, which Dask takes for a task.)"""
 
     work: Work
-    places: list[int]
-    owns: list[Any]
+    positions: list[int]  # of the blocks in the bundle
+    per_block: list[object]
 
 
-class Task(NamedTuple):
-    """An errand to some blocks of a bundle, and where they stand among those asked for."""
+class BundleTask(NamedTuple):
+    """A call on some blocks of a bundle, and their positions among the requested blocks."""
 
     bundle: int
-    asked: list[int]
-    errand: BlockCall
+    requested: list[int]
+    call: BlockCall
 
 
 def _by_block(members: Sequence[list[int]], found: Sequence[Sequence[Any]]) -> list[Any]:
-    """What was found bundle by bundle, in the order of the blocks."""
-    places = [block for blocks in members for block in blocks]
+    """Results per bundle, in the order of the blocks."""
+    blocks_of = [block for blocks in members for block in blocks]
     values = [value for part in found for value in part]
-    return [value for _, value in sorted(zip(places, values, strict=True), key=itemgetter(0))]
+    return [value for _, value in sorted(zip(blocks_of, values, strict=True), key=itemgetter(0))]
 
 
 def _cuts(number: int, n_parts: int) -> list[int]:
-    """Where parts of about the same size end."""
+    """Ends of parts of about the same size."""
     n_parts = min(n_parts, number)
     return [number * part // n_parts for part in range(n_parts + 1)]
 
 
 def _even_shares(held: dict[str, list[int]], threads: dict[str, int]) -> dict[str, list[int]]:
-    """Blocks of each worker: those that it holds up to its share, and what others have too many."""
+    """Blocks per worker: those it holds up to its share, then the surplus of the others."""
     n_blocks, n_threads = sum(map(len, held.values())), max(1, sum(threads.values()))
     room = {worker: n_blocks * number // n_threads for worker, number in threads.items()}
     surplus = {worker: len(held.get(worker, ())) - size for worker, size in room.items()}
-    # What is left over stays with those who hold the most.
+    # The remainder stays with the workers that hold the most.
     most, left = sorted(room, key=surplus.__getitem__, reverse=True), n_blocks - sum(room.values())
     for worker in most[:left]:
         room[worker] += 1
@@ -228,8 +236,8 @@ def _even_shares(held: dict[str, list[int]], threads: dict[str, int]) -> dict[st
     return {worker: sorted(share) for worker, share in shares.items() if share}
 
 
-def _flat(keys: Any) -> list[Any]:
-    """Keys of a collection, out of the lists they stand in."""
+def _flat(keys: object) -> list[object]:
+    """Keys of a collection, flattened."""
     return [key for part in keys for key in _flat(part)] if isinstance(keys, list) else [keys]
 
 
@@ -238,9 +246,9 @@ def _facts_of(parts: list[Part]) -> list[tuple[int, int | None]]:
 
 
 def _make_bundle(
-    parts: list[Part], weights: list[Any], firsts: list[int], sizes: list[int]
+    parts: list[Part], weights: list[ArrayLike | None], firsts: list[int], sizes: list[int]
 ) -> Bundle:
-    """Blocks, checked; each task works on one of them at a time, with one thread."""
+    """Validated blocks; a task works on one at a time, with one thread."""
     bundle = []
     for part, weight, first, size in zip(parts, weights, firsts, sizes, strict=True):
         check_size(part.X, first, size)
@@ -248,8 +256,8 @@ def _make_bundle(
     return bundle
 
 
-def check_size(X: Any, first: int, size: int) -> None:
-    """Refuse a chunk that has not as many rows as its collection says."""
+def check_size(X: Matrix, first: int, size: int) -> None:
+    """Raise if a chunk has another number of rows than its collection says."""
     if X.shape[0] != size:
         raise ValueError(
             f"the chunk that begins with row {first:,} has {X.shape[0]:,} rows, but X.chunks says "
@@ -257,56 +265,57 @@ def check_size(X: Any, first: int, size: int) -> None:
         )
 
 
-def _prepare_bundle(bundle: Bundle, prepare: Callable[[Any], Any]) -> Bundle:
+def _prepare_bundle(bundle: Bundle, prepare: Prepare) -> Bundle:
     return [block._replace(X=prepare(block.X)) for block in bundle]
 
 
-def _results(pair: tuple[Any, list[Any]]) -> list[Any]:
+def _results(pair: BundlePair) -> list[Any]:
     return pair[1]
 
 
-def _same(value: Any) -> Any:
+def _same(value: bytes) -> bytes:
     return value
 
 
-def _run_bundle(bundle: Bundle | None, pair: Any, common: bytes, task: BlockCall) -> list[Any]:
+def _run_bundle(
+    bundle: Bundle | None, pair: BundlePair | None, shared: bytes, call: BlockCall
+) -> list[Any]:
     """Results of work on some blocks of a bundle."""
-    work, places, owns = task
-    told = pickle.loads(common)
+    inputs = pickle.loads(shared)
     return [
-        work(bundle and bundle[place], None if pair is None else pair[0][place], told, own)
-        for place, own in zip(places, owns, strict=True)
+        call.work(bundle and bundle[at], None if pair is None else pair[0][at], inputs, extra)
+        for at, extra in zip(call.positions, call.per_block, strict=True)
     ]
 
 
 def _advance_bundle(
-    bundle: Bundle, pair: Any, common: bytes, task: BlockCall
-) -> tuple[list[Any], list[Any]]:
+    bundle: Bundle, pair: BundlePair | None, shared: bytes, call: BlockCall
+) -> BundlePair:
     """New states of a bundle's blocks, and the results of work on some of them."""
     states = [None] * len(bundle) if pair is None else list(pair[0])
-    results = _run_bundle(bundle, pair, common, task)
-    for place, (state, _) in zip(task.places, results, strict=True):
-        states[place] = state
+    results = _run_bundle(bundle, pair, shared, call)
+    for at, (state, _) in zip(call.positions, results, strict=True):
+        states[at] = state
     return states, [result for _, result in results]
 
 
 class Workers:
-    """Works on blocks where the workers of a Dask cluster keep them; see `Engine`.
+    """Runs tasks on blocks that the workers of a Dask cluster keep; implements `Engine`.
 
-    Blocks are kept in bundles, about one for each thread of the cluster, so that the time it takes
-    to hand out tasks does not grow with the number of chunks.
+    Blocks are kept in bundles, about one per thread of the cluster, so that the overhead of
+    scheduling does not grow with the number of chunks.
     """
 
-    remembers = True
+    keeps_history = True
 
-    def __init__(self, X: Any, client: Any):
+    def __init__(self, X: DaskCollection, client: Client):
         self._distributed = optional("distributed", extra="dask", need=_NEED)
         self._client, self._given = client, X
-        chunks = take_apart(X)
+        chunks = split_collection(X)
         self.d, self.dtype, self.is_sparse = chunks.d, chunks.dtype, chunks.is_sparse
         self.names, self.has_weight = chunks.names, False
         delayed = optional("dask", extra="dask", need=_NEED).delayed
-        # Partitions of dataframes do not tell their size: about 100 MB is usual.
+        # Partitions of dataframes have no known size: about 100 MB is usual.
         n_bytes = 1e8 * len(chunks.pieces) if chunks.is_frame else X.nbytes
         bundles = self._bundle(len(chunks.pieces), n_bytes)
         self._members = [blocks for _, blocks in bundles]
@@ -324,27 +333,28 @@ class Workers:
         sizes = [size for size, _ in facts]
         if not sum(sizes):
             raise ValueError("X has no rows")
-        self.starts: Indices = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self.starts: Ints = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self._home = _by_block(self._members, [
             [(bundle, place) for place in range(len(members))]
             for bundle, members in enumerate(self._members)
         ])  # fmt: skip
         self._indexed = chunks.is_frame and _has_index(facts, self.starts)
-        self._weigh(None)
+        self._set_weight(None)
 
     def _bundle(self, n_blocks: int, n_bytes: float) -> list[tuple[str | None, list[int]]]:
-        """Blocks of each bundle: about one for each thread, more if they would be very large.
+        """Worker (or None) and blocks of each bundle: about one bundle per thread, or smaller ones.
 
-        What a worker holds already stays with it up to its share: a bundle has a worker then.
+        Blocks that a worker holds already stay there up to its share.
         """
         self._check_workers()
         threads = self._client.nthreads()
         even = n_blocks / max(1, sum(threads.values()))  # blocks of a thread
         large = np.inf if np.isnan(n_bytes) else n_blocks * _LARGEST_BUNDLE / max(n_bytes, 1.0)
         share, held = min(even, large), self._held(n_blocks)
-        shares: dict[Any, list[int]] = {None: list(range(n_blocks))}
+        shares: dict[str | None, list[int]] = {None: list(range(n_blocks))}
         if held is not None:
-            shares = _even_shares(held, threads)
+            shares.clear()
+            shares.update(_even_shares(held, threads))
         return [
             (worker, blocks[a:b])
             for worker, blocks in shares.items()
@@ -352,7 +362,7 @@ class Workers:
         ]
 
     def _held(self, n_blocks: int) -> dict[str, list[int]] | None:
-        """Blocks by the worker that holds them; None unless all are held."""
+        """Blocks per worker that holds them; None unless all are held."""
         futures = self._distributed.futures_of(self._given)
         keys = _flat(self._given.__dask_keys__())
         if len(futures) < n_blocks or len(keys) != n_blocks:
@@ -366,7 +376,8 @@ class Workers:
             held.setdefault(min(workers), []).append(block)
         return held
 
-    def _weigh(self, weight: Any) -> None:
+    def _set_weight(self, weight: ArrayLike | None) -> None:
+        weight = None if weight is None else check_weight(weight, int(self.starts[-1]))
         pieces = [
             None if weight is None else weight[a:b]
             for a, b in zip(self.starts, self.starts[1:], strict=False)
@@ -379,81 +390,85 @@ class Workers:
             [[sizes[block] for block in members] for members in self._members], pure=False,
         )  # fmt: skip
 
-    def weighted(self, weight: Any) -> Workers:
-        """The same rows with a weight each, which travels to them once."""
+    def weighted(self, weight: ArrayLike) -> Workers:
+        """Another engine on the same rows with weights, which are sent to the workers once."""
         if is_dask(weight):
             weight = self._client.gather(self._client.compute(weight))
-        self._weigh(check_weight(weight, int(self.starts[-1])))
-        self.has_weight = True
-        return self
+        twin = copy(self)
+        twin._set_weight(weight)
+        twin.has_weight = True
+        return twin
 
-    def prepared(self, prepare: Callable[[Any], Any]) -> Workers:
-        """The same rows, each block as `prepare` returns it."""
-        same = [prepare] * len(self._bundles)
-        self._bundles = self._client.map(_prepare_bundle, self._bundles, same, pure=False)
-        return self
+    def prepared(self, prepare: Prepare) -> Workers:
+        """Another engine on the same rows, each block replaced by `prepare(rows)`."""
+        twin, same = copy(self), [prepare] * len(self._bundles)
+        twin._bundles = self._client.map(_prepare_bundle, self._bundles, same, pure=False)
+        return twin
 
     def run(
-        self, work: Work, common: Any = None, *, states: Any = None,
-        own: Sequence[Any] | None = None, which: Sequence[int] | None = None, read: bool = True,
+        self, work: Work, shared: object = None, *, states: States | None = None,
+        per_block: PerBlock = None, which: Sequence[int] | None = None, read: bool = True,
     ) -> list[Any]:  # fmt: skip
-        """What `work` says about the blocks."""
-        tasks, futures = self._start(_run_bundle, work, common, states, own, which, read)
-        return _by_block([task.asked for task in tasks], self._gather(futures))
+        """Results of `work` on the blocks."""
+        tasks, futures = self._start(_run_bundle, work, shared, states, per_block, which, read)
+        return _by_block([task.requested for task in tasks], self._gather(futures))
 
-    def begin(self, work: Work, own: Sequence[Any]) -> Any:
-        """First states, where the blocks are; nobody waits for them."""
-        tasks, pairs = self._start(_advance_bundle, work, None, None, own, None, True)
+    def begin(self, work: Work, per_block: Sequence[object]) -> States:
+        """First states, on the workers; does not wait for them."""
+        tasks, pairs = self._start(_advance_bundle, work, None, None, per_block, None, True)
         return self._kept(None, tasks, pairs)
 
     def advance(
-        self, work: Work, states: Any, common: Any = None, *,
-        own: Sequence[Any] | None = None, which: Sequence[int] | None = None,
-    ) -> tuple[Any, list[Any]]:  # fmt: skip
-        """New states, and the results."""
-        tasks, pairs = self._start(_advance_bundle, work, common, states, own, which, True)
+        self, work: Work, states: States | None, shared: object = None, *,
+        per_block: PerBlock = None, which: Sequence[int] | None = None,
+    ) -> tuple[States, list[Any]]:  # fmt: skip
+        """New states and results."""
+        tasks, pairs = self._start(_advance_bundle, work, shared, states, per_block, which, True)
         parts = self._gather(self._client.map(_results, pairs, pure=False))
         kept = self._kept(states, tasks, pairs)
-        return kept, _by_block([task.asked for task in tasks], parts)
+        return kept, _by_block([task.requested for task in tasks], parts)
 
-    def _kept(self, states: Any, tasks: list[Task], pairs: list[Any]) -> list[Any]:
-        """States by the number of their bundle, those of some of them new."""
-        kept = [None] * len(self._bundles) if states is None else list(states)
+    def _kept(
+        self, states: States | None, tasks: list[BundleTask], pairs: list[Future]
+    ) -> list[Future]:
+        """States per bundle, those of the given tasks replaced."""
+        n_bundles = range(len(self._bundles))
+        kept = [None if states is None else states[bundle] for bundle in n_bundles]
         for task, pair in zip(tasks, pairs, strict=True):
             kept[task.bundle] = pair
         return kept
 
     def _start(
-        self, task: Callable[..., Any], work: Work, common: Any, states: Any,
-        own: Sequence[Any] | None, which: Sequence[int] | None, read: bool,
-    ) -> tuple[list[Task], list[Any]]:  # fmt: skip
-        """Start tasks for the bundles that hold the blocks; what they are, and the futures."""
+        self, task: Work, work: Work, shared: object, states: States | None,
+        per_block: PerBlock, which: Sequence[int] | None, read: bool,
+    ) -> tuple[list[BundleTask], list[Future]]:  # fmt: skip
+        """Start tasks on the bundles that contain the blocks; returns them and the futures."""
         numbers = list(range(len(self.starts) - 1)) if which is None else list(which)
-        owns = [None] * len(numbers) if own is None else list(own)
-        by_bundle: dict[int, Task] = {}
-        for asked, (block, extra) in enumerate(zip(numbers, owns, strict=True)):
+        extras = [None] * len(numbers) if per_block is None else list(per_block)
+        by_bundle: dict[int, BundleTask] = {}
+        for asked, (block, extra) in enumerate(zip(numbers, extras, strict=True)):
             bundle, place = self._home[block]
-            mine = by_bundle.setdefault(bundle, Task(bundle, [], BlockCall(work, [], [])))
-            mine.asked.append(asked)
-            mine.errand.places.append(place)
-            mine.errand.owns.append(extra)
+            mine = by_bundle.setdefault(bundle, BundleTask(bundle, [], BlockCall(work, [], [])))
+            mine.requested.append(asked)
+            mine.call.positions.append(place)
+            mine.call.per_block.append(extra)
         tasks = list(by_bundle.values())
-        told: Any = pickle.dumps(common, protocol=5)
-        if len(told) > _SMALL:  # it goes to the cluster once, in a task that can be run again
-            told = self._client.submit(_same, told, pure=False)
+        pickled: bytes | Future = pickle.dumps(shared, protocol=5)
+        if len(pickled) > _SMALL:  # sent once, in a task that can be run again
+            pickled = self._client.submit(_same, pickled, pure=False)
         futures = self._client.map(
             task,
             [self._bundles[each.bundle] if read else None for each in tasks],
             [None if states is None else states[each.bundle] for each in tasks],
-            [told] * len(tasks),
-            [each.errand for each in tasks],
+            [pickled] * len(tasks),
+            [each.call for each in tasks],
             pure=False,
             key=f"linkwise-{work.__name__}",
         )
         return tasks, futures
 
-    def _gather(self, futures: list[Any]) -> list[Any]:
-        """Results, in order; raises if no worker is left to make them."""
+    def _gather(self, futures: list[Future]) -> list[Any]:
+        """Results in order; raises if no worker is left."""
         self._wait(futures)
         try:
             return self._client.gather(futures)
@@ -463,26 +478,26 @@ class Workers:
                 "they lack memory: use smaller chunks, or workers with more memory"
             ) from error
 
-    def _wait(self, futures: list[Any]) -> None:
+    def _wait(self, futures: list[Future]) -> None:
         while True:
             try:
-                self._distributed.wait(futures, timeout=_GLANCE)
+                self._distributed.wait(futures, timeout=_POLL_SECONDS)
                 return
             except (TimeoutError, self._distributed.TimeoutError):
                 self._check_workers()
 
     def _check_workers(self) -> None:
-        """Wait for a worker if there is none; raises if none comes."""
+        """Wait for a worker if there is none; raises after a timeout."""
         dask = optional("dask", extra="dask", need=_NEED)
-        patience = float(dask.config.get("linkwise.patience", _PATIENCE))
+        patience = float(dask.config.get("linkwise.patience", _WORKER_TIMEOUT))
         start = time.monotonic()
         while not self._has_workers():
             if time.monotonic() - start >= patience:
                 raise RuntimeError(
                     f"no Dask worker is left: the scheduler had none for {patience:.0f} seconds; "
-                    "start workers and fit again (with checkpoint=..., a fit goes on where it was)"
+                    "start workers and fit again (with checkpoint=... the fit is resumed)"
                 )
-            time.sleep(min(_GLANCE, patience) / 4)
+            time.sleep(min(_POLL_SECONDS, patience) / 4)
 
     def _has_workers(self) -> bool:
         if self._client.status not in ("running", "connecting"):
@@ -494,14 +509,11 @@ class Workers:
         except (OSError, TimeoutError, self._distributed.TimeoutError):
             return False
 
-    def column(self, work: Work, states: Any, own: Sequence[Any]) -> Any:
-        """A Dask array of one int32 for each row; its chunks stay on the workers.
-
-        Nobody waits for them: who asks for labels does.
-        """
+    def column(self, work: Work, states: States, per_block: Sequence[object]) -> DaskCollection:
+        """A Dask array of one int32 per row; its chunks stay on the workers."""
         array = optional("dask.array", extra="dask", need=_NEED)
         delayed = optional("dask", extra="dask", need=_NEED).delayed
-        tasks, futures = self._start(_run_bundle, work, None, states, own, None, False)
+        tasks, futures = self._start(_run_bundle, work, None, states, per_block, None, False)
         found = {task.bundle: delayed(future) for task, future in zip(tasks, futures, strict=True)}
         sizes = np.diff(self.starts).tolist()
         return array.concatenate([
@@ -510,19 +522,19 @@ class Workers:
         ])  # fmt: skip
 
     def locate(self, names: Sequence[Hashable]) -> dict[Hashable, int] | None:
-        """Numbers of the rows whose index is one of the names; None for a plain index."""
+        """Row numbers of these index labels; None for a default index."""
         if not self._indexed:
             return None
         delayed = optional("dask", extra="dask", need=_NEED).delayed
         finds = [delayed(_find)(part, list(names)) for part in self._given.to_delayed()]
-        return _places(self._gather(self._client.compute(finds)), self.starts)
+        return _merge_found(self._gather(self._client.compute(finds)), self.starts)
 
     def close(self) -> None:
-        """Let the blocks go; states live as long as somebody holds them."""
+        """Release the blocks; states live as long as they are referenced."""
         self._bundles, self._parts = [], []
 
 
-def current_client() -> Any:
+def current_client() -> Client:
     """The Dask client in use, or None."""
     distributed = optional("distributed", extra="dask", need=_NEED)
     try:

@@ -1,9 +1,9 @@
-"""What an engine is: rows in blocks that live somewhere, and work that goes to them.
+"""The protocol of engines: rows in blocks, and tasks that run where the blocks are.
 
-Work is a function of a module, so that it can travel: ``work(block, state, common, own)``. `block`
-holds the rows where they are, `state` what the same place keeps about them between two calls,
-`common` what all blocks are told and `own` what only this one is. It must not change what it is
-given: a block that is lost is worked on again.
+A task is a module-level function, so that it can be pickled: ``work(block, state, shared,
+per_block)``. `block` has the rows, `state` what is kept about them between two calls, `shared` the
+input that is the same for all blocks and `per_block` that of this one. It must not change its
+arguments: if a block is lost, the task is run again.
 """
 
 from __future__ import annotations
@@ -12,89 +12,98 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-Work = Callable[[Any, Any, Any, Any], Any]
-Indices = NDArray[np.int64]
+from linkwise._types import Floats, Ints, Labels, Matrix, is_sparse
+
+Work = Callable[..., Any]  # (block, state, shared, per_block) -> result, or (state, result)
+PerBlock = Sequence[object] | None  # one entry per block that is worked on
+Prepare = Callable[[Matrix], Matrix]
+
+
+class States(Protocol):
+    """State per block, or per bundle of blocks; only the engine that made it reads it."""
+
+    def __getitem__(self, number: int, /) -> Any: ...
+
+    def __setitem__(self, number: int, state: Any, /) -> None: ...
 
 
 class Block(NamedTuple):
-    """Some of the rows: dense in C order or CSR, their weights (or none), and threads to use."""
+    """A block of rows: dense in C order or CSR, weights (or an empty array), number of threads."""
 
-    X: Any
-    weight: NDArray[np.float64]
+    X: Matrix
+    weight: Floats
     n_jobs: int | None
 
 
 class Engine(Protocol):
-    """Where blocks of rows are worked on.
+    """Runs tasks on blocks of rows.
 
     Attributes
     ----------
     starts : ndarray of shape (n_blocks + 1,)
-        Number of the first row of each block, and of all rows.
+        First row of each block, and the number of rows.
     d : int
         Number of features.
     dtype : dtype
         float32 or float64.
     is_sparse, has_weight : bool
-    remembers : bool
-        Whether states are kept by the way they came about, which grows with every `advance`.
+    keeps_history : bool
+        Whether a state holds the tasks that led to it, which grow with every `advance`.
     """
 
-    starts: Indices
+    starts: Ints
     d: int
-    dtype: Any
+    dtype: np.dtype
     is_sparse: bool
     has_weight: bool
-    remembers: bool
+    keeps_history: bool
 
-    def weighted(self, weight: Any) -> Engine:
-        """The same rows with a weight each; refuses weights that are none."""
+    def weighted(self, weight: ArrayLike) -> Engine:
+        """Another engine on the same rows with weights; this one does not change."""
         ...
 
-    def prepared(self, prepare: Callable[[Any], Any]) -> Engine:
-        """The same rows, each block as `prepare` returns it."""
+    def prepared(self, prepare: Prepare) -> Engine:
+        """Another engine on the same rows, each block replaced by `prepare(rows)`."""
         ...
 
     def run(
-        self, work: Work, common: Any = None, *, states: Any = None,
-        own: Sequence[Any] | None = None, which: Sequence[int] | None = None, read: bool = True,
+        self, work: Work, shared: object = None, *, states: States | None = None,
+        per_block: PerBlock = None, which: Sequence[int] | None = None, read: bool = True,
     ) -> list[Any]:  # fmt: skip
-        """What `work` says about every block (or those in `which`), in their order.
+        """Results of `work` on every block (or those in `which`), in order.
 
-        `own` has an entry for each block that is worked on. Without `read`, work gets no rows.
+        `per_block` has one entry per block that is worked on. Without `read`, `block` is None.
         """
         ...
 
-    def begin(self, work: Work, own: Sequence[Any]) -> Any:
-        """First states, of work that returns them beside nothing; it may not look at its block."""
+    def begin(self, work: Work, per_block: Sequence[object]) -> States:
+        """First states, from work that returns (state, None) and does not read its block."""
         ...
 
     def advance(
-        self, work: Work, states: Any, common: Any = None, *,
-        own: Sequence[Any] | None = None, which: Sequence[int] | None = None,
-    ) -> tuple[Any, list[Any]]:  # fmt: skip
-        """New states, and the results, of work that returns both; `states` may be None at first."""
+        self, work: Work, states: States | None, shared: object = None, *,
+        per_block: PerBlock = None, which: Sequence[int] | None = None,
+    ) -> tuple[States, list[Any]]:  # fmt: skip
+        """New states and results, from work that returns both; `states` may be None at first."""
         ...
 
-    def column(self, work: Work, states: Any, own: Sequence[Any]) -> Any:
-        """One int32 for each row, as work tells from the states, in the form users get."""
+    def column(self, work: Work, states: States, per_block: Sequence[object]) -> Labels:
+        """One int32 per row, from the states: an array, or a Dask array."""
         ...
 
     def locate(self, names: Sequence[Hashable]) -> dict[Hashable, int] | None:
-        """Numbers of the rows that have these ids; None if rows have no ids."""
+        """Row numbers of these ids; None if rows have no ids."""
         ...
 
     def close(self) -> None:
-        """Let go of what only the fit needed."""
+        """Release what only the fit needed."""
         ...
 
 
-def split(
-    starts: Indices, rows: NDArray[np.int64]
-) -> tuple[list[int], list[Indices], list[Indices]]:
-    """Which blocks hold given rows, where in each of them, and which of the given they are."""
+def split(starts: Ints, rows: Ints) -> tuple[list[int], list[Ints], list[Ints]]:
+    """Blocks that contain the rows, row numbers in each block, and positions in `rows`."""
     block = np.searchsorted(starts, rows, side="right") - 1
     order = np.argsort(block, kind="stable")
     which, first = np.unique(block[order], return_index=True)
@@ -103,19 +112,18 @@ def split(
     return which.tolist(), inside, chosen
 
 
-def check_weight(weight: Any, n_rows: int) -> Any:
-    """Weights of rows, one a row; the values are checked where they are read."""
-    if getattr(weight, "shape", None) != (n_rows,):
-        weight = np.asarray(weight, dtype=np.float64)
+def check_weight(weight: ArrayLike, n_rows: int) -> Floats:
+    """Weights, one per row; `check_block` checks the values."""
+    weight = np.asanyarray(weight)
     if weight.shape != (n_rows,):
         raise ValueError(f"sample_weight has shape {weight.shape}; expected ({n_rows},)")
     return weight
 
 
-def check_block(X: Any, weight: Any, first: int) -> Block:
-    """A block with the values of rows and weights checked; refuses NaN and infinity."""
-    values = getattr(X, "data", X) if hasattr(X, "indptr") else X
-    with np.errstate(all="ignore"):  # large values may add up to infinity: then each is looked at
+def check_block(X: Matrix, weight: ArrayLike | None, first: int) -> Block:
+    """A block whose rows and weights are finite numbers; raises otherwise."""
+    values = X.data if is_sparse(X) else X
+    with np.errstate(all="ignore"):  # a sum of large values may overflow: then check each
         total = values.sum(dtype=np.float64)
     if not np.isfinite(total) and not np.isfinite(values).all():
         bad = np.flatnonzero(~np.isfinite(X).all(axis=1)) if values is X else [0]
@@ -123,7 +131,7 @@ def check_block(X: Any, weight: Any, first: int) -> Block:
             f"Input X contains NaN or infinity, first in row {first + int(bad[0]):,}; fill the "
             "gaps or leave these rows out"
         )
-    weight = np.zeros(0) if weight is None else np.asarray(weight, dtype=np.float64)
-    if weight.size and not (np.isfinite(weight).all() and (weight >= 0).all()):
+    values = np.zeros(0) if weight is None else np.asarray(weight, dtype=np.float64)
+    if values.size and not (np.isfinite(values).all() and (values >= 0).all()):
         raise ValueError("Negative or missing values in sample_weight; weights are 0 or more")
-    return Block(X, weight, None)
+    return Block(X, values, None)

@@ -1,4 +1,4 @@
-"""Blocks one after another on this machine: memory holds one of them at a time."""
+"""Blocks one after another on this machine; memory holds one at a time."""
 
 from __future__ import annotations
 
@@ -6,85 +6,92 @@ import pickle
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from ._engine import Block, Work, check_block, check_weight
+from linkwise._types import Floats, Labels, Matrix
+
+from ._engine import Block, PerBlock, Prepare, States, Work, check_block, check_weight
 from ._source import Blocks, drop_pages, new_array
 
-_STATE = 4  # of the spare memory, states may take one part in so many before they go to disk
-_BYTES = 20  # of state for each row, at most
+_STATE_SHARE = 4  # states are kept on disk if they take more than 1/4 of the spare memory
+_STATE_BYTES = 20  # most bytes of state per row
 
 
 class Serial:
-    """Works on the blocks of a source one after another; see `Engine`."""
+    """Runs tasks on the blocks of a source one after another; implements `Engine`."""
 
-    remembers = False
+    keeps_history = False
 
     def __init__(self, source: Blocks):
         self.source, self.starts, self.is_sparse = source, source.starts, source.is_sparse
         self.d, self.dtype = source.shape[1], source.dtype
-        self._weight: Any = None
+        self._weight: Floats | None = None
         self.has_weight = False
-        self._prepare: Callable[[Any], Any] | None = None
+        self._prepare: Prepare | None = None
         self._checked = False
 
-    def weighted(self, weight: Any) -> Serial:
-        """The same rows with a weight each."""
-        self._weight = check_weight(weight, int(self.starts[-1]))
-        self.has_weight = True
-        return self
+    def weighted(self, weight: ArrayLike) -> Serial:
+        """Another engine on the same rows with weights."""
+        twin = copy(self)
+        twin._weight = check_weight(weight, int(self.starts[-1]))
+        twin.has_weight = True
+        return twin
 
-    def prepared(self, prepare: Callable[[Any], Any]) -> Serial:
-        """The same rows, each block as `prepare` returns it."""
-        self._prepare = prepare
-        return self
+    def prepared(self, prepare: Prepare) -> Serial:
+        """Another engine on the same rows, each block replaced by `prepare(rows)`."""
+        twin = copy(self)
+        twin._prepare = prepare
+        return twin
 
     def run(
-        self, work: Work, common: Any = None, *, states: Any = None,
-        own: Sequence[Any] | None = None, which: Sequence[int] | None = None, read: bool = True,
+        self, work: Work, shared: object = None, *, states: States | None = None,
+        per_block: PerBlock = None, which: Sequence[int] | None = None, read: bool = True,
     ) -> list[Any]:  # fmt: skip
-        """What `work` says about the blocks."""
+        """Results of `work` on the blocks."""
         return [
-            work(block, None if states is None else states[number], common, extra)
-            for number, block, extra in self._each(own, which, read)
+            work(block, None if states is None else states[number], shared, extra)
+            for number, block, extra in self._each(per_block, which, read)
         ]
 
-    def begin(self, work: Work, own: Sequence[Any]) -> Any:
+    def begin(self, work: Work, per_block: Sequence[object]) -> States:
         """First states."""
-        kept = self._shelf()
-        for number, extra in enumerate(own):
+        kept = self._new_states()
+        for number, extra in enumerate(per_block):
             kept[number], _ = work(None, None, None, extra)
         return kept
 
     def advance(
-        self, work: Work, states: Any, common: Any = None, *,
-        own: Sequence[Any] | None = None, which: Sequence[int] | None = None,
-    ) -> tuple[Any, list[Any]]:  # fmt: skip
-        """New states, and the results."""
-        kept = self._shelf() if states is None else states
+        self, work: Work, states: States | None, shared: object = None, *,
+        per_block: PerBlock = None, which: Sequence[int] | None = None,
+    ) -> tuple[States, list[Any]]:  # fmt: skip
+        """New states and results."""
+        kept = self._new_states() if states is None else states
         results = []
-        for number, block, extra in self._each(own, which, True):
+        for number, block, extra in self._each(per_block, which, True):
             state = None if states is None else states[number]
-            kept[number], result = work(block, state, common, extra)
+            kept[number], result = work(block, state, shared, extra)
             results.append(result)
         return kept, results
 
     def _each(
-        self, own: Sequence[Any] | None, which: Sequence[int] | None, read: bool
-    ) -> Iterator[tuple[int, Any, Any]]:
+        self, per_block: PerBlock, which: Sequence[int] | None, read: bool
+    ) -> Iterator[tuple[int, Block | None, object]]:
         numbers = list(range(len(self.starts) - 1)) if which is None else list(which)
-        extras = [None] * len(numbers) if own is None else own
-        parts = self.source.parts(numbers) if read else ((number, None) for number in numbers)
+        extras = [None] * len(numbers) if per_block is None else per_block
+        parts: Iterator[tuple[int, Matrix | None]] = (
+            self.source.parts(numbers) if read else ((number, None) for number in numbers)
+        )
         for (number, X), extra in zip(parts, extras, strict=True):
             yield number, None if X is None else self._block(number, X), extra
         self._checked = self._checked or (read and which is None)
 
-    def _block(self, number: int, X: Any) -> Block:
+    def _block(self, number: int, X: Matrix) -> Block:
         first, last = self.starts[number : number + 2]
         weight = np.zeros(0) if self._weight is None else np.asarray(self._weight[first:last])
         if not self._checked:
@@ -93,31 +100,31 @@ class Serial:
             X = self._prepare(X)
         return Block(X, np.asarray(weight, dtype=np.float64), None)
 
-    def _shelf(self) -> Any:
+    def _new_states(self) -> States:
         n_blocks = len(self.starts) - 1
-        if _STATE * _BYTES * int(self.starts[-1]) <= self.source.spare:
+        if _STATE_SHARE * _STATE_BYTES * int(self.starts[-1]) <= self.source.spare:
             return [None] * n_blocks
-        return _Shelf()
+        return _DiskStates()
 
-    def column(self, work: Work, states: Any, own: Sequence[Any]) -> NDArray[np.int32]:
-        """One int32 for each row: an array, or a mapped one if it would take too much memory."""
-        found = new_array((int(self.starts[-1]),), np.int32, self.source.spare / _STATE)
-        for number, extra in enumerate(own):
+    def column(self, work: Work, states: States, per_block: Sequence[object]) -> Labels:
+        """One int32 per row: an array, or a memory-mapped one if it is large."""
+        found = new_array((int(self.starts[-1]),), np.int32, self.source.spare / _STATE_SHARE)
+        for number, extra in enumerate(per_block):
             first, last = self.starts[number : number + 2]
             found[first:last] = work(None, states[number], None, extra)
             drop_pages(found)
         return found
 
     def locate(self, names: Sequence[Hashable]) -> dict[Hashable, int] | None:
-        """Numbers of the rows that have these ids; None if rows have no ids."""
+        """Row numbers of these ids; None if rows have no ids."""
         return self.source.locate(names)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to release."""
 
 
-class _Shelf:
-    """States in files of a folder that goes with this object."""
+class _DiskStates:
+    """States in files of a folder that is removed with this object."""
 
     def __init__(self) -> None:
         self._folder = tempfile.mkdtemp(prefix="linkwise-")
@@ -128,8 +135,8 @@ class _Shelf:
 
     def __getitem__(self, number: int) -> Any:
         with self._path(number).open("rb") as file:
-            return pickle.load(file)  # written by this very object
+            return pickle.load(file)  # written by this object
 
-    def __setitem__(self, number: int, state: Any) -> None:
+    def __setitem__(self, number: int, state: object) -> None:
         with self._path(number).open("wb") as file:
             pickle.dump(state, file, protocol=5)

@@ -1,7 +1,7 @@
-"""Rows on disk, read block by block under a limit of memory.
+"""Rows on disk, read block by block under a memory limit.
 
-Entry point: `open_blocks` for memory-mapped arrays, NPY files and Parquet files. What is read is
-never more than one block; a pass over the rows costs a pass over the file.
+Entry point: `open_blocks` for memory-mapped arrays, NPY files and Parquet files. At most one block
+is in memory; a pass over the rows is a pass over the file.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from linkwise._optional import optional
+from linkwise._types import Ints, PathLike
 from linkwise.io import PARQUET, is_number_type, open_parquet, quoted, require_file
 
-from ._engine import Indices
+MemoryLimit = int | float | str | None
 
 _UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "ki": 2**10, "mi": 2**20, "gi": 2**30}
-_SHARE = 16  # of the memory that is left, a block takes this part: work on it makes copies
+_BLOCK_SHARE = 16  # a block takes 1/16 of the spare memory: tasks make copies of it
 _LEAST_BLOCK, _LARGEST_BLOCK = 2**20, 2**26  # bytes
-_FOOTING = 320_000_000  # bytes a process takes that has loaded and compiled what a fit needs
-_LEAST_LEFT = 2**26  # bytes that must be left for the work itself
+_BASELINE = 320_000_000  # bytes of a process that has imported and compiled everything
+_LEAST_SPARE = 2**26  # bytes that a fit needs beyond that
 
 
 def read_size(text: int | float | str) -> int:
@@ -42,7 +43,7 @@ def read_size(text: int | float | str) -> int:
 
 
 def resident() -> int:
-    """Bytes of memory this process holds now; 0 where the system does not tell."""
+    """Resident memory of this process in bytes; 0 if the system does not report it."""
     try:
         with open("/proc/self/statm") as file:
             return int(file.read().split()[1]) * mmap.PAGESIZE
@@ -54,7 +55,7 @@ def half_of_memory() -> int:
     """Half of the memory of this machine (or container)."""
     try:
         total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError):  # not every system tells
+    except (AttributeError, ValueError):  # not every system reports it
         total = 8 * 2**30
     with suppress(OSError, ValueError):  # no container, or one without a limit
         total = min(total, int(Path("/sys/fs/cgroup/memory.max").read_text()))
@@ -75,57 +76,62 @@ class Blocks:
     starts : ndarray of shape (n_blocks + 1,)
         First row of each block, and the number of rows.
     memory_limit : int
-        Bytes that the process is to stay under.
+        Memory limit of the process in bytes.
     spare : int
-        Bytes of it that were left when the blocks were opened.
+        Bytes of it that were free when the blocks were opened.
     """
 
     is_sparse = False
     ndim = 2
 
     def __init__(
-        self, shape: tuple[int, int], dtype: Any, names: list[str] | None, memory_limit: Any
+        self,
+        shape: tuple[int, int],
+        dtype: DTypeLike,
+        names: list[str] | None,
+        memory_limit: MemoryLimit,
     ):
         self.shape, self.names = shape, names
         self.dtype = np.dtype(np.float32 if dtype == np.float32 else np.float64)
         self.memory_limit = half_of_memory() if memory_limit is None else read_size(memory_limit)
-        held = max(resident(), _FOOTING)
+        held = max(resident(), _BASELINE)
         self.spare = self.memory_limit - held
-        if self.spare < _LEAST_LEFT:
+        if self.spare < _LEAST_SPARE:
             raise ValueError(
                 f"a memory limit of {self.memory_limit / 1e6:,.0f} MB leaves no room: the process "
                 f"itself takes {held / 1e6:,.0f} MB, and blocks need at least "
-                f"{_LEAST_LEFT / 1e6:,.0f} MB more"
+                f"{_LEAST_SPARE / 1e6:,.0f} MB more"
             )
-        self.starts: Indices = np.zeros(1, dtype=np.int64)
-        self._shift: Any = None
-        self._scale: Any = None
+        self.starts: Ints = np.zeros(1, dtype=np.int64)
+        self._shift: NDArray | None = None
+        self._scale: NDArray | None = None
 
     def _rows_at_once(self) -> int:
-        size = min(max(self.spare // _SHARE, _LEAST_BLOCK), _LARGEST_BLOCK)
+        size = min(max(self.spare // _BLOCK_SHARE, _LEAST_BLOCK), _LARGEST_BLOCK)
         return max(1, size // (self.shape[1] * self.dtype.itemsize))
 
     def parts(self, which: Sequence[int] | None = None) -> Iterator[tuple[int, NDArray]]:
-        """Numbers and rows of the blocks, in order; each is valid until the next is asked for."""
+        """Numbers and rows of the blocks, in order; each is valid until the next one is read."""
         wanted = range(len(self.starts) - 1) if which is None else which
         for number, X in self._parts(wanted):
-            yield number, X if self._scale is None else (X - self._shift) * self._scale
+            shifted = X if self._shift is None else X - self._shift
+            yield number, shifted if self._scale is None else shifted * self._scale
 
     def _parts(self, which: Iterable[int]) -> Iterator[tuple[int, NDArray]]:
         raise NotImplementedError
 
     def locate(self, names: Sequence[Hashable]) -> dict[Hashable, int] | None:
-        """Numbers of the rows with these ids; None, as there are no ids."""
+        """Row numbers of these ids; None, as there are no ids."""
         return None
 
     def numbered(self) -> Blocks:
-        """The same rows, of which constraints speak by number even if they have ids."""
+        """The same rows, which constraints name by number even if they have ids."""
         twin = copy(self)
         twin.__dict__["id_column"] = None
         return twin
 
     def standardize(self) -> Blocks:
-        """Have every column centered and scaled to unit variance from now on; one pass."""
+        """Center every column and scale it to unit variance on reading; takes one pass."""
         count, mean, squares = 0, np.zeros(self.shape[1]), np.zeros(self.shape[1])
         for _, X in self.parts():
             center = X.mean(axis=0, dtype=np.float64)
@@ -140,8 +146,8 @@ class Blocks:
         self._shift, self._scale = mean.astype(self.dtype), scale.astype(self.dtype)
         return self
 
-    def to_dask(self) -> Any:
-        """The same rows as a Dask array, whose chunks are read by whoever computes them."""
+    def to_dask(self) -> NDArray:
+        """The same rows as a Dask array; each chunk is read where it is computed."""
         array = optional("dask.array", extra="dask", need="A Dask array")
         delayed = optional("dask", extra="dask", need="A Dask array").delayed
         sizes = np.diff(self.starts).tolist()
@@ -158,7 +164,7 @@ class Blocks:
 
 
 class _Read:
-    """Reads one block, on whatever machine it is called."""
+    """Reads one block on the machine where it is called."""
 
     def __init__(self, source: Blocks, number: int):
         self.source, self.number = source, number
@@ -168,9 +174,9 @@ class _Read:
 
 
 class ArrayBlocks(Blocks):
-    """A memory-mapped array, whose pages are given back after each block."""
+    """A memory-mapped array whose pages are released after each block."""
 
-    def __init__(self, X: NDArray, memory_limit: Any = None):
+    def __init__(self, X: NDArray, memory_limit: MemoryLimit = None):
         if X.ndim != 2 or X.dtype.kind not in "fiub":
             raise ValueError(
                 f"expected rows and columns of numbers, got {X.dtype} of shape {X.shape}"
@@ -181,14 +187,14 @@ class ArrayBlocks(Blocks):
         self.starts = np.append(np.arange(0, len(X), step), len(X)).astype(np.int64)
 
     def __getstate__(self) -> dict[str, Any]:
-        """The name of the file travels instead of its contents."""
+        """Pickles the name of the file, not its contents."""
         name, base = getattr(self._X, "filename", None), self._X.base
         if name is None or (base is not None and base is not getattr(self._X, "_mmap", None)):
             raise ValueError("only a whole .npy file can be read by Dask workers; give its path")
         return {**self.__dict__, "_X": str(name)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Open the file where this arrives."""
+        """Opens the file after unpickling."""
         self.__dict__.update(state)
         self._X = np.load(_seen_here(Path(state["_X"])), mmap_mode="r", allow_pickle=False)
 
@@ -200,16 +206,16 @@ class ArrayBlocks(Blocks):
 
 
 def drop_pages(X: NDArray) -> None:
-    """Give back the memory of a mapped array; it is read again from the file when needed."""
+    """Release the memory of a mapped array; the file is read again when needed."""
     pages, mode = getattr(X, "_mmap", None), getattr(X, "mode", "c")
     if pages is not None and mode != "c" and hasattr(mmap, "MADV_DONTNEED"):
         pages.madvise(mmap.MADV_DONTNEED)
 
 
-def new_array(shape: tuple[int, ...], dtype: Any, most: float) -> NDArray:
-    """An array to be filled: in memory if it takes at most so many bytes, else mapped to a file.
+def new_array(shape: tuple[int, ...], dtype: DTypeLike, most: float) -> NDArray:
+    """An empty array: in memory if it has at most `most` bytes, otherwise mapped to a file.
 
-    The file has no name and goes with the array.
+    The file is anonymous and disappears with the array.
     """
     if int(np.prod(shape)) * np.dtype(dtype).itemsize <= most:
         return np.empty(shape, dtype=dtype)
@@ -218,11 +224,12 @@ def new_array(shape: tuple[int, ...], dtype: Any, most: float) -> NDArray:
 
 
 class ParquetBlocks(Blocks):
-    """Columns of numbers in Parquet files, by row groups or parts of them."""
+    """Numeric columns of Parquet files, by row groups or parts of them."""
 
     def __init__(
         self, paths: Sequence[Path], columns: Sequence[str] | None = None,
-        leave_out: Sequence[str] = (), id_column: str | None = None, memory_limit: Any = None,
+        leave_out: Sequence[str] = (), id_column: str | None = None,
+        memory_limit: MemoryLimit = None,
     ):  # fmt: skip
         need = f"reading {paths[0].name}"
         self._arrow = optional("pyarrow", extra="parquet", need=need)
@@ -233,7 +240,7 @@ class ParquetBlocks(Blocks):
         if n_rows == 0:
             raise ValueError(f"{self.paths[0]}: there are no rows in it")
         super().__init__((n_rows, len(chosen)), dtype, chosen, memory_limit)
-        # Each block is some row groups of a file, or one of the parts that a large one is cut into.
+        # A block is several row groups of a file, or a part of a large one.
         self._plan: list[tuple[int, list[int], int]] = []
         sizes = self._cut(self._rows_at_once())
         self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -246,7 +253,7 @@ class ParquetBlocks(Blocks):
         return {**self.__dict__, "_files": None, "_arrow": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Open the files where this arrives."""
+        """Opens the files after unpickling."""
         self.__dict__.update(state)
         self._arrow = optional("pyarrow", extra="parquet", need="reading Parquet")
         self._files = [self._open(_seen_here(path)) for path in self.paths]
@@ -310,15 +317,15 @@ class ParquetBlocks(Blocks):
         wanted = list(which)
         for number, batch in self._batches(wanted, self.names or []):
             X = np.empty((batch.num_rows, self.shape[1]), dtype=self.dtype)
-            for place, column in enumerate(batch.columns):
-                # A null becomes NaN and is refused by whoever looks at the block first.
-                X[:, place] = column.cast(str(self.dtype), safe=False).to_numpy(False)
+            for position, column in enumerate(batch.columns):
+                # A null becomes NaN, which `check_block` refuses.
+                X[:, position] = column.cast(str(self.dtype), safe=False).to_numpy(False)
             del batch, column
             self._arrow.default_memory_pool().release_unused()
             yield number, X
 
     def _batches(self, wanted: list[int], columns: Sequence[str]) -> Iterator[tuple[int, Any]]:
-        """Blocks as batches; parts of one row group are read one after another in one go."""
+        """Blocks as Arrow batches; consecutive parts of a row group are read in one go."""
         sizes = np.diff(self.starts)
         place = 0
         while place < len(wanted):
@@ -360,12 +367,12 @@ class ParquetBlocks(Blocks):
         return table.to_batches()[0]
 
     def column_text(self, name: str) -> Iterator[Any]:
-        """Cells of a column as Arrow text, block by block."""
+        """Cells of a column as Arrow strings, per block."""
         for _, batch in self._batches(list(range(len(self._plan))), [name]):
             yield batch.column(0).cast("large_string")
 
     def locate(self, names: Sequence[Hashable]) -> dict[Hashable, int] | None:
-        """Numbers of the rows whose cell in the column of ids is one of the names."""
+        """Row numbers of these ids."""
         if self.id_column is None:
             return None
         compute = optional("pyarrow.compute", extra="parquet", need="reading ids")
@@ -375,7 +382,7 @@ class ParquetBlocks(Blocks):
         for start, cells in zip(self.starts, self.column_text(self.id_column), strict=False):
             inside = np.flatnonzero(compute.is_in(cells, value_set=wanted).to_numpy(False))
             for place in inside.tolist():
-                note_place(found, by_text[cells[place].as_py()], int(start) + place)
+                add_row_id(found, by_text[cells[place].as_py()], int(start) + place)
         return found
 
 
@@ -387,8 +394,8 @@ def _seen_here(path: Path) -> Path:
     return path
 
 
-def note_place(found: dict[Hashable, int], name: Hashable, row: int) -> None:
-    """Note where an id was found; ids must differ."""
+def add_row_id(found: dict[Hashable, int], name: Hashable, row: int) -> None:
+    """Add the row of an id; raises if two rows have it."""
     if found.setdefault(name, row) != row:
         raise ValueError(
             f"rows {found[name]:,} and {row:,} have the same id {name!r}; ids must differ"
@@ -396,28 +403,28 @@ def note_place(found: dict[Hashable, int], name: Hashable, row: int) -> None:
 
 
 def open_blocks(
-    data: Any,
+    data: NDArray | PathLike,
     *,
     columns: Sequence[str] | None = None,
     leave_out: Sequence[str] = (),
     id_column: str | None = None,
-    memory_limit: int | float | str | None = None,
+    memory_limit: MemoryLimit = None,
 ) -> Blocks:
-    """Rows that are too many for memory, to be given to `fit`, `predict` and `transform`.
+    """Open rows that do not fit into memory, for `fit`, `predict` and `transform`.
 
     Parameters
     ----------
     data : numpy.memmap or path
         A memory-mapped array, a ``.npy`` file, a Parquet file or a folder of Parquet files.
     columns : sequence of str, default=None
-        Parquet: the columns to measure with; all if not given.
+        Parquet: the columns to use as features; all if not given.
     leave_out : sequence of str
-        Parquet: columns that are no features.
+        Parquet: columns that are not features.
     id_column : str, default=None
-        Parquet: the column of ids that constraints speak of. Without it they speak of row numbers.
+        Parquet: the column of ids that constraints use. Without it they use row numbers.
     memory_limit : int or str, default=None
-        What the process is to stay under, in bytes or such as ``"2GB"``; half of the machine's
-        memory if not given. Constrained rows, and 5 to 20 bytes for each row, count in.
+        Memory limit of the process in bytes, or text such as ``"2GB"``; half of the machine's
+        memory if not given. Includes constrained rows and 5 to 20 bytes per row.
 
     Returns
     -------

@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import TypeVar
 
 Result = TypeVar("Result")
 
-_LEAST_WORK = 1_000_000  # cells; below this a second thread costs more than it saves
+_LEAST_WORK = 1_000_000  # cells per thread; below this a second thread costs more than it saves
 
 
 class Threads:
@@ -21,22 +21,22 @@ class Threads:
     n_rows : int
         Rows to split.
     cells_per_row : int
-        Work in a row, roughly.
+        Work per row, roughly.
     n_jobs : int, default=None
-        Number of threads; None for as many as there are cores to use.
+        Number of threads; None for the number of available cores.
     """
 
     def __init__(self, n_rows: int, cells_per_row: int, n_jobs: int | None = None):
-        # Not every system can tell which cores a process may use.
+        # Not every system knows which cores a process may use.
         allowed = getattr(os, "sched_getaffinity", None)
         self._cores = n_jobs or (len(allowed(0)) if allowed else os.cpu_count() or 1)
         self._n_rows, self._cells = n_rows, cells_per_row
         n_parts = len(self.ranges(n_rows))
-        # The thread that asks takes a share: it is awake, and leaves the other cores to the others.
+        # The calling thread takes one range itself, so it needs no thread of its own.
         self._pool = ThreadPoolExecutor(n_parts - 1) if n_parts > 1 else None
 
     def ranges(self, n_rows: int) -> list[tuple[int, int]]:
-        """So many rows in as many ranges as are worth a thread each."""
+        """Ranges of rows, one per thread that is worth starting."""
         n_parts = max(1, min(self._cores, n_rows * self._cells // _LEAST_WORK))
         return list(pairwise(n_rows * part // n_parts for part in range(n_parts + 1)))
 
@@ -49,16 +49,16 @@ class Threads:
         try:
             first = work(*ranges[0])
         finally:
-            wait(others)  # nobody may write into what the caller gives up
+            wait(others)  # the caller may free its arrays after an error
         return [first, *(other.result() for other in others)]
 
     def __enter__(self) -> Threads:
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
-        """Let the threads go."""
+        """Release the threads."""
         if self._pool is not None:
             self._pool.shutdown()

@@ -1,9 +1,9 @@
-"""How far apart: distances to centers, between rows, and metrics that are learnt."""
+"""Distances to centers and between rows, and metrics that are learnt."""
 
 from ._bregman import Bregman, Divergence
 from ._comparison import ComparisonMetric
 from ._cosine import Cosine
-from ._geometry import Eta, Geometry
+from ._geometry import Eta, Geometry, RowSlices
 from ._mahalanobis import Mahalanobis, variances
 from ._moments import Moments
 from ._prior import Rayleigh
@@ -20,5 +20,6 @@ __all__ = [
     "Mahalanobis",
     "Moments",
     "Rayleigh",
+    "RowSlices",
     "variances",
 ]

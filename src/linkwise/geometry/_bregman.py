@@ -2,8 +2,9 @@
 
     d(x, mu) = sum_m a_m [f(x_m) - f(mu_m) - f'(mu_m) (x_m - mu_m)]
 
-for a convex f. They are linear in x beside a term of the row alone, and the mean of the rows is
-the best center whatever f is. `Divergence` (f = x log x - x) is the I-divergence of Basu et al.
+for a convex f. Up to a term that depends on x alone they are linear in x, so that the kernels for
+linear costs apply, and the mean of the rows is the best center for every f.
+`Divergence` (f = x log x - x) is the I-divergence of Basu et al.
 2006, (3.19); a user's own divergence needs `value` and `derivative`.
 
 References
@@ -16,34 +17,37 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from linkwise._types import Floats, Ints, Matrix, is_sparse
+
 from ._divide import divided, refuse_zeros
-from ._geometry import Geometry
-from ._moments import Floats, Moments
+from ._geometry import Geometry, GeometryState, HasSimilaritySquares, RowSlices
+from ._moments import Moments
 
 _ETA = 0.08  # the step of the published experiments
 _TINY = 1e-300
 _BLOCK = 8192
-_COOLING, _COLDEST = 0.5, 1e-3  # smoothing is halved after every iteration, down to this share
+_DECAY, _LEAST_SMOOTHING = 0.5, 1e-3  # smoothing is halved per iteration, down to this share
 
 
 class Bregman(Geometry):
     """Base of the separable Bregman divergences; see `Geometry` for the parameters.
 
     A subclass supplies `value` and `derivative` of the convex function (elementwise), may check
-    its domain in `admit`, and may say with `bound` how far apart two rows can be (else the
-    farthest pair among some is taken). ``value(0)`` must be 0 for sparse rows.
+    its domain in `validate_rows`, and may return an upper bound of `pairs` in `bound` (otherwise
+    it is estimated from sampled pairs). ``value(0)`` must be 0 for sparse rows.
 
     Parameters
     ----------
     smoothing : float, default=0.0
-        Weight of a uniform row that is mixed into every center (3.23), at first. What it costs is
-        part of the distortion. It is halved after every iteration.
+        Initial weight of a uniform row that is mixed into every center (3.23). Its cost is part
+        of the distortion, so that the objective still never rises. It is halved after every
+        iteration.
 
     Examples
     --------
@@ -64,8 +68,8 @@ class Bregman(Geometry):
 
     def __init__(self, *args: Any, smoothing: float = 0.0, **options: Any):
         super().__init__(*args, **options)
-        self.smoothing, self._coldest = smoothing, _COLDEST * smoothing
-        self._known: tuple[Floats, Floats, Floats] | None = None  # tangents at which centers
+        self.smoothing, self._least_smoothing = smoothing, _LEAST_SMOOTHING * smoothing
+        self._known: tuple[Floats, Floats, Floats] | None = None  # centers, and tangents there
         self._values: Floats | None = None  # weighted sum of f(x) over the rows, by feature
 
     def value(self, x: Floats) -> Floats:
@@ -78,19 +82,19 @@ class Bregman(Geometry):
 
     # ---------------------------------------------------------------- costs
 
-    def row_terms(self, X: Any) -> Floats:
-        """The rows' own terms."""
+    def row_terms(self, X: Matrix) -> Floats:
+        """f(x) of each row, weighted."""
         return np.asarray(self._each(X) @ self.metrics[0]).ravel()
 
-    def _each(self, X: Any) -> Any:
+    def _each(self, X: Matrix) -> Matrix:
         """The convex function of every entry."""
-        if not sparse.issparse(X):
+        if not is_sparse(X):
             return self.value(np.asarray(X, dtype=np.float64))
         data = self.value(X.data.astype(np.float64))
         return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape)
 
     def _tangents(self) -> tuple[Floats, Floats]:
-        """Slope of f at the centers, and what the tangents there are at zero: (k, d) each."""
+        """Slope of f at the centers, and the value of the tangents at 0: (k, d) each."""
         if self._known is None or self._known[0] is not self.centers:
             slope = self.derivative(self.centers)
             self._known = self.centers, slope, self.value(self.centers) - slope * self.centers
@@ -105,14 +109,14 @@ class Bregman(Geometry):
         return self.smoothing * (self.value(uniform) - at_zero - slope * uniform)
 
     def forms(self) -> tuple[Floats, Floats, Floats]:
-        """Costs up to the rows' own terms."""
+        """Costs up to f(x)."""
         weights = self.metrics[0]
         slope, at_zero = self._tangents()
         bias = (self._smoothing_costs() - at_zero) @ weights
         return np.ascontiguousarray(-(slope * weights).T), np.zeros((0, 0)), bias
 
-    def block_stats(self, X: Any, sample_weight: Floats) -> Floats:
-        """What the rows' own terms add up to."""
+    def block_stats(self, X: Matrix, sample_weight: Floats) -> Floats:
+        """Weighted sum of f(x) per feature."""
         weight = sample_weight if sample_weight.size else np.ones(X.shape[0])
         total = np.zeros(X.shape[1])
         for start in range(0, X.shape[0], _BLOCK):
@@ -120,9 +124,9 @@ class Bregman(Geometry):
             total += np.asarray(self._each(X[part]).T @ weight[part]).ravel()
         return total
 
-    def set_stats(self, seen: list[Floats]) -> None:
-        """Add up the rows' own terms."""
-        self._values = np.sum(seen, axis=0)
+    def set_stats(self, stats: Sequence[Floats]) -> None:
+        """Add up f(x) of all rows."""
+        self._values = np.sum(stats, axis=0)
 
     def _by_feature(self, moments: Moments) -> Floats:
         assert self._values is not None
@@ -136,13 +140,13 @@ class Bregman(Geometry):
 
     # ---------------------------------------------------------------- updates
 
-    def place(self, centers: Floats) -> None:
+    def set_centers(self, centers: Floats) -> None:
         """Mix the uniform row into the centers: equation (3.23) over the features."""
         self.centers = self._mixed(centers)
 
-    def place_one(self, cluster: int, row: Floats) -> None:
+    def set_center(self, cluster: int, row: Floats) -> None:
         """Put one center at a row, mixed like the others."""
-        super().place_one(cluster, self._mixed(row))
+        super().set_center(cluster, self._mixed(row))
 
     def _mixed(self, centers: Floats) -> Floats:
         centers = np.asarray(centers, dtype=np.float64)
@@ -151,52 +155,52 @@ class Bregman(Geometry):
     def move_centers(self, moments: Moments) -> float:
         """Means of the rows; a cluster without any keeps its center."""
         before, empty = self.centers, moments.counts <= 0
-        way = super().move_centers(moments)
+        shift = super().move_centers(moments)
         if not empty.any():
-            return way
+            return shift
         centers = self.centers.copy()
         centers[empty] = before[empty]
         self.centers = centers
         return float(((self.centers - before) ** 2).sum())
 
-    def scatter(self, moments: Moments, places: Any) -> Floats:
+    def scatter(self, moments: Moments, assignments: HasSimilaritySquares) -> Floats:
         """The distortion by feature: costs are linear in the weights."""
         return self._by_feature(moments)[None]
 
     def proposal(self, slope: Floats, weights: Floats) -> Floats:
         """A gradient step, or the minimum under the prior.
 
-        Without prior the objective is linear in the weights and would have them vanish.
+        Without a prior the objective is linear in the weights, and its minimum would be at 0.
         """
         if self.prior is not None and self.eta == "exact":
             return self.prior.minimum(slope, 0.0)
         return self._descended(slope, self.eta if isinstance(self.eta, float) else _ETA)
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> GeometryState:
         """What changes during a run."""
         return {**super().state(), "smoothing": self.smoothing}
 
     def end_iteration(self) -> None:
-        """Smooth less."""
-        self.smoothing = max(_COOLING * self.smoothing, self._coldest)
+        """Halve the smoothing."""
+        self.smoothing = max(_DECAY * self.smoothing, self._least_smoothing)
 
     @property
     def annealing_done(self) -> bool:
-        """Whether smoothing has come down to its least."""
-        return self.smoothing <= self._coldest
+        """Whether smoothing has reached its minimum."""
+        return self.smoothing <= self._least_smoothing
 
     # ---------------------------------------------------------------- links
 
-    def _pair_terms(self, X: Any, i: NDArray, j: NDArray) -> Any:
+    def _pair_terms(self, X: RowSlices, i: Ints, j: Ints) -> Matrix:
         """Divergence of two rows from their mean, by feature: (m, d)."""
         a, b = X[i], X[j]
         return self._each(a) + self._each(b) - 2 * self._each((a + b) / 2)
 
-    def pairs(self, X: Any, i: NDArray, j: NDArray) -> Floats:
+    def pairs(self, X: RowSlices, i: Ints, j: Ints) -> Floats:
         """Divergence of two rows from their mean, equation (3.20)."""
         return np.asarray(self._pair_terms(X, i, j) @ self.metrics[0]).ravel()
 
-    def pair_slopes(self, X: Any, i: NDArray, j: NDArray, weight: Floats) -> Floats:
+    def pair_slopes(self, X: RowSlices, i: Ints, j: Ints, weight: Floats) -> Floats:
         """Weighted sum of the divergences by feature."""
         return np.asarray(self._pair_terms(X, i, j).T @ weight).ravel()
 
@@ -217,16 +221,16 @@ class Divergence(Bregman):
     [1, 1, 0, 0]
     """
 
-    def validate_rows(self, X: Any) -> Any:
+    def validate_rows(self, X: Matrix) -> Matrix:
         """Rows that sum to one; negative entries and rows of zeros are refused."""
-        values = X.data if sparse.issparse(X) else X
+        values = X.data if is_sparse(X) else X
         if values.min(initial=0) < 0:
             raise ValueError(
                 "Negative values in data: the I-divergence compares distributions such as counts "
                 'of words; use distortion="cosine" or "euclidean", or give counts'
             )
         total = np.asarray(X.sum(axis=1), dtype=np.float64).ravel()
-        refuse_zeros(total, "they are no distributions; leave them out")
+        refuse_zeros(total, "they are not distributions; leave them out")
         return divided(X, total)
 
     def value(self, x: Floats) -> Floats:
@@ -238,7 +242,7 @@ class Divergence(Bregman):
         return np.log(np.maximum(x, _TINY))
 
     def bound(self) -> float:
-        """Two distributions are at most so far from their mean, while weights are one."""
+        """The largest divergence of two distributions from their mean if all weights are one."""
         return 2 * float(np.log(2.0))
 
     def published_bound(self) -> tuple[float, Floats]:

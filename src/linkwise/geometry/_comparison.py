@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted
 
-from linkwise._validation import check_number, read_data, read_knowledge, read_labels
+from linkwise._types import Floats, Ints, MatrixLike, RandomState, SampleIds, Seed
+from linkwise._validation import Knowable, check_number, read_data, read_knowledge, read_labels
 from linkwise.constraints import Closure, Constraints
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class ComparisonMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -33,11 +31,11 @@ class ComparisonMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     C : float, default=1.0
-        What a comparison costs that is not met; times its weight.
+        Cost of a comparison that is not met, times its weight; above 0.
     max_comparisons : int, default=10_000
         Pairwise constraints become comparisons: i and j together and i and k apart is "i is
-        closer to j than to k", for all that follows from them. Beyond so many a random sample
-        is taken.
+        closer to j than to k", for all that follows from them. A random sample is
+        taken if there are more than this.
     tol : float, default=1e-6
         Stop when the duality gap is below this share of the objective.
     max_iter : int, default=200
@@ -87,7 +85,7 @@ class ComparisonMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         max_comparisons: int = 10_000,
         tol: float = 1e-6,
         max_iter: int = 200,
-        random_state: Any = None,
+        random_state: Seed = None,
     ):
         self.C = C
         self.max_comparisons = max_comparisons
@@ -95,7 +93,14 @@ class ComparisonMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, *, constraints: Any = None, sample_ids: Any = None) -> Any:
+    def fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        *,
+        constraints: Knowable = None,
+        sample_ids: SampleIds = None,
+    ) -> ComparisonMetric:
         """Learn the weights of the features.
 
         Parameters
@@ -116,6 +121,8 @@ class ComparisonMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             Fitted transformer.
         """
         check_number("C", self.C, Real, 0)
+        if self.C == 0:
+            raise ValueError("C=0 must be above 0: with C=0 no comparison has any effect")
         check_number("max_comparisons", self.max_comparisons, Integral, 0)
         check_number("max_iter", self.max_iter, Integral, 1)
         check_number("tol", self.tol, Real, 0)
@@ -153,7 +160,7 @@ class ComparisonMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 stacklevel=3,
             )
 
-    def transform(self, X: Any) -> NDArray:
+    def transform(self, X: MatrixLike) -> NDArray:
         """The features scaled by the square roots of their weights.
 
         Parameters
@@ -168,7 +175,7 @@ class ComparisonMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X = read_data(self, X, reset=False, accept_sparse=False)
         return X * np.sqrt(self.weights_).astype(X.dtype)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
@@ -177,7 +184,7 @@ class ComparisonMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 # -------------------------------------------------------------------- comparisons
 
 
-def comparisons(known: Constraints, most: int, rng: Any) -> tuple[Ints, Floats]:
+def comparisons(known: Constraints, most: int, rng: RandomState) -> tuple[Ints, Floats]:
     """Rows (a, b, c), read "a is closer to b than to c", and their weights.
 
     Two out of every relative constraint, and up to `most` out of must- and cannot-links.
@@ -189,7 +196,7 @@ def comparisons(known: Constraints, most: int, rng: Any) -> tuple[Ints, Floats]:
     return np.concatenate([relative, pairs]), weight
 
 
-def _from_pairs(closure: Closure, most: int, rng: Any) -> Ints:
+def _from_pairs(closure: Closure, most: int, rng: RandomState) -> Ints:
     """Rows (i, j, k): i and j of one component, k of a component apart from it."""
     if not len(closure.cannot_link):
         return np.zeros((0, 3), dtype=np.int64)
@@ -300,7 +307,13 @@ def _products(p: _Point) -> Floats:
 
 
 def _direction(
-    Z: Floats, Q: Floats, cost: Floats, p: _Point, D: Floats, system: Any, goals: tuple[Any, ...]
+    Z: Floats,
+    Q: Floats,
+    cost: Floats,
+    p: _Point,
+    D: Floats,
+    system: tuple[Floats, bool],
+    goals: tuple[Floats | float, ...],
 ) -> _Point:
     """Newton's direction towards products v beta, xi eta, r alpha of `goals`.
 
@@ -327,7 +340,7 @@ def _moved(p: _Point, move: _Point) -> _Point:
 
 
 def _longest(values: tuple[Floats, ...], moves: tuple[Floats, ...]) -> float:
-    """How far the step may go for everything to stay positive."""
+    """The longest step that keeps everything positive."""
     shares = [
         float((-x[dx < 0] / dx[dx < 0]).min(initial=np.inf))
         for x, dx in zip(values, moves, strict=True)

@@ -14,23 +14,24 @@ References
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
+
+from linkwise._types import Floats, Ints, Matrix, is_sparse
 
 from . import _kernels
 from ._divide import divided, refuse_zeros
-from ._geometry import Geometry
-from ._moments import Floats, Moments
+from ._geometry import Geometry, HasSimilaritySquares, MapRanges, RowSlices
+from ._moments import Moments
 
 _ETA = 100.0  # the step of the published experiments
 _TINY = 1e-300
 
 
 class Cosine(Geometry):
-    """Directions: what counts is the angle between rows (Basu et al., 3.17).
+    """Cosine distance: the angle between rows (Basu et al., 3.17).
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ class Cosine(Geometry):
     scales_rows = True
     signed = False  # whether any row has negative entries, so that angles may be obtuse
 
-    def validate_rows(self, X: Any) -> Any:
+    def validate_rows(self, X: Matrix) -> Matrix:
         """Rows of length one; a row of zeros has no direction and is refused."""
         length = np.sqrt(_squares(X, np.ones(X.shape[1])))
         refuse_zeros(
@@ -58,17 +59,17 @@ class Cosine(Geometry):
         )
         return divided(X, length)
 
-    def block_stats(self, X: Any, sample_weight: Floats) -> bool:
+    def block_stats(self, X: Matrix, sample_weight: Floats) -> bool:
         """Whether angles may be obtuse."""
-        return bool((X.data if sparse.issparse(X) else X).min(initial=0) < 0)
+        return bool((X.data if is_sparse(X) else X).min(initial=0) < 0)
 
-    def set_stats(self, seen: list[bool]) -> None:
-        """Learn whether angles may be obtuse."""
-        self.signed = any(seen)
+    def set_stats(self, stats: Sequence[bool]) -> None:
+        """Whether any block has negative entries."""
+        self.signed = any(stats)
 
-    def scaled(self, X: Any, map_ranges: Any = None) -> Any:
+    def scaled(self, X: Matrix, map_ranges: MapRanges | None = None) -> Matrix:
         """Rows of length one under the metric."""
-        if sparse.issparse(X):
+        if is_sparse(X):
             data, arrays = np.empty_like(X.data), (X.data, X.indices, X.indptr, self.metrics[0])
 
             def work(start: int, stop: int) -> None:
@@ -81,7 +82,7 @@ class Cosine(Geometry):
             return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape)
         return divided(X, np.maximum(np.sqrt(_squares(X, self.metrics[0])), _TINY))
 
-    def row_terms(self, X: Any) -> float:
+    def row_terms(self, X: Matrix) -> float:
         """One minus the cosine."""
         return 1.0
 
@@ -94,55 +95,55 @@ class Cosine(Geometry):
         """Sum of the distances of all rows to their centers."""
         return float(moments.counts.sum() - (self.centers * self.metrics[0] * moments.sums).sum())
 
-    def place(self, centers: Floats) -> None:
+    def set_centers(self, centers: Floats) -> None:
         """Centers of length one under the metric."""
         length = np.sqrt((centers**2 * self.metrics[0]).sum(axis=1, keepdims=True))
         self.centers = np.asarray(centers, dtype=np.float64) / np.maximum(length, _TINY)
 
-    def scatter(self, moments: Moments, places: Any) -> Floats:
-        """Derivative of the distortion by the weights: (3.29) with its sign mended."""
+    def scatter(self, moments: Moments, assignments: HasSimilaritySquares) -> Floats:
+        """Derivative of the distortion by the weights: (3.29) with its sign corrected."""
         scaled = self.centers * self.metrics[0]
         cosines = (scaled * moments.sums).sum(axis=1)
         slope = -(self.centers * moments.sums).sum(axis=0)
         slope += 0.5 * cosines @ self.centers**2
-        slope += 0.5 * places.similarity_squares(scaled)
+        slope += 0.5 * assignments.similarity_squares(scaled)
         return slope[None]
 
     def proposal(self, slope: Floats, weights: Floats) -> Floats:
-        """A gradient step; costs do not see the scale of the weights."""
+        """A gradient step; costs do not depend on the scale of the weights."""
         return self._descended(slope, self.eta if isinstance(self.eta, float) else _ETA)
 
     def set_metrics(self, metrics: Floats) -> None:
-        """Take over weights; centers keep their directions."""
+        """Set the weights; centers keep their directions."""
         self.metrics = metrics
-        self.place(self.centers)
+        self.set_centers(self.centers)
 
     def bound(self) -> float:
-        """Right angles are the widest unless entries are negative."""
+        """1 (a right angle), or 2 if entries may be negative."""
         return 2.0 if self.signed else 1.0
 
-    def pairs(self, X: Any, i: NDArray, j: NDArray) -> Floats:
+    def pairs(self, X: RowSlices, i: Ints, j: Ints) -> Floats:
         """Cosine distance of rows that have length one under the metric."""
         return 1.0 - _cosines(X[i], X[j], self.metrics[0])
 
-    def pair_slopes(self, X: Any, i: NDArray, j: NDArray, weight: Floats) -> Floats:
+    def pair_slopes(self, X: RowSlices, i: Ints, j: Ints, weight: Floats) -> Floats:
         """Weighted sum of the derivatives of the distances."""
         a, b = X[i], X[j]
         half = 0.5 * weight * _cosines(a, b, self.metrics[0])
-        if sparse.issparse(a):
+        if is_sparse(a) and is_sparse(b):
             squares = (a.multiply(a) + b.multiply(b)).T @ half
             return np.asarray(squares - a.multiply(b).T @ weight).ravel()
         return half @ (a**2 + b**2) - weight @ (a * b)
 
 
-def _cosines(a: Any, b: Any, weights: Floats) -> Floats:
-    if sparse.issparse(a):
+def _cosines(a: Matrix, b: Matrix, weights: Floats) -> Floats:
+    if is_sparse(a):
         return np.asarray(a.multiply(b) @ weights).ravel()
     return np.asarray((a * b) @ weights)
 
 
-def _squares(X: Any, weights: Floats) -> Floats:
-    if sparse.issparse(X):
+def _squares(X: Matrix, weights: Floats) -> Floats:
+    if is_sparse(X):
         squared = sparse.csr_matrix((X.data.astype(np.float64) ** 2, X.indices, X.indptr), X.shape)
         return np.asarray(squared @ weights)
     return np.asarray(np.einsum("ij,ij,j->i", X, X, weights), dtype=np.float64)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy import sparse
 
-from ._moments import Floats
+from linkwise._types import Floats, Matrix, is_sparse
 
 
 def refuse_zeros(size: Floats, why: str) -> None:
-    """Say which rows have no size to be divided by, and why that matters."""
+    """Raise if rows have length or sum 0, with the reason."""
     empty = np.flatnonzero(size == 0)
     if len(empty):
         raise ValueError(
@@ -19,9 +17,9 @@ def refuse_zeros(size: Floats, why: str) -> None:
         )
 
 
-def divided(X: Any, by: Floats) -> Any:
-    """Rows divided by a number each, dense or CSR."""
-    if not sparse.issparse(X):
+def divided(X: Matrix, by: Floats) -> Matrix:
+    """Each row divided by its number, dense or CSR."""
+    if not is_sparse(X):
         return (X / by[:, None]).astype(X.dtype)
     data = (X.data / np.repeat(by, np.diff(X.indptr))).astype(X.dtype)
     return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape)

@@ -1,4 +1,4 @@
-"""What the loop asks of a geometry: centers, the costs they give rows, and updates.
+"""What the loop asks of a geometry: costs of rows, updates of centers and metrics.
 
 Costs are linear or quadratic in the row, so that one pair of kernels serves every geometry; sums
 over rows come from `Moments`, so that objectives and updates need no pass over the data.
@@ -6,15 +6,33 @@ over rows come from `Moments`, so that objectives and updates need no pass over 
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ._moments import Floats, Moments
+from linkwise._types import Floats, Ints, Labels, Matrix
+
+from ._moments import Moments
 from ._prior import Rayleigh, step_down
 
 Eta = float | Literal["exact"] | None
+GeometryState = dict[str, Any]  # arrays and numbers by name
+MapRanges = Callable[[Callable[[int, int], None]], object]  # calls work(start, stop) for ranges
+
+
+class RowSlices(Protocol):
+    """A matrix of which some rows can be taken by their numbers, wherever it is stored."""
+
+    def __getitem__(self, rows: Ints, /) -> Matrix: ...
+
+
+class HasSimilaritySquares(Protocol):
+    """Assigned rows whose similarities to their centers' directions can be summed."""
+
+    def similarity_squares(self, directions: Floats) -> Floats:
+        """Per feature, the sum over rows of (x . direction of its cluster) times x squared."""
+        ...
 
 
 class Geometry:
@@ -25,24 +43,24 @@ class Geometry:
     n_clusters : int
     n_features : int
     mean_variance : float
-        Mean variance of the features; centers that move by a small share of it have come to rest.
+        Mean variance of the features; a run stops if centers move by a small share of it.
     learns : bool, default=False
         Whether the weights are learnt.
     prior : Rayleigh, default=None
     eta : float or "exact", default=None
-        Step of the gradient, or the minimum in closed form where there is one. None is for the
-        geometry to choose.
+        Step of the gradient, or "exact" for the minimum in closed form if there is one. None: the
+        geometry's default.
 
     Attributes
     ----------
     centers : ndarray of shape (k, d)
     metrics : ndarray of shape (groups, d) or (groups, d, d)
     log_det : ndarray of shape (groups,)
-        What is taken off a row's cost under each metric.
+        Subtracted from a row's cost under each metric.
 
     Examples
     --------
-    Distortions are classes, given to a method by name or as such:
+    Distortions are classes, passed to a method by name or as the class:
 
     >>> from linkwise import HMRFKMeans
     >>> from linkwise.geometry import Cosine, Geometry
@@ -76,41 +94,41 @@ class Geometry:
         self.metrics: Floats = np.ones((self.n_groups, n_features))
         self.log_det: Floats = np.zeros(self.n_groups)
 
-    def group(self, clusters: NDArray) -> NDArray:
+    def group(self, clusters: Ints | Labels) -> Ints | Labels:
         """Which metric each cluster uses."""
         return clusters if self.per_cluster else np.zeros_like(clusters)
 
     # ---------------------------------------------------------------- rows
 
-    def validate_rows(self, X: Any) -> Any:
-        """Rows as this geometry takes them; refuses what is outside its domain."""
+    def validate_rows(self, X: Matrix) -> Matrix:
+        """Rows as this geometry needs them; raises if they are outside its domain."""
         return X
 
-    def block_stats(self, X: Any, sample_weight: Floats) -> Any:
-        """What must be known about admitted rows, told by some of them."""
+    def block_stats(self, X: Matrix, sample_weight: Floats) -> object:
+        """Statistics of a block of validated rows that the geometry needs."""
 
-    def set_stats(self, seen: list[Any]) -> None:
-        """Learn what `block_stats` saw in all parts of the data; called once, before anything."""
+    def set_stats(self, stats: Sequence[Any]) -> None:
+        """Combine the `block_stats` of all blocks; called once, before anything else."""
 
-    def scaled(self, X: Any, map_ranges: Any = None) -> Any:
-        """Admitted rows divided by their lengths under the metric, where `scales_rows`.
+    def scaled(self, X: Matrix, map_ranges: MapRanges | None = None) -> Matrix:
+        """Validated rows divided by their lengths under the metric, if `scales_rows`.
 
-        `map_ranges(work)` calls ``work(start, stop)`` for ranges of rows, in threads if it can.
+        `map_ranges(work)` calls ``work(start, stop)`` for ranges of rows, possibly in threads.
         """
         return X
 
-    def row_terms(self, X: Any) -> Floats | float:
-        """What the costs of each row lack beside `forms` and `own`: the same in all clusters."""
+    def row_terms(self, X: Matrix) -> Floats | float:
+        """Per-row constant, equal for all clusters, that `forms` and `own` leave out."""
         return 0.0
 
     # ---------------------------------------------------------------- costs
 
     def forms(self) -> tuple[Floats, Floats, Floats] | None:
-        """Slope (d, k), curve (d, k) or (0, 0) and bias (k,) of the costs for the kernels."""
+        """Slope (d, k), curve (d, k) or (0, 0) and bias (k,) of the costs; see `CostForm`."""
         raise NotImplementedError
 
     def own(self) -> Floats:
-        """Weights of the squares that a row's cost has in all clusters alike, (d,) or (0,)."""
+        """Weights of the squared features that costs in all clusters share, (d,) or (0,)."""
         return np.zeros(0)
 
     def distortion(self, moments: Moments) -> float:
@@ -123,82 +141,82 @@ class Geometry:
 
     # ---------------------------------------------------------------- updates
 
-    def place(self, centers: Floats) -> None:
-        """Start from given centers."""
+    def set_centers(self, centers: Floats) -> None:
+        """Set all centers."""
         self.centers = np.array(centers, dtype=np.float64)
 
-    def place_one(self, cluster: int, row: Floats) -> None:
-        """Put one center at a row."""
+    def set_center(self, cluster: int, row: Floats) -> None:
+        """Set one center to a row."""
         centers = self.centers.copy()
         centers[cluster] = row
         self.centers = centers
 
     def move_centers(self, moments: Moments) -> float:
-        """Put centers where their rows cost least; returns the squared way they went."""
+        """Set centers to the means of their rows; returns the squared distance moved."""
         before = self.centers
         filled = moments.counts > 0
         means = before.copy()
         means[filled] = moments.sums[filled] / moments.counts[filled, None]
-        self.place(means)
+        self.set_centers(means)
         return float(((self.centers - before) ** 2).sum())
 
-    def scatter(self, moments: Moments, places: Any) -> Floats:
-        """Derivative of the distortion by the metrics, centers and labels held."""
+    def scatter(self, moments: Moments, assignments: HasSimilaritySquares) -> Floats:
+        """Derivative of the distortion by the metrics, with centers and labels held."""
         raise NotImplementedError
 
     def weights(self, moments: Moments) -> Floats:
-        """Weight of the rows of each group."""
+        """Weight of the rows under each metric."""
         return moments.counts if self.per_cluster else np.array([moments.counts.sum()])
 
     def proposal(self, slope: Floats, weights: Floats) -> Floats:
-        """Metrics that should cost less, given the derivative of rows and links."""
+        """Metrics that should lower the objective, given its derivative (rows and links)."""
         raise NotImplementedError
 
     def _descended(self, slope: Floats, eta: float) -> Floats:
-        """A gradient step; without a prior the weights keep their sum, which fixes their scale."""
+        """A gradient step; without a prior the weights keep their sum, as their scale is free."""
         if self.prior is not None:
             return step_down(self.metrics, slope + self.prior.slope(self.metrics), eta)
         found = step_down(self.metrics, slope, eta)
         return found * (found.size / found.sum())
 
     def set_metrics(self, metrics: Floats) -> None:
-        """Take over metrics."""
+        """Set the metrics."""
         self.metrics = metrics
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> GeometryState:
         """What changes during a run."""
         return {"centers": self.centers, "metrics": self.metrics, "log_det": self.log_det}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on from such a state."""
+    def restore(self, state: GeometryState) -> None:
+        """Continue from such a state."""
         for name, value in state.items():
             setattr(self, name, value)
 
     def end_iteration(self) -> None:
-        """One iteration is over."""
+        """Called after every iteration; a geometry may anneal."""
 
     @property
     def annealing_done(self) -> bool:
-        """Whether `cool` changes nothing any more."""
+        """Whether `end_iteration` changes nothing any more."""
         return True
 
     # ---------------------------------------------------------------- links
 
     def bound(self) -> float | None:
-        """The most that `pairs` can give, if it is known."""
+        """Upper bound of `pairs`, if there is one."""
         return None
 
     def published_bound(self) -> tuple[float, Floats]:
-        """The bound of the publication, and its derivative by the weights of the features."""
+        """The bound of the publication, and its derivative by the feature weights."""
         bound = self.bound()
         if bound is None:
             raise ValueError(f"{type(self).__name__} has no published bound; use bound='tight'")
         return bound, np.zeros(self.metrics.shape[1])
 
-    def pairs(self, X: Any, i: NDArray, j: NDArray) -> Floats:
-        """phi: how far apart rows i and j of X are."""
+    def pairs(self, X: RowSlices, i: Ints, j: Ints) -> Floats:
+        """phi: distances between rows i and j of X."""
         raise NotImplementedError
 
-    def pair_slopes(self, X: Any, i: NDArray, j: NDArray, weight: Floats) -> Floats:
-        """Weighted sum of the derivatives of phi by the weights of the features, (d,)."""
+    def pair_slopes(self, X: RowSlices, i: Ints, j: Ints, weight: Floats) -> Floats:
+        """Weighted sum of the derivatives of phi by the feature weights, (d,)."""
         raise NotImplementedError

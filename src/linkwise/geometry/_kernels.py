@@ -1,4 +1,4 @@
-"""Compiled loops over arrays; nothing else."""
+"""Compiled loops over CSR arrays; no validation."""
 
 from __future__ import annotations
 

@@ -17,17 +17,18 @@ References
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from scipy import sparse
 
-from ._geometry import Eta, Geometry
-from ._moments import Floats, Moments
+from linkwise._types import Floats, Matrix, is_sparse
+
+from ._geometry import Eta, Geometry, HasSimilaritySquares
+from ._moments import Moments
 from ._prior import Rayleigh, step_down
 
 Metric = Literal["identity", "diagonal", "full"]
-_ROUNDING = 1e-12
+_ROUNDING = 1e-12  # relative error of a difference of squares
 
 
 def variances(total: Floats, total_weight: float, mean: Floats | None = None) -> Floats:
@@ -35,7 +36,7 @@ def variances(total: Floats, total_weight: float, mean: Floats | None = None) ->
     squares = (np.diag(total) if total.ndim == 2 else total) / max(total_weight, 1e-300)
     if mean is None:
         return np.maximum(squares, 0.0)
-    # What is left of a constant feature is rounding.
+    # The difference for a constant feature is rounding error.
     return np.where(squares - mean**2 > _ROUNDING * squares, squares - mean**2, 0.0)
 
 
@@ -54,8 +55,8 @@ class Mahalanobis(Geometry):
     per_cluster : bool
         Whether every cluster has a metric of its own.
     regularization : float
-        No direction may vary less inside a cluster than this share of what it varies in all the
-        data; this caps the metric and keeps it positive definite.
+        Floor of the variance inside a cluster, as a share of the variance in all the data; it
+        caps the metric and keeps it positive definite.
     mean : ndarray of shape (d,), default=None
         Mean of the rows, where they are not relative to it (sparse data).
     prior : Rayleigh, default=None
@@ -120,8 +121,8 @@ class Mahalanobis(Geometry):
     def forms(self) -> tuple[Floats, Floats, Floats] | None:
         """Slope (d, k), curve (d, k) or (0, 0) and bias (k,) of the costs for the kernels.
 
-        Up to what is the same for all clusters. None for full metrics of each cluster, whose
-        costs have mixed terms.
+        Terms that are equal for all clusters are left out. None for full metrics per cluster,
+        whose costs have mixed terms.
         """
         mu = self.centers
         if self.metric == "full":
@@ -134,15 +135,16 @@ class Mahalanobis(Geometry):
         bias = (scaled * mu).sum(axis=1)
         if self.per_cluster and self.learns:
             return slope, np.ascontiguousarray(self.metrics.T), bias - self.log_det
-        # The log determinant of a shared metric may be far larger than distances: left out.
+        # The log determinant of a shared metric may be far larger than distances and would take
+        # their digits: it is left out.
         return slope, np.zeros((0, 0)), bias
 
     def own(self) -> Floats:
-        """The rows' own squares, which costs under a shared metric have in all clusters."""
+        """The squared features, which costs in all clusters share under a shared metric."""
         return np.zeros(0) if self.per_cluster and self.learns else self.metrics[0]
 
     def distances(self, X: Floats) -> Floats:
-        """Whole cost of every row of X (relative to the mean) in every cluster, (m, k)."""
+        """Complete cost of every row of X (relative to the mean) in every cluster, (m, k)."""
         if self.metric == "full" and self.per_cluster:
             cost = np.empty((len(X), self.k))
             for c in range(self.k):
@@ -158,9 +160,9 @@ class Mahalanobis(Geometry):
         own = X @ self.metrics[0] if self.metric == "full" else X * self.metrics[0]
         return cost + (own * X).sum(axis=1)[:, None] - self.log_det[0]
 
-    def lengths(self, difference: Any) -> Floats:
+    def lengths(self, difference: Matrix) -> Floats:
         """Squared length of each difference under each metric, (m, groups)."""
-        if sparse.issparse(difference):
+        if is_sparse(difference):
             return np.asarray(difference.multiply(difference) @ self.metrics.T)
         if self.metric == "full":
             return np.stack(
@@ -170,7 +172,7 @@ class Mahalanobis(Geometry):
 
     # ---------------------------------------------------------------- sums over rows
 
-    def scatter(self, moments: Moments, places: Any = None) -> Floats:
+    def scatter(self, moments: Moments, assignments: HasSimilaritySquares | None = None) -> Floats:
         """Sum of (x - mu)(x - mu)' over the rows of each group: diagonals or matrices."""
         mu, counts, sums = self.centers, moments.counts, moments.sums
         if self.metric == "full":
@@ -197,8 +199,8 @@ class Mahalanobis(Geometry):
         """Metrics that minimize tr(A S) - n log det A for given S: equation (2.7).
 
         Flooring S caps A; under that cap the result is still the exact minimizer, so the
-        objective does not rise. A group without rows keeps its metric. With a prior, or a step
-        of the gradient asked for, the objective of HMRF-KMeans counts instead.
+        objective does not rise. A group without rows keeps its metric. With a prior or a gradient
+        step, the objective of HMRF-KMeans is minimized instead.
         """
         metrics = self.metrics.copy()
         exact = not isinstance(self.eta, float)
@@ -208,7 +210,7 @@ class Mahalanobis(Geometry):
             elif exact and self.prior is not None and metrics.ndim == 2:
                 metrics[g] = self.prior.minimum(slope[g], weights[g])
             elif exact and self.prior is not None:
-                # The prior's slope held: the direction to this minimum still goes downhill.
+                # With the prior's slope held constant, the step to this minimum is still a descent.
                 held = slope[g] + self.prior.slope(metrics[g : g + 1])[0]
                 metrics[g] = self._invert(held / weights[g])
             else:

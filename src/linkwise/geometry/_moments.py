@@ -1,25 +1,23 @@
-"""What blocks of rows tell about themselves: additive statistics, and nothing else travels."""
+"""Sufficient statistics per cluster: sums over rows, added up over blocks."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from linkwise._types import Floats
 
 
-@dataclass
-class Moments:
-    """Weighted counts, sums and squares of the rows in each cluster.
+class Moments(NamedTuple):
+    """Weighted counts, sums and squares of the rows per cluster.
 
     Attributes
     ----------
     counts : ndarray of shape (k,)
     sums : ndarray of shape (k, d)
     squares : ndarray of shape (k, 1, d), (k, d, d) or (0, 0, 0)
-        Squares of the features, products of them, or nothing.
+        Sums of squared features, of products of features, or nothing.
 
     Examples
     --------
@@ -37,7 +35,7 @@ class Moments:
 
     @classmethod
     def zeros(cls, k: int, n_features: int, squares: tuple[int, int, int] = (0, 0, 0)) -> Moments:
-        """Nothing counted yet."""
+        """Moments of no rows."""
         return cls(np.zeros(k), np.zeros((k, n_features)), np.zeros(squares))
 
     def like(self) -> Moments:
@@ -47,12 +45,11 @@ class Moments:
         )
 
     def clear(self) -> None:
-        """Take all rows out."""
-        for part in (self.counts, self.sums, self.squares):
+        """Set all moments to 0."""
+        for part in self:
             part[:] = 0.0
 
     def add(self, other: Moments) -> None:
-        """Count another block's rows in."""
-        self.counts += other.counts
-        self.sums += other.sums
-        self.squares += other.squares
+        """Add the moments of other rows, in place."""
+        for mine, more in zip(self, other, strict=True):
+            np.add(mine, more, out=mine)

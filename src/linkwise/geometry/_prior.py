@@ -1,13 +1,13 @@
-"""The prior that keeps learnt weights of features from degenerating, and steps that respect it."""
+"""The Rayleigh prior on feature weights, and gradient steps that keep weights positive."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ._moments import Floats
+from linkwise._types import Floats
 
-_LEAST = 1 / 16  # a step leaves at least this share of a weight
-_MOST = 4.0  # and makes at most so much of it: a few weights that leap would stop all others
+_LEAST = 1 / 16  # a step divides a weight by at most 16
+_MOST = 4.0  # and multiplies it by at most 4: the step is halved for all if one overshoots
 
 
 class Rayleigh:
@@ -16,7 +16,7 @@ class Rayleigh:
     Parameters
     ----------
     width : float
-        s, the likeliest weight.
+        s, the mode: the most likely weight.
 
     Examples
     --------
@@ -31,7 +31,7 @@ class Rayleigh:
         self.width = width
 
     def cost(self, metrics: Floats) -> float:
-        """Minus the logarithm of the density; of matrices, the diagonal counts."""
+        """Minus the log density; of matrices, only the diagonal has a prior."""
         a = _diagonals(metrics)
         s = self.width
         return float((a**2 / (2 * s**2) - np.log(a) + 2 * np.log(s)).sum())
@@ -47,7 +47,7 @@ class Rayleigh:
         half = 0.5 * self.width**2 * linear
         product = self.width**2 * (np.asarray(count) + 1.0)
         root = np.sqrt(half**2 + product)
-        # The form without cancellation, whichever sign the linear part has.
+        # Two forms of one root of the quadratic: each is free of cancellation for its sign.
         return np.where(half > 0, product / (root + np.abs(half)), root - half)
 
 

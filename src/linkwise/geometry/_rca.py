@@ -9,23 +9,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from linkwise._validation import check_number, read_data, read_knowledge, read_labels
+from linkwise._types import Floats, MatrixLike, SampleIds
+from linkwise._validation import Knowable, check_number, read_data, read_knowledge, read_labels
 from linkwise.constraints import Constraints
 
-Floats = NDArray[np.float64]
-
-_LEAST = 1e-10  # share of a feature's variance that is not told from rounding
+_LEAST = 1e-10  # share of a feature's variance that may be rounding error
 _TIE = 1e-6
 
 
 class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Relevant component analysis: make what varies inside known groups count less.
+    """Relevant component analysis: scale down directions that vary inside known groups.
 
     Rows that must be together form *chunklets*. The covariance C of the rows about the means of
-    their chunklets is what varies without meaning anything; the data is transformed by C^(-1/2),
-    so that it varies alike in all directions. Euclidean distance of the result is the Mahalanobis
+    their chunklets is irrelevant variation; the data is transformed by C^(-1/2), so that chunklets
+    have unit variance in all directions. Euclidean distance of the result is the Mahalanobis
     distance with the metric C^(-1). With fewer components than features, those directions are kept
     in which the data varies most compared with its chunklets (Fisher's criterion).
 
@@ -34,10 +34,10 @@ class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     n_components : int, default=None
         Number of dimensions of the result; all if None.
     regularization : float, default=0.001
-        No direction counts as varying less inside chunklets than this share of its variance in
-        all the data. Few chunklets say nothing about some directions, which this keeps finite.
-        With 0 the closed form is taken as it is, and chunklets that do not fill the space are
-        refused.
+        Floor of the variance of a direction inside chunklets, as a share of its variance in all
+        the data. Few chunklets do not vary in some directions, which this keeps finite.
+        With 0 the closed form is used as it is, and chunklets that do not span the space raise an
+        error.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     True
     """
 
-    # What `read_data` says to rows that are elsewhere.
+    # Part of the error message of `read_data` for rows that are not in memory.
     _needs = (
         "the rows of the chunklets and the covariance of all rows, for which all rows (or a sample "
         "with the chunklets in it) must be in memory"
@@ -98,11 +98,11 @@ class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
         *,
-        constraints: Any = None,
-        sample_ids: Any = None,
+        constraints: Knowable = None,
+        sample_ids: SampleIds = None,
         sample_weight: ArrayLike | None = None,
     ) -> RCA:
         """Learn the transformation from rows that belong together.
@@ -114,7 +114,7 @@ class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         y : array-like of shape (n_samples,), default=None
             Partial labels, -1 for unknown: rows of one label belong together.
         constraints : Constraints, DataFrame or path, default=None
-            Must-links, and what follows from them, give the chunklets; others are not looked at.
+            Must-links, and what follows from them, give the chunklets; others are ignored.
         sample_ids : array-like of shape (n_samples,), default=None
             Id of each row.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -198,7 +198,7 @@ class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return self.components_.T @ self.components_
 
-    def transform(self, X: Any) -> NDArray:
+    def transform(self, X: MatrixLike) -> NDArray:
         """Rows in the space where Euclidean distance is the metric learnt.
 
         Parameters
@@ -213,11 +213,11 @@ class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         X = read_data(self, X, reset=False, accept_sparse=False)
         return ((X - self.mean_) @ self.components_.T).astype(X.dtype)
 
-    def fit_transform(self, X: Any, y: Any = None, **params: Any) -> NDArray:
+    def fit_transform(self, X: MatrixLike, y: ArrayLike | None = None, **params: Any) -> NDArray:
         """Fit and transform; parameters are those of `fit`."""
         return self.fit(X, y, **params).transform(X)
 
-    def inverse_transform(self, Z: Any) -> NDArray:
+    def inverse_transform(self, Z: ArrayLike) -> NDArray:
         """Rows whose transforms are nearest to Z.
 
         Parameters
@@ -231,7 +231,7 @@ class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return np.asarray(Z) @ np.linalg.pinv(self.components_).T + self.mean_
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

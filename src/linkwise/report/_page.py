@@ -208,7 +208,7 @@ def _violations(page: Page) -> str:
     ]
     rest = page.n_violated - len(page.violations)
     more = f"<p>... and {rest:,} more</p>" if rest else ""
-    order = ", dearest first" if page.priced else ""
+    order = ", costliest first" if page.priced else ""
     return (
         f'<section id="violated"><h2>Not kept{order}</h2><div class="scroll"><table>'
         '<thead><tr><th>constraint</th><th class="number">weight</th><th class="number">cost</th>'

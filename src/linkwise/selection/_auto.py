@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from linkwise._adapters import fit, labels_of, last_step
 from linkwise._errors import InputError
-from linkwise._types import Matrix, Seed
+from linkwise._types import Matrix, SampleIds, Seed
 from linkwise._validation import (
     ConstrainedClusterMixin,
     Knowable,
@@ -204,7 +204,7 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
         y: ArrayLike | None = None,
         *,
         constraints: Knowable = None,
-        sample_ids: ArrayLike | None = None,
+        sample_ids: SampleIds = None,
     ) -> AutoCluster:
         """Choose, and cluster the rows of X with what is known about them.
 

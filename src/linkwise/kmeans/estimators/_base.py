@@ -1,25 +1,40 @@
-"""What all k-means estimators share: checking, repeating, storing. The loop does the work."""
+"""Base of the k-means estimators: validation, repeated runs, results. `solve` does the work."""
 
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from copy import copy
 from numbers import Integral, Real
-from typing import Any
+from typing import Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
 )
-from sklearn.utils import check_random_state
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from linkwise._types import (
+    Floats,
+    Init,
+    Ints,
+    Labels,
+    Matrix,
+    MatrixLike,
+    PathLike,
+    RandomState,
+    SampleIds,
+    Seed,
+)
 from linkwise._validation import (
     ConstrainedClusterMixin,
+    Knowable,
     Knowledge,
     check_number,
     progress_reporter,
@@ -31,20 +46,21 @@ from linkwise._validation import (
     warn_unconverged,
 )
 from linkwise.constraints import as_constraints
-from linkwise.engines import engine_of, is_elsewhere, map_blocks
+from linkwise.engines import engine_of, is_out_of_memory, map_blocks
 from linkwise.geometry import Geometry, Mahalanobis
-from linkwise.kmeans.rows._local_rows import Rows
+from linkwise.kmeans.rows._local_rows import LocalRows
 from linkwise.kmeans.rows._remote_rows import RemoteRows
-from linkwise.kmeans.solver import _init_centers as _start
+from linkwise.kmeans.solver import _init_centers
 from linkwise.kmeans.solver._assigners import ICM, Assigner
-from linkwise.kmeans.solver._checkpoint import Checkpoint, State, restore_seed, seed_state
+from linkwise.kmeans.solver._checkpoint import FitCheckpoint, restore_seed, seed_state
 from linkwise.kmeans.solver._loop import solve
-from linkwise.kmeans.solver._penalties import WeightPenalty
-from linkwise.kmeans.solver._problem import Problem, Solution
+from linkwise.kmeans.solver._penalties import Penalty, WeightPenalty
+from linkwise.kmeans.solver._problem import Problem, RunState, Solution
 from linkwise.report import Report
 
-Floats = NDArray[np.float64]
-_ALIKE = 1e-10  # share of an objective that may be rounding
+StateSaver = Callable[[Callable[[], RunState]], None]
+_INITS = ("auto", "neighborhoods", "k-means++", "random")
+_TIE = 1e-10  # share of an objective that may be rounding error
 
 
 class BaseKMeans(
@@ -52,8 +68,8 @@ class BaseKMeans(
 ):
     """Base of the k-means estimators; see its subclasses.
 
-    A subclass chooses the pieces of the loop: `_geometry`, `_penalty`, `_assigner` and the
-    default start.
+    A subclass chooses the parts of the loop: `_geometry`, `_penalty`, `_assigner` and the default
+    initialization.
     """
 
     _default_init = "neighborhoods"
@@ -62,14 +78,14 @@ class BaseKMeans(
         self,
         n_clusters: int = 8,
         *,
-        init: Any = "auto",
-        n_init: Any = "auto",
+        init: Init = "auto",
+        n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
         tol: float = 1e-4,
         verbose: int = 0,
         callback: Callable[[int, int, float], None] | None = None,
-        checkpoint: Any = None,
-        random_state: Any = None,
+        checkpoint: PathLike | None = None,
+        random_state: Seed = None,
     ):
         self.n_clusters = n_clusters
         self.init = init
@@ -81,38 +97,38 @@ class BaseKMeans(
         self.checkpoint = checkpoint
         self.random_state = random_state
 
-    # ---------------------------------------------------------------- the pieces
+    # ---------------------------------------------------------------- parts of the loop
 
     def _row_validator(self, n_features: int) -> Geometry | None:
-        """A geometry that rows must be made fit for first, if there is one."""
+        """The geometry that validates rows first, if there is one."""
         return None
 
     def _geometry(self, problem: Problem) -> Geometry:
         rows = problem.rows
-        return Mahalanobis(problem.k, rows.total(), rows.total_weight, mean=rows.offset())
+        return Mahalanobis(problem.k, rows.total(), rows.total_weight, mean=rows.uncentered_mean())
 
-    def _penalty(self, problem: Problem) -> Any:
+    def _penalty(self, problem: Problem) -> Penalty:
         return WeightPenalty(problem.links)
 
-    def _assigner(self, problem: Problem, penalty: Any) -> Assigner:
+    def _assigner(self, problem: Problem, penalty: Penalty) -> Assigner:
         return ICM(problem)
 
     def _prepare(self, problem: Problem) -> Problem:
-        """A chance to refuse or change the problem before anything runs."""
+        """Hook to check or change the problem before the first run."""
         return problem
 
     # ---------------------------------------------------------------- fit
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
         *,
-        constraints: Any = None,
-        sample_ids: Any = None,
+        constraints: Knowable = None,
+        sample_ids: SampleIds = None,
         sample_weight: ArrayLike | None = None,
-    ) -> Any:
-        """Cluster the rows of X with what is known about them.
+    ) -> Self:
+        """Cluster the rows of X under the constraints.
 
         Parameters
         ----------
@@ -122,7 +138,7 @@ class BaseKMeans(
         y : array-like of shape (n_samples,), default=None
             Partial labels, -1 for unknown.
         constraints : Constraints, DataFrame or path, default=None
-            What is known about pairs of rows. By row number, or by id when `sample_ids` is given
+            Must-links and cannot-links. By row number, or by id when `sample_ids` is given
             or X is a DataFrame with an index.
         sample_ids : array-like of shape (n_samples,), default=None
             Id of each row. Constraints on ids that no row has are left out, so that parts of the
@@ -140,42 +156,52 @@ class BaseKMeans(
         rows = self._read(X, sample_weight)
         try:
             self._check_enough_rows(rows.n)
-            told = self._knowledge(rows, constraints, sample_ids, X)
+            given = self._knowledge(rows, constraints, sample_ids, X)
+            if given.known.n_relative:
+                warnings.warn(
+                    f"{type(self).__name__} uses must-links and cannot-links only: "
+                    f"{given.known.n_relative:,} relative constraints have no effect and are only "
+                    "reported; ReCon uses them, or ComparisonMetric before this step",
+                    UserWarning,
+                    stacklevel=2,
+                )
             seeds = self._seeds(y, rows.n)
-            problem = Problem(rows, self.n_clusters, told.known, seeds, ids=told.ids)
+            problem = Problem(rows, self.n_clusters, given.known, seeds, ids=given.ids)
             problem = self._prepare(problem)
-            if not isinstance(rows, Rows):
-                rows.gather(problem.constrained)
+            rows.prefetch(problem.constrained)
             best = self._best_run(problem)
             self._store(best, rows)
-            self.report_ = self._report(problem, best, told, started)
+            self.report_ = self._report(problem, best, given, started)
         finally:
             rows.close()
         return self
 
-    def _read(self, X: Any, weight: Any) -> Any:
-        """The rows, here or elsewhere, fit for the geometry."""
-        far = is_elsewhere(X)
-        if far:
+    def _read(self, X: MatrixLike, weight: ArrayLike | None) -> LocalRows | RemoteRows:
+        """The rows, validated for the geometry."""
+        is_remote = is_out_of_memory(X)
+        if is_remote:
             read_features(self, X)
         else:
             X = read_data(self, X)
-        admission = self._row_validator(self.n_features_in_)
-        if far:
+        validator = self._row_validator(self.n_features_in_)
+        if is_remote:
             engine = engine_of(X)
             engine = engine if weight is None else engine.weighted(weight)
-            return RemoteRows(engine, None if admission is None else admission.validate_rows)
+            return RemoteRows(engine, None if validator is None else validator.validate_rows)
         if weight is not None:
             weight = np.asarray(
                 _check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True)
             )
-        if admission is None:
-            return Rows(X, weight)
-        return Rows(admission.validate_rows(X), weight, centered=False)
+        if validator is None:
+            return LocalRows(X, weight)
+        return LocalRows(validator.validate_rows(X), weight, centered=False)
 
-    def _knowledge(self, rows: Any, constraints: Any, sample_ids: Any, X: Any) -> Knowledge:
-        """Constraints by row number, how many were left out, and what the rows are called."""
-        if isinstance(rows, Rows) or sample_ids is not None:
+    def _knowledge(
+        self, rows: LocalRows | RemoteRows, constraints: Knowable, sample_ids: SampleIds,
+        X: MatrixLike,
+    ) -> Knowledge:  # fmt: skip
+        """Constraints by row number, how many were dropped, and the ids of the rows."""
+        if isinstance(rows, LocalRows) or sample_ids is not None:
             return read_named(constraints, rows.n, sample_ids, X)
         given = as_constraints(constraints)
         ids = rows.engine.locate(given.rows) if given.n_constraints else None
@@ -190,72 +216,79 @@ class BaseKMeans(
         check_number("tol", self.tol, Real, 0)
         if self.n_init != "auto":
             check_number("n_init", self.n_init, Integral, 1)
-        known = ("auto", "neighborhoods", "k-means++")
-        if isinstance(self.init, str) and self.init not in known:
-            raise ValueError(f"init={self.init!r}: expected one of {known} or an array of centers")
+        if isinstance(self.init, str) and self.init not in (*_INITS, "neighbourhoods"):
+            raise ValueError(
+                f"init={self.init!r}: expected one of {', '.join(map(repr, _INITS))}, a callable "
+                "or an array of centers"
+            )
 
-    def _seeds(self, y: Any, n_samples: int) -> NDArray[np.int64] | None:
+    def _seeds(self, y: ArrayLike | None, n_samples: int) -> Ints | None:
         return read_labels(y, n_samples, self.n_clusters)
 
     def _best_run(self, problem: Problem) -> Solution:
         rng = check_random_state(self.random_state)
-        notes, saved = None, None
+        checkpoint, saved = None, None
         if self.checkpoint is not None:
-            if self.random_state is None:  # a generator of our own, that can be set back
+            if self.random_state is None:  # a new generator, whose state can be restored
                 rng = np.random.RandomState(rng.randint(2**31 - 1))
-            notes = Checkpoint(self.checkpoint, self, problem)
-            saved = notes.load()
-        best, first, going = self._resumed(problem, saved, rng)
+            checkpoint = FitCheckpoint(self.checkpoint, self, problem)
+            saved = checkpoint.load()
+        best, first, resume_from = self._resumed(problem, saved, rng)
         for run in range(first, self._n_runs(problem)):
-            found = self._run(problem, rng, run, self._noting(notes, run, best, rng), going)
-            going = None
-            # Runs that end alike differ by rounding: the first of them stays.
-            if best is None or found.objective < best.objective - _ALIKE * abs(best.objective):
+            found = self._run(
+                problem, rng, run, self._saver(checkpoint, run, best, rng), resume_from
+            )
+            resume_from = None
+            # Runs with equal results differ by rounding only: keep the first.
+            if best is None or found.objective < best.objective - _TIE * abs(best.objective):
                 best = found
-            if notes is not None and run + 1 < self._n_runs(problem):
-                notes.save(_progress(run + 1, best, rng))
+            if checkpoint is not None and run + 1 < self._n_runs(problem):
+                checkpoint.save(_progress(run + 1, best, rng))
         assert best is not None
         if not best.converged:
             warn_unconverged(self)
-        if notes is not None:
-            notes.remove()
+        if checkpoint is not None:
+            checkpoint.remove()
         return best
 
     def _resumed(
-        self, problem: Problem, saved: State | None, rng: Any
-    ) -> tuple[Solution | None, int, State | None]:
-        """The best run so far, the number of the run to go on with, and its state if it began."""
+        self, problem: Problem, saved: RunState | None, rng: RandomState
+    ) -> tuple[Solution | None, int, RunState | None]:
+        """The best run so far, the run to continue with, and its state if it began."""
         if saved is None:
             return None, 0, None
         best = None
         if "best" in saved:
-            # No iteration is left to do: the run is put back into the state it ended in.
+            # max_iter=0: only restores the state that the run ended in.
             best = self._run(problem, rng, 0, None, saved["best"]["state"], max_iter=0)
             best.converged = saved["best"]["converged"]
         restore_seed(rng, saved["seed"])
-        return best, saved["run"], saved.get("going")
+        return best, saved["run"], saved.get("resume_from")
 
-    def _noting(self, notes: Checkpoint | None, run: int, best: Solution | None, rng: Any) -> Any:
-        """What is called after every iteration."""
-        if notes is None:
+    def _saver(
+        self, checkpoint: FitCheckpoint | None, run: int, best: Solution | None, rng: RandomState
+    ) -> StateSaver | None:
+        """Saves the state when it is due; called after every iteration."""
+        if checkpoint is None:
             return None
 
-        def note(state: Callable[[], State]) -> None:
-            if notes.due():
-                notes.save({**_progress(run, best, rng), "going": state()})
+        def save_state(state: Callable[[], RunState]) -> None:
+            if checkpoint.due():
+                checkpoint.save({**_progress(run, best, rng), "resume_from": state()})
 
-        return note
+        return save_state
 
-    def _init(self) -> Any:
-        if isinstance(self.init, str) and self.init == "auto":
-            return self._default_init
+    def _init(self) -> Init:
+        if isinstance(self.init, str) and self.init in ("auto", "neighbourhoods"):
+            return self._default_init if self.init == "auto" else "neighborhoods"
         return self.init
 
     def _n_runs(self, problem: Problem) -> int:
         return 1 if self.n_init == "auto" else int(self.n_init)
 
     def _run(
-        self, problem: Problem, rng: Any, run: int, note: Any = None, going: State | None = None,
+        self, problem: Problem, rng: RandomState, run: int, save_state: StateSaver | None = None,
+        resume_from: RunState | None = None,
         max_iter: int | None = None,
     ) -> Solution:  # fmt: skip
         penalty, geometry = self._penalty(problem), self._geometry(problem)
@@ -265,38 +298,43 @@ class BaseKMeans(
             geometry,
             penalty,
             assigner,
-            geometry.centers if going is not None else self._centers(problem, rng, run),
+            geometry.centers if resume_from is not None else self._centers(problem, rng, run),
             max_iter=self.max_iter if max_iter is None else max_iter,
             tol=self.tol,
             rng=rng,
             progress=progress_reporter(self, run),
-            note=note,
-            resume=going,
+            save_state=save_state,
+            resume=resume_from,
         )
 
-    def _centers(self, problem: Problem, rng: Any, run: int) -> Floats:
+    def _centers(self, problem: Problem, rng: RandomState, run: int) -> Floats:
         init, rows = self._init(), problem.rows
         if isinstance(init, str):
             if init == "k-means++":
-                return _start.from_kmeans_plusplus(rows, problem.k, rng)
+                return _init_centers.from_kmeans_plusplus(rows, problem.k, rng)
+            if init == "random":
+                return _init_centers.from_random_rows(rows, problem.k, rng)
             if problem.seeds is not None and (problem.seeds >= 0).any():
-                return _start.from_seeds(problem, rng)
-            return _start.from_neighborhoods(problem, rng)
+                return _init_centers.from_seeds(problem, rng)
+            return _init_centers.from_neighborhoods(problem, rng)
         if callable(init):
-            # Rows elsewhere cannot be handed over: such an init gets a sample of them.
-            X = rows.X if isinstance(rows, Rows) else rows.sample(problem.k, rng).X
+            # Remote rows cannot be passed on: the callable gets a sample of them.
+            X = rows.X if isinstance(rows, LocalRows) else rows.sample(problem.k, rng).X
             init = init(X, problem.k, rng)
         centers = np.asarray(init, dtype=float)
-        if centers.shape != (problem.k, rows.d):
-            raise ValueError(
-                f"init has shape {centers.shape}; expected (n_clusters, n_features) = "
-                f"{(problem.k, rows.d)}"
-            )
+        # scikit-learn's messages.
+        shape = f"The shape of the initial centers {centers.shape} does not match the number of"
+        if centers.ndim != 2 or len(centers) != problem.k:
+            raise ValueError(f"{shape} clusters {problem.k}.")
+        if centers.shape[1] != rows.d:
+            raise ValueError(f"{shape} features of the data {rows.d}.")
         if not np.isfinite(centers).all():
             raise ValueError("init has NaN or infinite values; centers must be finite numbers")
         return centers - rows.shift
 
-    def _store(self, best: Solution, rows: Any) -> None:
+    def _store(self, best: Solution, rows: LocalRows | RemoteRows) -> None:
+        if isinstance(rows, LocalRows):
+            self._warn_of_duplicates(best, rows)
         self.labels_ = best.labels
         self.cluster_centers_ = best.centers.astype(rows.dtype)
         self.objective_ = best.objective
@@ -307,7 +345,18 @@ class BaseKMeans(
         self.metrics_ = metrics if best.geometry.per_cluster else metrics[0]
         self._n_features_out = self.n_clusters
 
-    def _report(self, problem: Problem, best: Solution, told: Knowledge, started: float) -> Report:
+    def _warn_of_duplicates(self, best: Solution, rows: LocalRows) -> None:
+        """Warn as scikit-learn does; clusters that only constraints keep empty are no problem."""
+        n_found = int(np.count_nonzero(best.assignments.sizes(self.n_clusters)))
+        if n_found < self.n_clusters and rows.n_distinct() < self.n_clusters:
+            warnings.warn(
+                f"Number of distinct clusters ({n_found}) found smaller than n_clusters "
+                f"({self.n_clusters}). Possibly due to duplicate points in X.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _report(self, problem: Problem, best: Solution, given: Knowledge, started: float) -> Report:
         known = problem.known
         costs = best.link_cost
         if problem.uses_entailed:
@@ -317,32 +366,34 @@ class BaseKMeans(
         return Report(
             algorithm=type(self).__name__,
             constraints=known,
-            satisfaction=known.satisfied(best.places.judged(problem)),
+            satisfaction=known.satisfied(best.assignments.labels_for_report(problem.named_rows)),
             costs=costs,
-            cluster_sizes=best.places.sizes(self.n_clusters),
+            cluster_sizes=best.assignments.sizes(self.n_clusters),
             n_components=int((problem.closure.sizes > 1).sum()),
             objective=best.objective,
             n_iter=best.n_iter,
             converged=best.converged,
             seconds=time.perf_counter() - started,
-            n_dropped=told.n_dropped,
-            ids=told.ids,
+            n_dropped=given.n_dropped,
+            ids=given.ids,
         )
 
     # ---------------------------------------------------------------- new rows
 
-    def _check_new(self, X: Any) -> Any:
+    def _check_new(self, X: MatrixLike) -> Matrix:
         check_is_fitted(self)
         return read_data(self, X, reset=False)
 
-    def _blockwise(self, X: Any, method: str, dtype: Any, width: int | None) -> Any:
-        """A method's results on rows that are elsewhere, kept there if they can be."""
+    def _blockwise(
+        self, X: MatrixLike, method: str, dtype: DTypeLike | None, width: int | None
+    ) -> NDArray:
+        """A method's results on blocks of rows: a Dask array for Dask collections."""
         check_is_fitted(self)
         read_features(self, X, reset=False)
         return map_blocks(X, _Call(self, method), dtype, width)
 
-    def predict(self, X: Any) -> NDArray[np.int32]:
-        """The nearest cluster of each row, under the metric that was learnt.
+    def predict(self, X: MatrixLike) -> Labels:
+        """The nearest cluster of each row, under the learnt metric.
 
         Parameters
         ----------
@@ -351,14 +402,14 @@ class BaseKMeans(
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            A Dask array, still to be computed, if X is a Dask collection.
+            A lazy Dask array if X is a Dask collection.
         """
-        if is_elsewhere(X):
+        if is_out_of_memory(X):
             return self._blockwise(X, "predict", np.int32, None)
         return self._open_costs(self._check_new(X)).argmin(axis=1).astype(np.int32)
 
-    def transform(self, X: Any) -> NDArray:
-        """Distance of each row to each center, under the metric that was learnt.
+    def transform(self, X: MatrixLike) -> NDArray:
+        """Distance of each row to each center, under the learnt metric.
 
         Parameters
         ----------
@@ -367,9 +418,9 @@ class BaseKMeans(
         Returns
         -------
         distances : ndarray of shape (n_samples, n_clusters)
-            A Dask array, still to be computed, if X is a Dask collection.
+            A lazy Dask array if X is a Dask collection.
         """
-        if is_elsewhere(X):
+        if is_out_of_memory(X):
             return self._blockwise(X, "transform", None, self.n_clusters)
         X = self._check_new(X)
         geometry = self._geometry_
@@ -377,7 +428,7 @@ class BaseKMeans(
         far = np.maximum(far, 0.0)
         return (np.sqrt(far) if geometry.squared else far).astype(X.dtype)
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: MatrixLike, y: ArrayLike | None = None) -> float:
         """Minus the sum of the rows' costs in their nearest clusters (higher is better).
 
         Parameters
@@ -389,50 +440,58 @@ class BaseKMeans(
         -------
         score : float
         """
-        if is_elsewhere(X):
+        if is_out_of_memory(X):
             return float(np.sum(self._blockwise(X, "_row_scores", np.float64, None)))
         return float(self._row_scores(X, y).sum())
 
-    def _row_scores(self, X: Any, y: Any = None) -> Floats:
+    def _row_scores(self, X: MatrixLike, y: ArrayLike | None = None) -> Floats:
         return -self._open_costs(self._check_new(X), y).min(axis=1)
 
-    def _open_costs(self, X: Any, y: Any = None) -> Floats:
-        """Costs of each row in each cluster; infinite where it may not go."""
+    def _open_costs(self, X: Matrix, y: ArrayLike | None = None) -> Floats:
+        """Costs of each row in each cluster; infinite in clusters that do not accept it."""
         return self._costs(X)
 
-    def _costs(self, X: Any) -> Floats:
+    def _costs(self, X: Matrix) -> Floats:
         geometry = self._geometry_
         X = geometry.scaled(geometry.validate_rows(X))
-        rows = Rows.in_coordinates(X, self._shift_)
+        rows = LocalRows.in_coordinates(X, self._shift_)
         try:
             costs = rows.distances(np.arange(rows.n), geometry)
         finally:
             rows.close()
         return costs + np.reshape(geometry.row_terms(X), (-1, 1))
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 
-def _progress(run: int, best: Solution | None, rng: Any) -> State:
-    """How far a fit is: the run to go on with, the seed, and the best of those before."""
-    state: State = {"run": run, "seed": seed_state(rng)}
+def too_many_labels(seeds: Ints, k: int) -> str | None:
+    """What is wrong if there are more label classes than clusters, else None."""
+    if seeds.max(initial=-1) < k:
+        return None
+    n_labels = len(np.unique(seeds[seeds >= 0]))
+    return f"y has {n_labels} labels, more than n_clusters={k}"
+
+
+def _progress(run: int, best: Solution | None, rng: RandomState) -> RunState:
+    """The run to continue with, the seed, and the best run so far."""
+    state: RunState = {"run": run, "seed": seed_state(rng)}
     if best is not None:
         state["best"] = {"state": best.state, "converged": best.converged}
     return state
 
 
 class _Call:
-    """A method of a fitted estimator, to be called on blocks of rows without names."""
+    """A method of a fitted estimator that workers call on blocks of rows."""
 
     def __init__(self, estimator: BaseKMeans, method: str):
         self.estimator, self.method = copy(estimator), method
-        for name in ("labels_", "report_", "feature_names_in_"):  # no need to travel
+        for name in ("labels_", "report_", "feature_names_in_"):  # not needed on workers
             self.estimator.__dict__.pop(name, None)
         self.estimator.callback = None
 
-    def __call__(self, X: Any) -> Any:
+    def __call__(self, X: Matrix) -> NDArray:
         return getattr(self.estimator, self.method)(X)

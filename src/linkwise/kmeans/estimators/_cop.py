@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
+from linkwise._types import FitCallback, Init, PathLike, Seed
 from linkwise._validation import check_choice
 from linkwise.constraints import Constraints, color
 from linkwise.kmeans.solver._assigners import Assigner, Hard
-from linkwise.kmeans.solver._penalties import NoPenalty
+from linkwise.kmeans.solver._penalties import NoPenalty, Penalty
 from linkwise.kmeans.solver._problem import Problem
 from linkwise.kmeans.solver._relaxation import fewest_violations
 
@@ -17,23 +18,23 @@ from ._base import BaseKMeans
 
 
 class COPKMeans(BaseKMeans):
-    """k-means in which every must-link and cannot-link is kept.
+    """k-means that satisfies every must-link and cannot-link.
 
-    Must-linked rows move as one weighted point. Cannot-linked groups choose their clusters
-    greedily, the most constrained first, or exactly by integer programming [2]_, so that a
-    problem with a solution never ends without one; a problem without is refused with the proof.
+    Must-linked rows move as one weighted point. Cannot-linked groups are assigned greedily, the
+    most constrained first, or exactly by integer programming [2]_, so that a feasible problem
+    always ends with a solution; an infeasible one is refused with the proof.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
     assignment : {"auto", "greedy", "exact"}, default="auto"
-        How cannot-linked groups choose: greedily, improved by moves and exchanges; the same and,
-        when that comes to rest, the cheapest assignment by HiGHS; or greedily with HiGHS where
-        greedy finds no way.
+        How cannot-linked groups are assigned. "greedy": most constrained first, improved by moves
+        and swaps. "exact": the same and, when that no longer improves, the optimum by HiGHS.
+        "auto": greedy, with HiGHS only if greedy finds no assignment.
     on_infeasible : {"raise", "relax"}, default="raise"
-        What to do when not all constraints can be kept: raise a `ConstraintError` with the proof,
-        or leave out those of the least total weight (seen in `report_`).
+        What to do if not all constraints can be satisfied: raise a `ConstraintError` with the
+        proof, or drop those of the least total weight (listed in `report_`).
     init, n_init, max_iter, tol, verbose, callback, checkpoint, random_state
         As in `PCKMeans`; "auto" starts from k-means++, with ten runs.
 
@@ -73,14 +74,14 @@ class COPKMeans(BaseKMeans):
         *,
         assignment: Literal["auto", "greedy", "exact"] = "auto",
         on_infeasible: Literal["raise", "relax"] = "raise",
-        init: Any = "auto",
-        n_init: Any = "auto",
+        init: Init = "auto",
+        n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
         tol: float = 1e-4,
         verbose: int = 0,
-        callback: Any = None,
-        checkpoint: Any = None,
-        random_state: Any = None,
+        callback: FitCallback | None = None,
+        checkpoint: PathLike | None = None,
+        random_state: Seed = None,
     ):
         super().__init__(
             n_clusters,
@@ -111,8 +112,7 @@ class COPKMeans(BaseKMeans):
         if closure.consistent and found.colors is not None:
             return Problem(problem.rows, problem.k, known, example=found.colors)
         if self.on_infeasible == "raise":
-            told = known._by_id(ids)
-            told.diagnose(problem.k, n_rows=problem.rows.n).raise_if_inconsistent()
+            known._by_id(ids).diagnose(problem.k, n_rows=problem.rows.n).raise_if_inconsistent()
         kept, labels = fewest_violations(known, problem.k)
         relaxed = Problem(problem.rows, problem.k, known, enforced=kept)
         first = np.unique(relaxed.closure.component, return_index=True)[1]
@@ -124,7 +124,7 @@ class COPKMeans(BaseKMeans):
             example=labels[relaxed.closure.nodes[first]],
         )
 
-    def _penalty(self, problem: Problem) -> Any:
+    def _penalty(self, problem: Problem) -> Penalty:
         return NoPenalty(problem.links)
 
     def _n_runs(self, problem: Problem) -> int:
@@ -132,6 +132,6 @@ class COPKMeans(BaseKMeans):
             return 10 if isinstance(self._init(), str) else 1
         return int(self.n_init)
 
-    def _assigner(self, problem: Problem, penalty: Any) -> Assigner:
+    def _assigner(self, problem: Problem, penalty: Penalty) -> Assigner:
         assert problem.example is not None
         return Hard(problem, self.assignment, problem.example)

@@ -1,9 +1,13 @@
-"""Soft methods under a distortion of one's choice: which geometry, which rows, which penalty."""
+"""Base of the soft methods with a parameter `distortion`: geometry, rows and penalty."""
 
 from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+from sklearn.utils import Tags
+
+from linkwise._types import Floats, Matrix, RandomState
 from linkwise._validation import check_choice
 from linkwise.geometry import (
     Cosine,
@@ -14,7 +18,7 @@ from linkwise.geometry import (
     Rayleigh,
     variances,
 )
-from linkwise.kmeans.solver._penalties import DistancePenalty, PairPenalty
+from linkwise.kmeans.solver._penalties import DistancePenalty, PairPenalty, Penalty
 from linkwise.kmeans.solver._problem import Problem
 
 from ._soft_base import FULL_NEEDS_DENSE, SoftKMeans
@@ -23,7 +27,7 @@ DISTORTIONS: dict[str, type[Geometry]] = {"cosine": Cosine, "divergence": Diverg
 
 
 class Learning(NamedTuple):
-    """How the distortion is learnt, if at all."""
+    """How the metric is learnt, if at all."""
 
     metric: Literal["identity", "diagonal", "full"] = "identity"
     prior: Rayleigh | None = None
@@ -34,7 +38,7 @@ class Learning(NamedTuple):
 class DistortionKMeans(SoftKMeans):
     """Base of the methods with a parameter `distortion`."""
 
-    distortion: Any
+    distortion: str | type[Geometry]
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -52,8 +56,8 @@ class DistortionKMeans(SoftKMeans):
         return None if self._is_euclidean else self._make_geometry(n_features, 0.0)
 
     def _make_geometry(self, n_features: int, mean_variance: float) -> Geometry:
-        """A geometry other than Euclidean, before it has seen any row."""
-        kind = DISTORTIONS.get(self.distortion, self.distortion)
+        """A geometry other than Euclidean, without statistics of the rows."""
+        kind = DISTORTIONS[self.distortion] if isinstance(self.distortion, str) else self.distortion
         metric, prior, eta, smoothing = self._learning()
         options: dict[str, Any] = {"learns": metric != "identity", "prior": prior, "eta": eta}
         if issubclass(kind, Divergence):
@@ -68,26 +72,27 @@ class DistortionKMeans(SoftKMeans):
                 raise ValueError(FULL_NEEDS_DENSE)
             return Mahalanobis(
                 problem.k, rows.total(full=metric == "full"), rows.total_weight, metric,
-                mean=rows.offset(), prior=prior, eta=eta,
+                mean=rows.uncentered_mean(), prior=prior, eta=eta,
             )  # fmt: skip
         geometry = self._make_geometry(rows.d, 0.0)
         rows.scale(geometry)
-        variance = variances(rows.total(), rows.total_weight, rows.offset())
+        variance = variances(rows.total(), rows.total_weight, rows.uncentered_mean())
         geometry.mean_variance = float(variance.mean())
-        rows.show(geometry)
+        rows.collect_stats(geometry)
         return geometry
 
-    def _centers(self, problem: Problem, rng: Any, run: int) -> Any:
+    def _centers(self, problem: Problem, rng: RandomState, run: int) -> Floats:
         centers = super()._centers(problem, rng, run)
         if self._is_euclidean or isinstance(self._init(), str):
             return centers
-        return self._make_geometry(problem.rows.d, 0.0).validate_rows(centers)
+        rows: Matrix = self._make_geometry(problem.rows.d, 0.0).validate_rows(centers)
+        return np.asarray(rows)
 
-    def _distance_penalty(self, problem: Problem, *, published: bool = False) -> Any:
+    def _distance_penalty(self, problem: Problem, *, published: bool = False) -> Penalty:
         kind = DistancePenalty if self._is_euclidean else PairPenalty
         return kind(problem.links, problem.rows, published=published)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = self.distortion == "divergence"
         return tags

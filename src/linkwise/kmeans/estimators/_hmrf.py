@@ -1,12 +1,16 @@
-"""HMRF-KMeans: soft constraints under a distortion of one's choice, which is learnt."""
+"""HMRF-KMeans: soft constraints under a chosen distortion, which is learnt."""
 
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, Literal
+from typing import Literal
 
+from sklearn.utils import Tags
+
+from linkwise._types import FitCallback, Init, PathLike, Seed
 from linkwise._validation import check_choice, check_number
-from linkwise.geometry import Eta, Rayleigh
+from linkwise.geometry import Eta, Geometry, Rayleigh
+from linkwise.kmeans.solver._penalties import Penalty
 from linkwise.kmeans.solver._problem import Problem
 
 from ._distortion_base import DistortionKMeans, Learning
@@ -17,8 +21,8 @@ class HMRFKMeans(DistortionKMeans):
 
     Minimizes (3.14) of [1]_: distortions of the rows from their centers, what violated links cost,
     and minus the logarithm of the prior of the learnt weights. A violated must-link costs its
-    weight times phi, how far apart its rows are; a violated cannot-link what phi lacks to its
-    bound. Each step lowers the objective or leaves it.
+    weight times phi, how far apart its rows are; a violated cannot-link the bound of phi
+    minus phi. No step raises the objective.
 
     Parameters
     ----------
@@ -35,20 +39,20 @@ class HMRFKMeans(DistortionKMeans):
     metric : {"diagonal", "full"}, default="diagonal"
         Weights of the features, or (Euclidean, dense) a full matrix.
     width : float, default=1.0
-        s, the likeliest weight under the prior.
+        s, the most likely weight under the prior.
     eta : float or "exact", default=None
         Step of the gradient, halved while the objective would rise; "exact" takes the minimum in
         closed form where there is one (Euclidean; divergence with prior), or goes towards it (a
         full matrix with prior). None is "exact" for Euclidean, and the published steps
-        elsewhere: 100 (cosine), 0.08 (divergence).
+        otherwise: 100 (cosine), 0.08 (divergence).
     smoothing : float, default=1.0
         For the divergence: weight of a uniform row mixed into every center at first (3.23). It
         is halved after every iteration down to a thousandth.
     bound : {"tight", "published"}, default="tight"
-        What violated cannot-links are measured against. "tight": the farthest pair (Euclidean),
+        The bound of phi in the cost of cannot-links. "tight": the farthest pair (Euclidean),
         1 or with negative entries 2 (cosine), 2 log 2 (divergence). "published": the sum over
-        all cannot-links (Euclidean), the sum of the weights (divergence); it drowns the other
-        terms as constraints or features grow.
+        all cannot-links (Euclidean), the sum of the weights (divergence); it outweighs
+        all other terms as constraints or features grow.
     init, n_init, max_iter, tol, verbose, callback, checkpoint, random_state
         As in `PCKMeans`.
 
@@ -102,7 +106,7 @@ class HMRFKMeans(DistortionKMeans):
         self,
         n_clusters: int = 8,
         *,
-        distortion: Any = "euclidean",
+        distortion: str | type[Geometry] = "euclidean",
         learn: bool = True,
         prior: bool = True,
         metric: Literal["diagonal", "full"] = "diagonal",
@@ -110,14 +114,14 @@ class HMRFKMeans(DistortionKMeans):
         eta: Eta = None,
         smoothing: float = 1.0,
         bound: Literal["tight", "published"] = "tight",
-        init: Any = "auto",
-        n_init: Any = "auto",
+        init: Init = "auto",
+        n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
         tol: float = 1e-4,
         verbose: int = 0,
-        callback: Any = None,
-        checkpoint: Any = None,
-        random_state: Any = None,
+        callback: FitCallback | None = None,
+        checkpoint: PathLike | None = None,
+        random_state: Seed = None,
     ):
         super().__init__(
             n_clusters,
@@ -156,10 +160,10 @@ class HMRFKMeans(DistortionKMeans):
         eta = self.eta if self.eta in (None, "exact") else float(self.eta)
         return Learning(metric, prior, eta, float(self.smoothing))
 
-    def _penalty(self, problem: Problem) -> Any:
+    def _penalty(self, problem: Problem) -> Penalty:
         return self._distance_penalty(problem, published=self.bound == "published")
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.metric == "diagonal"
         return tags

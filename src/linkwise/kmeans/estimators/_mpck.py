@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, Literal
+from typing import Literal
 
+from sklearn.utils import Tags
+
+from linkwise._types import FitCallback, Init, PathLike, Seed
 from linkwise._validation import check_choice, check_number
 from linkwise.geometry import Mahalanobis
-from linkwise.kmeans.solver._penalties import DistancePenalty
+from linkwise.kmeans.solver._penalties import DistancePenalty, Penalty
 from linkwise.kmeans.solver._problem import Problem
 
 from ._soft_base import FULL_NEEDS_DENSE, SoftKMeans
@@ -18,8 +21,9 @@ class MPCKMeans(SoftKMeans):
 
     Minimizes equation (2.4) of [2]_: squared Mahalanobis distances to the centers, minus the log
     determinants of the metrics, plus the cost of violated links. A violated must-link costs its
-    weight times the squared distance of its rows, a violated cannot-link its weight times what is
-    missing to the farthest pair of rows. Metrics are updated in closed form (2.7).
+    weight times the squared distance of its rows, a violated cannot-link its weight times the
+    squared distance of the farthest pair of rows minus that. Metrics are updated in closed form,
+    (2.7).
 
     Parameters
     ----------
@@ -28,14 +32,14 @@ class MPCKMeans(SoftKMeans):
     metric : {"diagonal", "full"}, default="diagonal"
         Weights of the features, or a full matrix.
     per_cluster : bool, default=False
-        Whether each cluster learns a metric of its own.
+        Whether each cluster learns its own metric.
     regularization : float, default=0.01
-        No direction counts as varying less inside a cluster than this share of its variance in
-        all the data; keeps metrics positive definite.
-    init : {"auto", "neighborhoods", "k-means++"}, callable or array of shape \
+        Floor of the variance of a direction inside a cluster, as a share of its variance in all
+        the data; keeps metrics positive definite.
+    init : {"auto", "neighborhoods", "k-means++", "random"}, callable or array of shape \
             (n_clusters, n_features), default="auto"
-        Where centers start: at groups of must-linked rows, at k-means++, or as given. "auto" takes
-        what the constraints offer; see `PCKMeans`.
+        Initial centers: means of groups of must-linked rows, k-means++, random rows, or as given.
+        "auto" depends on the constraints; see `PCKMeans`.
     n_init : "auto" or int, default="auto"
         Number of runs; the one with the lowest objective is kept. "auto" is 1 from given centers
         or without constraints, else 5.
@@ -48,7 +52,7 @@ class MPCKMeans(SoftKMeans):
     callback : callable, default=None
         Called as ``callback(run, iteration, objective)`` after every iteration.
     checkpoint : path, default=None
-        File in which the state is noted; a fit that was cut off goes on from there.
+        File in which the state is saved; an interrupted fit continues from there.
     random_state : int, RandomState instance or None, default=None
         Seed for centers and the order in which constrained rows choose.
 
@@ -106,14 +110,14 @@ class MPCKMeans(SoftKMeans):
         metric: Literal["diagonal", "full"] = "diagonal",
         per_cluster: bool = False,
         regularization: float = 1e-2,
-        init: Any = "auto",
-        n_init: Any = "auto",
+        init: Init = "auto",
+        n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
         tol: float = 1e-4,
         verbose: int = 0,
-        callback: Any = None,
-        checkpoint: Any = None,
-        random_state: Any = None,
+        callback: FitCallback | None = None,
+        checkpoint: PathLike | None = None,
+        random_state: Seed = None,
     ):
         super().__init__(
             n_clusters,
@@ -147,13 +151,13 @@ class MPCKMeans(SoftKMeans):
             self.metric,
             self.per_cluster,
             self.regularization,
-            rows.offset(),
+            rows.uncentered_mean(),
         )
 
-    def _penalty(self, problem: Problem) -> Any:
+    def _penalty(self, problem: Problem) -> Penalty:
         return DistancePenalty(problem.links, problem.rows)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.metric == "diagonal"
         return tags

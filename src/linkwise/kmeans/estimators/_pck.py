@@ -1,17 +1,20 @@
-"""PCK-Means: soft constraints at the price of their weights."""
+"""PCK-Means: soft constraints, each violation costs its weight."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
+from linkwise._types import FitCallback, Init, PathLike, Seed
 from linkwise._validation import check_choice
+from linkwise.geometry import Geometry
+from linkwise.kmeans.solver._penalties import Penalty
 from linkwise.kmeans.solver._problem import Problem
 
 from ._distortion_base import DistortionKMeans
 
 
 class PCKMeans(DistortionKMeans):
-    """k-means with pairwise constraints that may be broken at the price of their weight.
+    """k-means with pairwise constraints whose violation costs their weight.
 
     Minimizes the sum of squared distances to the centers plus the weights of violated links.
 
@@ -20,16 +23,17 @@ class PCKMeans(DistortionKMeans):
     n_clusters : int, default=8
         Number of clusters.
     penalty : {"weight", "distance"}, default="weight"
-        What a violated link costs: its weight, or its weight times the squared distance (must)
-        or what is missing to the farthest pair of rows (cannot), as MPCK-Means has it.
+        What a violated link costs: its weight, or its weight times the squared distance of its
+        rows (must-link) or the squared distance of the farthest pair of rows minus that
+        (cannot-link), as in MPCK-Means.
     distortion : {"euclidean", "cosine", "divergence"} or Geometry class, default="euclidean"
-        How far rows are from centers, as in `HMRFKMeans`.
-    init : {"auto", "neighborhoods", "k-means++"}, callable or array of shape \
+        Distance between rows and centers; see `HMRFKMeans`.
+    init : {"auto", "neighborhoods", "k-means++", "random"}, callable or array of shape \
             (n_clusters, n_features), default="auto"
-        Where centers start: at groups of must-linked rows far from each other, at k-means++, or
-        as given; missing centers are drawn as in k-means++. "auto" clusters the means of such
-        groups by k-means if there are enough of them, differently in each run; otherwise it is
-        "neighborhoods" in the first run and "k-means++" in the others.
+        Initial centers: means of groups of must-linked rows that are far apart (missing centers
+        are drawn as in k-means++), k-means++, random rows, or the given centers. "auto" clusters
+        the means of such groups by k-means if there are enough of them, with another seed in each
+        run; otherwise it is "neighborhoods" in the first run and "k-means++" in the others.
     n_init : "auto" or int, default="auto"
         Number of runs; the one with the lowest objective is kept. "auto" is 1 from given centers
         or without constraints, else 5.
@@ -42,9 +46,9 @@ class PCKMeans(DistortionKMeans):
     callback : callable, default=None
         Called as ``callback(run, iteration, objective)`` after every iteration.
     checkpoint : path, default=None
-        File in which the state is noted every few iterations. A fit that was cut off goes on from
-        there when it is started again with the same data and parameters, to the same result; the
-        file is removed when the fit is done.
+        File in which the state is saved every few iterations. An interrupted fit continues from
+        there when it is started again with the same data and parameters, with the same result;
+        the file is removed when the fit is complete.
     random_state : int, RandomState instance or None, default=None
         Seed for centers and the order in which constrained rows choose.
 
@@ -91,15 +95,15 @@ class PCKMeans(DistortionKMeans):
         n_clusters: int = 8,
         *,
         penalty: Literal["weight", "distance"] = "weight",
-        distortion: Any = "euclidean",
-        init: Any = "auto",
-        n_init: Any = "auto",
+        distortion: str | type[Geometry] = "euclidean",
+        init: Init = "auto",
+        n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
         tol: float = 1e-4,
         verbose: int = 0,
-        callback: Any = None,
-        checkpoint: Any = None,
-        random_state: Any = None,
+        callback: FitCallback | None = None,
+        checkpoint: PathLike | None = None,
+        random_state: Seed = None,
     ):
         super().__init__(
             n_clusters,
@@ -119,7 +123,7 @@ class PCKMeans(DistortionKMeans):
         super()._check_parameters()
         check_choice("penalty", self.penalty, ("weight", "distance"))
 
-    def _penalty(self, problem: Problem) -> Any:
+    def _penalty(self, problem: Problem) -> Penalty:
         if self.penalty == "distance":
             return self._distance_penalty(problem)
         return super()._penalty(problem)

@@ -1,12 +1,25 @@
-"""k-means from labeled rows: as a start (Seeded), kept (Constrained), or kept apart."""
+"""k-means with labeled rows: as initial centers, with fixed labels, or one known cluster."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from linkwise._errors import InputError
+from linkwise._types import (
+    FitCallback,
+    Floats,
+    Init,
+    Ints,
+    Labels,
+    Matrix,
+    MatrixLike,
+    PathLike,
+    RandomState,
+    Seed,
+)
 from linkwise._validation import read_labels
 from linkwise.kmeans.solver._assigners import Assigner, Pinned
 from linkwise.kmeans.solver._init_centers import (
@@ -14,7 +27,7 @@ from linkwise.kmeans.solver._init_centers import (
     component_means,
     from_kmeans_plusplus,
 )
-from linkwise.kmeans.solver._penalties import NoPenalty
+from linkwise.kmeans.solver._penalties import NoPenalty, Penalty
 from linkwise.kmeans.solver._problem import Problem
 
 from ._base import BaseKMeans
@@ -57,11 +70,11 @@ class SeededKMeans(BaseKMeans):
     def _prepare(self, problem: Problem) -> Problem:
         return _with_seeds(problem)
 
-    def _penalty(self, problem: Problem) -> Any:
+    def _penalty(self, problem: Problem) -> Penalty:
         return NoPenalty(problem.links)
 
-    def _assigner(self, problem: Problem, penalty: Any) -> Assigner:
-        return Pinned(np.zeros(0, dtype=np.int64), np.zeros(0))
+    def _assigner(self, problem: Problem, penalty: Penalty) -> Assigner:
+        return Pinned(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
 
 class ConstrainedKMeans(BaseKMeans):
@@ -101,17 +114,17 @@ class ConstrainedKMeans(BaseKMeans):
     def _prepare(self, problem: Problem) -> Problem:
         return _with_seeds(problem)
 
-    def _penalty(self, problem: Problem) -> Any:
+    def _penalty(self, problem: Problem) -> Penalty:
         return NoPenalty(problem.links)
 
-    def _assigner(self, problem: Problem, penalty: Any) -> Assigner:
+    def _assigner(self, problem: Problem, penalty: Penalty) -> Assigner:
         assert problem.seeds is not None
         rows = np.flatnonzero(problem.seeds >= 0)
         return Pinned(rows, problem.seeds[rows])
 
 
 class PreIdentifiedKMeans(BaseKMeans):
-    """k-means beside one cluster that is known already.
+    """k-means with one cluster that is known in advance.
 
     Rows with the wanted tag form a cluster by themselves, which no other row may join; all other
     rows are clustered into the remaining ``n_clusters - 1``.
@@ -163,15 +176,15 @@ class PreIdentifiedKMeans(BaseKMeans):
         self,
         n_clusters: int = 8,
         *,
-        tag: Any = None,
-        init: Any = "auto",
-        n_init: Any = "auto",
+        tag: object = None,
+        init: Init = "auto",
+        n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
         tol: float = 1e-4,
         verbose: int = 0,
-        callback: Any = None,
-        checkpoint: Any = None,
-        random_state: Any = None,
+        callback: FitCallback | None = None,
+        checkpoint: PathLike | None = None,
+        random_state: Seed = None,
     ):
         super().__init__(
             n_clusters,
@@ -186,7 +199,7 @@ class PreIdentifiedKMeans(BaseKMeans):
         )
         self.tag = tag
 
-    def _seeds(self, y: Any, n_samples: int) -> Any:
+    def _seeds(self, y: ArrayLike | None, n_samples: int) -> Ints | None:
         self.tag_ = None
         if y is None:
             return None
@@ -220,7 +233,7 @@ class PreIdentifiedKMeans(BaseKMeans):
         self._is_closed_ = problem.seeds is not None and problem.k > 1
         return problem
 
-    def predict(self, X: Any, y: Any = None) -> Any:
+    def predict(self, X: MatrixLike, y: ArrayLike | None = None) -> Labels:
         """The cluster of each row: 0 for rows with the tag, otherwise the nearest of the others.
 
         Parameters
@@ -237,25 +250,25 @@ class PreIdentifiedKMeans(BaseKMeans):
             return super().predict(X)
         return self._open_costs(self._check_new(X), y).argmin(axis=1).astype(np.int32)
 
-    def _open_costs(self, X: Any, y: Any = None) -> Any:
+    def _open_costs(self, X: Matrix, y: ArrayLike | None = None) -> Floats:
         costs = self._costs(X)
         if not self._is_closed_:
             return costs
         tagged = np.zeros(len(costs), dtype=bool)
         if y is not None and self.tag_ is not None:
-            read_labels(y, len(costs))  # says what is wrong with them
+            read_labels(y, len(costs))  # validates them
             tagged = np.asarray(y, dtype=object) == self.tag_
         costs[~tagged, 0] = np.inf
         costs[tagged, 1:] = np.inf
         return costs
 
-    def _penalty(self, problem: Problem) -> Any:
+    def _penalty(self, problem: Problem) -> Penalty:
         return NoPenalty(problem.links)
 
     def _n_runs(self, problem: Problem) -> int:
         return 10 if self.n_init == "auto" else int(self.n_init)
 
-    def _centers(self, problem: Problem, rng: Any, run: int) -> Any:
+    def _centers(self, problem: Problem, rng: RandomState, run: int) -> Floats:
         if problem.seeds is None or not isinstance(self._init(), str):
             return super()._centers(problem, rng, run)
         rows, inside = problem.rows, np.flatnonzero(problem.seeds == 0)
@@ -265,17 +278,17 @@ class PreIdentifiedKMeans(BaseKMeans):
         centers = from_kmeans_plusplus(rows, problem.k - 1, rng, without=inside)
         return np.concatenate([mean, centers])
 
-    def _assigner(self, problem: Problem, penalty: Any) -> Assigner:
+    def _assigner(self, problem: Problem, penalty: Penalty) -> Assigner:
         closed = np.zeros(problem.k, dtype=bool)
         rows = np.zeros(0, dtype=np.int64)
         if problem.seeds is not None:
             rows = np.flatnonzero(problem.seeds == 0)
             closed[0] = problem.k > 1
-        return Pinned(rows, np.zeros(len(rows)), closed)
+        return Pinned(rows, np.zeros_like(rows), closed)
 
 
 def _with_seeds(problem: Problem) -> Problem:
-    """Seeds as given, or else neighborhoods: groups of must-linked rows, far from each other."""
+    """Seeds as given, or else neighborhoods: groups of must-linked rows that are far apart."""
     seeds = problem.seeds
     if seeds is None:
         seeds = np.full(problem.rows.n, -1)

@@ -1,10 +1,11 @@
-"""What the methods share that may break constraints at a cost."""
+"""Base of the methods in which violated constraints have a cost."""
 
 from __future__ import annotations
 
-from typing import Any
+import warnings
 
 from linkwise._help import see
+from linkwise._types import Floats, RandomState
 from linkwise._validation import MAX_ENTAILED
 from linkwise.constraints import Constraints
 from linkwise.kmeans.solver._init_centers import (
@@ -14,7 +15,7 @@ from linkwise.kmeans.solver._init_centers import (
 )
 from linkwise.kmeans.solver._problem import Problem
 
-from ._base import BaseKMeans
+from ._base import BaseKMeans, too_many_labels
 
 FULL_NEEDS_DENSE = (
     'metric="full" needs dense data: a full matrix over sparse features would not fit; use '
@@ -24,15 +25,15 @@ _AUTO_RUNS = 5
 
 
 class SoftKMeans(BaseKMeans):
-    """Base of the methods that may break constraints at a cost."""
+    """Base of the methods in which violated constraints have a cost."""
 
     def _n_runs(self, problem: Problem) -> int:
         if self.n_init != "auto":
             return int(self.n_init)
         return _AUTO_RUNS if isinstance(self._init(), str) and problem.known else 1
 
-    def _centers(self, problem: Problem, rng: Any, run: int) -> Any:
-        """With init="auto", from clusters of neighborhoods, or from several kinds of starts."""
+    def _centers(self, problem: Problem, rng: RandomState, run: int) -> Floats:
+        """With init="auto": clusters of neighborhoods, or a different kind of start per run."""
         is_auto = isinstance(self.init, str) and self.init == "auto"
         if not is_auto or (problem.seeds is not None and (problem.seeds >= 0).any()):
             return super()._centers(problem, rng, run)
@@ -40,8 +41,8 @@ class SoftKMeans(BaseKMeans):
         if found is None and run == 0:
             return super()._centers(problem, rng, run)
         drawn = from_kmeans_plusplus(problem.rows, problem.k, rng)
-        # Drawn centers are rows, about twice as far from others as means are: if even they are
-        # nearer, the neighborhoods leave out a part of the data.
+        # Drawn centers are rows, about twice as far (squared) from other rows as means are: if
+        # even they are nearer, the neighborhoods do not cover the data.
         return drawn if found is None or uncovered(problem.rows, found, drawn) else found
 
     def _prepare(self, problem: Problem) -> Problem:
@@ -49,5 +50,12 @@ class SoftKMeans(BaseKMeans):
         known, seeds = problem.known, problem.seeds
         if seeds is not None and (seeds >= 0).any():
             known = known + Constraints(labels=seeds)
-            seeds = seeds if seeds.max() < problem.k else None
+            if (excess := too_many_labels(seeds, problem.k)) is not None:
+                warnings.warn(
+                    f"{excess}: not all of them can be kept apart, so some cannot-links will be "
+                    "violated; raise n_clusters, or merge classes",
+                    UserWarning,
+                    stacklevel=3,
+                )
+                seeds = None  # no start from their means
         return Problem(problem.rows, problem.k, known, seeds, MAX_ENTAILED)

@@ -1,16 +1,48 @@
 """Compiled loops over links: graphs, penalties, ICM, hard constraints.
 
-As in `_kernels`: arguments are arrays the caller owns, nothing is checked, the GIL is released.
-Rows are positions among the constrained rows.
+As in `_row_kernels`: arguments are arrays the caller owns, or named tuples of arrays; nothing is
+checked; the GIL is released. Rows are positions among the constrained rows.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from linkwise._compiled import kernel
 
-_MANY = 65_535  # neighbors that moved; more are not counted
+_MANY = 65_535  # largest count of moved neighbors (uint16)
+
+
+class LinkCosts(NamedTuple):
+    """Adjacency lists of the constrained rows, and what their links cost.
+
+    With one cost per link for all clusters, a violated must-link costs the same wherever the two
+    rows are, so that being together is rewarded instead (a negative cost). Lists have must-links
+    first, up to `middle`. If all must-links cost the same and all cannot-links do, the two numbers
+    in `flat` are enough; otherwise every entry has its own cost in `signed`. Both are empty if
+    costs differ between clusters; then `cost[link]` is used.
+    """
+
+    indptr: NDArray  # (n + 1,)
+    middle: NDArray  # (n,): where the cannot-links of each row start
+    neighbor: NDArray  # (2 m,)
+    flat: NDArray  # (2,) or (0,): cost of being together by a must-link, by a cannot-link
+    signed: NDArray  # (2 m,) or (0,): the same per entry
+    link: NDArray  # (2 m,) or (0,): link of each entry
+    is_must: NDArray  # (m,)
+    cost: NDArray  # (m, 1) or (m, k)
+
+
+class Groups(NamedTuple):
+    """Must-link components: members of group g are members[starts[g]:starts[g + 1]]."""
+
+    starts: NDArray
+    members: NDArray
+    group: NDArray  # (n,): group of each row
+
 
 # -------------------------------------------------------------------- links
 
@@ -25,7 +57,7 @@ def count_ends(ends, start, stop, counts):
 
 @kernel
 def place_lists(counts, indptr):
-    """Where the list of each vertex starts, and in it those of several parts of the edges.
+    """Where each vertex's list starts, and within it the part of each thread's edges.
 
     IN/OUT  counts (n_parts, n_vertices): how many, then where they start
     OUT     indptr (n_vertices + 1,)
@@ -44,8 +76,8 @@ def place_lists(counts, indptr):
 def fill_adjacency(ends, start, stop, cursor, neighbor, edge):
     """List the neighbors of each vertex and the edges to them, lower edges first.
 
-    IN      ends (m, 2), of which start..stop are looked at
-    IN/OUT  cursor (n_vertices,): where each list goes on
+    IN      ends (m, 2), of which start..stop are added
+    IN/OUT  cursor (n_vertices,): next free position of each list
     OUT     neighbor (2 m,); edge (2 m,) or (0,)
     """
     for e in range(start, stop):
@@ -61,8 +93,8 @@ def fill_adjacency(ends, start, stop, cursor, neighbor, edge):
 def violation_costs(ends, is_must, labels, cost, clusters, start, stop, each):
     """Total cost of violated links: the mean of a link's entries for the clusters of its ends.
 
-    IN      cost (m, 1), or (m, k) where `clusters`; of the links, start..stop are looked at
-    OUT     each (m,) or (0,): what each of them costs
+    IN      cost (m, 1), or (m, k) where `clusters`; start..stop: the links to add up
+    OUT     each (m,) or (0,): cost of each link
     """
     total = 0.0
     for e in range(start, stop):
@@ -78,11 +110,11 @@ def violation_costs(ends, is_must, labels, cost, clusters, start, stop, each):
 
 @kernel
 def signed_costs(indptr, link, n_must, cost, start, stop, signed, total, dearest):
-    """What being together costs at each entry of the adjacency: less than nothing if it must be.
+    """Cost of being together at each entry of the adjacency: negative for must-links.
 
-    IN      cost (m, 1) or (m, k), must-links first; of the rows, start..stop are looked at
-    OUT     signed (2 m,), or (0,) for costs that differ from cluster to cluster; for each row,
-            total (n,) of what its links can cost, and what the dearest (n,) of them can
+    IN      cost (m, 1) or (m, k), must-links first; start..stop: the rows to fill in
+    OUT     signed (2 m,), or (0,) if costs differ between clusters; per row, total (n,) of what
+            its links can cost and dearest (n,), the most that one of them can
     """
     k = cost.shape[1]
     for i in range(start, stop):
@@ -98,30 +130,27 @@ def signed_costs(indptr, link, n_must, cost, start, stop, signed, total, dearest
             dearest[i] = max(dearest[i], most)
 
 
-# What kernels below walk along, as `WeighedGraph` says: indptr, middle, neighbor, flat, signed,
-# link, is_must, cost. With one cost for all clusters, being elsewhere costs the same everywhere, so
-# that being together is rewarded instead. Lists have must-links first, up to `middle`: where all
-# weigh alike, two numbers (`flat`) say it all, else each entry has its own (`signed`).
-#
-# They are walked along in the loops themselves: a call with many arrays takes its time. There is no
-# branch on what is read, so that reads overlap: penalties begin with an entry for neighbors in no
-# cluster (-1).
+# The kernels below read the adjacency lists in their own loops: a call per row with many arrays
+# takes longer than the loop. No branch depends on what is read, so that reads overlap: penalties
+# start with an entry for neighbors without a cluster (-1).
 
 
 @kernel
-def icm(
-    order, place, distance, indptr, middle, neighbor, flat, signed, link, is_must, cost, dearest,
-    labels, edge, moves,
-):  # fmt: skip
+def icm(order, place, distance, graph, dearest, labels, edge, moves):
     """Iterated conditional modes: each row in turn takes its cheapest cluster.
 
-    IN      order (m,) of the rows to look at; place (n,) of each row in distance (m, k);
-            dearest (n,): the most that one of a row's links costs, none less than nothing
-    IN/OUT  labels (n,); edge (n,): the most by which links made the present cluster dearer than
-            another one when the row was looked at; moves (n,): neighbors that have moved since
+    A row sums the costs of its links only when its turn comes; between turns only the number of
+    neighbors that moved is kept. A neighbor's move changes the difference of two clusters by at
+    most twice the cost of the dearest link, which bounds `edge` without reading the links.
 
-    Returns how many moved, and by how much that changed what violated links cost.
+    IN      order (m,) of the rows to visit; place (n,): position of each row in distance (m, k);
+            graph: `LinkCosts`; dearest (n,): the largest cost of a row's links, at least 0
+    IN/OUT  labels (n,); edge (n,): the most by which links made the present cluster dearer than
+            another at the last visit; moves (n,): neighbors that have moved since
+
+    Returns how many rows moved, and the change in the cost of violated links.
     """
+    indptr, middle, neighbor, flat, signed, link, is_must, cost = graph
     k = distance.shape[1]
     penalties = np.zeros(k + 1)
     penalty = penalties[1:]
@@ -135,7 +164,7 @@ def icm(
             penalty[c] = 0.0
             if c != old:
                 other = min(other, distance[t, c])
-        # A neighbor that moves makes one cluster dearer and another cheaper.
+        # A neighbor that moves makes one cluster dearer and another cheaper by its link's cost.
         if moves[i] < _MANY:
             edge[i] += 2.0 * dearest[i] * moves[i]
             moves[i] = 0
@@ -185,26 +214,25 @@ def icm(
 
 @kernel
 def rows_of_runs(runs, width, wanted, out):
-    """List the wanted rows of each run of so many rows side by side; returns how many."""
+    """List the wanted rows, run by run (a run is `width` consecutive rows); returns how many."""
     number = 0
     for s in range(runs.shape[0]):
         first = runs[s] * width
         for i in range(first, min(first + width, wanted.shape[0])):
             out[number] = i
-            number += wanted[i]  # no branch: which rows are wanted cannot be foretold
+            number += wanted[i]  # no branch: it could not be predicted
     return number
 
 
 @kernel
-def place_groups(
-    order, starts, members, distance, indptr, middle, neighbor, flat, signed, link, is_must, cost,
-    labels,
-):  # fmt: skip
-    """Put whole must-link components, none of them in a cluster yet, where they cost least.
+def assign_groups(order, groups, distance, graph, labels):
+    """Assign whole must-link components that have no cluster yet to their cheapest cluster.
 
-    IN      order of the groups; members of group g are members[starts[g]:starts[g + 1]]
-    IN/OUT  labels (n,), -1 = not placed yet
+    IN      order of the groups; groups: `Groups`; graph: `LinkCosts`
+    IN/OUT  labels (n,), -1 = not assigned yet
     """
+    starts, members, _ = groups
+    indptr, middle, neighbor, flat, signed, link, _, cost = graph
     k = distance.shape[1]
     total, pull = np.empty(k), np.empty(k + 1)
     for t in range(order.shape[0]):
@@ -237,21 +265,19 @@ def place_groups(
 
 
 @kernel
-def icm_groups(
-    order, starts, members, group, distance, indptr, middle, neighbor, flat, signed, link,
-    is_must, cost, dear, clashing, labels,
-):  # fmt: skip
+def icm_groups(order, groups, distance, graph, dear, clashing, labels):
     """One sweep in which whole must-link components take their cheapest cluster.
 
-    Single rows cannot leave a component one by one without breaking links; together they can.
-    Costs are summed over neighbors afresh, so that heavy links inside a group do not drown light
-    ones outside.
+    Single rows cannot leave a component one by one without violating links; together they can.
+    Costs are summed over neighbors from scratch: in running sums the rounding error of heavy links
+    inside a group would exceed light ones outside.
 
-    IN      order of the groups; members of group g are members[starts[g]:starts[g + 1]];
-            group (n,) of each row; dear (n,): the most that the links of each row can cost;
-            clashing: whether cannot-links may lie inside a group
+    IN      order of the groups; groups: `Groups`; graph: `LinkCosts`; dear (n,): the most that the
+            links of each row can cost; clashing: whether a group may contain cannot-links
     IN/OUT  labels (n,)
     """
+    starts, members, group = groups
+    indptr, middle, neighbor, flat, signed, link, is_must, cost = graph
     k = distance.shape[1]
     total, pull = np.empty(k), np.empty(k)
     moved = 0
@@ -326,7 +352,7 @@ def icm_groups(
 
 @kernel
 def group_costs(distance, group, cost, nearest):
-    """What each group of rows costs in each cluster, and where it costs least.
+    """Cost of each group of rows in each cluster, and its cheapest cluster.
 
     IN      distance (n, k); group (n,) of each row
     OUT     cost (m, k), nearest (m,)
@@ -381,7 +407,7 @@ def greedy_hard(order, distance, labels, indptr, neighbor, taken):
 def improve_hard(order, distance, nearest, labels, indptr, neighbor, taken, max_sweeps):
     """Move groups to cheaper clusters as long as no cannot-link breaks; also swap linked pairs.
 
-    A group in its nearest cluster has nothing to gain; one that would change places with it asks.
+    A group in its nearest cluster has nothing to gain by itself; a swap is proposed by the other.
     """
     k = distance.shape[1]
     for _ in range(max_sweeps):
@@ -406,7 +432,7 @@ def improve_hard(order, distance, nearest, labels, indptr, neighbor, taken, max_
             for p in range(indptr[i], indptr[i + 1]):
                 j = neighbor[p]
                 c = labels[j]
-                # j alone keeps i out of c: let them change places if j may come here.
+                # j alone keeps i out of c: swap them if no neighbor of j is in i's cluster.
                 if taken[c] != 1:
                     continue
                 gain = distance[i, old] + distance[j, c] - distance[i, c] - distance[j, old]

@@ -1,23 +1,56 @@
-"""Compiled loops over arrays; nothing else.
+"""Compiled loops over data rows; nothing else.
 
-No validation, no classes: arguments are arrays the caller owns. Everything releases the GIL and
-none uses numba's own threads (its default layer aborts when two threads enter); callers split rows
-among threads. Costs have the form
+No validation, no classes: arguments are arrays the caller owns, or named tuples of arrays. Every
+kernel releases the GIL and none uses numba's own threads (its default layer aborts when two threads
+enter); callers split rows among threads. Costs have the form
 
     cost[c] = bias[c] + sum_f x_f (slope[f, c] + curve[f, c] x_f)
 
-up to a term that is the same for all clusters, which covers squared Euclidean distance and any
-diagonal Mahalanobis distance, and any full one that all clusters share.
+up to a term that is the same for all clusters. This covers the squared Euclidean distance, any
+diagonal Mahalanobis distance, any full one that all clusters share, the cosine distance of rows of
+length one and Bregman divergences up to a term of the row. Only full metrics per cluster have mixed
+terms and go through BLAS instead.
+
+Dense kernels transpose tiles of rows so that the inner loop runs over rows and vectorizes: `cost`
+has one entry per row of the tile, and a feature's coefficients are scalars.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from linkwise._compiled import kernel
 
-_ROWS = 128  # rows worked on together: their features fit into the first-level cache
-_AT_ONCE = 1_024  # rows whose bounds are looked at together
+_ROWS = 128  # rows per tile: their features fit into the first-level cache
+_CHECKED_ROWS = 1_024  # rows whose bounds are checked before distances are computed
+
+
+class CostForm(NamedTuple):
+    """Coefficients of the costs.
+
+    `own` and `log_det` complete the cost with the terms that all clusters share:
+    sum_f own[f] x_f^2 - log_det.
+    """
+
+    slope: NDArray  # (d, k)
+    curve: NDArray  # (d, k), or (0, 0) if costs are linear
+    bias: NDArray  # (k,)
+    own: NDArray  # (d,), or (0,) if there are no shared terms
+    log_det: float
+
+
+class Drift(NamedTuple):
+    """How much Hamerly's bounds must be loosened after an update."""
+
+    stretch: float  # the most by which the new metric lengthens a distance
+    shrink: float  # the most by which it shortens one
+    moved: NDArray  # (k,): distance that each center moved
+    most: float  # largest of `moved`
+    second: float  # second largest
+    which: int  # the center that moved most
 
 
 # -------------------------------------------------------------------- nearest center, dense
@@ -75,18 +108,15 @@ def _tile_costs(tile, slope, curve, bias, c, cost):
 
 
 @kernel
-def assign_dense(
-    X, shift, slope, curve, bias, labels, pinned, weight, start, stop, counts, sums, squares
-):
-    """Put rows start..stop into their cheapest cluster, and keep count of what moved.
+def assign_dense(X, shift, form, labels, pinned, weight, start, stop, moments):
+    """Assign rows start..stop to their cheapest cluster; returns how many moved.
 
-    IN      X (n, d); shift (d,) subtracted from every row; slope (d, k); curve (d, k) or (0, 0);
-            bias (k,); pinned (n,) rows to leave alone; weight (n,) or (0,)
+    IN      X (n, d); shift (d,) subtracted from every row; form: `CostForm`; pinned (n,): rows to
+            leave alone; weight (n,) or (0,)
     IN/OUT  labels (n,), -1 = not assigned yet
-    OUT     counts (k,), sums (k, d), squares (k, 1, d), (k, d, d) or (0, 0, 0): what moved
-            rows add to and take from each cluster
+    OUT     moments: `Moments`, to which moved rows are added (new cluster) and subtracted (old)
     """
-    n_features, k = slope.shape
+    n_features, k = form.slope.shape
     tile = np.empty((n_features, _ROWS), X.dtype)
     cost = np.empty(_ROWS, X.dtype)
     least = np.empty(_ROWS, X.dtype)
@@ -98,7 +128,7 @@ def assign_dense(
             for f in range(n_features):
                 tile[f, r] = X[first + r, f] - shift[f]
         for c in range(k):
-            _tile_costs(tile, slope, curve, bias, c, cost)
+            _tile_costs(tile, form.slope, form.curve, form.bias, c, cost)
             if c == 0:
                 for r in range(_ROWS):
                     least[r] = cost[r]
@@ -112,19 +142,20 @@ def assign_dense(
             i = first + r
             if labels[i] != best[r] and not pinned[i]:
                 w = weight[i] if weight.size else 1.0
-                _move_dense(tile[:, r], w, labels[i], best[r], counts, sums, squares)
+                _move_dense(tile[:, r], w, labels[i], best[r], moments)
                 labels[i] = best[r]
                 moved += 1
     return moved
 
 
 @kernel
-def costs_dense(X, shift, rows, slope, curve, bias, own, log_det, out):
-    """Costs of chosen rows in all clusters.
+def costs_dense(X, shift, rows, form, out):
+    """Costs of some rows in all clusters, shared terms included.
 
-    IN      rows (m,); own (d,) or (0,) adds what all clusters share, less `log_det`
+    IN      rows (m,); form: `CostForm`
     OUT     out (m, k)
     """
+    slope, curve, bias, own, log_det = form
     n_features, k = slope.shape
     tile = np.zeros((n_features, _ROWS), slope.dtype)
     cost = np.empty(_ROWS, slope.dtype)
@@ -155,42 +186,21 @@ def _tile_norms(tile, own, norm):
 
 @kernel
 def assign_bounded(
-    X,
-    shift,
-    slope,
-    bias,
-    own,
-    centers,
-    labels,
-    pinned,
-    weight,
-    upper,
-    lower,
-    stretch,
-    shrink,
-    drift,
-    most,
-    second,
-    which,
-    margin,
-    start,
-    stop,
-    counts,
-    sums,
-    squares,
-):
-    """`assign_dense` under a shared diagonal metric, passing over rows whose center stays nearest.
+    X, shift, form, centers, labels, pinned, weight, upper, lower, drift, margin, start, stop,
+    moments,
+):  # fmt: skip
+    """`assign_dense` under a shared diagonal metric, skipping rows whose center stays nearest.
 
     Hamerly's bounds: `upper` is at least the distance to the own center and `lower` at most that
-    to any other. Both are loosened by how far centers have moved (`drift`; `most` is the largest,
-    of center `which`, `second` the next), and scaled by how much a change of the metric may have
-    stretched or shrunk distances. Rows whose bounds cross get their own distance anew, and only
-    if they still cross are all centers looked at.
+    to any other. By the triangle inequality a center that moves by m changes a distance by at most
+    m, so both are loosened by `drift`. Rows whose bounds cross get the distance to their own
+    center; only if the bounds still cross are the distances to all centers computed.
 
-    IN      own (d,): the metric; centers (k, d)
+    IN      form.own (d,): the metric; centers (k, d); drift: `Drift`; margin: relative rounding
+            error of a squared distance
     IN/OUT  upper, lower (n,)
-    IN      margin: relative rounding error of a squared distance
     """
+    slope, _, bias, own, _ = form
     n_features, k = slope.shape
     tile = np.zeros((n_features, _ROWS), X.dtype)
     cost = np.empty(_ROWS, X.dtype)
@@ -208,8 +218,9 @@ def assign_bounded(
             a = labels[i]
             crossed = not pinned[i]
             if crossed and a >= 0:
-                upper[i] = upper[i] * stretch + drift[a]
-                lower[i] = lower[i] * shrink - (second if a == which else most)
+                upper[i] = upper[i] * drift.stretch + drift.moved[a]
+                away = drift.second if a == drift.which else drift.most
+                lower[i] = lower[i] * drift.shrink - away
                 crossed = not upper[i] < lower[i]
                 if crossed:
                     upper[i] = _distance(X, i, shift, own, centers, a, margin)
@@ -244,7 +255,7 @@ def assign_bounded(
             lower[j] = other[r]
             if labels[j] != best[r]:
                 w = weight[j] if weight.size else 1.0
-                _move_dense(tile[:, r], w, labels[j], best[r], counts, sums, squares)
+                _move_dense(tile[:, r], w, labels[j], best[r], moments)
                 labels[j] = best[r]
                 moved += 1
     return moved
@@ -262,7 +273,7 @@ def _distance(X, i, shift, own, centers, c, margin):
 
 @kernel
 def outermost(X, shift, scale, start, stop, norm, low, high):
-    """Squared length of each row when every feature counts alike, and the ends of each feature.
+    """Squared length of each row with features divided by their scale; extremes per feature.
 
     OUT     norm (n,); low, high (d,): rows with the smallest and the largest value
     """
@@ -300,9 +311,10 @@ def column_sums(X, pilot, weight, start, stop, sums, squares):
 
 
 @kernel
-def _move_dense(x, w, old, new, counts, sums, squares):
+def _move_dense(x, w, old, new, moments):
     """Move one row from a cluster (or none, -1) to another in the moments."""
     n_features = x.shape[0]
+    counts, sums, squares = moments
     for sign in (-1.0, 1.0):
         c = old if sign < 0 else new
         if c < 0:
@@ -322,7 +334,7 @@ def _move_dense(x, w, old, new, counts, sums, squares):
 
 
 @kernel
-def move_dense(X, shift, rows, old, new, weight, counts, sums, squares):
+def move_dense(X, shift, rows, old, new, weight, moments):
     """Move given rows from their old clusters to new ones in the moments."""
     x = np.empty(X.shape[1], np.float64)
     for t in range(rows.shape[0]):
@@ -331,58 +343,57 @@ def move_dense(X, shift, rows, old, new, weight, counts, sums, squares):
             for f in range(X.shape[1]):
                 x[f] = X[i, f] - shift[f]
             w = weight[i] if weight.size else 1.0
-            _move_dense(x, w, old[t], new[t], counts, sums, squares)
+            _move_dense(x, w, old[t], new[t], moments)
 
 
 # -------------------------------------------------------------------- rows that links may move
 
 
 @kernel
-def crossed_bounds(
-    labels, slack, known, upper, lower, stretch, shrink, drift, most, second, which, start, stop,
-    number, crossed,
-):  # fmt: skip
-    """Add those of rows start..stop that might be cheaper in another cluster to a list.
+def crossed_bounds(labels, slack, known, upper, lower, drift, start, stop, number, crossed):
+    """Append those of rows start..stop that may be cheaper in another cluster to a list.
 
-    Hamerly's bounds as in `assign_bounded`, with room for what links can add. The distance to the
-    own center is not taken anew: fetching a row costs as much as all of its distances.
+    Hamerly's bounds as in `assign_bounded`, plus the most that links can add. The distance to the
+    own center is not recomputed: fetching a row takes as long as all of its distances.
 
-    IN      slack (n,): the most by which links can make the present cluster dearer than another;
-            known (n,): labels that the bounds are for
+    IN      slack (n,): the most by which links can raise the present cluster's cost above
+            another's; known (n,): labels that the bounds are for; drift: `Drift`
     IN/OUT  upper, lower (n,); crossed (m,): the list, which has `number` rows
 
-    Returns how many rows it has now.
+    Returns the new length of the list.
     """
-    # Unsigned: whether a signed index is negative is looked at every time.
+    # Unsigned: numba wraps negative indices, which takes a test per access for signed ones.
     for i in range(np.uint64(start), np.uint64(stop)):
         a = labels[i]
-        high = upper[i] * stretch + drift[a]
-        low = max(lower[i] * shrink - (second if a == which else most), 0.0)
+        high = upper[i] * drift.stretch + drift.moved[a]
+        away = drift.second if a == drift.which else drift.most
+        low = max(lower[i] * drift.shrink - away, 0.0)
         upper[i] = high
         lower[i] = low
         crossed[number] = i
-        # No branch: which rows cross cannot be foretold.
+        # No branch: the processor could not predict which rows cross.
         number += a != known[i] or not high * high + slack[i] < low * low
     return number
 
 
 @kernel
 def _bounds_of(own, other, log_det, beyond, margin):
-    """Bounds from costs: squared distances less `log_det`, known up to rounding."""
+    """Bounds from costs (squared distances minus `log_det`), widened by the rounding error."""
     own = max(own + log_det, 0.0)
     error = margin * (own + beyond)
     return np.sqrt(own + error), np.sqrt(max(other + log_det - error, 0.0))
 
 
 @kernel
-def wavering_rows(
-    cost, slack, labels, log_det, beyond, margin, start, stop, known, upper, lower, wavers
+def undecided_rows(
+    cost, slack, labels, log_det, beyond, margin, start, stop, known, upper, lower, undecided
 ):
-    """Mark those of rows start..stop that links could move, given their costs. Notes bounds.
+    """Mark those of rows start..stop that links could move, given their costs; updates bounds.
 
-    IN      cost (n, k): for bounds, squared distances less `log_det`, up to a rounding error of
-            `margin` times (distance + beyond); slack (n,) and labels (n,) as in `crossed_bounds`
-    OUT     known, upper, lower (n,), or (0,) where there are no bounds; wavers (n,)
+    IN      cost (n, k): with bounds, squared distances minus `log_det`, with a rounding error of
+            at most `margin` times (distance + beyond); slack (n,), labels (n,) as in
+            `crossed_bounds`
+    OUT     known, upper, lower (n,), or (0,) without bounds; undecided (n,)
     """
     k = cost.shape[1]
     for i in range(start, stop):
@@ -391,7 +402,7 @@ def wavering_rows(
         for c in range(k):
             if c != a:
                 other = min(other, cost[i, c])
-        wavers[i] = not cost[i, a] + slack[i] < other
+        undecided[i] = not cost[i, a] + slack[i] < other
         if known.size:
             known[i] = a
             upper[i], lower[i] = _bounds_of(cost[i, a], other, log_det, beyond, margin)
@@ -399,10 +410,10 @@ def wavering_rows(
 
 @kernel
 def _fill_tile(X, shift, rows, beside, tile):
-    """Scattered rows into the columns of a tile, relative to the mean.
+    """Copy scattered rows into the columns of a tile, relative to the mean.
 
-    They are laid side by side first: reads that wait for memory overlap only if no scattered
-    writes stand between them.
+    They are first copied to contiguous rows: waiting reads overlap only if no scattered writes
+    come between them.
 
     IN      rows (m,), of which the tile takes at most _ROWS
     OUT     beside (_ROWS, d): scratch; tile (d, _ROWS)
@@ -419,16 +430,17 @@ def _fill_tile(X, shift, rows, beside, tile):
 
 
 @kernel
-def sift_dense(
-    X, shift, chosen, slope, curve, bias, own, log_det, labels, slack, known, upper, lower,
-    stretch, shrink, drift, most, second, which, beyond, margin, start, stop, wavers, place, kept,
+def undecided_from_bounds(
+    X, shift, chosen, form, labels, slack, known, upper, lower, drift, beyond, margin, start, stop,
+    undecided, place, kept,
 ):  # fmt: skip
-    """`wavering_rows` among those whose bounds have crossed; only their costs are kept.
+    """`undecided_rows` among those whose bounds cross; only the costs of these are computed.
 
-    OUT     place (n,) of the costs of undecided rows in kept (n, k), from `start` on
+    OUT     place (n,): position of the costs of undecided rows in kept (n, k), from `start` on
     """
+    slope, curve, bias, own, log_det = form
     n_features, k = slope.shape
-    crossed, rows = np.empty(_AT_ONCE + _ROWS, np.int64), np.empty(_ROWS, np.int64)
+    crossed, rows = np.empty(_CHECKED_ROWS + _ROWS, np.int64), np.empty(_ROWS, np.int64)
     tile = np.empty((n_features, _ROWS), slope.dtype)
     beside = np.zeros((_ROWS, n_features), X.dtype)
     costs = np.zeros((k, _ROWS))
@@ -437,14 +449,14 @@ def sift_dense(
     label = np.zeros(_ROWS, np.int32)
     at = start
     number = 0
-    for first in range(start, stop, _AT_ONCE):
+    for first in range(start, stop, _CHECKED_ROWS):
         number = crossed_bounds(
-            labels, slack, known, upper, lower, stretch, shrink, drift, most, second, which, first,
-            min(first + _AT_ONCE, stop), number, crossed,
+            labels, slack, known, upper, lower, drift, first, min(first + _CHECKED_ROWS, stop),
+            number, crossed,
         )  # fmt: skip
         done = 0
-        # A tile takes as long whether it is full or not: rows that do not fill one wait.
-        while number - done >= _ROWS or (done < number and first + _AT_ONCE >= stop):
+        # A partly filled tile takes as long as a full one: keep the rest for the next tile.
+        while number - done >= _ROWS or (done < number and first + _CHECKED_ROWS >= stop):
             m = min(_ROWS, number - done)
             for r in range(m):
                 label[r] = labels[crossed[done + r]]
@@ -455,7 +467,7 @@ def sift_dense(
                 _tile_costs(tile, slope, curve, bias, c, costs[c])
             for r in range(m):
                 mine[r] = costs[label[r], r]
-                costs[label[r], r] = np.inf  # looked at without the own cluster
+                costs[label[r], r] = np.inf  # leave the own cluster out of the minimum
             for r in range(_ROWS):
                 other[r] = costs[0, r]
             for c in range(1, k):
@@ -469,7 +481,7 @@ def sift_dense(
                 i = crossed[done + r]
                 known[i], upper[i], lower[i] = label[r], high[r], low[r]
                 if not mine[r] + slack[i] < other[r]:
-                    wavers[i] = True
+                    undecided[i] = True
                     place[i] = at
                     for c in range(k):
                         kept[at, c] = costs[c, r] + norm[r] - log_det
@@ -485,23 +497,9 @@ def sift_dense(
 
 
 @kernel
-def assign_sparse(
-    data,
-    indices,
-    indptr,
-    slope,
-    curve,
-    bias,
-    labels,
-    pinned,
-    weight,
-    start,
-    stop,
-    counts,
-    sums,
-    squares,
-):
+def assign_sparse(data, indices, indptr, form, labels, pinned, weight, start, stop, moments):
     """`assign_dense` for rows of a CSR matrix (no shift: zeros stay zeros)."""
+    slope, curve, bias, _, _ = form
     k = slope.shape[1]
     curved = curve.size > 0
     cost = np.empty(k, slope.dtype)
@@ -525,15 +523,16 @@ def assign_sparse(
                 best = c
         if labels[i] != best:
             w = weight[i] if weight.size else 1.0
-            _move_sparse(data, indices, indptr, i, w, labels[i], best, counts, sums, squares)
+            _move_sparse(data, indices, indptr, i, w, labels[i], best, moments)
             labels[i] = best
             moved += 1
     return moved
 
 
 @kernel
-def costs_sparse(data, indices, indptr, rows, slope, curve, bias, own, log_det, out):
+def costs_sparse(data, indices, indptr, rows, form, out):
     """`costs_dense` for rows of a CSR matrix."""
+    slope, curve, bias, own, log_det = form
     k = slope.shape[1]
     for t in range(rows.shape[0]):
         norm = 0.0
@@ -554,7 +553,8 @@ def costs_sparse(data, indices, indptr, rows, slope, curve, bias, own, log_det, 
 
 
 @kernel
-def _move_sparse(data, indices, indptr, i, w, old, new, counts, sums, squares):
+def _move_sparse(data, indices, indptr, i, w, old, new, moments):
+    counts, sums, squares = moments
     for sign in (-1.0, 1.0):
         c = old if sign < 0 else new
         if c < 0:
@@ -568,13 +568,13 @@ def _move_sparse(data, indices, indptr, i, w, old, new, counts, sums, squares):
 
 
 @kernel
-def move_sparse(data, indices, indptr, rows, old, new, weight, counts, sums, squares):
+def move_sparse(data, indices, indptr, rows, old, new, weight, moments):
     """`move_dense` for rows of a CSR matrix."""
     for t in range(rows.shape[0]):
         if old[t] != new[t]:
             i = rows[t]
             w = weight[i] if weight.size else 1.0
-            _move_sparse(data, indices, indptr, i, w, old[t], new[t], counts, sums, squares)
+            _move_sparse(data, indices, indptr, i, w, old[t], new[t], moments)
 
 
 @kernel

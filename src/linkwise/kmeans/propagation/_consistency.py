@@ -1,4 +1,4 @@
-"""Out of inferred links, those that can hold together: for methods that keep every constraint."""
+"""The heaviest inferred links that are consistent: for methods with hard constraints."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SECONDS = 0.5  # for one search whether k clusters suffice
 def heaviest_consistent(
     sources: Constraints, propagated: Constraints, n_clusters: int, labels: NDArray
 ) -> Constraints:
-    """The sources, and of the links inferred from them the heaviest that do not contradict.
+    """The sources, and the heaviest inferred links that do not contradict them or each other.
 
     Links are taken in descending order of their weights; one that contradicts those before it is
     left out, and the last ones too if k clusters are not enough for all cannot-links.
@@ -88,7 +88,7 @@ def _with(
 
 
 class _Groups:
-    """Rows that are together, and groups that are apart; both may grow."""
+    """Disjoint sets of must-linked rows, and the pairs of sets that are cannot-linked."""
 
     def __init__(self) -> None:
         self._parent: dict[int, int] = {}
@@ -104,7 +104,7 @@ class _Groups:
         return root
 
     def join(self, i: int, j: int) -> bool:
-        """Put two rows together, unless they are apart; whether they are together now."""
+        """Merge the sets of two rows unless cannot-linked; returns whether they are one."""
         a, b = self._root(i), self._root(j)
         if a == b:
             return True
@@ -122,7 +122,7 @@ class _Groups:
         return True
 
     def part(self, i: int, j: int) -> bool:
-        """Keep two rows apart, unless they are together; whether they are apart now."""
+        """Cannot-link the sets of two rows unless they are one; returns whether they are apart."""
         a, b = self._root(i), self._root(j)
         if a == b:
             return False

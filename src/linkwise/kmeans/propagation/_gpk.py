@@ -1,4 +1,4 @@
-"""GPK-Means: cluster with a few constraints, spread them, cluster again."""
+"""GPK-Means: cluster with a few constraints, propagate them, cluster again."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ from sklearn.base import (
     clone,
 )
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from linkwise._types import Floats, Ints, Labels, Matrix, MatrixLike, SampleIds, Seed
 from linkwise._validation import (
     MAX_ENTAILED,
     ConstrainedClusterMixin,
+    Knowable,
     Knowledge,
     check_number,
     read_data,
@@ -38,19 +40,19 @@ from ._propagate import Kernel, Radius, Scale, check_threshold, propagate
 
 
 @dataclass(frozen=True)
-class Round:
-    """One round of `GPKMeans`: what was propagated, and what the base made of it.
+class PropagationRound:
+    """One round of `GPKMeans`: the propagated links, and the result of the base.
 
     Attributes
     ----------
     n_propagated : int
-        Links inferred; full propagation counts one for each source.
+        Links inferred; full propagation counts one per source.
     n_must_link, n_cannot_link : int
-        Different links that the base was given, sources included.
+        Distinct links given to the base, sources included.
     objective : float
         The base's objective afterwards.
     n_moved : int
-        Rows that changed their cluster.
+        Rows that changed cluster.
     """
 
     n_propagated: int
@@ -63,11 +65,11 @@ class Round:
 class GPKMeans(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ConstrainedClusterMixin, BaseEstimator
 ):
-    """Constrained clustering with few constraints, which are spread to their surroundings.
+    """Constrained clustering with few constraints, which are propagated to nearby rows.
 
-    The base clusters with the given constraints. These are then propagated to pairs of rows near
-    theirs, weaker with the distance, and the base clusters again with all of them from the centers
-    it had found; until its objective settles.
+    The base clusters with the given constraints. These are then propagated to nearby pairs of rows,
+    weaker with the distance, and the base clusters again with all of them from its last centers,
+    until its objective no longer changes.
 
     Parameters
     ----------
@@ -82,14 +84,14 @@ class GPKMeans(
         at most 1. Data in many dimensions needs a low one: around 0.05 in twenty.
     reduced : bool, default=False
         Whether only the heaviest link of each kind counts for a pair of rows. Otherwise their
-        weights add up, which may drown the sources once these are many.
+        weights add up, which may outweigh the sources if there are many.
     weighted : bool, default=True
         Whether the base makes use of weights. False is for bases that keep every constraint
         (`COPKMeans`): they are given only those inferred links that can all hold together, chosen
         by weight.
     space : transformer, default=None
         If given, closeness is measured in what it makes of the data, instead of by the metrics of
-        the base: ``RCA(n_components=2)`` lets constraints spread in data of many dimensions. It is
+        the base: ``RCA(n_components=2)`` lets constraints reach further in many dimensions. It is
         cloned, and fitted with the constraints if it takes them.
     kernel : {"gaussian", "euclidean"}, default="gaussian"
         How weights fall with the distance; see `propagate`.
@@ -118,7 +120,7 @@ class GPKMeans(
         The base's objective in the last round, over the propagated constraints.
     n_iter_ : int
         Number of rounds.
-    history_ : list of Round
+    history_ : list of PropagationRound
         What was propagated in each round, and what came of it.
     n_propagated_ : int
         Links inferred in the last round, sources not counted.
@@ -145,7 +147,7 @@ class GPKMeans(
 
     Of the readings of (3.4) the default is the one with three standard deviations at the cluster's
     rim, which does not depend on the unknown scale of a learnt metric. Which one did best on the
-    thesis' data is told in ``papers/eaton2005_gpk_means``.
+    thesis' data is given in ``papers/eaton2005_gpk_means``.
 
     What the sources entail takes part in every run, as it does in the base's own.
 
@@ -168,19 +170,19 @@ class GPKMeans(
     def __init__(
         self,
         n_clusters: int = 8,
-        base: Any = None,
+        base: BaseEstimator | None = None,
         *,
         threshold: float = 0.5,
         reduced: bool = False,
         weighted: bool = True,
-        space: Any = None,
+        space: BaseEstimator | None = None,
         kernel: Kernel = "gaussian",
         scale: Scale = "squared",
         radius: Radius = "euclidean",
         max_propagated: int = 10_000_000,
         max_iter: int = 10,
         tol: float = 1e-4,
-        random_state: Any = None,
+        random_state: Seed = None,
     ):
         self.n_clusters = n_clusters
         self.base = base
@@ -200,23 +202,23 @@ class GPKMeans(
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
         *,
-        constraints: Any = None,
-        sample_ids: Any = None,
+        constraints: Knowable = None,
+        sample_ids: SampleIds = None,
         sample_weight: ArrayLike | None = None,
     ) -> GPKMeans:
-        """Cluster the rows of X with a few constraints on them.
+        """Cluster the rows of X with a few constraints.
 
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features)
             The data, of a kind that the base takes.
         y : array-like of shape (n_samples,), default=None
-            Partial labels, -1 for unknown. What they say about pairs is propagated too.
+            Partial labels, -1 for unknown. The pairs that follow from them are propagated too.
         constraints : Constraints, DataFrame or path, default=None
-            What is known about pairs of rows. By row number, or by id when `sample_ids` is given
+            Must-links and cannot-links. By row number, or by id when `sample_ids` is given
             or X is a DataFrame with an index.
         sample_ids : array-like of shape (n_samples,), default=None
             Id of each row. Constraints on ids that no row has are left out.
@@ -232,8 +234,8 @@ class GPKMeans(
         self._check_parameters()
         base = self._ready_base()
         sparse = self._takes_sparse()
-        X, told = self._read_rows(X, constraints, sample_ids, accept_sparse=sparse)
-        sources = told.known
+        X, given = self._read_rows(X, constraints, sample_ids, accept_sparse=sparse)
+        sources = given.known
         seeds = self._seeds(y, X.shape[0])
         fit: dict[str, Any] = {"y": y}
         if sample_weight is not None:
@@ -245,7 +247,7 @@ class GPKMeans(
         converged = self._rounds(model, X, Z, sources, fit)
         self.n_iter_ = len(self.history_)
         self._n_features_out = self.n_clusters
-        self.report_ = self._report(sources, told, converged, started)
+        self.report_ = self._report(sources, given, converged, started)
         return self
 
     def _check_parameters(self) -> None:
@@ -254,11 +256,11 @@ class GPKMeans(
         check_number("max_iter", self.max_iter, Integral, 1)
         check_number("tol", self.tol, Real, 0)
 
-    def _seeds(self, y: Any, n_samples: int) -> NDArray[np.int64] | None:
+    def _seeds(self, y: ArrayLike | None, n_samples: int) -> Ints | None:
         return read_labels(y, n_samples, self.n_clusters)
 
-    def _ready_base(self) -> Any:
-        """A fresh base with our number of clusters and seed."""
+    def _ready_base(self) -> BaseEstimator:
+        """A clone of the base with our number of clusters and seed."""
         base = MPCKMeans() if self.base is None else clone(self.base)
         lacking = [name for name in ("n_clusters", "init") if name not in base.get_params()]
         if not has_fit_parameter(base, "constraints"):
@@ -271,13 +273,13 @@ class GPKMeans(
         base.set_params(n_clusters=self.n_clusters)
         return self._set(base, random_state=self.random_state)
 
-    def _set(self, base: Any, **params: Any) -> Any:
+    def _set(self, base: BaseEstimator, **params: object) -> BaseEstimator:
         """Set those parameters that the base has and that are not None."""
         own = base.get_params(deep=False)
         return base.set_params(**{k: v for k, v in params.items() if k in own and v is not None})
 
-    def _space_of(self, X: Any, y: Any, sources: Constraints) -> Any:
-        """The data as propagation looks at it; None if that is X itself."""
+    def _space_of(self, X: Matrix, y: ArrayLike | None, sources: Constraints) -> Matrix | None:
+        """The data in the space of propagation; None if that is X itself."""
         if self.space is None:
             return None
         self.space_ = clone(self.space)
@@ -285,29 +287,34 @@ class GPKMeans(
         return self.space_.fit(X, y, **fit).transform(X)
 
     def _rounds(
-        self, model: Any, X: Any, Z: Any, sources: Constraints, fit: dict[str, Any]
+        self,
+        model: BaseEstimator,
+        X: Matrix,
+        Z: Matrix | None,
+        sources: Constraints,
+        fit: dict[str, Any],
     ) -> bool:
         """Propagate and cluster again until the objective settles; whether it does."""
-        self.history_: list[Round] = []
+        self.history_: list[PropagationRound] = []
         seen: list[bytes] = []
         most_kept = -1.0
         for _ in range(self.max_iter):
-            spread = self._propagate(model, X, Z, sources)
-            seen.append(_digest(spread))
-            if seen[-1] in seen[:-1]:  # from here on all would be as it was
+            propagated = self._propagate(model, X, Z, sources)
+            seen.append(_digest(propagated))
+            if seen[-1] in seen[:-1]:  # all further rounds would repeat earlier ones
                 break
-            last, known = model, self._known(sources, spread, model)
+            last, known = model, self._known(sources, propagated, model)
             model = self._run_again(last, X, known, fit)
-            self.history_.append(self._note(last, model, known, spread, sources))
+            self.history_.append(self._summary(last, model, known, propagated, sources))
             settled = abs(model.objective_ - last.objective_) <= self.tol * abs(model.objective_)
-            # Objectives over different constraints cannot be compared; what is kept can.
+            # Objectives over different constraints cannot be compared; satisfied sources can.
             kept = sources.satisfied(model.labels_).weight_share
             if settled or kept >= most_kept:
                 most_kept = kept
                 self._store(model, known, self.history_[-1])
             if settled:
                 return True
-        if seen[-1:] == seen[-2:-1]:  # the last round changed nothing that matters
+        if seen[-1:] == seen[-2:-1]:  # the last two rounds had the same links
             self._store(model, known, self.history_[-1])
             return True
         self._warn(circle=seen[-1] in seen[:-1])
@@ -316,19 +323,23 @@ class GPKMeans(
     def _warn(self, *, circle: bool) -> None:
         warnings.warn(
             f"GPKMeans did not settle in {len(self.history_)} rounds"
-            f"{', which go in a circle' if circle else ''}; the result is that of the round that "
-            "keeps most of the given constraints. A higher threshold may help",
+            f"{', which repeat themselves' if circle else ''}; the result is that of the round "
+            "that keeps most of the given constraints. A higher threshold may help",
             ConvergenceWarning,
             stacklevel=4,
         )
 
-    def _known(self, sources: Constraints, spread: Constraints, model: Any) -> Constraints:
-        """What the base is given."""
+    def _known(
+        self, sources: Constraints, propagated: Constraints, model: BaseEstimator
+    ) -> Constraints:
+        """The constraints that the base is given."""
         if self.weighted:
-            return _with_entailed(sources, spread)
-        return heaviest_consistent(sources, spread, self.n_clusters, model.labels_)
+            return _with_entailed(sources, propagated)
+        return heaviest_consistent(sources, propagated, self.n_clusters, model.labels_)
 
-    def _propagate(self, model: Any, X: Any, Z: Any, sources: Constraints) -> Constraints:
+    def _propagate(
+        self, model: BaseEstimator, X: Matrix, Z: Matrix | None, sources: Constraints
+    ) -> Constraints:
         where: dict[str, Any] = {"X": Z}
         if Z is None:
             # Centers of other distortions are directions or distributions: means are taken.
@@ -352,7 +363,9 @@ class GPKMeans(
             **where,
         )
 
-    def _run_again(self, last: Any, X: Any, known: Constraints, fit: dict[str, Any]) -> Any:
+    def _run_again(
+        self, last: BaseEstimator, X: Matrix, known: Constraints, fit: dict[str, Any]
+    ) -> BaseEstimator:
         """The base from the last centers, with the propagated constraints."""
         model = clone(last).set_params(init=np.asarray(last.cluster_centers_))
         model = self._set(model, n_init=1)
@@ -366,26 +379,26 @@ class GPKMeans(
                 f"each other; use GPKMeans(weighted=False) around it. It said: {error}"
             ) from error
 
-    def _note(
+    def _summary(
         self,
-        last: Any,
-        model: Any,
+        last: BaseEstimator,
+        model: BaseEstimator,
         known: Constraints,
-        spread: Constraints,
+        propagated: Constraints,
         sources: Constraints,
-    ) -> Round:
-        """What a round did."""
-        merged = 0 if self.reduced else spread.n_repeated
-        return Round(
-            n_propagated=spread.n_constraints - sources.n_constraints + merged,
+    ) -> PropagationRound:
+        """Summary of a round."""
+        merged = 0 if self.reduced else propagated.n_repeated
+        return PropagationRound(
+            n_propagated=propagated.n_constraints - sources.n_constraints + merged,
             n_must_link=known.n_must_link,
             n_cannot_link=known.n_cannot_link,
             objective=float(model.objective_),
             n_moved=int((model.labels_ != last.labels_).sum()),
         )
 
-    def _store(self, model: Any, known: Constraints, done: Round) -> None:
-        """Take a round for the result."""
+    def _store(self, model: BaseEstimator, known: Constraints, done: PropagationRound) -> None:
+        """Make a round the result."""
         self.base_ = model
         self.labels_ = model.labels_
         self.cluster_centers_ = model.cluster_centers_
@@ -396,7 +409,7 @@ class GPKMeans(
             self.metrics_ = model.metrics_
 
     def _report(
-        self, sources: Constraints, told: Knowledge, converged: bool, started: float
+        self, sources: Constraints, given: Knowledge, converged: bool, started: float
     ) -> Report:
         return Report(
             algorithm=type(self).__name__,
@@ -409,12 +422,12 @@ class GPKMeans(
             n_iter=self.n_iter_,
             converged=converged,
             seconds=time.perf_counter() - started,
-            n_dropped=told.n_dropped,
-            ids=told.ids,
+            n_dropped=given.n_dropped,
+            ids=given.ids,
         )
 
-    def _costs_of(self, sources: Constraints) -> NDArray[np.float64]:
-        """What the base took for violated sources, without the share of what was added to them."""
+    def _costs_of(self, sources: Constraints) -> Floats:
+        """Costs of violated sources in the base, without the share of merged links."""
         costs = np.zeros(sources.n_constraints)
         report = getattr(self.base_, "report_", None)
         if report is None:
@@ -428,14 +441,14 @@ class GPKMeans(
 
     # ---------------------------------------------------------------- new rows
 
-    def _check_new(self, X: Any) -> Any:
+    def _check_new(self, X: MatrixLike) -> Matrix:
         check_is_fitted(self)
         return read_data(self, X, reset=False, accept_sparse=self._takes_sparse())
 
     def _takes_sparse(self) -> bool:
         return bool(get_tags(MPCKMeans() if self.base is None else self.base).input_tags.sparse)
 
-    def predict(self, X: Any) -> NDArray[np.int32]:
+    def predict(self, X: MatrixLike) -> Labels:
         """The cluster that the base finds for each row.
 
         Parameters
@@ -449,7 +462,7 @@ class GPKMeans(
         X = self._check_new(X)
         return self.base_.predict(X)
 
-    def transform(self, X: Any) -> NDArray:
+    def transform(self, X: MatrixLike) -> NDArray:
         """Distance of each row to each center, as the base has it.
 
         Parameters
@@ -463,7 +476,7 @@ class GPKMeans(
         X = self._check_new(X)
         return self.base_.transform(X)
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: MatrixLike, y: ArrayLike | None = None) -> float:
         """The base's score of the rows (higher is better).
 
         Parameters
@@ -478,14 +491,14 @@ class GPKMeans(
         X = self._check_new(X)
         return float(self.base_.score(X))
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._takes_sparse()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 
-def _with_entailed(sources: Constraints, spread: Constraints) -> Constraints:
+def _with_entailed(sources: Constraints, propagated: Constraints) -> Constraints:
     """Propagated constraints, with what the sources entail if the base will not find it.
 
     A base adds entailed links by itself as long as nothing contradicts, which propagated links
@@ -494,8 +507,8 @@ def _with_entailed(sources: Constraints, spread: Constraints) -> Constraints:
     closure = sources.closure()
     n_given = sources.n_must_link + sources.n_cannot_link
     if not closure.can_expand(MAX_ENTAILED) or n_given >= closure.n_pairs:
-        return spread
-    return spread if spread.closure().consistent else spread + closure.expand()
+        return propagated
+    return propagated if propagated.closure().consistent else propagated + closure.expand()
 
 
 def _digest(known: Constraints) -> bytes:

@@ -1,9 +1,12 @@
-"""Constraint propagation: a few given links become many around them, weaker with the distance.
+"""Constraint propagation: a few given links become many nearby ones, weaker with the distance.
 
-Entry point: `propagate`. A constraint between rows A and B spreads to the pairs of rows (i, j)
-with i near A and j near B. Only rows that are near enough by themselves are paired, so that the
-work is one look at the data for each constrained row (and kept for its other constraints, as
-appendix B of the thesis proposes) plus the links that come out.
+Entry point: `propagate`. A constraint between rows A and B is propagated to pairs of rows (i, j)
+with i near A and j near B. The remoteness of a row from an end (minus the log of its Gaussian
+factor, or the squared share of a distance) adds up over the two ends, and the threshold is a limit
+on the sum. So a row takes part only if it is within the limit of one end by itself: rows near an
+end are found in one pass, sorted and kept for its other constraints (appendix B of the thesis), and
+pairing stops at the first pair that is too remote. Pairs are counted before they are written, so
+that memory is the size of the result, or `max_propagated`.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Literal
@@ -20,23 +24,33 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import check_array, check_random_state
 
-from linkwise._validation import check_choice, check_number, read_knowledge
+from linkwise._types import (
+    Floats,
+    Ints,
+    Matrix,
+    MatrixLike,
+    RandomState,
+    SampleIds,
+    Seed,
+    is_sparse,
+)
+from linkwise._validation import Knowable, check_choice, check_number, read_knowledge
 from linkwise.constraints import Constraints
 
-from . import _propagation_kernels as _spread
+from . import _propagation_kernels as _kernels
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+Rows32 = NDArray[np.int32]  # row numbers
+PairKernel = Callable[..., int]
 Kernel = Literal["gaussian", "euclidean"]
 Scale = Literal["thesis", "squared"]
 Radius = Literal["mahalanobis", "euclidean"]
 
-_KEPT_NEAR = 20_000_000  # so many rows near constrained ones are kept at hand
+_KEPT_NEAR = 20_000_000  # most entries in the kept lists of rows near constrained ones
 
 
 def propagate(
-    constraints: Any,
-    X: Any,
+    constraints: Knowable,
+    X: MatrixLike,
     labels: ArrayLike,
     metrics: ArrayLike | None = None,
     threshold: float = 0.5,
@@ -48,10 +62,10 @@ def propagate(
     scale: Scale = "squared",
     radius: Radius = "euclidean",
     max_propagated: int = 10_000_000,
-    sample_ids: Any = None,
-    random_state: Any = None,
+    sample_ids: SampleIds = None,
+    random_state: Seed = None,
 ) -> Constraints:
-    """Spread must-links and cannot-links to pairs of rows near theirs.
+    """Propagate must-links and cannot-links to nearby pairs of rows.
 
     This is the propagation of Eaton's thesis [1]_, (3.1) to (3.7).
 
@@ -80,9 +94,8 @@ def propagate(
     centers : array-like of shape (n_clusters, n_features), default=None
         Centers of the clusters; the means of their rows if not given.
     kernel : {"gaussian", "euclidean"}, default="gaussian"
-        How weights fall: by a Gaussian under the metrics (3.7), or in a straight line with the
-        Euclidean distance, down to nothing where the ball around the end of a source touches the
-        rim of its cluster.
+        How weights decrease: by a Gaussian under the metrics (3.7), or linearly with the Euclidean
+        distance, to 0 where the ball around the end of a source touches the rim of its cluster.
     scale : {"thesis", "squared"}, default="squared"
         The factor of a cluster's covariance: the ratio of its radius to three standard deviations
         (3.4) as it is printed, or the square of this ratio, as lengths ask for. Gaussian only.
@@ -90,10 +103,10 @@ def propagate(
         How far the outermost row of a cluster is from its center: under the metric, or in the
         units of the data. Gaussian only.
     max_propagated : int, default=10_000_000
-        The most links to infer before equal ones are put together. Beyond, a random sample of at
-        most so many is taken, with a warning.
+        The most links to infer before equal ones are merged. If there are more, a random sample
+        is taken, with a warning.
     sample_ids : array-like of shape (n_samples,), default=None
-        Id of each row, when the constraints speak of ids.
+        Id of each row, if the constraints use ids.
     random_state : int, RandomState instance or None, default=None
         Seed of that sample.
 
@@ -101,7 +114,7 @@ def propagate(
     -------
     propagated : Constraints
         By row number: the sources in their order, then the links inferred. `n_repeated` of it
-        counts those that were put together with others. Relative constraints stay as they are.
+        counts those that were merged with others. Relative constraints stay as they are.
 
     See Also
     --------
@@ -135,8 +148,8 @@ def propagate(
     return _merged(known, pairs, X.shape[0], reduce)
 
 
-def check_threshold(threshold: Any) -> None:
-    """Refuse what is no share of a weight."""
+def check_threshold(threshold: float) -> None:
+    """Raise unless the threshold is above 0 and at most 1."""
     check_number("threshold", threshold, Real, 0)
     if not 0 < threshold <= 1:
         raise ValueError(
@@ -152,18 +165,19 @@ def check_threshold(threshold: Any) -> None:
 class _Clusters:
     """Rows, their clusters, and a metric for each of these."""
 
-    X: Any
-    labels: NDArray[np.int64]
+    X: Matrix
+    labels: Ints
     centers: Floats
     metrics: Floats  # (k, d) or (k, d, d)
 
     @classmethod
     def read(
-        cls, X: Any, labels: Any, metrics: Any, per_cluster: bool | None, centers: Any
-    ) -> _Clusters:
-        """Check that all belongs together."""
+        cls, X: Matrix, given: ArrayLike, metrics: ArrayLike | None, per_cluster: bool | None,
+        centers: ArrayLike | None,
+    ) -> _Clusters:  # fmt: skip
+        """Validate shapes and values."""
         n, d = X.shape
-        labels = _read_labels(labels, n)
+        labels = _read_labels(given, n)
         read = _read_metrics(metrics, d, int(labels.max()) + 1, per_cluster)
         k = max(int(labels.max()) + 1, len(read))
         if centers is None:
@@ -173,7 +187,7 @@ class _Clusters:
             raise ValueError(
                 f"centers has shape {centers.shape}; expected ({k}, {d}), a center for each cluster"
             )
-        if sparse.issparse(X) and read.ndim == 3:
+        if is_sparse(X) and read.ndim == 3:
             raise ValueError("full metrics need dense data; give diagonals, or X as an array")
         return cls(X, labels, centers, np.broadcast_to(read, (len(centers), *read.shape[1:])))
 
@@ -193,18 +207,21 @@ class _Clusters:
         return radii
 
 
-def _read_labels(labels: Any, n: int) -> NDArray[np.int64]:
-    labels = np.asarray(labels)
+def _read_labels(given: ArrayLike, n: int) -> Ints:
+    labels = np.asarray(given)
     if labels.shape != (n,):
-        raise ValueError(f"labels has shape {labels.shape}; expected a cluster a row, ({n},)")
+        raise ValueError(f"labels has shape {labels.shape}; expected one cluster per row, ({n},)")
     if labels.dtype.kind not in "iu" or labels.min() < 0:
         raise ValueError("labels must be clusters 0, 1, 2, ... as integers; every row needs one")
     return labels.astype(np.int64)
 
 
-def _read_metrics(metrics: Any, d: int, n_clusters: int, per_cluster: bool | None) -> Floats:
+def _read_metrics(
+    metrics: ArrayLike | None, d: int, n_clusters: int, per_cluster: bool | None
+) -> Floats:
     """Metrics as diagonals (m, d) or matrices (m, d, d), m being 1 or the number of clusters."""
     A = np.ones(d) if metrics is None else np.asarray(metrics, dtype=np.float64)
+    given = A.shape
     if not np.isfinite(A).all():
         raise ValueError("metrics has NaN or infinite values; a metric is finite and positive")
     if A.ndim == 1 or (A.shape == (d, d) and _is_one_matrix(A, n_clusters, per_cluster)):
@@ -212,7 +229,7 @@ def _read_metrics(metrics: Any, d: int, n_clusters: int, per_cluster: bool | Non
     fits = A.shape[1:] in ((d,), (d, d)) and (len(A) == 1 or len(A) >= n_clusters)
     if not fits:
         raise ValueError(
-            f"metrics has shape {np.shape(metrics)}; expected ({d},), ({d}, {d}), "
+            f"metrics has shape {given}; expected ({d},), ({d}, {d}), "
             f"({n_clusters}, {d}) or ({n_clusters}, {d}, {d})"
         )
     least = A.min() if A.ndim == 2 else np.linalg.eigvalsh(A).min()
@@ -228,18 +245,18 @@ def _is_one_matrix(A: Floats, n_clusters: int, per_cluster: bool | None) -> bool
     return len(A) < n_clusters or (np.allclose(A, A.T) and np.linalg.eigvalsh(A).min() > 0)
 
 
-def _means(X: Any, labels: NDArray[np.int64], k: int) -> Floats:
+def _means(X: Matrix, labels: Ints, k: int) -> Floats:
     counts = np.bincount(labels, minlength=k)
     one_hot = sparse.csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))))
     sums = np.zeros((k, X.shape[1]))
     found = one_hot @ X
-    sums[: one_hot.shape[0]] = found.toarray() if sparse.issparse(found) else found
+    sums[: one_hot.shape[0]] = found.toarray() if is_sparse(found) else found
     return sums / np.maximum(counts, 1)[:, None]
 
 
 def near(
-    X: Any, point: Floats, root: Floats, rate: float, limit: float
-) -> tuple[NDArray[np.int32], Floats]:
+    X: Matrix, point: Floats, root: Floats, rate: float, limit: float
+) -> tuple[Rows32, Floats]:
     """Rows whose squared distance from a point, times the rate, is within the limit; and that.
 
     Parameters
@@ -252,12 +269,12 @@ def near(
     """
     rows, found = np.empty(X.shape[0], dtype=np.int32), np.empty(X.shape[0])
     end = (np.asarray(point, dtype=np.float64), root, rate, limit, rows, found)
-    if sparse.issparse(X):
-        number = _spread.near_sparse(X.data, X.indices, X.indptr, *end)
+    if is_sparse(X):
+        number = _kernels.near_sparse(X.data, X.indices, X.indptr, *end)
     elif root.ndim == 2:
-        number = _spread.near_full(X, *end)
+        number = _kernels.near_full(X, *end)
     else:
-        number = _spread.near_diagonal(X, *end)
+        number = _kernels.near_diagonal(X, *end)
     return rows[:number], found[:number]
 
 
@@ -278,7 +295,7 @@ class _Field:
         self.limit = -math.log(threshold) if self.gaussian else (1 - threshold) ** 2
         self._roots = np.ascontiguousarray(clusters.roots())
         self._own = np.full((2, clusters.X.shape[0]), np.inf)
-        self._kept: OrderedDict[int, tuple[NDArray[np.int32], Floats]] = OrderedDict()
+        self._kept: OrderedDict[int, tuple[Rows32, Floats]] = OrderedDict()
         self._n_kept = 0
         flat = np.ones_like(clusters.centers)
         own = radius == "mahalanobis" and self.gaussian
@@ -288,7 +305,7 @@ class _Field:
             self._reach **= 2 if scale == "squared" else 1
 
     def _rate(self, row: int) -> float:
-        """What squared distances from a row are multiplied by."""
+        """Factor of squared distances from a row."""
         c = int(self.clusters.labels[row])
         reach = float(self._reach[c])
         squared = float(self._squared_from_center(row, c))
@@ -302,13 +319,13 @@ class _Field:
         one = self.clusters.X[[row]]
         return float(near(one, self.clusters.centers[c], self._roots[c], 1.0, math.inf)[1][0])
 
-    def near(self, row: int) -> tuple[NDArray[np.int32], Floats]:
+    def near(self, row: int) -> tuple[Rows32, Floats]:
         """Rows within the limit of a row, the nearest first; kept for the next time."""
         if row in self._kept:
             self._kept.move_to_end(row)
             return self._kept[row]
         X, c = self.clusters.X, int(self.clusters.labels[row])
-        point = X[[row]].toarray()[0] if sparse.issparse(X) else X[row]
+        point = X[[row]].toarray()[0] if is_sparse(X) else X[row]
         rows, remote = near(X, point, self._roots[c], self._rate(row), self.limit)
         order = np.argsort(remote, kind="stable")
         found = self._kept[row] = rows[order], remote[order]
@@ -320,10 +337,10 @@ class _Field:
     def count_ordered(self, a: int, b: int) -> tuple[int, int]:
         """Pairs in both orientations, and how many of them may be a row with itself."""
         (rows_a, near_a), (rows_b, near_b) = self.near(a), self.near(b)
-        return _spread.count_ordered(near_a, near_b, self.limit), min(len(rows_a), len(rows_b))
+        return _kernels.count_ordered(near_a, near_b, self.limit), min(len(rows_a), len(rows_b))
 
-    def call(self, kernel: Any, a: int, b: int, *rest: Any) -> int:
-        """Call one of the kernels that go through the pairs of a source."""
+    def call(self, kernel: PairKernel, a: int, b: int, *rest: Any) -> int:
+        """Call a kernel that visits the pairs of a source."""
         (rows_a, near_a), (rows_b, near_b) = self.near(a), self.near(b)
         self._own[0, rows_a], self._own[1, rows_b] = near_a, near_b
         number = kernel(rows_a, near_a, rows_b, near_b, *self._own, a, b, self.limit, *rest)
@@ -344,13 +361,13 @@ def _first_deviation(metrics: Floats) -> Floats:
 class _Pairs:
     """Inferred links, those of must-links first; one pair may stand in it many times."""
 
-    low: NDArray[np.int32]
-    high: NDArray[np.int32]
+    low: Rows32
+    high: Rows32
     weight: Floats
     n_must: int
 
 
-def _infer(field: _Field, known: Constraints, most: int, rng: Any) -> _Pairs:
+def _infer(field: _Field, known: Constraints, most: int, rng: RandomState) -> _Pairs:
     ends = np.concatenate([known.must_link, known.cannot_link]).astype(np.int64).tolist()
     weight = np.concatenate([known.must_link_weight, known.cannot_link_weight]).tolist()
     size, draws = _plan(field, ends, most, rng)
@@ -359,10 +376,10 @@ def _infer(field: _Field, known: Constraints, most: int, rng: Any) -> _Pairs:
     for c, ((a, b), w) in enumerate(zip(ends, weight, strict=True)):
         room = (low[number:], high[number:], out[number:])
         if draws is None:
-            number += field.call(_spread.spread_pairs, a, b, w, field.gaussian, *room)
+            number += field.call(_kernels.spread_pairs, a, b, w, field.gaussian, *room)
         else:
             chosen = _draw(*draws[c], rng)
-            number += field.call(_spread.spread_sample, a, b, w, field.gaussian, chosen, *room)
+            number += field.call(_kernels.spread_sample, a, b, w, field.gaussian, chosen, *room)
         if c < known.n_must_link:
             n_must = number
     if draws is not None:
@@ -378,32 +395,32 @@ def _infer(field: _Field, known: Constraints, most: int, rng: Any) -> _Pairs:
 
 
 def _plan(
-    field: _Field, ends: list[list[int]], most: int, rng: Any
+    field: _Field, ends: list[list[int]], most: int, rng: RandomState
 ) -> tuple[int, list[tuple[int, int]] | None]:
-    """Room to take for the pairs; and, if it is not enough for all, what to draw.
+    """Number of pairs to make room for; and, if that is not enough for all, what to draw.
 
-    That is, for each source, the number of its ordered pairs and how many of them to look at.
+    That is, per source, the number of its ordered pairs and how many of them to draw.
     """
     counted = [field.count_ordered(a, b) for a, b in ends]
     ordered = np.array([number for number, _ in counted], dtype=np.int64)
     total = int(ordered.sum())
     if total <= most:
         return total, None
-    # A pair counts at most in both orders; and a row with itself is none.
+    # A pair is counted in both orders at most, and a row with itself is not a pair.
     if (total - sum(same for _, same in counted)) // 2 - len(ends) <= most:
-        exact = sum(field.call(_spread.count_pairs, a, b) for a, b in ends)
+        exact = sum(field.call(_kernels.count_pairs, a, b) for a, b in ends)
         if exact <= most:
             return exact, None
     shares = np.minimum(rng.multinomial(most, ordered / total), ordered)
     return most, list(zip(ordered.tolist(), shares.tolist(), strict=True))
 
 
-def _draw(total: int, number: int, rng: Any) -> Ints:
-    """So many different numbers below the total, ascending."""
-    few = min(number, total - number)  # of those to take, or else of those to leave
+def _draw(total: int, number: int, rng: RandomState) -> Ints:
+    """`number` distinct numbers below `total`, ascending."""
+    few = min(number, total - number)  # draw the numbers to take, or those to leave out
     found = np.zeros(0, dtype=np.int64)
     while len(found) < few:
-        # So many draws hit `few` different numbers on average, and a little more.
+        # The number of draws that give `few` distinct numbers on average, and 5% more.
         more = int(-1.05 * total * math.log1p(-few / total)) + 16
         found = np.concatenate([found, rng.randint(0, total, more, dtype=np.int64)])
         found.sort()  # np.unique would hash, which takes far longer
@@ -423,7 +440,7 @@ def _merged(known: Constraints, pairs: _Pairs, n_rows: int, reduce: bool) -> Con
         ends = np.empty((len(given) + len(new), 2), dtype=np.int64)
         weight = np.empty(len(ends))
         ends[: len(given)], weight[: len(given)] = given, own
-        number = _spread.merge_pairs(
+        number = _kernels.merge_pairs(
             pairs.low[part], pairs.high[part], new, n_rows, reduce, ends, weight, len(given)
         )
         parts.append((ends[:number], weight[:number]))

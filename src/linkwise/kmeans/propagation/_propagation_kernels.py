@@ -3,7 +3,7 @@
 The *remoteness* of a row from an end of a constraint is its squared distance times a rate. Those
 of two ends add up, and a pair of rows takes part while the sum is within a limit: so only rows
 within the limit of an end by themselves matter, and with both lists in ascending order every pair
-that is looked at is one that is wanted (or the other orientation of one).
+that is visited is wanted (or the reverse of a wanted one).
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def spread_sample(
 
 @kernel
 def _fade(remote, gaussian):
-    """What is left of a constraint's weight: (3.1), or a straight fall with the distance."""
+    """Remaining share of a constraint's weight: (3.1), or linear in the distance."""
     return np.exp(-remote) if gaussian else 1.0 - np.sqrt(remote)
 
 

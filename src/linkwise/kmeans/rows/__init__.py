@@ -1,1 +1,1 @@
-"""Rows and their assignments: in memory, or in blocks elsewhere."""
+"""Rows and their assignments: in memory, or in the blocks of an engine."""

@@ -1,7 +1,9 @@
-"""What is done where a block of rows lives: the work that engines carry there.
+"""Tasks that an engine runs on one block of rows.
 
-Each function has the signature of `linkwise.engines.Work` and does to a block what `Rows` and
-`Assignments` do to all rows; only sums, and what is asked for row by row, comes back.
+Each function has the signature of `linkwise.engines.Work` and does to a block what `LocalRows` and
+`LocalAssignments` do to all rows. Only sums, and rows or labels that are asked for by number, are
+sent back. Tasks are pure: a block's state is an input and an output and never changed in place, so
+that Dask can run a lost task again.
 """
 
 from __future__ import annotations
@@ -9,66 +11,76 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise._types import Bools, Floats, Ints, Labels, Matrix
 from linkwise.engines import Block
 from linkwise.geometry import Geometry, Moments
 
-from ._assignments import Assignments, cluster_sizes
-from ._local_rows import OUTERMOST, Bounds, Ints, Rows, largest
+from ._bounds import Bounds
+from ._local_rows import OUTERMOST, LocalAssignments, LocalRows, largest
+from ._protocols import cluster_sizes
 
-Labels = NDArray[np.int32]
 
-
-class State(NamedTuple):
-    """What a block keeps during a run: clusters (-1 for chosen rows), which are chosen, bounds."""
+class BlockState(NamedTuple):
+    """State of a block during a run: clusters (-1 for chosen rows), chosen rows, bounds."""
 
     labels: Labels
     chosen: Ints
     bounds: Bounds | None
 
     def __sizeof__(self) -> int:
-        """Bytes, as schedulers want to know."""
+        """Size in bytes, which Dask's scheduler reads."""
         bounds = 0 if self.bounds is None else 2 * self.bounds.upper.nbytes
         return 200 + self.labels.nbytes + self.chosen.nbytes + bounds
 
 
 @dataclass(frozen=True)
 class BlockContext:
-    """What all blocks are told before they work.
+    """Shared input of a task: the same for all blocks.
 
     Attributes
     ----------
     shift : ndarray of shape (d,)
-        What rows are looked at relative to.
-    geometry : Geometry
+        Subtracted from every row.
+    current : Geometry, default=None
         Centers and metrics.
-    empty : Moments
-        Moments of the right shapes.
+    zeros : Moments, default=None
+        Empty moments of the right shapes.
     closed : ndarray of bool, default=None
-        Clusters that take no row.
+        Clusters that accept no row.
     bounded : bool
-        Whether bounds are kept.
+        Whether to keep bounds.
     scaling : Geometry, default=None
-        The geometry under which rows are scaled, where they are.
+        The geometry whose metric rows are scaled by, if they are scaled.
     """
 
-    shift: NDArray
-    geometry: Any = None
-    empty: Any = None
-    closed: NDArray[np.bool_] | None = None
+    shift: Floats
+    current: Geometry | None = None
+    zeros: Moments | None = None
+    closed: Bools | None = None
     bounded: bool = False
     scaling: Geometry | None = None
 
+    @property
+    def geometry(self) -> Geometry:
+        """Centers and metrics of a context that has them."""
+        assert self.current is not None
+        return self.current
+
+    def new_moments(self) -> Moments:
+        """Empty moments."""
+        assert self.zeros is not None
+        return self.zeros.like()
+
 
 @contextmanager
-def _rows(block: Block, order: BlockContext) -> Iterator[Rows]:
-    rows = Rows.in_coordinates(block.X, order.shift, block.weight, block.n_jobs)
-    if order.scaling is not None:
-        rows.scale(order.scaling)
+def _rows(block: Block, context: BlockContext) -> Iterator[LocalRows]:
+    rows = LocalRows.in_coordinates(block.X, context.shift, block.weight, block.n_jobs)
+    if context.scaling is not None:
+        rows.scale(context.scaling)
     try:
         yield rows
     finally:
@@ -78,21 +90,21 @@ def _rows(block: Block, order: BlockContext) -> Iterator[Rows]:
 # -------------------------------------------------------------------- before any run
 
 
-class Columns(NamedTuple):
-    """Sums of a block: weight, mean, squares about the mean, the largest value, numbers held."""
+class ColumnStats(NamedTuple):
+    """Weight, column means, squares about them, largest value and stored values of a block."""
 
     weight: float
-    mean: NDArray
-    squares: NDArray
+    mean: Floats
+    squares: Floats
     largest: float
     cells: int
 
-    def joined(self, other: Columns) -> Columns:
-        """Sums of two blocks together, without loss of digits."""
+    def merged(self, other: ColumnStats) -> ColumnStats:
+        """Statistics of two blocks together (Chan et al.): no large sums are subtracted."""
         weight = self.weight + other.weight
         share = other.weight / weight if weight > 0 else 0.5
         away = other.mean - self.mean
-        return Columns(
+        return ColumnStats(
             weight,
             self.mean + share * away,
             self.squares + other.squares + away**2 * (self.weight * share),
@@ -101,167 +113,171 @@ class Columns(NamedTuple):
         )
 
 
-def look_at_columns(block: Block, state: None, centered: bool, own: None) -> Columns:
+def column_stats(block: Block, state: None, centered: bool, per_block: None) -> ColumnStats:
     """Means and squares of the columns of a block."""
-    if not block.X.shape[0]:  # a partition from which all rows were taken out
-        nothing = np.zeros(block.X.shape[1])
-        return Columns(0.0, nothing, nothing, 0.0, 0)
-    rows = Rows(block.X, block.weight, centered=centered, n_jobs=block.n_jobs, part=True)
-    offset = rows.offset()
-    mean = rows.shift if offset is None else offset
-    total = rows.total()
-    squares = total if offset is None else np.maximum(total - rows.total_weight * mean**2, 0.0)
+    if not block.X.shape[0]:  # an empty partition
+        zeros = np.zeros(block.X.shape[1])
+        return ColumnStats(0.0, zeros, zeros, 0.0, 0)
+    rows = LocalRows(block.X, block.weight, centered=centered, n_jobs=block.n_jobs, is_block=True)
+    uncentered = rows.uncentered_mean()
+    mean = rows.shift if uncentered is None else uncentered
+    squares = rows.total()
+    if uncentered is not None:
+        squares = np.maximum(squares - rows.total_weight * mean**2, 0.0)
     rows.close()
-    return Columns(rows.total_weight, mean, squares, rows.largest, rows.cells * rows.n)
+    return ColumnStats(rows.total_weight, mean, squares, rows.largest, rows.cells * rows.n)
 
 
-def total(block: Block, state: None, order: BlockContext, full: bool) -> NDArray:
+def total(block: Block, state: None, context: BlockContext, full: bool) -> Floats:
     """Sum of squares (or products) of a block."""
-    with _rows(block, order) as rows:
+    with _rows(block, context) as rows:
         return rows.total(full)
 
 
-def seen(block: Block, state: None, order: BlockContext, own: None) -> Any:
-    """What a geometry must know about a block."""
-    with _rows(block, order) as rows:
-        return order.geometry.block_stats(rows.X, rows.weight)
+def geometry_stats(block: Block, state: None, context: BlockContext, per_block: None) -> object:
+    """The statistics of a block that the geometry needs."""
+    with _rows(block, context) as rows:
+        return context.geometry.block_stats(rows.X, rows.weight)
 
 
-def taken(block: Block, state: None, common: None, rows: Ints) -> tuple[Any, NDArray]:
-    """Some rows of a block, as they are, and their weights."""
+def take_rows(block: Block, state: None, shared: None, rows: Ints) -> tuple[Matrix, Floats]:
+    """Some rows of a block, unchanged, and their weights."""
     return block.X[rows], block.weight[rows] if block.weight.size else block.weight
 
 
-class Ends(NamedTuple):
-    """The outermost rows of a block: the longest, and the lowest and highest by feature."""
+class BlockExtremes(NamedTuple):
+    """Candidates of a block for the outermost rows; row numbers are those in the block."""
 
     longest: Ints
-    lengths: NDArray
-    edge: Ints  # (2, d)
-    values: NDArray  # (2, d), of the feature
-    edge_lengths: NDArray  # (2, d)
+    lengths: Floats
+    edge: Ints  # (2, d): rows with the least and largest value of each feature
+    values: Floats  # (2, d): these values
+    edge_lengths: Floats  # (2, d)
 
 
-def ends(block: Block, state: None, order: BlockContext, scale: NDArray) -> Ends:
-    """Candidates for the outermost rows of all; numbers are those inside the block."""
-    with _rows(block, order) as rows:
+def extreme_rows(block: Block, state: None, context: BlockContext, scale: Floats) -> BlockExtremes:
+    """Candidates for the outermost rows of all blocks."""
+    with _rows(block, context) as rows:
         if rows.is_sparse:
             norm = rows.lengths()
             longest = largest(norm, np.arange(rows.n), OUTERMOST)
-            nothing = np.zeros((2, 0))
-            return Ends(longest, norm[longest], nothing.astype(np.int64), nothing, nothing)
-        longest, edge, norm = rows.ends(scale)
+            none = np.zeros((2, 0))
+            return BlockExtremes(longest, norm[longest], none.astype(np.int64), none, none)
+        longest, edge, norm = rows.extremes(scale)
         values = np.asarray(rows.X[edge, np.arange(rows.d)], dtype=np.float64)
-        return Ends(longest, norm[longest], edge, values, norm[edge])
+        return BlockExtremes(longest, norm[longest], edge, values, norm[edge])
 
 
 # -------------------------------------------------------------------- during a run
 
 
-def begin(block: Any, state: None, common: None, own: tuple[int, Ints]) -> tuple[State, None]:
-    """So many rows in no cluster, some of which will be placed by other means."""
-    n_rows, chosen = own
-    return State(np.full(n_rows, -1, dtype=np.int32), chosen, None), None
+def empty_state(
+    block: Block | None, state: None, shared: None, per_block: tuple[int, Ints]
+) -> tuple[BlockState, None]:
+    """State of a block whose rows have no cluster yet; `per_block` has size and chosen rows."""
+    n_rows, chosen = per_block
+    return BlockState(np.full(n_rows, -1, dtype=np.int32), chosen, None), None
 
 
 @contextmanager
-def _places(
-    block: Block, state: State, order: BlockContext, changed: bool = False
-) -> Iterator[Assignments]:
-    """Assignments; if they are to be changed, others than the state's: it may be needed again."""
+def _assignments(
+    block: Block, state: BlockState, context: BlockContext, copy: bool = False
+) -> Iterator[LocalAssignments]:
+    """Assignments on the state's arrays, or on copies of them that may be changed."""
     labels, bounds = state.labels, state.bounds
-    if changed:
+    if copy:
         labels, bounds = labels.copy(), None if bounds is None else bounds.copy()
-    with _rows(block, order) as rows:
-        yield Assignments(rows, state.chosen, labels, bounds)
+    with _rows(block, context) as rows:
+        yield LocalAssignments(rows, state.chosen, labels, bounds)
 
 
 def assign(
-    block: Block, state: State, order: BlockContext, own: None
-) -> tuple[State, tuple[int, Moments]]:
-    """Free rows to their cheapest cluster; how many moved, and what that changes in the sums."""
-    with _places(block, state, order, changed=True) as places:
-        part = order.empty.like()
-        moved = places.assign(order.geometry, part, order.closed, order.bounded)
-        return State(places.labels(), state.chosen, places.bounds), (moved, part)
+    block: Block, state: BlockState, context: BlockContext, per_block: None
+) -> tuple[BlockState, tuple[int, Moments]]:
+    """Assign free rows to their cheapest cluster; returns how many moved and the change in sums."""
+    with _assignments(block, state, context, copy=True) as rows:
+        part = context.new_moments()
+        moved = rows.assign(context.geometry, part, context.closed, context.bounded)
+        return BlockState(rows.labels(), state.chosen, rows.bounds), (moved, part)
 
 
-def assign_anew(
-    block: Block, state: None, order: BlockContext, chosen: Ints
-) -> tuple[State, tuple[Moments, NDArray]]:
-    """`assign` whatever was before: all sums instead of changes, and the sizes of clusters."""
-    start, _ = begin(None, None, None, (block.X.shape[0], chosen))
-    after, (_, sums) = assign(block, start, order, None)
-    if block.X.dtype == np.float32:  # rows were moved in the precision that they are looked at in
-        return after, recount(block, after, order, None)
+def assign_from_scratch(
+    block: Block, state: None, context: BlockContext, chosen: Ints
+) -> tuple[BlockState, tuple[Moments, Ints]]:
+    """`assign` without a state: returns all sums instead of changes, and cluster sizes."""
+    start, _ = empty_state(None, None, None, (block.X.shape[0], chosen))
+    after, (_, sums) = assign(block, start, context, None)
+    if block.X.dtype == np.float32:  # `assign` adds up float32 rows; `recount` float64 ones
+        return after, recount(block, after, context, None)
     return after, (sums, cluster_sizes(after.labels, len(sums.counts)))
 
 
-def assign_afresh(
-    block: Block,
-    state: None,
-    orders: tuple[BlockContext, BlockContext],
-    own: tuple[Ints, dict[int, int]],
-) -> tuple[State, tuple[int, Moments]]:
-    """`assign_anew`, with the labels before made again from the order that led to them.
+def assign_with_rebuilt_state(
+    block: Block, state: None, contexts: tuple[BlockContext, BlockContext],
+    per_block: tuple[Ints, dict[int, int]],
+) -> tuple[BlockState, tuple[int, Moments]]:  # fmt: skip
+    """`assign_from_scratch`, with the previous labels rebuilt from the previous context.
 
-    The result depends on no earlier state, so that what is lost later takes little to make again.
+    The result depends on no earlier state. This cuts the chain of tasks that Dask would have to
+    repeat if a worker were lost.
     """
-    before, order = orders
-    chosen, refilled = own
-    start, _ = begin(None, None, None, (block.X.shape[0], chosen))
+    before, context = contexts
+    chosen, refilled = per_block
+    start, _ = empty_state(None, None, None, (block.X.shape[0], chosen))
     start, _ = assign(block, start, replace(before, bounded=False), None)
     for row, cluster in refilled.items():
         start.labels[row] = cluster
-    after, (sums, _) = assign_anew(block, None, order, chosen)
+    after, (sums, _) = assign_from_scratch(block, None, context, chosen)
     return after, (int((after.labels != start.labels).sum()), sums)
 
 
 def move_one(
-    block: Block, state: State, order: BlockContext, own: tuple[int, int]
-) -> tuple[State, Moments]:
-    """One row into another cluster."""
-    with _places(block, state, order, changed=True) as places:
-        part = order.empty.like()
-        places.move_one(*own, part)
-        return State(places.labels(), state.chosen, places.bounds), part
+    block: Block, state: BlockState, context: BlockContext, per_block: tuple[int, int]
+) -> tuple[BlockState, Moments]:
+    """Move one row to another cluster."""
+    with _assignments(block, state, context, copy=True) as rows:
+        part = context.new_moments()
+        rows.move_one(*per_block, part)
+        return BlockState(rows.labels(), state.chosen, rows.bounds), part
 
 
-def recount(block: Block, state: State, order: BlockContext, own: None) -> tuple[Moments, NDArray]:
-    """Sums of the free rows of each cluster, taken afresh, and how many there are."""
-    with _places(block, state, order) as places:
-        k = len(order.empty.counts)
-        return places.recount(order.empty), cluster_sizes(state.labels, k)
+def recount(
+    block: Block, state: BlockState, context: BlockContext, per_block: None
+) -> tuple[Moments, Ints]:
+    """Sums of the free rows per cluster, from scratch, and their number."""
+    with _assignments(block, state, context) as rows:
+        zeros = context.new_moments()
+        return rows.recount(zeros), cluster_sizes(state.labels, len(zeros.counts))
 
 
 def similarity_squares(
-    block: Block, state: State, order: BlockContext, directions: NDArray
-) -> NDArray:
-    """See `Rows.similarity_squares`."""
-    with _places(block, state, order) as places:
-        return places.similarity_squares(directions)
+    block: Block, state: BlockState, context: BlockContext, directions: Floats
+) -> Floats:
+    """See `LocalRows.similarity_squares`."""
+    with _assignments(block, state, context) as rows:
+        return rows.similarity_squares(directions)
 
 
 def farthest(
-    block: Block, state: State, order: BlockContext, sizes: NDArray
+    block: Block, state: BlockState, context: BlockContext, sizes: Ints
 ) -> tuple[int, int, float]:
-    """See `Assignments.farthest`; the row's number is that inside the block."""
-    with _places(block, state, order) as places:
-        return places.farthest(order.geometry, sizes)
+    """See `Assignments.farthest`; the row number is that in the block."""
+    with _assignments(block, state, context) as rows:
+        return rows.farthest(context.geometry, sizes)
 
 
-def sizes(block: None, state: State, k: int, own: None) -> NDArray[np.int64]:
-    """Number of free rows in each cluster."""
+def sizes(block: None, state: BlockState, k: int, per_block: None) -> Ints:
+    """Number of free rows per cluster."""
     return cluster_sizes(state.labels, k)
 
 
-def labels(block: None, state: State, common: None, own: tuple[Ints, Labels]) -> Labels:
-    """Clusters of all rows of a block, those that were placed by other means included."""
+def labels(block: None, state: BlockState, shared: None, per_block: tuple[Ints, Labels]) -> Labels:
+    """Clusters of all rows of a block; `per_block` has the chosen rows and their clusters."""
     found = state.labels.copy()
-    found[own[0]] = own[1]
+    found[per_block[0]] = per_block[1]
     return found
 
 
-def labels_of(block: None, state: State, common: None, rows: Ints) -> Labels:
+def labels_of(block: None, state: BlockState, shared: None, rows: Ints) -> Labels:
     """Clusters of some rows."""
     return state.labels[rows]

@@ -1,129 +1,100 @@
-"""The rows of the data, dense or sparse, behind one set of calls."""
+"""Dense or CSR rows in memory, and the cluster of each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
+from numpy.typing import DTypeLike, NDArray
 from sklearn.utils.random import sample_without_replacement
 
+from linkwise._types import Bools, Floats, Ints, Labels, Matrix, RandomState, is_sparse
 from linkwise.engines import Threads
 from linkwise.geometry import Geometry, Mahalanobis, Moments
 from linkwise.kmeans.kernels import _row_kernels as _kernels
+from linkwise.kmeans.kernels._row_kernels import CostForm
 
-Ints = NDArray[np.int64]
+from ._bounds import Bounds
+from ._protocols import cluster_sizes, dense_blocks
+
 _BLOCK = 8192
-_WORK = 4  # operations a number is worth, roughly
-_PILOT = 256  # rows whose mean stands in for that of all while sums are taken
-OUTERMOST = 500  # rows among which the farthest pair is looked for
-_SAMPLE = 2**17  # rows among which starts are drawn, at most
-_SAMPLE_CELLS = 2**23  # and numbers in them
-_SAMPLE_LEAST = 100  # rows for each cluster, even so
-_UP = 1 + 1e-6  # rounds bounds away from where they could be wrong
+_WORK = 4  # cost of one stored value for `Threads`, in cells
+_PILOT = 256  # rows whose mean is the origin of the first sums
+OUTERMOST = 500  # rows among which the farthest pair is searched
+_SAMPLE = 2**17  # most rows among which starts are drawn
+_SAMPLE_CELLS = 2**23  # most numbers in that sample
+_SAMPLE_LEAST = 100  # but at least this many rows per cluster
+_FARTHEST_ROWS = 65_536  # rows whose costs in all clusters are held at a time
+_MARGIN = 32.0  # rounding error of a squared distance, in units of machine epsilon
+
+RangeWork = Callable[[int, int], tuple[int, Moments]]
 
 
-class Bounds:
-    """What is known about the distance of each row to its own and to all other centers."""
+class ExtremeRows(NamedTuple):
+    """Longest rows; per feature, the rows with the least and the largest value; all lengths."""
 
-    def __init__(self, n_rows: int, dtype: Any):
-        self.upper = np.full(n_rows, np.inf, dtype=dtype)
-        self.lower = np.zeros(n_rows, dtype=dtype)
-        self._centers: NDArray | None = None
-        self._metric: NDArray | None = None
-
-    def loosen(self, geometry: Geometry) -> tuple[float, float, NDArray, float, float, int]:
-        """By how much bounds must give since the last call.
-
-        The most that a change of the (diagonal, shared) metric stretches and shrinks a distance;
-        how far each center has moved; the longest way, the next, and which center went it.
-        """
-        centers, metric = geometry.centers, geometry.metrics[0]
-        before = centers if self._centers is None else self._centers
-        change = np.ones(1) if self._metric is None else metric / self._metric
-        self._centers, self._metric = centers.copy(), metric.copy()
-        drift = np.sqrt(((centers - before) ** 2 * metric).sum(axis=1)) * _UP
-        second, which = np.argsort(drift)[-2:]
-        return (
-            float(np.sqrt(change.max())) * _UP,
-            float(np.sqrt(change.min())) / _UP,
-            drift.astype(self.upper.dtype),
-            float(drift[which]),
-            float(drift[second]),
-            int(which),
-        )
-
-    def copy(self) -> Bounds:
-        """Bounds that may change while these stay."""
-        twin = Bounds.__new__(Bounds)
-        twin.upper, twin.lower = self.upper.copy(), self.lower.copy()
-        twin._centers, twin._metric = self._centers, self._metric
-        return twin
-
-    def forget(self, row: int) -> None:
-        """The row was moved by other means."""
-        self.upper[row], self.lower[row] = np.inf, 0.0
+    longest: Ints
+    edge: Ints  # (2, d)
+    norm: Floats  # (n,)
 
 
-class Rows:
-    """Data rows and their weights; knows how to assign them to the nearest cluster.
+class LocalRows:
+    """Data rows and their weights; implements `RowStore`.
 
-    Dense rows are looked at relative to their mean, which keeps sums of squares accurate however
-    far from the origin the data lies; the data itself is not copied. Sparse rows stay where they
-    are, so that zeros stay zeros, and so do others unless they are `centered`.
+    Dense rows are read relative to their mean: x - mean keeps the digits of sums of squares
+    however far from the origin the data is. The data is not copied. Sparse rows are not shifted, so
+    that zeros stay zeros; neither are dense ones with ``centered=False``.
     """
 
     def __init__(
-        self, X: Any, sample_weight: NDArray | None = None, *, centered: bool = True,
-        n_jobs: int | None = None, part: bool = False,
+        self, X: Matrix, sample_weight: Floats | None = None, *, centered: bool = True,
+        n_jobs: int | None = None, is_block: bool = False,
     ):  # fmt: skip
-        self.X = self._given = X
-        self.n, self.d = X.shape
-        self.is_sparse = sparse.issparse(X)
-        self.weight = np.zeros(0) if sample_weight is None else np.asarray(sample_weight, float)
+        self._set(X, np.zeros(X.shape[1]), sample_weight, n_jobs)
         self.total_weight = float(self.weight.sum()) if self.weight.size else float(self.n)
-        if self.weight.size and not part:
+        if self.weight.size and not is_block:
             check_total_weight(self.total_weight)
-        self.cells = _cells(X)
-        self.threads = Threads(self.n, _WORK * self.cells, n_jobs)
-        self._totals: dict[bool, NDArray] = {}
-        self._outermost: Ints | None = None
-        self.shift = np.zeros(self.d)
-        self._is_part = part  # of rows that may be larger elsewhere
+        self._is_block = is_block  # other blocks may have larger values
         self.largest = 0.0
-        if self.is_sparse or not centered:
-            self._check_range(float(np.abs(X.data if self.is_sparse else X).max(initial=0)))
+        if is_sparse(X):
+            self._check_range(float(np.abs(X.data).max(initial=0)))
+        elif not centered:
+            self._check_range(float(np.abs(X).max(initial=0)))
         else:
-            self._look_at_columns()
+            self._scan_columns()
+
+    def _set(self, X: Matrix, shift: Floats, weight: Floats | None, n_jobs: int | None) -> None:
+        self.X = self._unscaled = X
+        self.n, self.d = X.shape
+        self.is_sparse, self.shift = is_sparse(X), shift
+        self.weight = np.zeros(0) if weight is None else np.asarray(weight, float)
+        stored = X.nnz // max(X.shape[0], 1) if is_sparse(X) else X.shape[1]
+        self.cells = max(stored, 1)
+        self.threads = Threads(self.n, _WORK * self.cells, n_jobs)
+        self._totals: dict[bool, Floats] = {}
+        self._outermost: Ints | None = None
 
     def _check_range(self, largest: float) -> None:
         self.largest = largest
-        check_range(largest, self.X.dtype, vanishing=not self._is_part)
+        check_range(largest, self.X.dtype, vanishing=not self._is_block)
 
     @classmethod
     def in_coordinates(
-        cls, X: Any, shift: NDArray, weight: NDArray | None = None, n_jobs: int | None = None
-    ) -> Rows:
-        """Other rows, relative to a mean that is known already."""
+        cls, X: Matrix, shift: Floats, weight: Floats | None = None, n_jobs: int | None = None
+    ) -> LocalRows:
+        """Rows relative to a shift that is known already."""
         rows = cls.__new__(cls)
-        rows.X = rows._given = X
-        rows.shift, rows.weight = shift, np.zeros(0) if weight is None else weight
-        rows.n, rows.d = X.shape
-        rows.is_sparse = sparse.issparse(X)
-        rows.cells = _cells(X)
-        rows.threads = Threads(rows.n, _WORK * rows.cells, n_jobs)
-        rows._totals, rows._outermost = {}, None
+        rows._set(X, shift, weight, n_jobs)
         return rows
 
     def close(self) -> None:
-        """Let the threads go."""
+        """Release the threads."""
         self.threads.close()
 
     @property
-    def dtype(self) -> Any:
-        """The precision of the data."""
+    def dtype(self) -> np.dtype:
+        """float32 or float64."""
         return self.X.dtype
 
     @property
@@ -131,29 +102,34 @@ class Rows:
         """Whether rows have weights."""
         return bool(self.weight.size)
 
-    def weight_of(self, rows: Any) -> NDArray[np.float64]:
+    def weight_of(self, rows: Ints) -> Floats:
         """Weights of some rows."""
         return self.weight[rows]
 
-    def gather(self, rows: Ints) -> None:
-        """Have these rows at hand: they are."""
+    def prefetch(self, rows: Ints) -> None:
+        """Nothing to do: all rows are in memory."""
 
-    def show(self, geometry: Geometry) -> None:
-        """Let a geometry take in what it must know about all rows."""
+    def in_memory(self, rows: Ints) -> tuple[LocalRows, Ints]:
+        """These rows and the given numbers."""
+        return self, rows
+
+    def collect_stats(self, geometry: Geometry) -> None:
+        """Give a geometry its statistics of all rows."""
         geometry.set_stats([geometry.block_stats(self.X, self.weight)])
 
-    def sample(self, k: int, rng: Any, without: Ints | None = None) -> Rows:
-        """Some rows to draw starts from: all, or a random part of very many; see `sample_rows`."""
+    def sample(self, k: int, rng: RandomState, without: Ints | None = None) -> LocalRows:
+        """The rows that starts are drawn from; see `sample_rows`."""
         chosen = sample_rows(self.n, self.cells, k, rng, without)
         if len(chosen) == self.n:
             return self
         weight = self.weight[chosen] if self.weighted else None
-        return Rows.in_coordinates(self.X[chosen], self.shift, weight)
+        return LocalRows.in_coordinates(self.X[chosen], self.shift, weight)
 
-    def _look_at_columns(self) -> None:
+    def _scan_columns(self) -> None:
         """Means, squares about them and the largest value, in one pass.
 
-        Sums are taken about a pilot close to the mean, so that few digits are lost.
+        With p near the mean m, sum (x - m)^2 = sum (x - p)^2 - a (2 sum (x - p) - W a) for
+        a = m - p and the total weight W: the subtraction is small, so few digits are lost.
         """
         pilot = self.X[:: max(1, self.n // _PILOT)].mean(axis=0, dtype=np.float64)
 
@@ -166,92 +142,95 @@ class Rows:
         self._check_range(max(most for _, most in parts))
         sums, squares = np.sum([part for part, _ in parts], axis=0)
         mean = pilot + sums / max(self.total_weight, 1e-300)
-        # Kernels work in the precision of the data: they must take off the very same number.
+        # Kernels subtract the shift in the precision of the data: round it the same way here.
         self.shift = mean.astype(self.X.dtype).astype(np.float64)
         away = self.shift - pilot
         about = squares - away * (2 * sums - self.total_weight * away)
         self._totals[False] = np.maximum(about, 0.0)
 
-    def total(self, full: bool = False) -> NDArray:
-        """Weighted sum of squares (or of products, if `full`) of all rows; taken once."""
+    def total(self, full: bool = False) -> Floats:
+        """Weighted sum of squares (or of products, if `full`) of all rows; computed once."""
         if full not in self._totals:
             self._totals[full] = self._total(full)
         return self._totals[full]
 
-    def _total(self, full: bool) -> NDArray:
-        if self.is_sparse:
-            squared = self.X.multiply(self.X)
+    def _total(self, full: bool) -> Floats:
+        X = self.X
+        if is_sparse(X):
             weight = self.weight if self.weight.size else np.ones(self.n)
-            return np.asarray(squared.T @ weight, dtype=float).ravel()
+            return np.asarray(X.multiply(X).T @ weight, dtype=np.float64).ravel()
         total = np.zeros((self.d, self.d) if full else self.d)
         for start in range(0, self.n, _BLOCK):
-            block = self.take(slice(start, start + _BLOCK))
+            block = self._dense(slice(start, start + _BLOCK))
             weighted = (
                 block * self.weight[start : start + _BLOCK, None] if self.weight.size else block
             )
             total += weighted.T @ block if full else np.einsum("ij,ij->j", weighted, block)
         return total
 
-    def offset(self) -> NDArray | None:
-        """Mean of the rows where they are not looked at relative to it, else None."""
+    def uncentered_mean(self) -> Floats | None:
+        """Mean of the rows; None if `shift` is the mean already."""
         if self.shift.any():
             return None
         weight = self.weight if self.weight.size else np.ones(self.n)
-        return np.asarray(self.X.T @ weight, dtype=float).ravel() / max(self.total_weight, 1e-300)
+        return np.asarray(self.X.T @ weight, dtype=np.float64).ravel() / max(
+            self.total_weight, 1e-300
+        )
 
     def scale(self, geometry: Geometry) -> None:
-        """Divide the rows by their lengths under the geometry's metric, where it asks for that."""
+        """Divide rows by their lengths under the metric, if the geometry scales rows."""
         if geometry.scales_rows:
-            self.X = geometry.scaled(self._given, self.threads.map)
+            self.X = geometry.scaled(self._unscaled, self.threads.map)
 
-    def take(self, rows: Any) -> NDArray[np.float64]:
-        """Chosen rows, dense, relative to the mean, in float64."""
+    def take(self, rows: Ints) -> Floats:
+        """Some rows, dense, relative to `shift`, in float64."""
+        return self._dense(rows)
+
+    def _dense(self, rows: Ints | slice) -> Floats:
         block = self.X[rows]
-        return (block.toarray() if self.is_sparse else block) - self.shift
+        return (block.toarray() if is_sparse(block) else block) - self.shift
 
-    def differences(self, pairs: Ints) -> Any:
+    def differences(self, pairs: Ints) -> Matrix:
         """Differences of pairs of rows; sparse if the rows are."""
         i, j = pairs[:, 0], pairs[:, 1]
-        if self.is_sparse:
+        if is_sparse(self.X):
             return (self.X[i] - self.X[j]).astype(np.float64)
         return self.take(i) - self.take(j)
 
-    def blocks(self, rows: Ints) -> list[Ints]:
-        """Row numbers in pieces small enough to make dense."""
-        size = max(1, 4_000_000 // self.d)
-        return [rows[start : start + size] for start in range(0, len(rows), size)]
-
-    def distances(
-        self, rows: Ints, geometry: Geometry, out: NDArray[np.float64] | None = None
-    ) -> NDArray[np.float64]:
-        """Costs of chosen rows in all clusters, in `out` if there is one at hand."""
+    def distances(self, rows: Ints, geometry: Geometry, out: Floats | None = None) -> Floats:
+        """Costs of some rows in all clusters, written to `out` if given."""
         out = np.empty((len(rows), geometry.k)) if out is None else out
         if geometry.forms() is None or geometry.metrics.ndim == 3:  # mixed terms
             assert isinstance(geometry, Mahalanobis)
             done = 0
-            for part in self.blocks(rows):
+            for part in dense_blocks(rows, self.d):
                 out[done : done + len(part)] = geometry.distances(self.take(part))
                 done += len(part)
             return out
-        data, form = self.arrays(), form_of_costs(geometry)
+        data, form = self.arrays(), cost_form(geometry)
         kernel = _kernels.costs_sparse if self.is_sparse else _kernels.costs_dense
-        self.threads.map(lambda a, b: kernel(*data, rows[a:b], *form, out[a:b]), len(rows))
+        self.threads.map(lambda a, b: kernel(*data, rows[a:b], form, out[a:b]), len(rows))
         return out
 
     def arrays(self) -> tuple[NDArray, ...]:
         """The data as kernels take it."""
         X = self.X
-        return (X.data, X.indices, X.indptr) if self.is_sparse else (X, self.shift)
+        return (X.data, X.indices, X.indptr) if is_sparse(X) else (X, self.shift)
 
-    def at_hand(self, rows: Ints) -> tuple[Rows, Ints]:
-        """Rows in memory that hold the given ones, and where."""
-        return self, rows
+    def n_distinct(self) -> int:
+        """Number of different rows."""
+        X = self._unscaled
+        if is_sparse(X):  # different rows have different products with a random vector
+            return len(np.unique(X @ np.random.RandomState(0).random_sample(self.d)))
+        return len(np.unique(X, axis=0))
+
+    # ---------------------------------------------------------------- extreme rows
 
     def outermost(self) -> Ints:
-        """Rows among which the farthest pair is looked for: all if they are few; found once.
+        """The rows among which the farthest pair is searched: all if they are few; found once.
 
-        Else those with the largest and smallest values of each feature, and those farthest from
-        the mean when every feature counts alike.
+        Otherwise the rows with the largest and smallest value of each feature, and the rows
+        farthest from the mean when every feature has unit variance.
         """
         if self._outermost is None:
             self._outermost = self._find_outermost()
@@ -262,18 +241,18 @@ class Rows:
             return np.arange(self.n)
         if self.is_sparse:
             return np.sort(largest(self.lengths(), np.arange(self.n), OUTERMOST))
-        outer, edge, norm = self.ends(np.maximum(self.total(), 1e-300))
-        return np.unique(np.concatenate([outer, largest(norm, np.unique(edge), OUTERMOST // 2)]))
+        found = self.extremes(np.maximum(self.total(), 1e-300))
+        edge = largest(found.norm, np.unique(found.edge), OUTERMOST // 2)
+        return np.unique(np.concatenate([found.longest, edge]))
 
-    def lengths(self) -> NDArray[np.float64]:
+    def lengths(self) -> Floats:
         """Squared length of each sparse row."""
-        return np.asarray(self.X.multiply(self.X).sum(axis=1)).ravel()
+        X = self.X
+        assert is_sparse(X)
+        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
 
-    def ends(self, scale: NDArray) -> tuple[Ints, Ints, NDArray[np.float64]]:
-        """The longest rows when features are divided by `scale`; lowest and highest; lengths.
-
-        The second is (2, d): the rows in which each feature is least and most.
-        """
+    def extremes(self, scale: Floats) -> ExtremeRows:
+        """Extreme rows when squared features are divided by `scale`."""
         norm = np.empty(self.n)
 
         def work(start: int, stop: int) -> Ints:
@@ -285,104 +264,75 @@ class Rows:
         edge, features = np.empty((2, self.d), dtype=np.int64), np.arange(self.d)
         for side, best in enumerate((np.argmin, np.argmax)):
             edge[side] = ends[best(self.X[ends[:, side], features], axis=0), side, features]
-        number = OUTERMOST // 2
-        return largest(norm, np.arange(self.n), number), edge, norm
+        return ExtremeRows(largest(norm, np.arange(self.n), OUTERMOST // 2), edge, norm)
 
-    def places(self, chosen: Ints) -> Any:
-        """Nowhere yet; `chosen` rows will be placed by other means."""
-        from ._assignments import Assignments
-
-        return Assignments(self, chosen)
+    def new_assignments(self, chosen: Ints) -> LocalAssignments:
+        """Assignments in which no row has a cluster yet."""
+        return LocalAssignments(self, chosen)
 
     # ---------------------------------------------------------------- passes over the data
 
     def assign(
-        self,
-        geometry: Geometry,
-        labels: NDArray[np.int32],
-        pinned: NDArray,
-        moments: Moments,
-        closed: NDArray[np.bool_] | None = None,
-        bounds: Bounds | None = None,
-    ) -> int:
-        """Put every row that is not pinned into its cheapest cluster; returns how many moved.
+        self, geometry: Geometry, labels: Labels, pinned: Bools, moments: Moments,
+        closed: Bools | None = None, bounds: Bounds | None = None,
+    ) -> int:  # fmt: skip
+        """Assign every row that is not pinned to its cheapest cluster; returns how many moved.
 
-        `closed` clusters take no row. With `bounds`, rows that cannot have a nearer center are
-        passed over.
+        `closed` clusters accept no row. With `bounds`, rows whose center must still be the
+        nearest are skipped.
         """
-        forms = geometry.forms()
-        if forms is None:
-            work = self._assign_by_blocks(geometry, labels, pinned, moments)
+        if geometry.forms() is None:
+            work = self._by_blocks(geometry, labels, pinned, moments)
         else:
-            slope, curve, bias = (form.astype(self.X.dtype) for form in forms)
+            form = cost_form(geometry, self.X.dtype)
             if closed is not None:
-                bias[closed] = np.inf
-            if bounds is None:
-                work = self._assign_by_kernel(slope, curve, bias, labels, pinned, moments)
-            else:
-                work = self._assign_by_bounds(
-                    geometry, slope, bias, labels, pinned, moments, bounds
-                )
+                form.bias[closed] = np.inf
+            rest = (labels, pinned, self.weight)
+            work = (
+                self._by_kernel(form, rest, moments)
+                if bounds is None
+                else self._by_bounds(geometry, form, rest, moments, bounds)
+            )
         moved = 0
         for number, part in self.threads.map(work):
             moved += number
             moments.add(part)
         return moved
 
-    def _assign_by_kernel(
-        self,
-        slope: NDArray,
-        curve: NDArray,
-        bias: NDArray,
-        labels: NDArray[np.int32],
-        pinned: NDArray,
-        moments: Moments,
-    ) -> Callable[[int, int], tuple[int, Moments]]:
-        shift = self.shift.astype(self.X.dtype)
+    def _by_kernel(
+        self, form: CostForm, rest: tuple[Labels, Bools, Floats], moments: Moments
+    ) -> RangeWork:
+        data = self.arrays() if self.is_sparse else (self.X, self.shift.astype(self.X.dtype))
+        kernel = _kernels.assign_sparse if self.is_sparse else _kernels.assign_dense
 
         def work(start: int, stop: int) -> tuple[int, Moments]:
             part = moments.like()
-            end = (labels, pinned, self.weight, start, stop, part.counts, part.sums, part.squares)
-            if self.is_sparse:
-                return _kernels.assign_sparse(*self.arrays(), slope, curve, bias, *end), part
-            return _kernels.assign_dense(self.X, shift, slope, curve, bias, *end), part
+            return kernel(*data, form, *rest, start, stop, part), part
 
         return work
 
-    def _assign_by_bounds(
-        self,
-        geometry: Geometry,
-        slope: NDArray,
-        bias: NDArray,
-        labels: NDArray[np.int32],
-        pinned: NDArray,
-        moments: Moments,
-        bounds: Bounds,
-    ) -> Callable[[int, int], tuple[int, Moments]]:
+    def _by_bounds(
+        self, geometry: Geometry, form: CostForm, rest: tuple[Labels, Bools, Floats],
+        moments: Moments, bounds: Bounds,
+    ) -> RangeWork:  # fmt: skip
         dtype = self.X.dtype
-        shift, centers, own = (
-            part.astype(dtype) for part in (self.shift, geometry.centers, geometry.metrics[0])
-        )
-        margin = 32.0 * float(np.finfo(dtype).eps)
-        middle = (bounds.upper, bounds.lower, *bounds.loosen(geometry), margin)
+        shift, centers = self.shift.astype(dtype), geometry.centers.astype(dtype)
+        margin = _MARGIN * float(np.finfo(dtype).eps)
+        limits = (bounds.upper, bounds.lower, bounds.loosen(geometry), margin)
 
         def work(start: int, stop: int) -> tuple[int, Moments]:
             part = moments.like()
             moved = _kernels.assign_bounded(
-                self.X, shift, slope, bias, own, centers, labels, pinned, self.weight, *middle,
-                start, stop, part.counts, part.sums, part.squares,
-            )  # fmt: skip
+                self.X, shift, form, centers, *rest, *limits, start, stop, part
+            )
             return moved, part
 
         return work
 
-    def _assign_by_blocks(
-        self,
-        geometry: Geometry,
-        labels: NDArray[np.int32],
-        pinned: NDArray,
-        moments: Moments,
-    ) -> Callable[[int, int], tuple[int, Moments]]:
+    def _by_blocks(
+        self, geometry: Geometry, labels: Labels, pinned: Bools, moments: Moments
+    ) -> RangeWork:
+        """Full metrics per cluster have mixed terms: matrix products instead of kernels."""
         assert isinstance(geometry, Mahalanobis)
 
         def work(start: int, stop: int) -> tuple[int, Moments]:
@@ -398,25 +348,28 @@ class Rows:
 
         return work
 
-    def similarity_squares(self, labels: NDArray[np.int32], directions: NDArray) -> NDArray:
-        """Sum over the rows of (x . direction of its cluster) times squares of x, by feature."""
+    def similarity_squares(self, labels: Labels, directions: Floats) -> Floats:
+        """Per feature, the sum over rows of (x . direction of its cluster) times x squared."""
+        data = self.arrays() if self.is_sparse else (self.X,)
+        kernel = (
+            _kernels.similarity_squares_sparse
+            if self.is_sparse
+            else _kernels.similarity_squares_dense
+        )
 
-        def work(start: int, stop: int) -> NDArray:
-            end = (labels, directions, self.weight, start, stop, np.zeros(self.d))
-            if self.is_sparse:
-                _kernels.similarity_squares_sparse(*self.arrays(), *end)
-            else:
-                _kernels.similarity_squares_dense(self.X, *end)
-            return end[-1]
+        def work(start: int, stop: int) -> Floats:
+            out = np.zeros(self.d)
+            kernel(*data, labels, directions, self.weight, start, stop, out)
+            return out
 
         return np.sum(self.threads.map(work), axis=0)
 
-    def recount(self, labels: NDArray[np.int32], moments: Moments) -> Moments:
-        """The moments of a clustering, taken afresh; rows in no cluster (-1) do not count."""
+    def recount(self, labels: Labels, moments: Moments) -> Moments:
+        """The moments of a clustering, summed from scratch; unassigned rows (-1) are left out."""
 
         def work(start: int, stop: int) -> Moments:
-            part, nowhere = moments.like(), np.full(stop - start, -1, dtype=np.int32)
-            self.move(np.arange(start, stop), nowhere, labels[start:stop], part)
+            part, unassigned = moments.like(), np.full(stop - start, -1, dtype=np.int32)
+            self.move(np.arange(start, stop), unassigned, labels[start:stop], part)
             return part
 
         fresh = moments.like()
@@ -424,26 +377,118 @@ class Rows:
             fresh.add(part)
         return fresh
 
-    def move(
-        self, rows: Ints, old: NDArray[np.int32], new: NDArray[np.int32], moments: Moments
-    ) -> None:
+    def move(self, rows: Ints, old: Labels, new: Labels, moments: Moments) -> None:
         """Move rows between clusters in the moments."""
-        end = (rows, old, new, self.weight, moments.counts, moments.sums, moments.squares)
         move = _kernels.move_sparse if self.is_sparse else _kernels.move_dense
-        move(*self.arrays(), *end)
+        move(*self.arrays(), rows, old, new, self.weight, moments)
 
 
-def form_of_costs(geometry: Geometry) -> tuple[Any, ...]:
-    """Costs without mixed terms as kernels take them: slope, curve, bias, own, log_det."""
+class LocalAssignments:
+    """The clusters of rows in memory; implements `Assignments`.
+
+    Parameters
+    ----------
+    rows : LocalRows
+    chosen : ndarray of row numbers
+        Rows that `assign` leaves alone.
+    labels : ndarray of shape (n,), default=None
+        Present clusters; unassigned (-1) if not given.
+    bounds : Bounds, default=None
+        Bounds from an earlier call.
+    """
+
+    def __init__(
+        self, rows: LocalRows, chosen: Ints, labels: Labels | None = None,
+        bounds: Bounds | None = None,
+    ):  # fmt: skip
+        self.rows, self.chosen, self.bounds = rows, chosen, bounds
+        self._labels = np.full(rows.n, -1, dtype=np.int32) if labels is None else labels
+        self._pinned = np.zeros(rows.n, dtype=bool)
+        self._pinned[chosen] = True
+        self.chosen_labels: Labels = self._labels[chosen]  # a contiguous copy
+
+    def assign(
+        self, geometry: Geometry, moments: Moments, closed: Bools | None, bounded: bool,
+        last: bool = False,
+    ) -> int:  # fmt: skip
+        """Assign all other rows to their cheapest cluster; returns how many moved."""
+        if bounded and self.bounds is None:
+            self.bounds = Bounds(self.rows.n, self.rows.dtype)
+        return self.rows.assign(
+            geometry, self._labels, self._pinned, moments, closed, self.bounds if bounded else None
+        )
+
+    def set_chosen(self, new: Labels, moments: Moments) -> int:
+        """Assign the chosen rows to given clusters; returns how many moved."""
+        moved = np.flatnonzero(self.chosen_labels != new)
+        rows = self.chosen[moved]
+        self.rows.move(rows, self.chosen_labels[moved], new[moved], moments)
+        self._labels[rows] = new[moved]
+        self.chosen_labels = new.copy()
+        return len(moved)
+
+    def move_one(self, row: int, cluster: int, moments: Moments) -> None:
+        """Move one row that is not chosen to a cluster."""
+        one, new = np.array([row]), np.array([cluster], dtype=np.int32)
+        self.rows.move(one, self._labels[one], new, moments)
+        self._labels[row] = cluster
+        if self.bounds is not None:
+            self.bounds.forget(row)
+
+    def labels(self) -> Labels:
+        """Clusters of all rows."""
+        return self._labels
+
+    def labels_of(self, rows: Ints) -> Labels:
+        """Clusters of some rows."""
+        return self.chosen_labels if rows is self.chosen else self._labels[rows]
+
+    def labels_for_report(self, rows: Ints) -> Labels:
+        """Clusters of all rows."""
+        return self._labels
+
+    def sizes(self, k: int) -> Ints:
+        """Number of rows per cluster."""
+        return cluster_sizes(self._labels, k)
+
+    def farthest(self, geometry: Geometry, sizes: Ints) -> tuple[int, int, float]:
+        """The row farthest from its center; see `Assignments.farthest`."""
+        best, reach = -1, 0.0
+        free = np.flatnonzero(~self._pinned)
+        free = free[sizes[self._labels[free]] > 1]
+        for start in range(0, len(free), _FARTHEST_ROWS):
+            part = free[start : start + _FARTHEST_ROWS]
+            clusters = self._labels[part]
+            own = self.rows.distances(part, geometry)[np.arange(len(part)), clusters]
+            own += geometry.log_det[geometry.group(clusters)]
+            own += geometry.row_terms(self.rows.X[part])
+            if len(own) and own.max() > reach:
+                best, reach = int(part[own.argmax()]), float(own.max())
+        return best, int(self._labels[best]) if best >= 0 else -1, reach
+
+    def recount(self, moments: Moments) -> Moments:
+        """The moments of the clustering, summed from scratch."""
+        return self.rows.recount(self._labels, moments)
+
+    def similarity_squares(self, directions: Floats) -> Floats:
+        """Per feature, the sum over rows of (x . direction of its cluster) times x squared."""
+        return self.rows.similarity_squares(self._labels, directions)
+
+
+def cost_form(geometry: Geometry, dtype: DTypeLike = np.float64) -> CostForm:
+    """Costs without mixed terms, as kernels take them."""
     forms, own = geometry.forms(), geometry.own()
     assert forms is not None
-    return *forms, own, float(geometry.log_det[0]) if own.size else 0.0
+    log_det = float(geometry.log_det[0]) if own.size else 0.0
+    slope, curve, bias = (part.astype(dtype) for part in forms)
+    return CostForm(slope, curve, bias, own.astype(dtype), log_det)
 
 
-def sample_rows(n: int, cells: int, k: int, rng: Any, without: Ints | None = None) -> Ints:
-    """Numbers of the rows among which starts are drawn: all, or some of very many, at random.
+def sample_rows(n: int, cells: int, k: int, rng: RandomState, without: Ints | None = None) -> Ints:
+    """Numbers of the rows among which starts are drawn: all, or a random sample of very many.
 
-    The same rows come out wherever they live, so that a fit does not depend on it.
+    The draw depends on sizes and seed only: local and remote rows give the same sample, and so the
+    same fit.
     """
     size = max(min(_SAMPLE, _SAMPLE_CELLS // cells), _SAMPLE_LEAST * k)
     if n <= size:
@@ -454,29 +499,24 @@ def sample_rows(n: int, cells: int, k: int, rng: Any, without: Ints | None = Non
 
 
 def check_total_weight(total: float) -> None:
-    """Refuse rows of which none counts."""
+    """Refuse rows that all have weight zero."""
     if total <= 0:
-        raise ValueError("sample_weight is zero for all rows; some row must count")
+        raise ValueError("sample_weight is zero for all rows; at least one must be positive")
 
 
-def check_range(largest: float, dtype: Any, vanishing: bool = True) -> None:
-    """Squares must neither overflow nor (if asked) vanish."""
+def check_range(largest: float, dtype: np.dtype, vanishing: bool = True) -> None:
+    """Refuse values whose squares overflow or (if asked) underflow."""
     low, high = (1e-16, 1e16) if dtype == np.float32 else (1e-140, 1e140)
     if largest and not (low if vanishing else 0.0) <= largest <= high:
         raise ValueError(
-            f"the largest value in X is {largest:.3g} in size; squares of it overflow or vanish in "
-            f"{dtype}, whose limits here are {low:.0e} and {high:.0e}: rescale the features "
-            "(StandardScaler)"
+            f"the largest absolute value in X is {largest:.3g}; its square overflows or "
+            f"underflows in {dtype}, whose limits here are {low:.0e} and {high:.0e}: rescale the "
+            "features (StandardScaler)"
         )
 
 
-def _cells(X: Any) -> int:
-    """Numbers in a row, in the mean."""
-    return max(X.nnz // max(X.shape[0], 1) if sparse.issparse(X) else X.shape[1], 1)
-
-
-def largest(values: NDArray, among: Ints, number: int) -> Ints:
-    """Which of the chosen have the largest values."""
+def largest(values: Floats, among: Ints, number: int) -> Ints:
+    """The `number` positions among the given ones that have the largest values."""
     if len(among) <= number:
         return among
     return among[np.argpartition(-values[among], number)[:number]]

@@ -1,128 +1,128 @@
 """How constrained rows get their clusters: pinned, by ICM, or under hard constraints.
 
-An assigner handles some rows (`rows`); all others go to their nearest center. It is called with
-the costs of its rows, which it may ask for, and their present labels (-1 at first), and returns
-new labels that cost no more, and by how much that changed what violated links cost if it knows.
+An assigner chooses the clusters of its `rows`; all others go to their nearest center. It is called
+with the costs of its rows and their present labels (-1 at first). It returns labels that do not
+cost more and, if it knows it, the change in the cost of violated links.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
+from linkwise._types import Bools, Floats, Ints, Labels, RandomState
 from linkwise.constraints import ConstraintError, adjacency
 from linkwise.kmeans.kernels import _link_kernels
-from linkwise.kmeans.rows._local_rows import Ints
+from linkwise.kmeans.kernels._link_kernels import Groups
 
-from ._constrained_costs import Costs
+from ._constrained_costs import ConstrainedCosts
 from ._exact_assignment import solve_exactly
-from ._problem import Problem, WeighedGraph, neighbors
-
-Floats = NDArray[np.float64]
-Labels = NDArray[np.int32]
+from ._link_graph import WeightedGraph, neighbors
+from ._problem import Problem, RunState
 
 _MAX_SWEEPS = 100
-_RUN = 64  # rows side by side that stay so when many are shuffled
+_RUN = 64  # consecutive rows that stay together when many are shuffled
 _RESTARTS = 20
-_GROUP_PAUSE = 4  # calls between two looks at whole groups
-_AT_ONCE = -1  # no pause, and no waiting for rows to come to rest
+_GROUP_PAUSE = 4  # calls between two attempts to move whole groups
+_AT_ONCE = -1  # in the next call, whether or not single rows still move
 
 
 class Assigner(Protocol):
-    """What the loop asks of an assigner."""
+    """What the loop asks of an assigner; `closed` clusters accept no free row."""
 
     rows: Ints
-    closed: NDArray[np.bool_] | None
+    closed: Bools | None
 
     def __call__(
-        self, costs: Costs, labels: Labels, link_cost: Floats, rng: Any
+        self, costs: ConstrainedCosts, labels: Labels, link_cost: Floats, rng: RandomState
     ) -> tuple[Labels, float | None]:
-        """New labels of `rows`, and by how much the cost of violated links changed (or None)."""
+        """New labels of `rows`, and the change in the cost of violated links (or None)."""
         ...
 
     def is_exhaustive(self) -> bool:
-        """Whether the last call put off no kind of move."""
+        """Whether the last call tried every kind of move."""
         ...
 
     def force_exhaustive(self) -> None:
-        """Have the next call put off none."""
+        """Make the next call try every kind of move."""
         ...
 
-    def state(self) -> dict[str, Any]:
-        """What it remembers from one call to the next."""
+    def state(self) -> RunState:
+        """What it keeps from one call to the next."""
         ...
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on from such a state."""
+    def restore(self, state: RunState) -> None:
+        """Continue from such a state."""
         ...
 
 
 class StatelessAssigner:
-    """Base of the assigners that remember nothing; all clusters are open."""
+    """Base of the assigners without state; all clusters accept rows."""
 
-    closed: NDArray[np.bool_] | None = None
+    closed: Bools | None = None
 
     def is_exhaustive(self) -> bool:
-        """Nothing is put off."""
+        """Every call tries everything."""
         return True
 
     def force_exhaustive(self) -> None:
-        """Nothing is put off."""
+        """Every call tries everything."""
 
-    def state(self) -> dict[str, Any]:
-        """Nothing is remembered."""
+    def state(self) -> RunState:
+        """There is no state."""
         return {}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Nothing is remembered."""
+    def restore(self, state: RunState) -> None:
+        """There is no state."""
 
 
 class Pinned(StatelessAssigner):
-    """Rows with a known cluster stay there; `closed` clusters take no other row."""
+    """Rows with a known cluster stay there; `closed` clusters accept no other row."""
 
-    def __init__(self, rows: Ints, labels: NDArray, closed: NDArray[np.bool_] | None = None):
+    def __init__(self, rows: Ints, labels: Ints | Labels, closed: Bools | None = None):
         self.rows, self._labels, self.closed = rows, labels.astype(np.int32), closed
 
     def __call__(
-        self, costs: Costs, labels: Labels, link_cost: Floats, rng: Any
+        self, costs: ConstrainedCosts, labels: Labels, link_cost: Floats, rng: RandomState
     ) -> tuple[Labels, float | None]:
         return self._labels, None
 
 
 class ICM:
-    """ICM: each constrained row in random order takes the cluster that costs least, links included.
+    """ICM: each constrained row in random order takes its cheapest cluster, links included.
 
-    Repeated until nothing moves. Must-link components take their first cluster as a whole, and
-    may move as a whole later: row by row they could not without breaking links on the way.
+    Repeated until nothing moves. A must-link component takes its first cluster as a whole and may
+    move as a whole later; row by row it could not without violating links on the way. That is
+    tried from time to time when single rows no longer move, and always before a run counts as
+    converged (`is_exhaustive`).
     """
 
-    closed: NDArray[np.bool_] | None = None
+    closed: Bools | None = None
 
     def __init__(self, problem: Problem):
         self.rows, self._links = problem.links.rows, problem.links
         self._n_calls = self._next_groups = 0
-        self._put_off = False  # whether the last call did not look at groups
-        self._graph: WeighedGraph | None = None
+        self._groups_pending = False  # whether the last call did not try to move groups
+        self._graph: WeightedGraph | None = None
         self._edge, self._moves = np.zeros(0), np.zeros(0, dtype=np.uint16)
         closure = problem.closure
         self._clashing = not closure.consistent
-        same = len(self.rows) == len(closure.nodes)  # the latter are among the former
+        same = len(self.rows) == len(closure.nodes)  # nodes are a subset of the rows
         place = np.arange(len(self.rows)) if same else np.searchsorted(self.rows, closure.nodes)
-        self._group = np.empty(len(self.rows), dtype=np.int32)
-        self._group[place] = closure.component
-        self._members = place[closure.by_component]
-        self._starts = np.concatenate([[0], np.cumsum(closure.sizes)])
+        group = np.empty(len(self.rows), dtype=np.int32)
+        group[place] = closure.component
+        starts = np.concatenate([[0], np.cumsum(closure.sizes)])
+        self._groups = Groups(starts, place[closure.by_component], group)
         self._sizes, self._large = closure.sizes, np.flatnonzero(closure.sizes > 1)
 
     def __call__(
-        self, costs: Costs, labels: Labels, link_cost: Floats, rng: Any
+        self, costs: ConstrainedCosts, labels: Labels, link_cost: Floats, rng: RandomState
     ) -> tuple[Labels, float | None]:
         if not len(labels):
             return labels, 0.0
-        graph = self._weigh(link_cost)
+        graph = self._with_costs(link_cost)
         before, labels = labels, labels.copy()
         change: float | None = 0.0
         self._n_calls += 1
@@ -130,16 +130,17 @@ class ICM:
         if labels[0] < 0:
             order = rng.permutation(len(self._sizes))
             order = order[np.argsort(-self._sizes[order], kind="stable")]
-            groups = (order, self._starts, self._members)
-            _link_kernels.place_groups(*groups, costs.of_all_rows(), *graph.walk, labels)
+            _link_kernels.assign_groups(
+                order, self._groups, costs.of_all_rows(), graph.costs, labels
+            )
             change = None
         for _ in range(_MAX_SWEEPS):
             paid = self._move_rows(graph, costs, labels, rng)
             change = None if change is None else change + paid
-            # Groups rarely move: look at them again when single rows have come to rest.
-            look = at_once or (self._n_calls >= self._next_groups and (labels == before).all())
-            self._put_off = len(self._large) > 0 and not look
-            if self._put_off or not len(self._large):
+            # Groups rarely move: try them again when single rows have stopped moving.
+            is_due = self._n_calls >= self._next_groups and (labels == before).all()
+            self._groups_pending = len(self._large) > 0 and not (at_once or is_due)
+            if self._groups_pending or not len(self._large):
                 break
             self._next_groups = self._n_calls + _GROUP_PAUSE
             if not self._move_groups(graph, rng.permutation(self._large), costs, labels):
@@ -147,57 +148,62 @@ class ICM:
             change = None
         return labels, change
 
-    def _weigh(self, link_cost: Floats) -> WeighedGraph:
-        """The graph with what links cost now; what was known of other costs is forgotten."""
-        if self._graph is None or self._graph.cost is not link_cost:
-            self._graph = self._links.weighed(link_cost)
-            self._edge = np.full(len(self.rows), np.inf)  # nothing is known yet
+    def _with_costs(self, link_cost: Floats) -> WeightedGraph:
+        """The graph with the present costs of links; new costs reset what rows know of them."""
+        if self._graph is None or self._graph.costs.cost is not link_cost:
+            self._graph = self._links.with_costs(link_cost)
+            self._edge = np.full(len(self.rows), np.inf)  # unknown
             self._moves = np.zeros(len(self.rows), dtype=np.uint16)
         return self._graph
 
     def is_exhaustive(self) -> bool:
-        """Whether the last call looked at groups, until none moved."""
-        return not self._put_off
+        """Whether the last call tried to move groups, until none moved."""
+        return not self._groups_pending
 
     def force_exhaustive(self) -> None:
-        """Have the next call look at groups, whether or not single rows come to rest."""
+        """Make the next call try to move groups, whether or not single rows still move."""
         self._next_groups = _AT_ONCE
 
-    def state(self) -> dict[str, Any]:
-        """When groups were looked at."""
+    def state(self) -> RunState:
+        """When groups are due."""
         return {"n_calls": self._n_calls, "next_groups": self._next_groups}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on from such a state."""
+    def restore(self, state: RunState) -> None:
+        """Continue from such a state."""
         self._n_calls, self._next_groups = state["n_calls"], state["next_groups"]
 
-    def _move_rows(self, graph: WeighedGraph, costs: Costs, labels: Labels, rng: Any) -> float:
-        """Let rows move that want to, in random order, until none does."""
-        wavers, *found = costs.of_wavering_rows(labels, graph.total)
-        order, change = _in_random_order(wavers, rng), 0.0
+    def _move_rows(
+        self, graph: WeightedGraph, costs: ConstrainedCosts, labels: Labels, rng: RandomState
+    ) -> float:
+        """Let undecided rows take their cheapest cluster, in random order, until none moves."""
+        found = costs.of_undecided_rows(labels, graph.total)
+        order, change = _in_random_order(found.mask, rng), 0.0
         state = (graph.dearest, labels, self._edge, self._moves)
         now = order
         for _ in range(_MAX_SWEEPS):
-            moved, more = _link_kernels.icm(now, *found, *graph.walk, *state)
+            moved, more = _link_kernels.icm(now, found.place, found.costs, graph.costs, *state)
             change += more
             if not moved:
                 break
             now = order[self._moves[order] > 0]
         return change
 
-    def _move_groups(self, graph: WeighedGraph, order: Ints, costs: Costs, labels: Labels) -> int:
-        groups = (self._starts, self._members, self._group)
+    def _move_groups(
+        self, graph: WeightedGraph, order: Ints, costs: ConstrainedCosts, labels: Labels
+    ) -> int:
         self._edge[:] = np.inf
         moved = _link_kernels.icm_groups(
-            order, *groups, costs.of_all_rows(), *graph.walk, graph.total, self._clashing, labels
-        )
+            order, self._groups, costs.of_all_rows(), graph.costs, graph.total, self._clashing,
+            labels,
+        )  # fmt: skip
         return int(moved)
 
 
-def _in_random_order(wanted: NDArray[np.bool_], rng: Any) -> Ints:
-    """The wanted rows; many stay in runs: what lies side by side is read faster.
+def _in_random_order(wanted: Bools, rng: RandomState) -> Ints:
+    """The wanted rows in random order; many are shuffled in runs, which memory reads faster.
 
-    The order is drawn for all rows, so that bounds do not change the result.
+    The order is drawn for all rows, so that bounds, which change the wanted rows, do not change
+    the result.
     """
     number = len(wanted)
     width = 1 if number <= _RUN * _RUN else _RUN
@@ -215,13 +221,14 @@ class Hard(StatelessAssigner):
         With consistent constraints.
     mode : {"auto", "greedy", "exact"}
         "greedy": most constrained first, improved by moves and exchanges. "exact": as greedy, and
-        when that comes to rest, HiGHS looks for anything better. "auto": greedy, with HiGHS only
-        where greedy finds no way.
+        when that no longer improves, HiGHS searches for the optimum. "auto": greedy, with HiGHS
+        only if greedy finds no assignment.
     example : ndarray of shape (n_components,)
-        Some assignment that keeps all cannot-links.
+        An assignment that satisfies all cannot-links (a coloring): a feasible problem never ends
+        without a solution.
     """
 
-    def __init__(self, problem: Problem, mode: str, example: NDArray):
+    def __init__(self, problem: Problem, mode: str, example: Ints | Labels):
         closure = problem.closure
         self.rows, self.mode, self._k = closure.nodes, mode, problem.k
         self._component, self._example = closure.component, example.astype(np.int32)
@@ -235,7 +242,7 @@ class Hard(StatelessAssigner):
         self._part = connected_components(graph, directed=False)[1]
 
     def __call__(
-        self, costs: Costs, labels: Labels, link_cost: Floats, rng: Any
+        self, costs: ConstrainedCosts, labels: Labels, link_cost: Floats, rng: RandomState
     ) -> tuple[Labels, float | None]:
         if not len(self.rows):
             return labels, 0.0
@@ -247,7 +254,9 @@ class Hard(StatelessAssigner):
             found = self._assign_linked(cost, labels[self._order[self._starts]], nearest, rng)
         return found[self._component], None
 
-    def _assign_linked(self, cost: Floats, before: Labels, nearest: Labels, rng: Any) -> Labels:
+    def _assign_linked(
+        self, cost: Floats, before: Labels, nearest: Labels, rng: RandomState
+    ) -> Labels:
         """The better of the labels before and greedy ones, improved; "exact" improves both."""
         assigned = before[0] >= 0
         fresh = self._greedy(cost, rng)
@@ -275,8 +284,8 @@ class Hard(StatelessAssigner):
     def _total(self, cost: Floats, labels: Labels) -> float:
         return float(_link_kernels.total_cost(cost, labels))
 
-    def _greedy(self, cost: Floats, rng: Any) -> Labels | None:
-        """Most constrained first; a component that finds no cluster left goes first next time."""
+    def _greedy(self, cost: Floats, rng: RandomState) -> Labels | None:
+        """Most constrained first; a component without a free cluster goes first in the next try."""
         labels = np.empty(len(cost), dtype=np.int32)
         urgency = self._degree + rng.random_sample(len(cost))
         for _ in range(_RESTARTS):
@@ -289,7 +298,7 @@ class Hard(StatelessAssigner):
             urgency[stuck] = urgency.max() + 1
         return None
 
-    def _improved(self, cost: Floats, nearest: Labels, labels: Labels, rng: Any) -> Labels:
+    def _improved(self, cost: Floats, nearest: Labels, labels: Labels, rng: RandomState) -> Labels:
         labels = labels.astype(np.int32).copy()
         order = rng.permutation(self._linked)
         graph = (self._indptr, self._neighbor)

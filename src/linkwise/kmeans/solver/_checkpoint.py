@@ -1,7 +1,7 @@
-"""Fits that go on after a crash: the state of a run in a file, written whole or not at all.
+"""Fits that can be resumed after a crash: the state of a run in a file, written atomically.
 
-What is noted is small: centers, metrics, the clusters of constrained rows and the seed. Clusters
-of all other rows follow from the centers they were assigned by, and are made again.
+The state is small: centers, metrics, the clusters of constrained rows and the seed. The clusters of
+all other rows follow from the centers of their last assignment and are recomputed.
 """
 
 from __future__ import annotations
@@ -15,38 +15,38 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from linkwise._fingerprint import another_run, digest, parameter_text
+from linkwise._types import PathLike, RandomState
 from linkwise.io import atomic_write
 
-from ._problem import Problem
+from ._problem import Problem, RunState
 
-State = dict[str, Any]  # of arrays, numbers, and such states
-
-_EVERY = 5  # iterations between two notes
-_PATIENCE = 30.0  # seconds after which one is due all the same
-_PROBES = 16  # rows by which data is recognized
-_FREE = ("callback", "checkpoint", "max_iter", "verbose", "random_state")  # may differ
+_EVERY = 5  # iterations between two saves
+_SAVE_SECONDS = 30.0  # or seconds, whichever comes first
+_PROBES = 16  # rows that identify the data
+_FREE = ("callback", "checkpoint", "max_iter", "verbose", "random_state")  # may differ on resuming
 _META = "meta"
 
 
-class Checkpoint:
-    """The file of one fit.
+class FitCheckpoint:
+    """The checkpoint file of one fit.
 
     Parameters
     ----------
     path : path
     estimator : BaseEstimator
-        Whose parameters must be the same when the fit goes on.
+        Its parameters must be the same when the fit is resumed.
     problem : Problem
-        Which must be the same, too.
+        Must be the same, too.
     """
 
-    def __init__(self, path: Any, estimator: Any, problem: Problem):
+    def __init__(self, path: PathLike, estimator: BaseEstimator, problem: Problem):
         self.path = Path(path)
         if not self.path.parent.is_dir():
-            raise ValueError(f"checkpoint {self.path}: there is no folder {self.path.parent}")
-        self._facts: dict[str, Any] = {
+            raise ValueError(f"checkpoint {self.path}: no folder {self.path.parent}")
+        self._facts: RunState = {
             "method": type(estimator).__name__,
             "parameters": _parameters(estimator),
             "shape": [problem.rows.n, problem.rows.d, str(problem.rows.dtype)],
@@ -58,28 +58,28 @@ class Checkpoint:
         }  # fmt: skip
         probes = np.unique(np.linspace(0, problem.rows.n - 1, _PROBES).astype(np.int64))
         rows = problem.rows
-        rows.gather(probes)
-        self._looks = np.concatenate([rows.take(probes) + rows.shift, rows.total()[None]])
+        rows.prefetch(probes)
+        self._probes = np.concatenate([rows.take(probes) + rows.shift, rows.total()[None]])
         self._last, self._since = time.monotonic(), 0
 
-    def load(self) -> State | None:
-        """What was noted, or None if nothing was; refuses notes of another fit."""
+    def load(self) -> RunState | None:
+        """The saved state, or None if there is none; raises if it is of another fit."""
         if not self.path.exists():
             return None
         try:
             with np.load(self.path, allow_pickle=False) as file:
                 arrays = dict(file)
             meta = json.loads(str(arrays.pop(_META)))
-            facts, looks = meta.pop("facts"), arrays.pop("looks")
+            facts, probes = meta.pop("facts"), arrays.pop("probes")
         except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
             raise ValueError(
-                f"checkpoint {self.path}: not a file that a fit wrote ({error}); remove it, or "
-                "name another"
+                f"checkpoint {self.path}: not a checkpoint file ({error}); remove it, or choose "
+                "another path"
             ) from None
-        self._check(facts, looks)
+        self._check(facts, probes)
         return _unpacked(meta, arrays)
 
-    def _check(self, facts: dict[str, Any], looks: NDArray) -> None:
+    def _check(self, facts: RunState, probes: NDArray) -> None:
         what = ""
         if facts["method"] != self._facts["method"]:
             what = f"by {facts['method']}"
@@ -92,33 +92,33 @@ class Checkpoint:
             what = f"with other parameters ({', '.join(sorted(differ))})"
         elif facts["constraints"] != self._facts["constraints"]:
             what = "with other constraints or labels"
-        elif not np.allclose(looks, self._looks, rtol=1e-5, atol=1e-12 * np.abs(looks).max()):
+        elif not np.allclose(probes, self._probes, rtol=1e-5, atol=1e-12 * np.abs(probes).max()):
             what = "of other rows"
         if what:
             raise another_run(f"checkpoint {self.path}", what, "fit")
 
     def due(self) -> bool:
-        """Whether it is time to note the state; asked once an iteration."""
+        """Whether to save now; called once per iteration."""
         self._since += 1
-        return self._since >= _EVERY or time.monotonic() - self._last >= _PATIENCE
+        return self._since >= _EVERY or time.monotonic() - self._last >= _SAVE_SECONDS
 
-    def save(self, state: State) -> None:
-        """Note the state."""
+    def save(self, state: RunState) -> None:
+        """Save the state."""
         meta, arrays = _packed(state)
         meta["facts"] = self._facts
         with atomic_write(self.path) as file:
             every: dict[str, Any] = {**arrays, _META: np.array(json.dumps(meta))}
-            np.savez(file, **every, looks=self._looks)
+            np.savez(file, **every, probes=self._probes)
             file.flush()
             os.fsync(file.fileno())
         self._last, self._since = time.monotonic(), 0
 
     def remove(self) -> None:
-        """The fit is done."""
+        """Delete the file: the fit is complete."""
         self.path.unlink(missing_ok=True)
 
 
-def _parameters(estimator: Any) -> dict[str, str]:
+def _parameters(estimator: BaseEstimator) -> dict[str, str]:
     return {
         name: parameter_text(value)
         for name, value in estimator.get_params(deep=False).items()
@@ -126,9 +126,9 @@ def _parameters(estimator: Any) -> dict[str, str]:
     }
 
 
-def _packed(state: State, prefix: str = "") -> tuple[dict[str, Any], dict[str, NDArray]]:
-    """Numbers and arrays of a state apart; states inside it by names with dots."""
-    meta: dict[str, Any] = {}
+def _packed(state: RunState, prefix: str = "") -> tuple[RunState, dict[str, NDArray]]:
+    """A state as numbers and arrays; names of nested states are joined by dots."""
+    meta: RunState = {}
     arrays: dict[str, NDArray] = {}
     for name, value in state.items():
         if isinstance(value, dict):
@@ -142,8 +142,8 @@ def _packed(state: State, prefix: str = "") -> tuple[dict[str, Any], dict[str, N
     return meta, arrays
 
 
-def _unpacked(meta: dict[str, Any], arrays: dict[str, NDArray]) -> State:
-    state: State = {}
+def _unpacked(meta: RunState, arrays: dict[str, NDArray]) -> RunState:
+    state: RunState = {}
     for name, value in {**meta, **arrays}.items():
         *outer, last = name.split(".")
         place = state
@@ -153,8 +153,8 @@ def _unpacked(meta: dict[str, Any], arrays: dict[str, NDArray]) -> State:
     return state
 
 
-def seed_state(rng: Any) -> State:
-    """The state of a generator of random numbers."""
+def seed_state(rng: RandomState) -> RunState:
+    """The state of a random number generator."""
     state = rng.get_state(legacy=False)
     return {
         "generator": state["bit_generator"], "key": np.asarray(state["state"]["key"]),
@@ -163,8 +163,8 @@ def seed_state(rng: Any) -> State:
     }  # fmt: skip
 
 
-def restore_seed(rng: Any, state: State) -> None:
-    """Have a generator go on from there."""
+def restore_seed(rng: RandomState, state: RunState) -> None:
+    """Set the state of a random number generator."""
     rng.set_state({
         "bit_generator": state["generator"],
         "state": {"key": state["key"], "pos": state["pos"]},

@@ -1,4 +1,4 @@
-"""The cheapest assignment under cannot-links, exactly: a 0/1 program for HiGHS."""
+"""The optimal assignment under cannot-links: a 0/1 program for HiGHS."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from scipy.sparse import coo_array, vstack
 
 Floats = NDArray[np.float64]
 
-_TIME_LIMIT = 5.0  # seconds for one program; what is best by then is taken
+_TIME_LIMIT = 5.0  # seconds per program; the best solution by then is used
 _GAP = 1e-7
 
 
 def solve_exactly(cost: Floats, edges: NDArray, labels: NDArray) -> NDArray[np.int32]:
     """Cheapest labels with different ones at both ends of every edge, no worse than `labels`.
 
-    A vertex with m neighbors is at one of its m + 1 cheapest clusters in some optimum, since its
-    neighbors occupy at most m: only those are candidates.
+    In some optimum a vertex with m neighbors is in one of its m + 1 cheapest clusters, since its
+    neighbors occupy at most m of them: only these are variables of the program.
     """
     n_vertices, k = cost.shape
     degree = np.bincount(edges.ravel(), minlength=n_vertices)
     rank = cost.argsort(axis=1).argsort(axis=1)
     allowed = rank <= degree[:, None]
-    # Only what differs matters, and HiGHS' tolerances are absolute.
+    # Costs relative to the cheapest cluster: HiGHS' tolerances are absolute.
     relative = cost - cost.min(axis=1)[:, None]
     bound = relative[np.arange(n_vertices), labels].sum()
     if bound <= 0:

@@ -1,36 +1,36 @@
-"""Where centers begin: neighborhoods, k-means++, seeds, or given.
+"""Initial centers: from neighborhoods, k-means++, random rows or labeled rows.
 
-Whatever is drawn at random is drawn among `Rows.sample`: all rows, or a random part of very many.
+Everything random is drawn from `RowStore.sample`: all rows, or a random sample of very many.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.metrics.pairwise import euclidean_distances
 from threadpoolctl import ThreadpoolController
 
+from linkwise._types import Floats, Ints, RandomState, is_sparse
 from linkwise.constraints import adjacency
-from linkwise.kmeans.rows._local_rows import Rows
+from linkwise.kmeans.rows._local_rows import LocalRows
+from linkwise.kmeans.rows._protocols import RowStore, dense_blocks
 
 from ._problem import Problem
 
-Floats = NDArray[np.float64]
-_MEANS = 20_000_000  # cells of means of components at hand
-_FEW = 100_000  # cells of means that one thread takes on
-_ROUGH = 30  # iterations are enough for a start
-_SOME = 2000  # rows by which starts are judged
+_MEANS = 20_000_000  # most numbers in the means of components
+_FEW = 100_000  # numbers in means up to which one thread is faster
+_ROUGH = 30  # iterations of k-means on the means of neighborhoods
+_SOME = 2000  # rows by which starts are compared
 
 
-def from_neighborhoods(problem: Problem, rng: Any) -> Floats:
-    """Centroids of must-link components, far from each other and large (Basu et al. 3.3.5).
+def from_neighborhoods(problem: Problem, rng: RandomState) -> Floats:
+    """Centroids of must-link components that are large and far apart (Basu et al. 3.3.5).
 
-    Weighted farthest-first: the largest first, then always the one with the largest distance to
-    the chosen ones times the root of the sizes. Missing centers are drawn as k-means++ would.
+    Weighted farthest-first: the largest component first, then always the one with the largest
+    distance to the nearest chosen one, times the root of its size. Missing centers are drawn as in
+    k-means++.
     """
     _, means = chosen_neighborhoods(problem)
     return fill_up(problem.rows, means, problem.k, rng)
@@ -46,10 +46,10 @@ def chosen_neighborhoods(problem: Problem) -> tuple[list[int], Floats]:
     graph = adjacency(closure.cannot_link, closure.n_components)
     chosen = [int(large[sizes[large].argmax()])]
     nearest = _squared(means, means[np.searchsorted(large, chosen[0])])
-    apart = np.zeros(len(large))  # how many of the chosen each must be apart from
+    apart = np.zeros(len(large))  # number of chosen components that each is cannot-linked to
     while len(chosen) < min(problem.k, len(large)):
         apart += graph[[chosen[-1]]].toarray()[0, large]
-        # Known to be apart from all chosen counts twice: such a component is of another class.
+        # A component that is cannot-linked to all chosen ones counts double: it is another class.
         score = np.sqrt(nearest * sizes[large]) * (1 + apart / len(chosen))
         score[np.isin(large, chosen)] = -1.0
         chosen.append(int(large[score.argmax()]))
@@ -57,12 +57,12 @@ def chosen_neighborhoods(problem: Problem) -> tuple[list[int], Floats]:
     return chosen, means[np.searchsorted(large, chosen)]
 
 
-def neighborhoods(problem: Problem, cells: int = _MEANS) -> tuple[NDArray, Floats]:
-    """Must-link components of more than one row, and their means: the largest, if many."""
+def neighborhoods(problem: Problem, cells: int = _MEANS) -> tuple[Ints, Floats]:
+    """Must-link components of at least two rows, and their means; only the largest, if many."""
     closure = problem.closure
     sizes = closure.sizes
     large = np.flatnonzero(sizes > 1)
-    # Means of wide sparse rows are dense: with many components, the largest must do.
+    # Means of wide sparse rows are dense: limit the number of components.
     most = max(cells // problem.rows.d, 4 * problem.k)
     if len(large) > most:
         large = np.sort(large[np.argsort(-sizes[large], kind="stable")[:most]])
@@ -74,18 +74,18 @@ def neighborhoods(problem: Problem, cells: int = _MEANS) -> tuple[NDArray, Float
     return large, means
 
 
-def from_clustered_neighborhoods(problem: Problem, rng: Any) -> Floats | None:
-    """Centers of k-means on the means of neighborhoods, by size; None if they are fewer than k.
+def from_clustered_neighborhoods(problem: Problem, rng: RandomState) -> Floats | None:
+    """Centers of k-means on the means of neighborhoods, weighted by size; None if fewer than k.
 
-    Rows that are known to be together average out what sets single rows apart, so that clusters
-    of such means are nearer to classes than clusters of rows. Other draws give other starts.
+    The mean of must-linked rows averages out the variation of single rows, so that clusters of
+    such means are closer to classes than clusters of rows. Each draw gives another start.
     """
     large, means = neighborhoods(problem, _MEANS // 10)
     if len(large) < problem.k or len(np.unique(means, axis=0)) < problem.k:
         return None
     weight = problem.closure.sizes[large].astype(np.float64)
     found = KMeans(problem.k, n_init=1, max_iter=_ROUGH, random_state=rng)
-    # A second thread does not pay for few means, and costs far more than it saves if it is busy.
+    # A second thread does not pay for few means, and waits long if its core is busy.
     with _thread_limits().limit(limits=1 if means.size < _FEW else None, user_api="openmp"):
         found.fit(means, sample_weight=weight)
     return np.asarray(found.cluster_centers_)
@@ -93,24 +93,24 @@ def from_clustered_neighborhoods(problem: Problem, rng: Any) -> Floats | None:
 
 @cache
 def _thread_limits() -> ThreadpoolController:
-    """What can limit scikit-learn's threads; making it takes some milliseconds."""
+    """Limits scikit-learn's threads; creating it takes some milliseconds."""
     return ThreadpoolController()
 
 
-def uncovered(rows: Rows, centers: Floats, others: Floats) -> bool:
-    """Whether rows are farther from centers than from others; judged by some of them."""
-    rows = rows.sample(len(centers), np.random.RandomState(0))
+def uncovered(rows: RowStore, centers: Floats, others: Floats) -> bool:
+    """Whether rows are farther from `centers` than from `others`, judged by a sample."""
+    sample = rows.sample(len(centers), np.random.RandomState(0))
     size = max(min(_SOME, _MEANS // 10 // rows.d), len(centers))
-    some = rows.take(np.arange(0, rows.n, max(1, rows.n // size)))
+    some = sample.take(np.arange(0, sample.n, max(1, sample.n // size)))
     far, near = (euclidean_distances(some, c, squared=True).min(axis=1) for c in (centers, others))
     return bool(far.sum() > near.sum())
 
 
-def component_means(rows: Rows, nodes: NDArray, component: NDArray) -> tuple[Floats, NDArray]:
-    """Mean of the rows of each component (relative to the data's mean), and its size."""
+def component_means(rows: RowStore, nodes: Ints, component: Ints) -> tuple[Floats, Ints]:
+    """Mean of the rows of each component (relative to `rows.shift`), and its size."""
     sizes = np.bincount(component)
     means = np.zeros((len(sizes), rows.d))
-    for part in rows.blocks(np.arange(len(nodes))):
+    for part in dense_blocks(np.arange(len(nodes)), rows.d):
         np.add.at(means, component[part], rows.take(nodes[part]))
     return means / np.maximum(sizes, 1)[:, None], sizes
 
@@ -119,59 +119,72 @@ def _squared(points: Floats, point: Floats) -> Floats:
     return ((points - point) ** 2).sum(axis=1)
 
 
-def fill_up(rows: Rows, centers: Floats, k: int, rng: Any) -> Floats:
+def fill_up(rows: RowStore, centers: Floats, k: int, rng: RandomState) -> Floats:
     """Add centers until there are k: rows drawn by their squared distance to the nearest one."""
     if not len(centers):
         return from_kmeans_plusplus(rows, k, rng)
     if len(centers) == k:
         return centers
-    rows = rows.sample(k, rng)
-    nearest = np.full(rows.n, np.inf)
+    sample = rows.sample(k, rng)
+    nearest = np.full(sample.n, np.inf)
     for center in centers:
-        nearest = np.minimum(nearest, distances_to(rows, center))
+        nearest = np.minimum(nearest, distances_to(sample, center))
     found = list(centers)
     while len(found) < k:
-        row = _draw(nearest, rows, rng)
-        found.append(rows.take([row])[0])
-        nearest = np.minimum(nearest, distances_to(rows, found[-1]))
+        row = _draw(nearest, sample, rng)
+        found.append(sample.take(np.array([row]))[0])
+        nearest = np.minimum(nearest, distances_to(sample, found[-1]))
     return np.array(found)
 
 
-def _draw(nearest: Floats, rows: Rows, rng: Any) -> int:
-    """The best of a few rows drawn by squared distance, as greedy k-means++ does."""
+def _draw(nearest: Floats, rows: LocalRows, rng: RandomState) -> int:
+    """The best of four rows drawn by squared distance, as in greedy k-means++."""
     chance = nearest * rows.weight if rows.weight.size else nearest
     total = chance.sum()
     if not total > 0:
-        return int(rng.randint(rows.n))  # all rows coincide with centers
+        return int(rng.randint(rows.n))  # all rows equal a center
     ticks = np.cumsum(chance)
     tries = np.searchsorted(ticks, rng.random_sample(4) * ticks[-1]).clip(max=rows.n - 1)
-    left = [np.minimum(nearest, distances_to(rows, rows.take([t])[0])).sum() for t in tries]
+    left = [np.minimum(nearest, distances_to(rows, point)).sum() for point in rows.take(tries)]
     return int(tries[int(np.argmin(left))])
 
 
-def distances_to(rows: Rows, point: Floats) -> Floats:
-    """Squared Euclidean distance of every row to a point (relative to the data's mean)."""
-    if rows.is_sparse:
+def distances_to(rows: LocalRows, point: Floats) -> Floats:
+    """Squared Euclidean distance of every row to a point (relative to `rows.shift`)."""
+    if is_sparse(rows.X):
         found = rows.lengths() - 2 * np.asarray(rows.X @ point).ravel() + point @ point
         return np.maximum(found, 0.0)
-    return np.concatenate(
-        [
-            ((rows.take(slice(p[0], p[-1] + 1)) - point) ** 2).sum(axis=1)
-            for p in rows.blocks(np.arange(rows.n))
-        ]
-    )
+    blocks = dense_blocks(np.arange(rows.n), rows.d)
+    return np.concatenate([((rows.take(part) - point) ** 2).sum(axis=1) for part in blocks])
 
 
-def from_kmeans_plusplus(rows: Rows, k: int, rng: Any, without: Any = None) -> Floats:
-    """scikit-learn's greedy k-means++, among rows that are not left out."""
+def from_kmeans_plusplus(
+    rows: RowStore, k: int, rng: RandomState, without: Ints | None = None
+) -> Floats:
+    """scikit-learn's greedy k-means++, among rows that are not left out.
+
+    Dense rows are shifted to the mean first: |x|^2 - 2 x.y + |y|^2 loses all digits of a distance
+    that is small beside |x|, as it is far from the origin.
+    """
     some = rows.sample(k, rng, without)
     weight = some.weight if some.weight.any() else None
-    centers, _ = kmeans_plusplus(some.X, k, sample_weight=weight, random_state=rng)
-    centers = centers.toarray() if hasattr(centers, "toarray") else centers
-    return np.asarray(centers, dtype=np.float64) - rows.shift
+    X = some.X if is_sparse(some.X) or not some.shift.any() else _shifted(some)
+    centers, _ = kmeans_plusplus(X, k, sample_weight=weight, random_state=rng)
+    return np.asarray(centers.toarray() if is_sparse(centers) else centers, dtype=np.float64)
 
 
-def from_seeds(problem: Problem, rng: Any) -> Floats:
+def from_random_rows(rows: RowStore, k: int, rng: RandomState) -> Floats:
+    """Distinct rows drawn at random, by their weights: scikit-learn's ``init="random"``."""
+    some = rows.sample(k, rng)
+    chance = some.weight / some.weight.sum() if some.weight.any() else None
+    return some.take(rng.choice(some.n, size=k, replace=False, p=chance))
+
+
+def _shifted(rows: LocalRows) -> Floats:
+    return (rows.X - rows.shift.astype(rows.dtype)).astype(rows.dtype)
+
+
+def from_seeds(problem: Problem, rng: RandomState) -> Floats:
     """Means of the labeled rows of each cluster; clusters without any are filled up."""
     seeds = problem.seeds
     assert seeds is not None

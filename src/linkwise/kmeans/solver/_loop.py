@@ -1,48 +1,50 @@
-"""The one loop behind every k-means method.
+"""The loop behind every k-means method.
 
-`solve` alternates between putting rows into clusters and updating centers and metrics. What a row
-costs is the geometry's, what a violated link costs the penalty's, how constrained rows choose the
-assigner's business. Each half step lowers the objective or leaves it.
+`solve` alternates between assigning rows and updating centers and metrics. The geometry says what
+a row costs in a cluster, the penalty what a violated link costs, and the assigner chooses the
+clusters of constrained rows. No half step raises the objective.
+
+Objectives and updates come from `Moments` (counts, sums and squares per cluster), which kernels
+update as rows move, so that they need no pass over the data. For a metric that all clusters share,
+the total scatter is constant and only the part of the centers changes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwise._types import Floats, Labels, RandomState
 from linkwise.geometry import Geometry, Moments
 
 from ._assigners import Assigner
-from ._checkpoint import State
-from ._constrained_costs import Costs
-from ._problem import Problem, Solution
+from ._constrained_costs import ConstrainedCosts
+from ._penalties import Penalty
+from ._problem import Problem, RunState, Solution
 
-Floats = NDArray[np.float64]
-Progress = Callable[[int, float], None]
+ProgressCallback = Callable[[int, float], None]
 
-_HALVINGS = 12
+_HALVINGS = 12  # of a step towards new metrics, before it is given up
 _EPS = 1e-15
-_EXACT = 1e-10  # share of the objective up to which rounding is allowed in the links' part
-_CALM = 0.05  # once fewer rows than this share move, bounds pay
+_EXACT = 1e-10  # largest rounding error of the link costs, as a share of the objective
+_CALM = 0.05  # bounds save time once fewer than this share of the rows moves
 
 
 def solve(
     problem: Problem,
     geometry: Geometry,
-    penalty: Any,
+    penalty: Penalty,
     assign: Assigner,
     centers: Floats,
     *,
     max_iter: int,
     tol: float,
-    rng: Any,
-    progress: Progress | None = None,
-    note: Callable[[Callable[[], State]], None] | None = None,
-    resume: State | None = None,
+    rng: RandomState,
+    progress: ProgressCallback | None = None,
+    save_state: Callable[[Callable[[], RunState]], None] | None = None,
+    resume: RunState | None = None,
 ) -> Solution:
     """Cluster from given centers until nothing moves.
 
@@ -50,12 +52,12 @@ def solve(
     ----------
     problem : Problem
     geometry : Geometry
-        Fresh; it is moved and learnt here.
-    penalty : WeightPenalty, DistancePenalty or PairPenalty
+        Changed in place.
+    penalty : Penalty
     assign : Assigner
         For the constrained rows.
     centers : ndarray of shape (k, d)
-        Where to start, relative to the mean of the data.
+        Initial centers, relative to `rows.shift`.
     max_iter : int
     tol : float
         Stop when the centers move less than this share of the mean variance (and the objective
@@ -63,16 +65,16 @@ def solve(
     rng : RandomState
     progress : callable, default=None
         Called as ``progress(iteration, objective)``.
-    note : callable, default=None
-        Called after an iteration that is not the last with what gives the state to go on from.
+    save_state : callable, default=None
+        Called after every iteration but the last with a function that returns the state.
     resume : dict, default=None
-        Such a state; centers are not looked at then.
+        Such a state to continue from; `centers` are ignored then.
     """
     problem.rows.scale(geometry)
-    geometry.place(centers)
+    geometry.set_centers(centers)
     run = _Run(problem, geometry, penalty, assign)
-    penalty.refresh(geometry)
-    still = tol * geometry.mean_variance
+    penalty.update_bound(geometry)
+    shift_tol = tol * geometry.mean_variance
     converged, moved = False, 1
     if resume is not None:
         run.restore(resume)
@@ -80,27 +82,27 @@ def solve(
     for iteration in range(done + 1, max_iter + 1):
         moved = run.assign_rows(rng)
         moved += run.refill_empty_clusters()
-        before = run.note()
-        way = geometry.move_centers(run.moments)
-        after = run.note()
+        before = run.record()
+        center_shift = run.move_centers()
+        after = run.record()
         if geometry.learns:
             run.learn_metric()
         if geometry.learns or not geometry.annealing_done:
             geometry.end_iteration()
-            after = run.note()
+            after = run.record()
         run.path.append(after)
         if progress is not None:
             progress(iteration, after)
         settled = geometry.annealing_done and (
             not geometry.learns or before - after <= tol * max(abs(after), 1e-300)
         )
-        if settled and (moved == 0 or way <= still):
+        if settled and (moved == 0 or center_shift <= shift_tol):
             if assign.is_exhaustive():
                 converged = True
                 break
             assign.force_exhaustive()
-        if note is not None:
-            note(run.state)
+        if save_state is not None:
+            save_state(run.state)
     if max_iter and (moved or geometry.learns):
         if converged:
             assign.force_exhaustive()
@@ -114,7 +116,7 @@ class _Run:
 
     problem: Problem
     geometry: Geometry
-    penalty: Any
+    penalty: Penalty
     assign: Assigner
     path: list[float] = field(default_factory=list)
     half_steps: list[float] = field(default_factory=list)
@@ -122,46 +124,47 @@ class _Run:
     def __post_init__(self) -> None:
         rows, k = self.problem.rows, self.problem.k
         chosen = self.assign.rows
-        self.places = rows.places(chosen)
+        self.assignments = rows.new_assignments(chosen)
         self.moments = Moments.zeros(k, rows.d, self.geometry.squares_shape)
         self._refills = 2 * k
-        self._share = 1.0  # of a proposed step towards better metrics to try first
+        self._share = 1.0  # of the proposed step towards new metrics that is tried first
         # Bounds save most of the work once centers and metric change little.
         self._may_bound = self.geometry.bounded and not rows.is_sparse and k > 1
         self._bounded = False
-        self._told: State = {}  # the state of the geometry that rows were assigned by
-        self._refilled: dict[int, int] = {}  # rows moved since
-        self.costs = Costs(rows, self.assign.rows, self.geometry)
-        self._link_weight = 0.0  # of all links, violated or not
-        self._link_total: float | None = None  # None when labels or metrics have changed
+        self._assigned_by: RunState = {}  # state of the geometry at the last assignment
+        self._refilled: dict[int, int] = {}  # rows moved one by one since then
+        self.costs = ConstrainedCosts(rows, self.assign.rows, self.geometry)
+        self._link_weight = 0.0  # sum of the costs of all links, violated or not
+        self._link_total: float | None = None  # of violated links; None if out of date
 
-    # ---------------------------------------------------------------- stopping and going on
+    # ---------------------------------------------------------------- saving and resuming
 
-    def state(self) -> State:
-        """All that is needed to go on from here; see `_checkpoint`."""
+    def state(self) -> RunState:
+        """All that is needed to continue from here; see `_checkpoint`."""
         moved = np.array(list(self._refilled.items()), dtype=np.int64).reshape(-1, 2)
         return {
-            "geometry": self.geometry.state(), "told": self._told, "refilled": moved,
-            "own": self.places.own, "assign": self.assign.state(), "penalty": self.penalty.state(),
+            "geometry": self.geometry.state(), "assigned_by": self._assigned_by,
+            "refilled": moved, "chosen_labels": self.assignments.chosen_labels,
+            "assign": self.assign.state(), "penalty": self.penalty.state(),
             "path": np.array(self.path), "half_steps": np.array(self.half_steps),
             "refills": self._refills, "share": self._share, "bounded": self._bounded,
         }  # fmt: skip
 
-    def restore(self, state: State) -> None:
-        """Go on from a state: place rows as they were, and count them anew."""
-        rows, nothing = self.problem.rows, self.moments.like()
-        self._told = state.get("told", {})
-        if self._told:
-            self.geometry.restore(self._told)
+    def restore(self, state: RunState) -> None:
+        """Continue from a state: assign rows as they were, and recount the moments."""
+        rows, unused = self.problem.rows, self.moments.like()
+        self._assigned_by = state.get("assigned_by", {})
+        if self._assigned_by:
+            self.geometry.restore(self._assigned_by)
             rows.scale(self.geometry)
-            self.places.assign(self.geometry, nothing, self.assign.closed, False)
+            self.assignments.assign(self.geometry, unused, self.assign.closed, False)
         for row, cluster in state["refilled"].tolist():
-            self.places.move_one(row, cluster, nothing)
+            self.assignments.move_one(row, cluster, unused)
             self._refilled[row] = cluster
-        self.places.put(state["own"], nothing)
+        self.assignments.set_chosen(state["chosen_labels"], unused)
         self.geometry.restore(state["geometry"])
         rows.scale(self.geometry)
-        self.moments = self.places.recount(self.moments)
+        self.moments = self.assignments.recount(self.moments)
         self.assign.restore(state.get("assign", {}))
         self.penalty.restore(state.get("penalty", {}))
         self.path, self.half_steps = state["path"].tolist(), state["half_steps"].tolist()
@@ -170,42 +173,42 @@ class _Run:
 
     # ---------------------------------------------------------------- rows into clusters
 
-    def assign_rows(self, rng: Any, last: bool = False) -> int:
-        """The E-step: free rows to the nearest center, constrained ones by the assigner."""
+    def assign_rows(self, rng: RandomState, last: bool = False) -> int:
+        """The E-step: free rows to their cheapest cluster, constrained ones by the assigner."""
         rows, chosen = self.problem.rows, self.assign.rows
         moved = 0
         if len(chosen) < rows.n:
-            self._told, self._refilled = self.geometry.state(), {}
-            moved = self.places.assign(
+            self._assigned_by, self._refilled = self.geometry.state(), {}
+            moved = self.assignments.assign(
                 self.geometry, self.moments, self.assign.closed, self._bounded, last
             )
             self._bounded = self._bounded or (self._may_bound and moved < _CALM * rows.n)
         if len(chosen):
             cost = self.penalty.costs(self.geometry)
-            new, change = self.assign(self.costs, self.places.own, cost, rng)
-            moved += self.places.put(new, self.moments)
+            new, change = self.assign(self.costs, self.assignments.chosen_labels, cost, rng)
+            moved += self.assignments.set_chosen(new, self.moments)
             self._links_changed(change)
         return moved
 
     def _links_changed(self, change: float | None) -> None:
-        """What violated links cost has changed by so much, or by an unknown amount."""
+        """Update the cost of violated links by a change, or mark it out of date if None."""
         if self._link_total is None or change is None:
             self._link_total = None
         elif _EPS * self._link_weight > _EXACT * abs(self.geometry.distortion(self.moments)):
-            self._link_total = None  # rounding of heavy links would show
+            self._link_total = None  # the rounding error of heavy links would be visible
         else:
             self._link_total += change
 
     def refill_empty_clusters(self) -> int:
-        """Give empty clusters the free rows that are farthest from their centers; how many."""
+        """Move the free rows farthest from their centers into empty clusters; returns how many."""
         closed, k, refills = self.assign.closed, self.problem.k, self._refills
         for c in np.flatnonzero(self.moments.counts <= 1e-12 * self.problem.rows.total_weight):
             if self._refills == 0 or (closed is not None and closed[c]):
                 continue
-            sizes = self.places.sizes(k)
+            sizes = self.assignments.sizes(k)
             if sizes[c]:
                 continue
-            row, before, _ = self.places.farthest(self.geometry, sizes)
+            row, before, _ = self.assignments.farthest(self.geometry, sizes)
             if row < 0:
                 continue
             self._refills -= 1
@@ -214,38 +217,54 @@ class _Run:
                 metrics[c] = metrics[before]
                 self.geometry.set_metrics(metrics)
                 self._link_total = None
-            self.places.move_one(row, int(c), self.moments)
+            self.assignments.move_one(row, int(c), self.moments)
             self._refilled[row] = int(c)
-            self.geometry.place_one(int(c), self.problem.rows.take(np.array([row]))[0])
+            self.geometry.set_center(int(c), self.problem.rows.take(np.array([row]))[0])
+            self._centers_changed()
         return refills - self._refills
 
-    # ---------------------------------------------------------------- metric
+    # ---------------------------------------------------------------- centers and metric
+
+    def move_centers(self) -> float:
+        """The first half of the M-step: centers that minimize distortion and penalty.
+
+        Returns the squared distance that they moved.
+        """
+        moments, penalty = self.moments, self.penalty
+        if penalty.depends_on_centers:
+            moments = penalty.adjust_moments(moments, self.geometry, self._own_labels())
+        self._centers_changed()
+        return self.geometry.move_centers(moments)
+
+    def _centers_changed(self) -> None:
+        if self.penalty.depends_on_centers:
+            self._link_total = None
 
     def learn_metric(self) -> None:
-        """The second half of the M-step: better metrics, then the farthest pairs anew.
+        """The second half of the M-step: new metrics, then new farthest pairs.
 
-        Both are taken only as far as they do not raise the objective: a gradient step may be too
-        long, a penalty floored at zero bends the objective, and a new farthest pair changes what
-        cannot-links cost.
+        Neither may raise the objective: the step towards the proposed metrics is halved until it
+        does not (a gradient step may be too long, and a penalty floored at 0 has a kink), and new
+        farthest pairs, which change the cost of cannot-links, are rejected if they do.
         """
         geometry, penalty = self.geometry, self.penalty
         before, old = self.objective(), geometry.metrics
-        slope = geometry.scatter(self.moments, self.places)
-        slope = slope + penalty.spread(geometry, self._own_labels())
+        slope = geometry.scatter(self.moments, self.assignments)
+        slope = slope + penalty.scatter_term(geometry, self._own_labels())
         new = geometry.proposal(slope, geometry.weights(self.moments))
         for halving in range(_HALVINGS + 1):
             share = self._share * 0.5**halving if halving < _HALVINGS else 0.0
             self._set_metrics(new if share == 1.0 else (1 - share) * old + share * new)
             if share == 0.0 or self.objective() <= before:
                 break
-        # Begin where this step ended, and a little bolder if it went through at once.
+        # Start the next search at this step size, or a larger one if it was accepted at once.
         self._share = min(1.0, 1.25 * share) if halving == 0 else max(share, 0.5**_HALVINGS)
-        if penalty.changes:
-            held = penalty.pair
-            penalty.refresh(geometry)
+        if penalty.depends_on_metric:
+            held = penalty.state()
+            penalty.update_bound(geometry)
             self._link_total = None
             if self.objective() > before:
-                penalty.hold(held)
+                penalty.restore(held)
                 self._link_total = None
 
     def _set_metrics(self, metrics: Floats) -> None:
@@ -253,52 +272,52 @@ class _Run:
         geometry.set_metrics(metrics)
         if geometry.scales_rows:
             rows.scale(geometry)
-            self.moments = self.places.recount(self.moments)
+            self.moments = self.assignments.recount(self.moments)
         self._link_total = None
 
     # ---------------------------------------------------------------- objective
 
-    def _own_labels(self) -> NDArray[np.int32]:
-        return self.places.labels_of(self.problem.links.rows)
+    def _own_labels(self) -> Labels:
+        return self.assignments.labels_of(self.problem.links.rows)
 
     def link_costs(self) -> Floats:
-        """What each link costs now: nothing unless it is violated."""
+        """Present cost of each link: 0 unless it is violated."""
         links = self.problem.links
         each = np.zeros(len(links.ends))
-        if len(each) and not self.penalty.costless:
+        if len(each) and not self.penalty.is_zero:
             links.violation_cost(self._own_labels(), self.penalty.costs(self.geometry), each)
         return each
 
     def objective(self) -> float:
-        """The objective as it stands."""
+        """The present objective."""
         if self._link_total is None:
             self._link_total = self._violations()
         rest = self.geometry.distortion(self.moments) + self.geometry.regularizer()
         return rest + self._link_total
 
     def _violations(self) -> float:
-        """What all violated links cost."""
-        if self.penalty.costless:
+        """Total cost of the violated links."""
+        if self.penalty.is_zero:
             return 0.0
         links, cost = self.problem.links, self.penalty.costs(self.geometry)
         self._link_weight = float(cost.sum())
         return links.violation_cost(self._own_labels(), cost)
 
-    def note(self) -> float:
-        """Write the objective down after a half step."""
+    def record(self) -> float:
+        """Record the objective after a half step."""
         self.half_steps.append(self.objective())
         return self.half_steps[-1]
 
     def solution(self, n_iter: int, converged: bool) -> Solution:
-        """The result, with sums taken afresh so that no rounding of many moves stays in."""
+        """The result; moments are recounted to remove the rounding errors of many moves."""
         rows = self.problem.rows
         state = self.state()
-        self.moments = self.places.recount(self.moments)
+        self.moments = self.assignments.recount(self.moments)
         link_cost = self.link_costs()
         self._link_total = float(link_cost.sum())
         return Solution(
             state=state,
-            places=self.places,
+            assignments=self.assignments,
             centers=self.geometry.centers + rows.shift,
             geometry=self.geometry,
             objective=self.objective(),

@@ -1,4 +1,4 @@
-"""Constraints that cannot all be kept: which to give up, at the least total weight."""
+"""Infeasible constraints: which to drop, at the least total weight."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy.sparse import coo_array, vstack
 from linkwise.constraints import Constraints
 from linkwise.kmeans.kernels import _link_kernels
 
-from ._problem import LinkGraph
+from ._link_graph import LinkGraph
 
 _TIME_LIMIT = 10.0
 _MOST_VARIABLES = 200_000
@@ -19,9 +19,9 @@ _MAX_SWEEPS = 100
 
 
 def fewest_violations(known: Constraints, k: int) -> tuple[Constraints, NDArray[np.int32]]:
-    """The constraints that the best labeling found keeps, and that labeling by row number.
+    """The constraints that the best labeling found satisfies, and that labeling by row number.
 
-    A 0/1 program for HiGHS where it is small enough, after many runs of a local search.
+    A local search from random starts; then a 0/1 program for HiGHS if it is small enough.
     """
     links = LinkGraph.of(known)
     labels = _local_search(links, k)
@@ -34,7 +34,7 @@ def fewest_violations(known: Constraints, k: int) -> tuple[Constraints, NDArray[
 
 
 def _padded(by_row: NDArray, known: Constraints) -> NDArray:
-    """Labels long enough for relative constraints on other rows, each in no cluster."""
+    """Labels extended to all rows that relative constraints name; -1 for those without one."""
     most = int(known.relative.max()) if known.n_relative else 0
     padded = np.full(max(len(by_row), most + 1), -1)
     padded[: len(by_row)] = by_row
@@ -44,7 +44,7 @@ def _padded(by_row: NDArray, known: Constraints) -> NDArray:
 def _local_search(links: LinkGraph, k: int) -> NDArray[np.int32]:
     """ICM on the links alone from random starts; the labeling with the least violated weight."""
     rng = np.random.RandomState(0)
-    graph = links.weighed(links.weight[:, None].copy())
+    graph = links.with_costs(links.weight[:, None].copy())
     every = np.arange(len(links.rows))
     best, least = np.zeros(len(links.rows), dtype=np.int32), np.inf
     for _ in range(_TRIES):
@@ -54,7 +54,7 @@ def _local_search(links: LinkGraph, k: int) -> NDArray[np.int32]:
         edge, moves = np.full(len(every), np.inf), np.zeros(len(every), dtype=np.uint16)
         for _ in range(_MAX_SWEEPS):
             moved, _ = _link_kernels.icm(
-                order, every, noise, *graph.walk, graph.dearest, labels, edge, moves
+                order, every, noise, graph.costs, graph.dearest, labels, edge, moves
             )
             if not moved:
                 break

@@ -1,0 +1,177 @@
+"""Pairwise constraints as a graph on the rows they name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise._types import Bools, Floats, Ints
+from linkwise.constraints import Constraints, number_nodes
+from linkwise.engines import Threads
+from linkwise.kmeans.kernels import _link_kernels
+from linkwise.kmeans.kernels._link_kernels import LinkCosts
+
+_WORK = 8  # cost of one end of a link for `Threads`, in cells
+
+
+@dataclass(frozen=True, eq=False)
+class LinkGraph:
+    """Pairwise constraints among the rows they touch.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_touched,)
+        The constrained rows, V in the papers; ends below are positions in it.
+    ends : ndarray of shape (n_links, 2)
+        Must-links first, then cannot-links.
+    is_must : ndarray of shape (n_links,)
+    weight : ndarray of shape (n_links,)
+    indptr, middle, neighbor : ndarrays of uint32
+        For each constrained row, its neighbors (CSR), must-links first; cannot-links begin at
+        `middle`.
+    """
+
+    rows: Ints
+    ends: NDArray[np.int32]
+    is_must: Bools
+    weight: Floats
+    indptr: NDArray[np.uint32]
+    middle: NDArray[np.uint32]
+    neighbor: NDArray[np.uint32]
+
+    @classmethod
+    def of(cls, known: Constraints) -> LinkGraph:
+        """Build the graph of constraints given by row number."""
+        both, is_must = _pairs(known)
+        rows, (positions,) = number_nodes(both)
+        ends = positions.astype(np.int32)
+        weight = np.concatenate([known.must_link_weight, known.cannot_link_weight])
+        indptr, neighbor, _ = neighbors(ends, len(rows))
+        middle = indptr[:-1].copy()
+        _link_kernels.count_ends(ends, 0, known.n_must_link, middle)
+        return cls(rows, ends, is_must, weight, indptr, middle, neighbor)
+
+    @cached_property
+    def n_must(self) -> int:
+        """Number of must-links."""
+        return int(np.count_nonzero(self.is_must))
+
+    @cached_property
+    def link(self) -> NDArray[np.uint32]:
+        """Link of each entry of the lists; not needed if all links cost the same."""
+        return neighbors(self.ends, len(self.rows), edges=True)[2]
+
+    def positions(self, known: Constraints) -> Ints:
+        """Positions of the pairwise constraints of `known` among the links of this graph."""
+        span = int(self.rows.max(initial=0)) + 1
+        key = _link_keys(self.rows[self.ends], self.is_must, span)
+        pairs, is_must = _pairs(known)
+        order = np.argsort(key)
+        return order[np.searchsorted(key, _link_keys(pairs, is_must, span), sorter=order)]
+
+    def with_costs(self, cost: Floats) -> WeightedGraph:
+        """The graph with the present costs of its links, (n_links, 1) or (n_links, k)."""
+        one = cost.shape[1] == 1
+        if one and _constant(cost[: self.n_must]) and _constant(cost[self.n_must :]):
+            return self._with_equal_costs(cost)
+        total, dearest = (np.empty(len(self.rows)) for _ in range(2))
+        # A cost per entry of the lists, so that kernels read memory in order.
+        signed = np.empty(len(self.link) if one else 0)
+        what = (self.indptr, self.link, self.n_must, cost)
+
+        def work(start: int, stop: int) -> None:
+            _link_kernels.signed_costs(*what, start, stop, signed, total, dearest)
+
+        with Threads(len(total), _WORK * len(self.link) // max(len(total), 1)) as threads:
+            threads.map(work)
+        costs = self._link_costs(np.zeros(0), signed, cost)
+        return WeightedGraph(costs, total, dearest)
+
+    def _with_equal_costs(self, cost: Floats) -> WeightedGraph:
+        """The graph if all must-links cost the same, and all cannot-links do."""
+        together, apart = (
+            float(part[0, 0]) if len(part) else 0.0 for part in np.split(cost, [self.n_must])
+        )
+        musts, cannots = self.middle - self.indptr[:-1], self.indptr[1:] - self.middle
+        total = together * musts + apart * cannots
+        dearest = np.maximum(together * (musts > 0), apart * (cannots > 0))
+        costs = self._link_costs(np.array([-together, apart]), np.zeros(0), cost)
+        return WeightedGraph(costs, total, dearest)
+
+    def _link_costs(self, flat: Floats, signed: Floats, cost: Floats) -> LinkCosts:
+        lists = (self.indptr, self.middle, self.neighbor)
+        link = np.zeros(0, dtype=np.uint32) if flat.size else self.link
+        return LinkCosts(*lists, flat, signed, link, self.is_must, cost)
+
+    def violated(self, labels: NDArray) -> Bools:
+        """Which links the labels of the constrained rows violate."""
+        together = labels[self.ends[:, 0]] == labels[self.ends[:, 1]]
+        return together != self.is_must
+
+    def violation_cost(self, labels: NDArray, cost: Floats, each: Floats | None = None) -> float:
+        """Total cost of the violated links; the cost per link is written to `each` if given.
+
+        A violated link costs the mean of its entries for the clusters of its two ends; for a
+        cannot-link both ends are in one cluster, so this is the entry of that cluster.
+        """
+        each = np.zeros(0) if each is None else each
+        what = (self.ends, self.is_must, labels, cost, cost.shape[1] > 1)
+        with Threads(len(self.ends), _WORK) as threads:
+            parts = threads.map(lambda a, b: _link_kernels.violation_costs(*what, a, b, each))
+        return float(sum(parts))
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedGraph:
+    """A link graph with the present costs of its links.
+
+    Attributes
+    ----------
+    costs : LinkCosts
+        Adjacency lists and costs, as kernels take them.
+    total, dearest : ndarray of shape (n_touched,)
+        Per row, what all its links can cost together, and the most that one of them can.
+    """
+
+    costs: LinkCosts
+    total: Floats
+    dearest: Floats
+
+
+def _constant(costs: Floats) -> bool:
+    """Whether all costs are equal; comparing the ends first settles most cases."""
+    return not len(costs) or (costs[0] == costs[-1] and costs.min() == costs.max())
+
+
+def _pairs(known: Constraints) -> tuple[Ints, Bools]:
+    """Must-links, then cannot-links, and which of them are must-links."""
+    both = np.concatenate([known.must_link, known.cannot_link]).astype(np.int64, copy=False)
+    is_must = np.zeros(len(both), dtype=bool)
+    is_must[: known.n_must_link] = True
+    return both, is_must
+
+
+def _link_keys(pairs: Ints, is_must: Bools, span: int) -> Ints:
+    """One number per link between rows below `span`, the same for both orders of its ends."""
+    return (is_must * span + pairs.min(axis=1)) * span + pairs.max(axis=1)
+
+
+def neighbors(
+    ends: NDArray, n_vertices: int, edges: bool = False
+) -> tuple[NDArray, NDArray, NDArray]:
+    """Adjacency lists of an undirected graph: indptr, neighbors, and edges if asked for."""
+    # Unsigned: numba tests every signed index for being negative.
+    indptr = np.empty(n_vertices + 1, dtype=np.uint32)
+    neighbor = np.empty(2 * len(ends), dtype=np.uint32)
+    edge = np.empty(len(neighbor) if edges else 0, dtype=np.uint32)
+    with Threads(len(ends), _WORK) as threads:
+        part = {start: number for number, (start, _) in enumerate(threads.ranges(len(ends)))}
+        counts = np.zeros((len(part), n_vertices), dtype=np.int32)
+        threads.map(lambda a, b: _link_kernels.count_ends(ends, a, b, counts[part[a]]))
+        _link_kernels.place_lists(counts, indptr)
+        out = (neighbor, edge)
+        threads.map(lambda a, b: _link_kernels.fill_adjacency(ends, a, b, counts[part[a]], *out))
+    return indptr, neighbor, edge
