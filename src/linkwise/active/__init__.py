@@ -9,6 +9,7 @@ from ._pair_strategies import ClosestPairs, FarthestPairs, RandomPairs
 from ._progress import Progress
 from ._questions import Answer, ClusterCountAnswer, Dispute, Question
 from ._repair import Repair
+from ._repaired_clustering import RepairedClustering
 from ._session import Session
 from ._strategy import QueryContext, Strategy
 from ._terminal import TerminalOracle
@@ -30,6 +31,7 @@ __all__ = [
     "Question",
     "RandomPairs",
     "Repair",
+    "RepairedClustering",
     "Session",
     "Strategy",
     "TerminalOracle",

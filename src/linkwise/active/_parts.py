@@ -13,6 +13,7 @@ from sklearn.decomposition import TruncatedSVD
 
 from linkwise._types import Floats, Ints, Matrix, is_sparse
 
+_FLAT = 4e9  # multiplications of one k-means step; two levels are quicker, but coarser
 _MOST_FEATURES, _REDUCED_TO = 256, 128
 _SHRINKAGE = 4.0  # weight of the spherical prior, in rows per feature
 _ANSWERED = 2.0  # rows that answers put together count so much more than assumed ones
@@ -59,7 +60,7 @@ def make_parts(X: Floats, n_parts: int, seed: int, told: Sequence[Iterable[int]]
     if n_parts >= len(X):
         own = np.arange(len(X))
         return Parts(own, own, X, np.ones(len(X)))
-    of_row = _split_told(X, _two_levels(X, n_parts, seed), told)
+    of_row = _split_told(X, _over_cluster(X, n_parts, seed), told)
     m = int(of_row.max()) + 1
     weight = np.bincount(of_row, minlength=m).astype(np.float64)
     center = np.column_stack([np.bincount(of_row, x, minlength=m) for x in X.T]) / weight[:, None]
@@ -71,8 +72,10 @@ def make_parts(X: Floats, n_parts: int, seed: int, told: Sequence[Iterable[int]]
     return Parts(of_row, row, center, weight)
 
 
-def _two_levels(X: Floats, n_parts: int, seed: int) -> Ints:
-    """k-means in about sqrt(n_parts) clusters, then within each of them, by its size."""
+def _over_cluster(X: Floats, n_parts: int, seed: int) -> Ints:
+    """k-means; for large data in about sqrt(n_parts) clusters, then within each by its size."""
+    if X.size * n_parts <= _FLAT:
+        return _kmeans(X, n_parts, seed)
     n_top = max(2, round(np.sqrt(n_parts)))
     top = _kmeans(X, n_top, seed)
     of_row = np.empty(len(X), dtype=np.int64)

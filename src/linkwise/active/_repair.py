@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from linkwise._types import Ints
 
 from ._pair_strategies import remaining_pairs
-from ._questions import Question
+from ._questions import Answer, Question
 from ._repair_model import Candidate, RepairModel, RepairState
 from ._strategy import QueryContext, Questions, Strategy
 
@@ -44,8 +44,8 @@ class Repair(Strategy):
     Notes
     -----
     After 10, 13, 17, ... answers, the metric is learnt again from the clusters so far: the shrunk
-    scatter within clusters becomes spherical. Up to 1,000 rows every row is a part; larger data
-    begin with 600 parts, and have more the more is answered.
+    scatter within clusters becomes spherical. Up to 2,000 rows every row is a part; larger data
+    begin with 1,000 parts, and have more the more is answered.
 
     The ideas are those of COBRA [1]_ (super-instances, merged by medoids), COBRAS [2]_ (splitting
     them while answering) and A3S [3]_ (questions by expected gain, purity tests); the value of a
@@ -83,10 +83,21 @@ class Repair(Strategy):
 
     def state(self, context: QueryContext) -> RepairState:
         """The clustering at the answers of a context."""
+        return self.model(context).at(context.known)
+
+    def model(self, context: QueryContext) -> RepairModel:
+        """What is kept of the states of a context."""
         model = context.memo.get(self)
         if not isinstance(model, RepairModel):
             model = context.memo[self] = RepairModel(context.X, context.seed, self.noise)
-        return model.at(context.known)
+        return model
+
+    def clusters(
+        self, context: QueryContext, answers: Sequence[Answer], n_clusters: int | None
+    ) -> Ints:
+        """Cluster of each row after some answers."""
+        history = [(answer.i, answer.j, answer.said) for answer in answers]
+        return self.model(context).labels(history, n_clusters)
 
     def reason(self, context: QueryContext, question: Question) -> str:
         """See `Strategy.reason`."""

@@ -7,6 +7,7 @@ answer changes in between is one agglomeration of the parts. What is remembered 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,8 +24,8 @@ from ._repair_kernels import agglomerate, agglomerate_softly
 
 History = Sequence[tuple[int, int, Verdict]]
 
-_ALL_ROWS = 1000  # up to so many rows, each is a part of its own
-_PARTS, _ANSWERS_PER_STEP, _MOST_PARTS = 600, 250, 2400
+_ALL_ROWS = 2000  # up to so many rows, each is a part of its own
+_PARTS, _ANSWERS_PER_STEP, _MOST_PARTS = 1000, 400, 3000
 _FIRST, _GROWTH = 10, 1.25  # answers before the first metric; growth between two
 _MIDDLE, _SLOPE = np.log(0.1), 1.5  # prior: "same" and "different" are as likely at a tenth of
 _MIDDLE_SD, _SLOPE_SD = 3.0, 1.0  # the greatest height, and the odds fall with its power 1.5
@@ -294,38 +295,55 @@ class RepairModel:
     def __init__(self, X: Matrix, seed: int = 0, noise: float = 0.0):
         self._X = dense_features(X, seed)
         self._seed, self._noise = seed, noise
+        self._lock = threading.RLock()
         self._seen: list[tuple[int, int, Verdict]] = []
         self._stages: list[Stage] = []
         self._curves: dict[int, tuple[Curve, float]] = {}
         self._last: tuple[int, IncrementalClosure, RepairState] | None = None
 
     def at(self, known: IncrementalClosure) -> RepairState:
-        """The state after all answers in `known`."""
-        last = self._last
-        if last is None or last[1] is not known or last[0] != len(known.history):
+        """The state after all answers in `known`; may be called from several threads."""
+        with self._lock:
+            last = self._last
+            if last is not None and last[1] is known and last[0] == len(known.history):
+                return last[2]
             self._forget(known.history)
-            self._last = (len(known.history), known, self._state(known.history, known))
-        assert self._last is not None
-        return self._last[2]
+            state = self._state(known.history, known)
+            self._last = (len(known.history), known, state)
+            return state
+
+    def labels(self, history: History, n_clusters: int | None = None) -> Ints:
+        """Cluster of each row after some answers; with `n_clusters`, as many if answers allow."""
+        with self._lock:
+            self._forget(history)
+            state = self._state(history, fold_history(history), n_clusters)
+            return state.labels
 
     def _forget(self, history: History) -> None:
         """Drop what rests on answers that are no longer the first ones."""
-        shared = 0
-        for one, other in zip(self._seen, history, strict=False):
-            if one != other:
-                break
+        shared, shorter = 0, min(len(self._seen), len(history))
+        while shared < shorter and self._seen[shared] == history[shared]:
             shared += 1
-        self._stages = [stage for stage in self._stages if stage.n_answers <= shared]
-        self._curves = {n: curve for n, curve in self._curves.items() if n <= shared}
-        self._seen = list(history)
+        if shared < len(self._seen):
+            self._last = None
+        if shared < shorter:
+            self._stages = [stage for stage in self._stages if stage.n_answers <= shared]
+            self._curves = {n: curve for n, curve in self._curves.items() if n <= shared}
+            self._seen = list(history)
+        elif len(history) > len(self._seen):
+            self._seen = list(history)
 
-    def _state(self, history: History, known: IncrementalClosure) -> RepairState:
+    def _state(
+        self, history: History, known: IncrementalClosure, n_clusters: int | None = None
+    ) -> RepairState:
         stage = self._stage(history)
         curve, cut = self._curve(stage, history, known)
         evidence: dict[tuple[int, int], float] = {}
         if self._noise:
             evidence = self._weigh(stage, history)
             known = self._believe(stage, curve, cut, history, evidence)
+        if n_clusters is not None:
+            cut = _cut_for(stage, known, n_clusters)
         return _merge(stage, curve, cut, known, evidence)
 
     # ---------------------------------------------------------------- stages
@@ -563,6 +581,17 @@ def _best_cut(stage: Stage, curve: Curve, merges: Floats) -> float:
     return float(max(merges[F.argmax(), 2] / stage.top, _LEAST_HEIGHT)) * (1 + 1e-9)
 
 
+def _cut_for(stage: Stage, known: IncrementalClosure, n_clusters: int) -> float:
+    """Relative height that leaves so many families, or as near to it as answers allow."""
+    merges = _heights(stage, known, np.zeros((0, 2), dtype=np.int64))[1]
+    n_families = len(np.unique(_families(stage, known)[0]))
+    left = n_families - np.cumsum(merges[:, 5] == 0)
+    last = np.flatnonzero(left >= n_clusters)
+    if n_families <= n_clusters or len(last) == 0:
+        return 0.0
+    return float(merges[last[-1], 2] / stage.top) * (1 + 1e-9)
+
+
 def _contract(root: Ints, evidence: dict[tuple[int, int], float], prior: Floats) -> Ints:
     """Join nodes while the answers between them, and closeness, speak for it: the best first.
 
@@ -585,16 +614,10 @@ def _contract(root: Ints, evidence: dict[tuple[int, int], float], prior: Floats)
             return label
         label[label == y] = x
         for other in weight.pop(y):
-            gone, closeness = weight_pop(weight, near, other, y)
+            gone, closeness = weight[other].pop(y), near[other].pop(y)
             if other != x:
                 for one, two in ((x, other), (other, x)):
                     weight[one][two] = weight[one].get(two, 0.0) + gone
                     near[one][two] = max(near[one].get(two, -np.inf), closeness)
         del near[y]
 
-
-def weight_pop(
-    weight: dict[int, dict[int, float]], near: dict[int, dict[int, float]], other: int, gone: int
-) -> tuple[float, float]:
-    """Remove the edge from `other` to a node that is gone, and return it."""
-    return weight[other].pop(gone), near[other].pop(gone)
