@@ -45,7 +45,7 @@ class Repair(Strategy):
     -----
     After 10, 13, 17, ... answers, the metric is learnt again from the clusters so far: the shrunk
     scatter within clusters becomes spherical. Up to 2,000 rows every row is a part; larger data
-    begin with 1,000 parts, and have more the more is answered.
+    have 1,500 parts, of which those with rows that answers tell apart are split.
 
     The ideas are those of COBRA [1]_ (super-instances, merged by medoids), COBRAS [2]_ (splitting
     them while answering) and A3S [3]_ (questions by expected gain, purity tests); the value of a

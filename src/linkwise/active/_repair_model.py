@@ -25,7 +25,7 @@ from ._repair_kernels import agglomerate, agglomerate_softly
 History = Sequence[tuple[int, int, Verdict]]
 
 _ALL_ROWS = 2000  # up to so many rows, each is a part of its own
-_PARTS, _ANSWERS_PER_STEP, _MOST_PARTS = 1000, 400, 3000
+_PARTS = 1500
 _FIRST, _GROWTH = 10, 1.25  # answers before the first metric; growth between two
 _MIDDLE, _SLOPE = np.log(0.1), 1.5  # prior: "same" and "different" are as likely at a tenth of
 _MIDDLE_SD, _SLOPE_SD = 3.0, 1.0  # the greatest height, and the odds fall with its power 1.5
@@ -44,6 +44,28 @@ class Curve(NamedTuple):
     def odds(self, height: Floats) -> Floats:
         """Log odds at relative heights."""
         return self.slope * (self.middle - np.log(np.clip(height, _LEAST_HEIGHT, 1.0)))
+
+
+_PRIOR = Curve(_SLOPE, float(_MIDDLE))
+
+
+class Prediction(NamedTuple):
+    """How heights predict answers.
+
+    Attributes
+    ----------
+    inner : Curve
+        For merges of the whole tree.
+    outer : Curve
+        For modes that are left at the cut. Their linkage is lower than the height at which they
+        would merge, when both have grown, so that the same curve would promise too much.
+    cut : float
+        Relative height up to which closeness alone merges.
+    """
+
+    inner: Curve
+    outer: Curve
+    cut: float
 
 
 class Candidate(NamedTuple):
@@ -102,9 +124,7 @@ class RepairState:
     Attributes
     ----------
     stage : Stage
-    curve : Curve
-    cut : float
-        Relative height up to which closeness alone merges.
+    prediction : Prediction
     merges : ndarray of shape (n_merges, 6)
         See `agglomerate`.
     mode : ndarray of shape (n_parts,)
@@ -117,8 +137,7 @@ class RepairState:
     """
 
     stage: Stage
-    curve: Curve
-    cut: float
+    prediction: Prediction
     merges: Floats
     mode: Ints
     family: Ints
@@ -164,7 +183,7 @@ class RepairState:
     def values(self) -> tuple[Floats, Floats]:
         """Expected number of changed pairs, per merge and per pair of modes."""
         merges, slots = self.merges, self.slots
-        odds = self.curve.odds(merges[:, 2] / self.stage.top)
+        odds = self.prediction.inner.odds(merges[:, 2] / self.stage.top)
         inner_evidence, between = self._evidence()
         odds = np.where(inner_evidence, np.clip(odds, -_MOST_CLOSENESS, _MOST_CLOSENESS), odds)
         odds = odds + self._margins()
@@ -173,7 +192,7 @@ class RepairState:
             inner[merges[:, 5] > 0] = 0.0
         family = self.family[slots]
         mass = np.bincount(self.family, self.stage.parts.weight, len(self.family))[family]
-        odds = self.curve.odds(self.H[np.ix_(slots, slots)] / self.stage.top)
+        odds = self.prediction.outer.odds(self.H[np.ix_(slots, slots)] / self.stage.top)
         same = family[:, None] == family[None, :]
         if self.evidence:
             closeness = np.clip(odds, -_MOST_CLOSENESS, _MOST_CLOSENESS)
@@ -259,10 +278,11 @@ class RepairState:
         """Log odds that two rows belong together, closeness alone."""
         a, b = self.stage.parts.of_row[[i, j]]
         if a == b:
-            return float(self.curve.odds(np.zeros(1))[0])
+            return float(self.prediction.inner.odds(np.zeros(1))[0])
         merge = self.join_heights([(int(a), int(b))])[0]
         height = self.merges[merge, 2] if merge >= 0 else self.H[self.mode[a], self.mode[b]]
-        return float(self.curve.odds(np.array([height / self.stage.top]))[0])
+        curve = self.prediction.inner if merge >= 0 else self.prediction.outer
+        return float(curve.odds(np.array([height / self.stage.top]))[0])
 
 
 def _share(odds: Floats) -> Floats:
@@ -298,7 +318,7 @@ class RepairModel:
         self._lock = threading.RLock()
         self._seen: list[tuple[int, int, Verdict]] = []
         self._stages: list[Stage] = []
-        self._curves: dict[int, tuple[Curve, float]] = {}
+        self._curves: dict[int, Prediction] = {}
         self._last: tuple[int, IncrementalClosure, RepairState] | None = None
 
     def at(self, known: IncrementalClosure) -> RepairState:
@@ -337,14 +357,14 @@ class RepairModel:
         self, history: History, known: IncrementalClosure, n_clusters: int | None = None
     ) -> RepairState:
         stage = self._stage(history)
-        curve, cut = self._curve(stage, history, known)
+        predicted = self._predict(stage, history, known)
         evidence: dict[tuple[int, int], float] = {}
         if self._noise:
             evidence = self._weigh(stage, history)
-            known = self._believe(stage, curve, cut, history, evidence)
+            known = self._believe(stage, predicted, history, evidence)
         if n_clusters is not None:
-            cut = _cut_for(stage, known, n_clusters)
-        return _merge(stage, curve, cut, known, evidence)
+            predicted = predicted._replace(cut=_cut_for(stage, known, n_clusters))
+        return _merge(stage, predicted, known, evidence)
 
     # ---------------------------------------------------------------- stages
 
@@ -358,17 +378,17 @@ class RepairModel:
     def _next_stage(self, history: History) -> Stage:
         known = fold_history(history)
         told = list(known.members.values())
-        n_parts = len(self._X) if len(self._X) <= _ALL_ROWS else _n_parts(len(history))
+        n_parts = len(self._X) if len(self._X) <= _ALL_ROWS else _PARTS
         if not self._stages:
             parts = make_parts(self._X, n_parts, self._seed, told)
             return _link(0, parts, parts.center)
         before = self._stages[-1]
-        curve, cut = self._fit(before, history, known)
+        predicted = self._fit(before, history, known)
         if self._noise:
             evidence = self._weigh(before, history)
-            known = self._believe(before, curve, cut, history, evidence)
+            known = self._believe(before, predicted, history, evidence)
             told = list(known.members.values())
-        clusters = _merge(before, curve, cut, known, {}).labels
+        clusters = _merge(before, predicted, known, {}).labels
         parts = before.parts
         if n_parts < len(self._X):
             parts = make_parts(self._X, n_parts, self._seed, told)
@@ -377,9 +397,7 @@ class RepairModel:
 
     # ---------------------------------------------------------------- the curve and the cut
 
-    def _curve(
-        self, stage: Stage, history: History, known: IncrementalClosure
-    ) -> tuple[Curve, float]:
+    def _predict(self, stage: Stage, history: History, known: IncrementalClosure) -> Prediction:
         n = max(_curve_end(len(history)), stage.n_answers)
         if n not in self._curves:
             told = known if n == len(history) else fold_history(history[:n])
@@ -387,14 +405,20 @@ class RepairModel:
             self._curves[n] = self._fit(stage, history[:n], told)
         return self._curves[n]
 
-    def _fit(
-        self, stage: Stage, history: History, known: IncrementalClosure
-    ) -> tuple[Curve, float]:
+    def _fit(self, stage: Stage, history: History, known: IncrementalClosure) -> Prediction:
         """How heights predict answers, and where to cut."""
         pairs, same = _answered(stage, history, None if self._noise else known)
         crossing, merges = _heights(stage, known, pairs)
-        curve = _logistic(np.log(np.clip(crossing / stage.top, _LEAST_HEIGHT, 1)), same, self._noise)
-        return curve, _best_cut(stage, curve, merges)
+        inner = _logistic(crossing / stage.top, same, self._noise)
+        cut = _best_cut(stage, inner, merges)
+        state = _merge(stage, Prediction(inner, inner, cut), known, {})
+        a, b = state.mode[pairs].T
+        left = a != b
+        height = state.H[a[left], b[left]] / stage.top
+        outer = _logistic(height, same[left], self._noise, inner)
+        # Modes that an answer has just split count as "different" here, which is too dark a view.
+        middle = (inner.middle + outer.middle) / 2
+        return Prediction(inner, Curve((inner.slope + outer.slope) / 2, middle), cut)
 
     # ---------------------------------------------------------------- wrong answers
 
@@ -411,13 +435,12 @@ class RepairModel:
     def _believe(
         self,
         stage: Stage,
-        curve: Curve,
-        cut: float,
+        predicted: Prediction,
         history: History,
         evidence: dict[tuple[int, int], float],
     ) -> IncrementalClosure:
         """Closure of the answers that the clustering of largest evidence agrees with."""
-        m = stage.parts.n_parts
+        m, (curve, _, cut) = stage.parts.n_parts, predicted
         E = np.zeros((m, m))
         for (a, b), odds in evidence.items():
             E[a, b] = E[b, a] = odds
@@ -461,10 +484,6 @@ def _curve_end(n_answers: int) -> int:
     return n_answers - n_answers % step
 
 
-def _n_parts(n_answers: int) -> int:
-    return min(_PARTS * (1 + n_answers // _ANSWERS_PER_STEP), _MOST_PARTS)
-
-
 def _link(n_answers: int, parts: Parts, center: Floats) -> Stage:
     m = parts.n_parts
     H = ward_linkage(center, parts.weight)
@@ -505,8 +524,7 @@ def _heights(stage: Stage, known: IncrementalClosure, pairs: Ints) -> tuple[Floa
 
 def _merge(
     stage: Stage,
-    curve: Curve,
-    cut: float,
+    predicted: Prediction,
     known: IncrementalClosure,
     evidence: dict[tuple[int, int], float],
 ) -> RepairState:
@@ -514,10 +532,10 @@ def _merge(
     merges, H, size = np.zeros((m, 6)), stage.H.copy(), stage.parts.weight.copy()
     family, apart = _families(stage, known)
     n, mode = agglomerate(
-        H, size, family, apart, stage.nearest.copy(), stage.distance.copy(), cut * stage.top,
-        np.zeros((0, 2), dtype=np.int64), np.zeros(0), merges,
+        H, size, family, apart, stage.nearest.copy(), stage.distance.copy(),
+        predicted.cut * stage.top, np.zeros((0, 2), dtype=np.int64), np.zeros(0), merges,
     )  # fmt: skip
-    return RepairState(stage, curve, cut, merges[:n], mode, family, apart, H, size, evidence)
+    return RepairState(stage, predicted, merges[:n], mode, family, apart, H, size, evidence)
 
 
 def _answered(
@@ -536,15 +554,16 @@ def _answered(
     return np.ascontiguousarray(told[:, :2]), told[:, 2].astype(np.float64)
 
 
-def _logistic(height: Floats, same: Floats, noise: float) -> Curve:
+def _logistic(height: Floats, same: Floats, noise: float, around: Curve = _PRIOR) -> Curve:
     """Most probable curve under a Gaussian prior; a share of `noise` answers is wrong.
 
     P(answer "same") = noise + (1 - 2 noise) sigma(a - b log h), by Fisher scoring.
     """
     if len(height) == 0:
-        return Curve(_SLOPE, float(_MIDDLE))
-    design = np.column_stack([np.ones(len(height)), -height])
-    prior = np.array([_SLOPE * _MIDDLE, _SLOPE])
+        return around
+    logs = np.log(np.clip(height, _LEAST_HEIGHT, 1.0))
+    design = np.column_stack([np.ones(len(height)), -logs])
+    prior = np.array([around.slope * around.middle, around.slope])
     precision = np.diag([_MIDDLE_SD**-2, _SLOPE_SD**-2])
     w = prior.copy()
     for _ in range(60):
