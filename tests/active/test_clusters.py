@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from linkwise.active import ClusterCountAnswer, Session
-from linkwise.active._refit import _keep_numbers
+from linkwise.active._refit import _new_numbers
 from linkwise.active._warm_start import carry_over
 
 from .cases import blobs, session
@@ -143,7 +143,7 @@ def test_clusters_joined_and_parted_keep_the_others_where_they_are():
 )
 def test_clusters_keep_their_numbers(labels, before, expected):
     labels, before = np.array(labels, dtype=np.int32), np.array(before, dtype=np.int32)
-    assert _keep_numbers(labels, before, int(labels.max()) + 1).tolist() == expected
+    assert _new_numbers(labels, before, int(labels.max()) + 1).tolist() == expected
 
 
 def test_files_of_the_first_format_go_on(tmp_path):

@@ -188,6 +188,8 @@ class RefitScheduler:
         Whether fits run in a thread of their own.
     done : callable
         Called after every fit.
+    cluster : callable, default=None
+        Gives the labels at a prefix, in place of fitting the model.
     """
 
     def __init__(
@@ -200,7 +202,9 @@ class RefitScheduler:
         seed: int,
         background: bool = True,
         done: Callable[[], None] = lambda: None,
+        cluster: Callable[[AnswerPrefix], Labels] | None = None,
     ):
+        self._cluster = cluster
         self._X, self._model, self._knowledge = X, model, knowledge
         self._prepare, self._store, self._seed, self._done = prepare, store, seed, done
         # Fits of another model, kept in the same file, are none of ours.
@@ -330,12 +334,16 @@ class RefitScheduler:
     def _fit(self, prefix: AnswerPrefix, before: StoredFit | None) -> Fit:
         started = time.perf_counter()
         known, k = self._knowledge(prefix)
-        starts = self._starts(before, prefix, k)
-        model = self._best([self._start(k, start) for start in starts], known)
+        if self._cluster is not None:
+            model = self._start(k, None)
+            model.labels_ = self._cluster(prefix)
+        else:
+            starts = self._starts(before, prefix, k)
+            model = self._best([self._start(k, start) for start in starts], known)
         labels, changed = np.asarray(model.labels_, dtype=np.int32), None
         centers = getattr(model, "cluster_centers_", None)
         if before is not None and before.labels is not None:
-            number = _keep_numbers(labels, before.labels, max(k, int(labels.max()) + 1))
+            number = _new_numbers(labels, before.labels, max(k, int(labels.max()) + 1))
             labels = np.where(labels < 0, labels, number[labels]).astype(np.int32)
             changed = float(np.mean(labels != before.labels))
             centers = None if centers is None else centers[np.argsort(number)]
@@ -385,7 +393,7 @@ class RefitScheduler:
         return min(models, key=lambda model: getattr(model, "objective_", 0.0))
 
 
-def _keep_numbers(labels: Labels, before: Labels, k: int) -> NDArray[np.int64]:
+def _new_numbers(labels: Labels, before: Labels, k: int) -> NDArray[np.int64]:
     """Renumber clusters so that most rows keep their number; -1 is no cluster.
 
     Clusters that had none take the least numbers that are free.
@@ -400,3 +408,8 @@ def _keep_numbers(labels: Labels, before: Labels, k: int) -> NDArray[np.int64]:
     free = np.setdiff1d(np.arange(k + len(there)), there)
     numbers[numbers < 0] = free[: np.count_nonzero(numbers < 0)]
     return numbers
+
+
+def keep_numbers(labels: Labels, before: Labels) -> Labels:
+    """Labels renumbered so that most rows keep their number."""
+    return _new_numbers(labels, before, int(labels.max()) + 1)[labels].astype(np.int32)

@@ -26,7 +26,7 @@ class Repair(Strategy):
     predict answers is learnt from the answers (a logistic curve); the tree is cut where the
     expected F-measure over pairs is largest. A question tests either a merge that was made (is
     this part pure?) or one that was not (are these two groups one?). Its value is the number of
-    pairs on both sides times the chance that the clustering is wrong about them. The number of
+    pairs between both sides (to the power 3/4) times the chance that the clustering is wrong there. The number of
     clusters need not be known, and new ones are found on the way.
 
     Parameters

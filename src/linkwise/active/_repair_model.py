@@ -31,6 +31,7 @@ _MIDDLE, _SLOPE = np.log(0.1), 1.5  # prior: "same" and "different" are as likel
 _MIDDLE_SD, _SLOPE_SD = 3.0, 1.0  # the greatest height, and the odds fall with its power 1.5
 _LEAST_SLOPE, _LEAST_HEIGHT = 0.3, 1e-5
 _MOST_CLOSENESS = 1.5  # log odds; one answer outweighs closeness, see `agglomerate_softly`
+_POWER = 0.75  # of the number of pairs in the value of a question: likely merges count more
 _NEIGHBORS = 10
 _SHOWN = 64  # candidates looked at before all are sorted
 
@@ -187,7 +188,7 @@ class RepairState:
         inner_evidence, between = self._evidence()
         odds = np.where(inner_evidence, np.clip(odds, -_MOST_CLOSENESS, _MOST_CLOSENESS), odds)
         odds = odds + self._margins()
-        inner = merges[:, 3] * merges[:, 4] * _share(-(odds + inner_evidence))
+        inner = (merges[:, 3] * merges[:, 4]) ** _POWER * _share(-(odds + inner_evidence))
         if not self.evidence:
             inner[merges[:, 5] > 0] = 0.0
         family = self.family[slots]
@@ -200,12 +201,12 @@ class RepairState:
             joint = np.zeros((number.max() + 1, number.max() + 1))
             np.add.at(joint, (number[:, None], number[None, :]), between)
             across = np.minimum(odds, _MOST_CLOSENESS) + joint[np.ix_(number, number)]
-            value = np.outer(mass, mass) * _share(across)
+            value = np.outer(mass, mass) ** _POWER * _share(across)
             size = self.size[slots]
-            doubt = np.outer(size, size) * _share(-(closeness + between)) * (between > 0)
+            doubt = np.outer(size, size) ** _POWER * _share(-(closeness + between)) * (between > 0)
             value = np.where(same, doubt, value)
         else:
-            value = np.outer(mass, mass) * _share(odds)
+            value = np.outer(mass, mass) ** _POWER * _share(odds)
             value[self.apart[np.ix_(family, family)] | same] = 0.0
         return inner, np.triu(value, 1)
 
