@@ -403,7 +403,7 @@ def test_wrong_settings_are_refused(settings, message):
 
 def test_wrong_data_and_strategies_are_refused():
     X, _ = blobs()
-    with pytest.raises(ValueError, match="'Best': expected one of 'ExploreConsolidate'"):
+    with pytest.raises(ValueError, match="'Best': expected one of 'Repair', 'ExploreConsolidate'"):
         Session(X, "Best")
     X[3, 1] = np.nan
     with pytest.raises(ValueError, match="NaN"):

@@ -61,11 +61,15 @@ class RefitSummary(NamedTuple):
         Share of the rows whose cluster was another one before; None for the first.
     n_violated : int or None
         Answers that it did not keep; None if that was not noted.
+    n_asked, n_guessed : int or None
+        Answers since the refit before, and how many of them that one would have guessed.
     """
 
     n_answers: int
     changed: float | None
     n_violated: int | None
+    n_asked: int | None = None
+    n_guessed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -151,6 +155,8 @@ class Fit:
         Share of the rows whose cluster is another one than before; None for the first fit.
     violated : int
         Answers that it does not keep.
+    asked, guessed : int or None
+        Answers since the fit before, and how many of them that one agreed with.
     view : object
         What the strategy made of it.
     seconds : float
@@ -164,11 +170,15 @@ class Fit:
     violated: int
     view: object
     seconds: float
+    asked: int | None = None
+    guessed: int | None = None
 
     @property
     def stored(self) -> StoredFit:
         """What the store keeps of it."""
-        return StoredFit(self.changed, self.centers, self.labels, self.violated)
+        return StoredFit(
+            self.changed, self.centers, self.labels, self.violated, self.asked, self.guessed
+        )
 
 
 class RefitScheduler:
@@ -258,7 +268,11 @@ class RefitScheduler:
             if fit is None and found:
                 break
             if fit is not None:
-                found.append(RefitSummary(len(at.answers), fit.changed, fit.violated))
+                found.append(
+                    RefitSummary(
+                        len(at.answers), fit.changed, fit.violated, fit.asked, fit.guessed
+                    )
+                )
             at = at.before
         if found and found[0].n_answers == len(prefix.answers):  # all there is to tell
             self._told = (self._key(prefix), found[::-1])
@@ -353,7 +367,8 @@ class RefitScheduler:
         seconds = time.perf_counter() - started
         answers = prefix.answers
         violated = sum(not answer.is_kept(labels) for answer in answers)
-        return Fit(model, labels, centers, len(answers), changed, violated, view, seconds)
+        guesses = _guesses(prefix, before)
+        return Fit(model, labels, centers, len(answers), changed, violated, view, seconds, *guesses)
 
     def _starts(
         self, before: StoredFit | None, at: AnswerPrefix, k: int
@@ -391,6 +406,14 @@ class RefitScheduler:
         for model in models:
             model.fit(self._X, constraints=known)
         return min(models, key=lambda model: getattr(model, "objective_", 0.0))
+
+
+def _guesses(prefix: AnswerPrefix, before: StoredFit | None) -> tuple[int | None, int | None]:
+    """Answers since the fit before, and how many of them it would have guessed."""
+    if prefix.before is None or before is None or before.labels is None:
+        return None, None
+    new = [a for a in prefix.answers[len(prefix.before.answers) :] if a.said != "unsure"]
+    return len(new), sum(answer.is_kept(before.labels) for answer in new)
 
 
 def _new_numbers(labels: Labels, before: Labels, k: int) -> NDArray[np.int64]:

@@ -24,6 +24,7 @@ from ._answer_log import GIVEN_CONSTRAINTS, AnswerLog, LogEntry
 from ._fingerprint import check_same_data, fingerprint
 from ._incremental_closure import fold, links
 from ._neighborhoods import find_neighborhoods, inferred_links
+from ._meter import Round, measure
 from ._progress import ROUNDS, Progress
 from ._questions import Answer, ClusterCountAnswer, Dispute, Question, as_question, parse_answer
 from ._refit import AnswerPrefix, Fit, RefitScheduler, RefitSummary, keep_numbers
@@ -691,6 +692,13 @@ class Session:
                 n_groups=len(found.roots),
                 n_covered=len(found.rows),
                 changed=tuple(self.changes(ROUNDS)),
+                meter=measure(
+                    [
+                        Round(one.n_asked, one.n_guessed, one.changed)
+                        for one in self.refit_history()
+                        if one.n_asked is not None and one.n_guessed is not None
+                    ]
+                ),
             )
 
     # ---------------------------------------------------------------- inside

@@ -27,7 +27,7 @@ from linkwise._types import JsonDict, PathLike
 from ._questions import Answer, ClusterCountAnswer, Question
 
 _APPLICATION = 0x6C6E6B77  # "lnkw": tells a session from any other SQLite file
-_VERSION = 2
+_VERSION = 3
 _PATIENCE = 30.0  # seconds to wait for another process to finish writing
 _LABELS_KEPT = 20  # labels of so many fits are kept, centers of all
 
@@ -72,6 +72,10 @@ CREATE TABLE cluster_count (
 );
 CREATE TABLE row_name (row INTEGER PRIMARY KEY, name TEXT NOT NULL);
 """,
+    3: """
+ALTER TABLE fit ADD COLUMN asked INTEGER;
+ALTER TABLE fit ADD COLUMN guessed INTEGER
+""",
 }
 
 
@@ -88,12 +92,16 @@ class StoredFit:
         None when they were let go of.
     violated : int or None
         Answers that it does not keep; None in files of earlier versions.
+    asked, guessed : int or None
+        Answers since the fit before, and how many of them that one agreed with.
     """
 
     changed: float | None
     centers: NDArray[np.float64] | None
     labels: NDArray[np.int32] | None
     violated: int | None = None
+    asked: int | None = None
+    guessed: int | None = None
 
 
 class Store:
@@ -327,12 +335,13 @@ class Store:
         """A stored fit; None if there is none."""
         with self._lock:
             row = self._execute(
-                "SELECT changed, centers, labels, violated FROM fit WHERE key = ?", (key,)
+                "SELECT changed, centers, labels, violated, asked, guessed FROM fit WHERE key = ?",
+                (key,),
             ).fetchone()
         if row is None:
             return None
         labels = None if row[2] is None else np.frombuffer(zlib.decompress(row[2]), np.int32)
-        return StoredFit(row[0], _read_array(row[1]), labels, row[3])
+        return StoredFit(row[0], _read_array(row[1]), labels, *row[3:])
 
     def add_fit(self, key: str, n_answers: int, fit: StoredFit) -> None:
         """Store a fit; labels are kept for the last few only."""
@@ -342,8 +351,9 @@ class Store:
         now = datetime.now(UTC).isoformat()
         with self.writing():
             self._execute(
-                "INSERT OR REPLACE INTO fit VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (key, n_answers, fit.changed, _write_array(fit.centers), labels, now, fit.violated),
+                "INSERT OR REPLACE INTO fit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (key, n_answers, fit.changed, _write_array(fit.centers), labels, now, fit.violated)
+                + (fit.asked, fit.guessed),
             )
             self._execute(
                 "UPDATE fit SET labels = NULL WHERE labels IS NOT NULL AND rowid NOT IN "
