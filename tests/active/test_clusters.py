@@ -157,6 +157,8 @@ def test_files_of_the_first_format_go_on(tmp_path):
         "DROP TABLE cluster_count",
         "DROP TABLE row_name",
         "ALTER TABLE fit DROP COLUMN violated",
+        "ALTER TABLE fit DROP COLUMN asked",
+        "ALTER TABLE fit DROP COLUMN guessed",
         "PRAGMA user_version = 1",
     ):
         db.execute(statement)

@@ -13,7 +13,8 @@ from .cases import blobs
 def test_nothing_asked_says_nothing():
     meter = measure([])
     assert (meter.n_asked, meter.low, meter.high) == (0, 0.0, 1.0)
-    assert not meter.stop and not meter.is_blind
+    assert not meter.stop
+    assert not meter.is_blind
     assert str(meter) == "too early to tell when to stop"
 
 
@@ -34,7 +35,8 @@ def test_good_guesses_and_stable_labels_suggest_to_stop():
 
 def test_guesses_like_chance_are_told():
     meter = measure([Round(10, 5, 0.0)] * 5)
-    assert meter.is_blind and not meter.stop
+    assert meter.is_blind
+    assert not meter.stop
 
 
 def test_only_the_last_answers_count():

@@ -249,7 +249,7 @@ def test_the_hint_to_stop():
     assert work.progress.hint == "0 of 3 groups found so far: go on"
     work.run(LabelOracle(y), 12)
     assert not work.progress.stop
-    work.run(LabelOracle(y), 10)
+    work.run(LabelOracle(y), 28)
     now = work.progress
     assert now.stop
     assert "you may stop" in now.hint

@@ -269,9 +269,7 @@ class RefitScheduler:
                 break
             if fit is not None:
                 found.append(
-                    RefitSummary(
-                        len(at.answers), fit.changed, fit.violated, fit.asked, fit.guessed
-                    )
+                    RefitSummary(len(at.answers), fit.changed, fit.violated, fit.asked, fit.guessed)
                 )
             at = at.before
         if found and found[0].n_answers == len(prefix.answers):  # all there is to tell

@@ -132,9 +132,7 @@ class Repair(Strategy):
                 for pair in _pairs(context, state, candidate):
                     if self._may_ask(context, *pair):
                         return Question(*pair)
-        return next(
-            (Question(*p) for p in remaining_pairs(context) if context.can_ask(*p)), None
-        )
+        return next((Question(*p) for p in remaining_pairs(context) if context.can_ask(*p)), None)
 
     def _may_ask(self, context: QueryContext, i: int, j: int) -> bool:
         if not self.noise:
@@ -147,7 +145,9 @@ class Repair(Strategy):
 def _is_pending(context: QueryContext, state: RepairState, candidate: Candidate) -> bool:
     """Whether a question between the two sides is on its way already."""
     left, right = set(candidate.left.tolist()), set(candidate.right.tolist())
-    asked = ((int(a), int(b)) for a, b in (state.stage.parts.of_row[list(q)] for q in context.pending))
+    asked = (
+        (int(a), int(b)) for a, b in (state.stage.parts.of_row[list(q)] for q in context.pending)
+    )
     return any((a in left and b in right) or (a in right and b in left) for a, b in asked)
 
 

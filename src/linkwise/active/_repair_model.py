@@ -640,4 +640,3 @@ def _contract(root: Ints, evidence: dict[tuple[int, int], float], prior: Floats)
                     weight[one][two] = weight[one].get(two, 0.0) + gone
                     near[one][two] = max(near[one].get(two, -np.inf), closeness)
         del near[y]
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Self
 
 import numpy as np
@@ -10,13 +11,13 @@ from sklearn.utils.validation import validate_data
 
 from linkwise._types import Labels, MatrixLike
 from linkwise._validation import check_number
-from linkwise.constraints import as_constraints
+from linkwise.constraints import Constraints, as_constraints
 
 from ._questions import Verdict
 from ._repair_model import RepairModel
 
 
-class RepairedClustering(ClusterMixin, BaseEstimator):
+class RepairedClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Parts of the data, merged by links and by closeness; the model of `Repair`'s sessions.
 
     Parameters
@@ -45,14 +46,14 @@ class RepairedClustering(ClusterMixin, BaseEstimator):
     [0, 0, 1, 1, 1, 1]
     """
 
-    def __init__(
-        self, n_clusters: int | None = None, *, noise: float = 0.0, random_state: int = 0
-    ):
+    def __init__(self, n_clusters: int | None = None, *, noise: float = 0.0, random_state: int = 0):
         self.n_clusters = n_clusters
         self.noise = noise
         self.random_state = random_state
 
-    def fit(self, X: MatrixLike, y: object = None, *, constraints: object = None) -> Self:
+    def fit(
+        self, X: MatrixLike, y: object = None, *, constraints: Constraints | None = None
+    ) -> Self:
         """Cluster rows.
 
         Parameters
@@ -64,8 +65,6 @@ class RepairedClustering(ClusterMixin, BaseEstimator):
         """
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
         if self.n_clusters is not None:
-            from numbers import Integral
-
             check_number("n_clusters", self.n_clusters, Integral, 1)
         known = as_constraints(constraints).to_rows(X.shape[0])
         history: list[tuple[int, int, Verdict]] = []

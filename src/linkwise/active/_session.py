@@ -23,8 +23,8 @@ from . import _settings
 from ._answer_log import GIVEN_CONSTRAINTS, AnswerLog, LogEntry
 from ._fingerprint import check_same_data, fingerprint
 from ._incremental_closure import fold, links
-from ._neighborhoods import find_neighborhoods, inferred_links
 from ._meter import Round, measure
+from ._neighborhoods import find_neighborhoods, inferred_links
 from ._progress import ROUNDS, Progress
 from ._questions import Answer, ClusterCountAnswer, Dispute, Question, as_question, parse_answer
 from ._refit import AnswerPrefix, Fit, RefitScheduler, RefitSummary, keep_numbers

@@ -352,8 +352,17 @@ class Store:
         with self.writing():
             self._execute(
                 "INSERT OR REPLACE INTO fit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (key, n_answers, fit.changed, _write_array(fit.centers), labels, now, fit.violated)
-                + (fit.asked, fit.guessed),
+                (
+                    key,
+                    n_answers,
+                    fit.changed,
+                    _write_array(fit.centers),
+                    labels,
+                    now,
+                    fit.violated,
+                    fit.asked,
+                    fit.guessed,
+                ),
             )
             self._execute(
                 "UPDATE fit SET labels = NULL WHERE labels IS NOT NULL AND rowid NOT IN "
