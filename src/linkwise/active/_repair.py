@@ -26,8 +26,8 @@ class Repair(Strategy):
     predict answers is learnt from the answers (a logistic curve); the tree is cut where the
     expected F-measure over pairs is largest. A question tests either a merge that was made (is
     this part pure?) or one that was not (are these two groups one?). Its value is the number of
-    pairs between both sides (to the power 3/4) times the chance that the clustering is wrong there. The number of
-    clusters need not be known, and new ones are found on the way.
+    pairs between both sides (to the power 3/4) times the chance that the clustering is wrong there.
+    The number of clusters need not be known, and new ones are found on the way.
 
     Parameters
     ----------
@@ -117,8 +117,8 @@ class Repair(Strategy):
         if state.family[a] == state.family[b]:
             return f"answers about these two parts are doubtful: {one:,} records hang on them"
         return (
-            f"these two groups, {one:,} and {two:,} record{'s' * (two != 1)}, are close, and nobody "
-            "has compared them"
+            f"these two groups, {one:,} and {two:,} record{'s' * (two != 1)}, are close, and "
+            "nobody has compared them"
         )
 
     def _next(self, context: QueryContext) -> Question | None:

@@ -211,7 +211,7 @@ class RepairState:
         return inner, np.triu(value, 1)
 
     def _margins(self) -> Floats:
-        """Log odds that a part merged alone has neighbors of its own cluster; 0 for other merges."""
+        """Log odds that a part merged alone has neighbors of its own cluster; else 0."""
         neighbors = self.stage.neighbors
         own = (self.family[neighbors] == self.family[:, None]).sum(axis=1)
         odds = np.log((own + 0.5) / (neighbors.shape[1] - own + 0.5))
