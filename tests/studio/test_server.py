@@ -203,7 +203,7 @@ def test_port_that_is_taken_is_told(studio, session):
     [
         (["--image-column", "file"], "--image-column and --images belong together"),
         (["--id-column", "nope"], "nope"),
-        (["--strategy", "nope"], "expected one of explore"),
+        (["--strategy", "nope"], "expected one of repair, explore"),
         (["--host", "no.such.host.invalid"], "host no.such.host.invalid"),
     ],
 )
@@ -220,7 +220,8 @@ def test_a_new_group_is_refitted_at_once_also_through_the_interface():
     """With k unknown, a third group gets a cluster before `refit_every` answers have come in."""
     X, y = blobs(60)
     rows = [int((y == c).argmax()) for c in range(3)]
-    with Session(X, refit_every=1000) as session, Studio(session, port=0) as studio:
+    settings = {"strategy": "ExploreConsolidate", "refit_every": 1000}
+    with Session(X, **settings) as session, Studio(session, port=0) as studio:
         assert len(set(session.refit().labels.tolist())) == 2
         for i, j in ((0, 1), (0, 2), (1, 2)):
             given = {"i": rows[i], "j": rows[j], "said": "different", "who": "llm"}
