@@ -10,18 +10,19 @@ from linkwise._validation import MAX_ENTAILED
 from linkwise.constraints import Constraints
 from linkwise.kmeans.solver._init_centers import (
     from_clustered_neighborhoods,
+    from_contracted_rows,
     from_kmeans_plusplus,
     uncovered,
 )
 from linkwise.kmeans.solver._problem import Problem
 
-from ._base import BaseKMeans, too_many_labels
+from ._base import N_STARTS, BaseKMeans, too_many_labels
 
 FULL_NEEDS_DENSE = (
     'metric="full" needs dense data: a full matrix over sparse features would not fit; use '
     'metric="diagonal", or reduce the dimensions first (TruncatedSVD)'
 ) + see("methods")
-_AUTO_RUNS = 5
+_AUTO_RUNS = 5  # of one start each, or the time of so many for two starts and swaps
 
 
 class SoftKMeans(BaseKMeans):
@@ -30,13 +31,25 @@ class SoftKMeans(BaseKMeans):
     def _n_runs(self, problem: Problem) -> int:
         if self.n_init != "auto":
             return int(self.n_init)
-        return _AUTO_RUNS if isinstance(self._init(), str) and problem.known else 1
+        if not isinstance(self._init(), str) or not problem.known:
+            return 1
+        return N_STARTS if self._is_mixed(problem) else _AUTO_RUNS
+
+    def _n_replaced(self, problem: Problem) -> int:
+        is_auto = self.n_init == "auto" and self._is_mixed(problem)
+        return _AUTO_RUNS if is_auto and problem.known else 0
+
+    def _is_mixed(self, problem: Problem) -> bool:
+        """Whether runs start in different ways: init="auto", and no labels to start from."""
+        is_auto = isinstance(self.init, str) and self.init == "auto"
+        return is_auto and (problem.seeds is None or not (problem.seeds >= 0).any())
 
     def _centers(self, problem: Problem, rng: RandomState, run: int) -> Floats:
-        """With init="auto": clusters of neighborhoods, or a different kind of start per run."""
-        is_auto = isinstance(self.init, str) and self.init == "auto"
-        if not is_auto or (problem.seeds is not None and (problem.seeds >= 0).any()):
+        """With init="auto": clusters of neighborhoods and of contracted rows in turn."""
+        if not self._is_mixed(problem):
             return super()._centers(problem, rng, run)
+        if run % 2:
+            return from_contracted_rows(problem, rng)
         found = from_clustered_neighborhoods(problem, rng)
         if found is None and run == 0:
             return super()._centers(problem, rng, run)

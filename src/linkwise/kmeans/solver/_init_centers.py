@@ -1,4 +1,4 @@
-"""Initial centers: from neighborhoods, k-means++, random rows or labeled rows.
+"""Initial centers: from neighborhoods, contracted rows, k-means++, random rows or labeled rows.
 
 Everything random is drawn from `RowStore.sample`: all rows, or a random sample of very many.
 """
@@ -83,11 +83,35 @@ def from_clustered_neighborhoods(problem: Problem, rng: RandomState) -> Floats |
     large, means = neighborhoods(problem, _MEANS // 10)
     if len(large) < problem.k or len(np.unique(means, axis=0)) < problem.k:
         return None
-    weight = problem.closure.sizes[large].astype(np.float64)
-    found = KMeans(problem.k, n_init=1, max_iter=_ROUGH, random_state=rng)
+    return _rough_kmeans(means, problem.closure.sizes[large].astype(np.float64), problem.k, rng)
+
+
+def from_contracted_rows(problem: Problem, rng: RandomState) -> Floats:
+    """Centers of k-means on all rows, every must-link component contracted to its mean.
+
+    Unlike `from_clustered_neighborhoods` it covers what no link speaks about.
+    """
+    large, means = neighborhoods(problem)
+    closure = problem.closure
+    inside = closure.nodes[np.isin(closure.component, large)]
+    some = problem.rows.sample(problem.k, rng, inside)
+    if some.is_sparse or some.n * some.d > _MEANS or len(large) + some.n < problem.k:
+        return from_kmeans_plusplus(problem.rows, problem.k, rng)
+    n_free = problem.rows.n - len(inside)
+    weight = some.weight if some.weighted else np.ones(some.n)
+    weight = np.concatenate([closure.sizes[large], weight * (n_free / max(some.n, 1))])
+    points = np.concatenate([means, some.take(np.arange(some.n))])
+    if len(np.unique(points[weight > 0], axis=0)) < problem.k:
+        return from_kmeans_plusplus(problem.rows, problem.k, rng)
+    return _rough_kmeans(points, weight, problem.k, rng)
+
+
+def _rough_kmeans(points: Floats, weight: Floats, k: int, rng: RandomState) -> Floats:
+    """Centers of a few iterations of scikit-learn's k-means."""
+    found = KMeans(k, n_init=1, max_iter=_ROUGH, random_state=rng)
     # A second thread does not pay for few means, and waits long if its core is busy.
-    with _thread_limits().limit(limits=1 if means.size < _FEW else None, user_api="openmp"):
-        found.fit(means, sample_weight=weight)
+    with _thread_limits().limit(limits=1 if points.size < _FEW else None, user_api="openmp"):
+        found.fit(points, sample_weight=weight)
     return np.asarray(found.cluster_centers_)
 
 
