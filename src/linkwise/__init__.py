@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .constraints import Closure, ConstraintError, Constraints, Diagnosis, Tree, one_tree
     from .engines import open_blocks
     from .ensemble import BoostCluster
-    from .geometry import RCA, ComparisonMetric
+    from .geometry import ITML, RCA, ComparisonMetric
     from .hierarchy import ConstrainedCompleteLink, ReCon
     from .kmeans import (
         ConstrainedKMeans,
@@ -41,6 +41,7 @@ _MODULE_OF = {
     "ConstraintError": "linkwise.constraints",
     "Constraints": "linkwise.constraints",
     "Diagnosis": "linkwise.constraints",
+    "ITML": "linkwise.geometry",
     "RCA": "linkwise.geometry",
     "Session": "linkwise.active",
     "Studio": "linkwise.studio",
@@ -56,6 +57,7 @@ _MODULES = (
 )  # fmt: skip
 
 __all__ = [
+    "ITML",
     "RCA",
     "AutoCluster",
     "BoostCluster",

@@ -114,6 +114,11 @@ class Method(NamedTuple):
 
 
 _METRIC = Option("metric", "shape of the learnt metric", choices=("diagonal", "full"))
+_MPCK_METRIC = _METRIC._replace(choices=("diagonal", "full", "auto"))
+_NOISE = (
+    Option("noise", 'links may be wrong, with this probability (below 0.5), or "auto"'),
+    Option("suspects", "write links that are probably wrong to this CSV file", "path"),
+)
 _PER_CLUSTER = Option("per_cluster", "one metric per cluster", "flag")
 _DISTORTION = Option(
     "distortion",
@@ -154,18 +159,19 @@ METHODS: list[Method] = [
     Method(
         "PCKMeans", "pck", "linkwise.kmeans",
         "weighted pairs", "at a cost", "Euclidean, cosine, divergence", "Basu et al. 2004",
-        blocks=True, options=(_DISTORTION,),
+        blocks=True, options=(_DISTORTION, *_NOISE),
     ),
     Method(
         "MPCKMeans", "mpck", "linkwise.kmeans",
         "weighted pairs", "at a cost", "learnt: diagonal or full, one or per cluster",
         "Bilenko et al. 2004", sparse="diagonal", blocks=True, cost="1.4-2.5 x k-means",
-        options=(_METRIC, _PER_CLUSTER),
+        options=(_MPCK_METRIC, _PER_CLUSTER, *_NOISE),
     ),
     Method(
         "HMRFKMeans", "hmrf", "linkwise.kmeans",
         "weighted pairs", "at a cost", "learnt: Euclidean, cosine, divergence, your own",
-        "Basu et al. 2006", blocks=True, cost="2-3.5 x k-means", options=(_METRIC, _DISTORTION),
+        "Basu et al. 2006", blocks=True, cost="2-3.5 x k-means",
+        options=(_METRIC, _DISTORTION, *_NOISE),
     ),
     Method(
         "GPKMeans", "gpk", "linkwise.kmeans",

@@ -113,7 +113,7 @@ def test_checkpoint_is_handed_on(files):
     state.write_text("something else")
     code, text = call(*arguments(files, "--checkpoint", state))
     assert code == 2
-    assert "not a file that a fit wrote" in " ".join(text.split())
+    assert "not a checkpoint file" in " ".join(text.split())
     state.unlink()
     assert call(*arguments(files, "--checkpoint", state))[0] == 0
     assert not state.exists()

@@ -75,6 +75,8 @@ def test_in_the_refusals(rows):
         ReCon().fit(open_blocks(rows))
 
 
+@pytest.mark.filterwarnings("ignore:y has [0-9]+ labels, more than")
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
 def test_in_the_checks_of_scikit_learn():
     (found,) = [model for model in methods.instances() if isinstance(model, ToyKMeans)]
     check_estimator(found, expected_failed_checks=SAMPLE_WEIGHT, on_skip=None)

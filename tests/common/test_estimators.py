@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from linkwise import (
+    ITML,
     RCA,
     AutoCluster,
     ComparisonMetric,
@@ -164,12 +165,14 @@ ESTIMATORS = [
     UnlabeledReCon(linkage="ward", on_conflict="drop"),
     RCA(),
     RCA(n_components=1),
+    ITML(),
     ComparisonMetric(),
     AutoCluster([PCKMeans(n_init=1)], [2, 3], n_folds=2),
 ]
 
 
 # Labels drawn at random teach a metric nothing, and it says so.
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
 @pytest.mark.filterwarnings("ignore:ComparisonMetric. no feature meets:UserWarning")
 @pytest.mark.filterwarnings("ignore:GPKMeans did not settle")
 @pytest.mark.filterwarnings("ignore:y has [0-9]+ labels, more than")

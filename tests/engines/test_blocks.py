@@ -1,5 +1,6 @@
 """Rows on disk: the same result as in memory, block by block, under a limit."""
 
+import pickle
 import subprocess
 import sys
 
@@ -78,7 +79,7 @@ def test_result_is_that_of_rows_in_memory(method, weight, file):
 @pytest.mark.parametrize("method", ["pck", "mpck-own", "hmrf-cosine"])
 def test_states_that_are_made_anew_change_nothing(method, file, monkeypatch):
     """What Dask needs every few iterations, so that lost blocks do not start from scratch."""
-    monkeypatch.setattr(_serial.Serial, "remembers", True)
+    monkeypatch.setattr(_serial.Serial, "keeps_history", True)
     monkeypatch.setattr(_far, "_REBUILD_EVERY", 2)
     model = clone(METHODS[method]).set_params(random_state=0)
     near = clone(model).fit(np.load(file), constraints=KNOWN)
@@ -283,6 +284,53 @@ with open("/proc/self/status") as file:
 """
 
 
+def _idle_megabytes():
+    """What the process takes before the fit; depends on the libraries that are installed."""
+    code = _FIT.partition("rows =")[0] + "from linkwise.engines._source import resident\n"
+    done = subprocess.run(
+        [sys.executable, "-c", code + "print(resident())"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return int(done.stdout) // 10**6
+
+
+def test_columns_of_a_wide_file_are_rearranged_on_disk(tmp_path, monkeypatch):
+    """A reader of 300 columns would hold pages of each; the blocks stay the same."""
+    rng = np.random.default_rng(0)
+    data = rng.normal(size=(1000, 30)).astype(np.float32)
+    write(tmp_path / "a.parquet", data[:700], [f"c{i}" for i in range(30)], rows=10_000)
+    write(tmp_path / "b.parquet", data[700:], [f"c{i}" for i in range(30)], rows=90)
+    plain = open_blocks(tmp_path)
+    monkeypatch.setattr(_source, "_READER_SHARE", 10**6)
+    monkeypatch.setattr(_source, "_COLUMN_CELLS", 97)
+    wide = open_blocks(tmp_path)
+    assert wide._rearranges
+    assert not plain._rearranges
+    for (a, X), (b, Z) in zip(plain.parts(), wide.numbered().parts(), strict=True):
+        assert a == b
+        np.testing.assert_array_equal(X, Z)
+    np.testing.assert_array_equal(next(wide.parts([2]))[1], next(plain.parts([2]))[1])
+    assert not pickle.loads(pickle.dumps(wide))._rearranges  # a worker reads single blocks
+
+
+def test_a_limit_that_leaves_no_room_names_one_that_would_do(file):
+    with pytest.raises(ValueError, match=r"leaves no room.*a limit of [\d,]+ MB would do"):
+        open_blocks(file, memory_limit="200MB")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
+def test_a_wide_file_of_one_row_group_stays_below_the_limit(tmp_path):
+    """Readers of 1,500 columns side by side would take 300 MB more."""
+    data = np.random.default_rng(0).random((20_000, 1500), dtype=np.float32)
+    write(tmp_path / "x.parquet", data, [f"c{i}" for i in range(1500)], rows=10**9)
+    limit = _idle_megabytes() + 150
+    done = subprocess.run(
+        [sys.executable, "-c", _FIT, str(tmp_path / "x.parquet"), f"{limit}MB"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert int(done.stdout) / 1000 < limit
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
 def test_resident_memory_stays_below_the_limit(tmp_path):
     """600 MB of rows; less than that is left for the fit."""
@@ -292,7 +340,7 @@ def test_resident_memory_stays_below_the_limit(tmp_path):
     for start in range(0, n, 400_000):
         rows[start : start + 400_000] = rng.random((400_000, 32))
     del rows
-    limit = 420
+    limit = _idle_megabytes() + 130
     done = subprocess.run(
         [sys.executable, "-c", _FIT, str(path), f"{limit}MB"],
         capture_output=True, text=True, check=True,

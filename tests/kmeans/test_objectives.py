@@ -177,14 +177,14 @@ LEARNT = KINDS[1:]
 def test_contribution_of_a_row_in_the_e_step(metric, per_cluster):
     for seed in range(3):
         rows, links, geometry, penalty, labels, slow = random_state_of(metric, per_cluster, seed)
-        graph = links.weighed(penalty.costs(geometry))
+        graph = links.with_costs(penalty.costs(geometry))
         distance = rows.distances(links.rows, geometry)
         n = len(links.rows)
         for t, row in enumerate(links.rows):
             new = labels[links.rows]
             nothing = (np.full(n, np.inf), np.zeros(n, dtype=np.uint16))
             moved, change = _link_kernels.icm(
-                np.array([t]), np.arange(n), distance, *graph.walk, graph.dearest, new, *nothing
+                np.array([t]), np.arange(n), distance, graph.costs, graph.dearest, new, *nothing
             )
             wanted = np.array([slow.contribution(labels, row, c) for c in range(geometry.k)])
             assert wanted[new[t]] == pytest.approx(wanted.min(), rel=1e-9, abs=1e-9)
@@ -269,7 +269,7 @@ def learnt(metric: str, per_cluster: bool, seed: int) -> tuple:
     moments = Moments.zeros(geometry.k, rows.d, geometry.squares_shape)
     everyone = np.arange(rows.n)
     rows.move(everyone, np.full(rows.n, -1, dtype=np.int32), labels, moments)
-    spread = geometry.scatter(moments) + penalty.spread(geometry, labels[links.rows])
+    spread = geometry.scatter(moments) + penalty.scatter_term(geometry, labels[links.rows])
     before = [A.copy() for A in slow.metrics]
     geometry.set_metrics(geometry.proposal(spread, geometry.weights(moments)))
     metrics = geometry.metrics if per_cluster else geometry.metrics[0]

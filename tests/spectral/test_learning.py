@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.cluster import AgglomerativeClustering
+from sklearn.cluster import AgglomerativeClustering, SpectralClustering
 from sklearn.datasets import make_moons
 from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
@@ -14,13 +16,38 @@ from sklearn.preprocessing import StandardScaler
 from linkwise import Constraints, SpectralLearning
 from linkwise.spectral import _eigen
 from linkwise.spectral._affinity import Affinity, with_links
+from papers.datasets import load
 from tests.kmeans.cases import blobs, same_partition
 
 
-def normalized(A: np.ndarray) -> np.ndarray:
-    """N of Kamvar et al."""
+def normalized(A: np.ndarray, how: str) -> np.ndarray:
+    """N of Kamvar et al., or of Ng et al."""
     degree = A.sum(axis=1)
+    if how == "symmetric":
+        return A / np.sqrt(np.outer(degree, degree))
     return (A + degree.max() * np.eye(len(A)) - np.diag(degree)) / degree.max()
+
+
+def local(X: np.ndarray) -> np.ndarray:
+    """Affinities with local bandwidths, entry by entry."""
+    n = len(X)
+    far = np.array([[np.sqrt(((a - b) ** 2).sum()) for b in X] for a in X])
+    width = np.array([np.sort(row)[7] for row in far])
+    width = np.maximum(width, 0.3 * np.median(width))
+    wanted = [
+        [np.exp(-((far[i, j] / max(width[i], width[j])) ** 2)) for j in range(n)] for i in range(n)
+    ]
+    return np.array(wanted) - np.eye(n)
+
+
+def smile(n: int = 1000) -> tuple[np.ndarray, np.ndarray]:
+    """A ring, two eyes and a mouth: affinities between them go down to nothing."""
+    rng = np.random.RandomState(0)
+    t, u = rng.uniform(0, 2 * np.pi, n // 4), rng.uniform(-2.5, -0.6, n // 4)
+    face = 3 * np.column_stack([np.cos(t), np.sin(t)]) + rng.normal(0, 0.05, (n // 4, 2))
+    mouth = 1.7 * np.column_stack([np.cos(u), np.sin(u)]) + rng.normal(0, 0.05, (n // 4, 2))
+    eyes = [rng.normal(at, 0.1, (n // 4, 2)) for at in ([-1, 1], [1, 1])]
+    return np.vstack([face, mouth, *eyes]), np.repeat(np.arange(4), n // 4)
 
 
 def full(X: np.ndarray, gamma: float) -> np.ndarray:
@@ -51,7 +78,7 @@ def test_sparse_links_are_the_dense_ones():
     X, y = blobs(40, seed=1)
     known = Constraints.from_labels(y, 60, random_state=0)
     known = known + Constraints(must_link=[(0, 1)], cannot_link=[(0, 1)])
-    A, _ = Affinity.of(X, "nearest_neighbors", None, 5)
+    A, _ = Affinity.of(X, "nearest_neighbors", "median", 5)
     assert sparse.issparse(A)
     wanted = with_links(A.toarray(), known)
     np.testing.assert_allclose(with_links(A, known).toarray(), wanted)
@@ -70,42 +97,134 @@ def test_neighbors_have_gaussian_affinities():
     np.testing.assert_allclose(new.toarray().max(axis=1), 1.0)
 
 
+def test_local_bandwidths():
+    X = blobs(40, seed=2)[0]
+    X = np.concatenate([X, np.zeros((9, X.shape[1]))])  # duplicates meet the floor
+    A, made = Affinity.of(X, "rbf", "local", 10)
+    np.testing.assert_allclose(A, local(X))
+    near, _ = Affinity.of(X, "nearest_neighbors", "local", 10)
+    dense = near.toarray()
+    np.testing.assert_allclose(dense[dense > 0], A[dense > 0])
+    new, nearest = made.to(X[:5] + 1e-9)
+    np.testing.assert_array_equal(nearest, range(5))
+    assert (new > 0).all(axis=0).sum() >= 5
+
+
+def test_an_outlier_keeps_affinities_to_others():
+    X = blobs(60)[0]
+    X = np.concatenate([X, np.full((1, X.shape[1]), 1e4)])
+    A, _ = Affinity.of(X, "nearest_neighbors", "local", 10)
+    assert A[[60]].sum() > 1
+
+
 # -------------------------------------------------------------------- eigenvectors
 
 
+@pytest.mark.parametrize("how", ["symmetric", "additive"])
 @pytest.mark.parametrize("kind", ["rbf", "nearest_neighbors"])
-def test_the_representation_is_made_of_the_leading_eigenvectors(kind):
+def test_the_representation_is_made_of_the_leading_eigenvectors(kind, how):
     X, y = blobs(60, apart=5.0)
     known = Constraints.from_labels(y, 40, random_state=0)
-    model = SpectralLearning(3, affinity=kind, random_state=0).fit(X, constraints=known)
-    A, _ = Affinity.of(X, kind, None, 10)
+    model = SpectralLearning(3, affinity=kind, normalization=how, gamma="median", random_state=0)
+    model.fit(X, constraints=known)
+    A, _ = Affinity.of(X, kind, "median", 10)
     A = with_links(A, known.closure().expand())
-    values, vectors = np.linalg.eigh(normalized(A.toarray() if sparse.issparse(A) else A))
-    np.testing.assert_allclose(model.eigenvalues_, values[::-1][:3], atol=1e-10)
+    N = normalized(A.toarray() if sparse.issparse(A) else A, how)
+    values, vectors = np.linalg.eigh(N)
+    np.testing.assert_allclose(model.eigenvalues_, values[::-1][:3], atol=1e-9)
     top = vectors[:, ::-1][:, :3]
     wanted = top / np.linalg.norm(top, axis=1)[:, None]
-    np.testing.assert_allclose(model.embedding_ @ model.embedding_.T, wanted @ wanted.T, atol=1e-7)
+    np.testing.assert_allclose(model.embedding_ @ model.embedding_.T, wanted @ wanted.T, atol=1e-6)
 
 
+@pytest.mark.parametrize("how", ["symmetric", "additive"])
 @pytest.mark.parametrize("parts", [1, 3])
 @pytest.mark.parametrize("dense", [False, True])
-@pytest.mark.parametrize("budget", [0, 1000])
-def test_all_solvers_agree(monkeypatch, parts, dense, budget):
-    """Lanczos' method on N, the factorization that takes over from it, and the dense solver."""
+@pytest.mark.parametrize("solver", ["lanczos", "factorization", "lobpcg"])
+def test_all_solvers_agree(monkeypatch, parts, dense, solver, how):
+    """Lanczos' method on N, what takes over from it, and the dense solver."""
     blocks = [blobs(90, seed=seed)[0] for seed in range(parts)]
-    A = sparse.block_diag([Affinity.of(X, "nearest_neighbors", None, 7)[0] for X in blocks]).tocsr()
+    graphs = [Affinity.of(X, "nearest_neighbors", "median", 7)[0] for X in blocks]
+    A = sparse.csr_array(sparse.block_diag(graphs))
     k = 6
-    L = np.diag(np.asarray(A.sum(axis=1)).ravel()) - A.toarray()
-    wanted = np.linalg.eigvalsh(L)
+    N = normalized(A.toarray(), how)
+    wanted = np.linalg.eigvalsh(N)[::-1]
     monkeypatch.setattr(_eigen, "_SMALL", 10)
-    monkeypatch.setattr(_eigen, "_RESTARTS", max(budget, 1))
-    if not budget:
-        monkeypatch.setattr(_eigen, "_TOLERANCE", 1e-300)
+    if solver != "lanczos":
+        monkeypatch.setattr(_eigen, "_TOLERANCE", 1e-300 if solver == "factorization" else 1e-9)
+        monkeypatch.setattr(_eigen, "_RESTARTS", 1)
+    if solver == "lobpcg":
+        monkeypatch.setattr(_eigen, "_inverted", lambda A, own, scale, first, k, start, rng: (
+            _eigen._preconditioned(_eigen._laplacian(A, own, scale), first, k, rng)
+        ))  # fmt: skip
     rng = np.random.RandomState(0)
-    values, found = _eigen.smallest(A.toarray() if dense else A, k, rng)
+    values, found = _eigen.leading(A.toarray() if dense else A, k, rng, how)
     np.testing.assert_allclose(values, wanted[:k], atol=1e-6)
     np.testing.assert_allclose(found.T @ found, np.eye(k), atol=1e-6)
-    np.testing.assert_allclose(L @ found, found * values, atol=1e-5)
+    np.testing.assert_allclose(N @ found, found * values, atol=1e-5)
+
+
+def test_affinities_below_rounding_are_no_edges():
+    A = np.array([[0, 1, 1e-200, 0], [1, 0, 0, 0], [1e-200, 0, 0, 1], [0, 0, 1, 0]], dtype=float)
+    for given in (A, sparse.csr_array(A)):
+        left = _eigen.without_rounding(given)
+        assert left[0, 2] == 0
+        assert left[0, 1] == 1
+        values, _ = _eigen.leading(left, 2, np.random.RandomState(0))
+        np.testing.assert_allclose(values, 1.0)
+
+
+@pytest.mark.parametrize("how", ["symmetric", "additive"])
+@pytest.mark.parametrize("gamma", ["local", "median", 50.0])
+@pytest.mark.parametrize("kind", ["nearest_neighbors", "rbf"])
+@pytest.mark.filterwarnings("ignore")
+def test_it_comes_back(kind, gamma, how):
+    """Affinities down to 1e-257 kept the shift-inverted solver busy for ever."""
+    X, y = smile()
+    known = Constraints.from_labels(y, 30, random_state=0)
+    model = SpectralLearning(4, affinity=kind, gamma=gamma, normalization=how, random_state=0)
+    model.fit(X, constraints=known)
+    assert np.isfinite(model.embedding_).all()
+    if gamma == "local" and how == "symmetric":
+        assert same_partition(model.labels_, y)
+
+
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [("segment", 0.25), ("wdbc", 0.7), ("ionosphere", 0.0), ("newthyroid", 0.6)],
+)
+def test_no_clusters_of_a_few_rows(name, least):
+    data = load(name)
+    X = StandardScaler().fit_transform(data.data)
+    k = len(np.unique(data.target))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        alone = SpectralLearning(k, random_state=0).fit(X)
+        known = Constraints.from_labels(data.target, 400, random_state=0)
+        told = SpectralLearning(k, random_state=0).fit(X, constraints=known)
+    assert min(np.bincount(alone.labels_).min(), np.bincount(told.labels_).min()) >= 10
+    assert adjusted_rand_score(data.target, alone.labels_) >= least
+    assert adjusted_rand_score(data.target, told.labels_) > adjusted_rand_score(
+        data.target, alone.labels_
+    )
+
+
+def test_without_links_it_is_spectral_clustering():
+    X, _ = make_moons(300, noise=0.05, random_state=0)
+    A, _ = Affinity.of(X, "nearest_neighbors", "local", 10)
+    theirs = SpectralClustering(3, affinity="precomputed", random_state=0).fit(A)
+    ours = SpectralLearning(3, affinity="precomputed", normalize_rows=False, random_state=0).fit(A)
+    assert same_partition(ours.labels_, theirs.labels_)
+    own = SpectralLearning(3, normalize_rows=False, random_state=0).fit(X)
+    assert same_partition(own.labels_, theirs.labels_)
+
+
+def test_clusters_of_one_row_are_worth_a_warning():
+    X = blobs(60)[0]
+    X = np.concatenate([X, np.full((1, X.shape[1]), 1e4)])
+    model = SpectralLearning(3, affinity="rbf", gamma="median", normalization="additive")
+    with pytest.warns(UserWarning, match=r"1 of 3 clusters have one row.*gamma=\"local\""):
+        model.fit(X)
 
 
 def test_more_parts_than_clusters():
@@ -169,12 +288,16 @@ def test_labels_link_all_labeled_rows():
 # -------------------------------------------------------------------- new rows
 
 
+@pytest.mark.parametrize(("how", "error"), [("additive", 1e-6), ("symmetric", 0.05)])
 @pytest.mark.parametrize("kind", ["rbf", "nearest_neighbors"])
-def test_rows_of_the_fit_come_out_where_they_were(kind):
+def test_rows_of_the_fit_come_out_where_they_were(kind, how, error):
+    """Nearly so under the symmetric normalization, in which a row's affinity to itself counts."""
     X = np.random.default_rng(0).uniform(size=(150, 2))
-    model = SpectralLearning(3, affinity=kind, gamma=30.0, n_neighbors=149, random_state=0).fit(X)
+    model = SpectralLearning(
+        3, affinity=kind, normalization=how, gamma=30.0, n_neighbors=149, random_state=0
+    ).fit(X)
     # Of the 150 rows, the 149 nearest count, the row itself included.
-    np.testing.assert_allclose(model.transform(X), model.embedding_, atol=1e-6)
+    np.testing.assert_allclose(model.transform(X), model.embedding_, atol=error)
     np.testing.assert_array_equal(model.predict(X), model.labels_)
 
 
@@ -207,6 +330,8 @@ def test_as_a_step_of_a_pipeline():
         ({"n_components": 0}, ValueError, "n_components=0 must be at least 1"),
         ({"affinity": "cosine"}, ValueError, "affinity='cosine': expected one of"),
         ({"gamma": -1.0}, ValueError, "gamma=-1.0 must be at least 0"),
+        ({"gamma": "auto"}, ValueError, "gamma='auto': expected one of 'local', 'median'"),
+        ({"normalization": "none"}, ValueError, "normalization='none': expected one of"),
         ({"n_neighbors": 0}, ValueError, "n_neighbors=0 must be at least 1"),
         ({"n_init": 0}, ValueError, "n_init=0"),
         ({"clusterer": "k-means"}, TypeError, "is no clusterer"),

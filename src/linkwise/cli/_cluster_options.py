@@ -114,7 +114,8 @@ class Request:
         for option in self.own_options:
             _check_option(self.method, option, self.own_options[option])
         earlier = [self.data, self.constraints]
-        for flag, path in {"-o": self.output, "--report": self.report, **self.tree_files}.items():
+        targets = {"-o": self.output, "--report": self.report, "--suspects": self.suspects}
+        for flag, path in {**targets, **self.tree_files}.items():
             check_target(path, flag, earlier)
             earlier.append(path)
         check_kind(self.output)
@@ -158,12 +159,31 @@ class Request:
         return {flag: path if isinstance(path, Path) else None for flag, path in given.items()}
 
     @property
+    def suspects(self) -> Path | None:
+        """File to write the links to that are probably wrong."""
+        path = self.own_options.get("suspects")
+        return path if isinstance(path, Path) else None
+
+    @property
+    def noise(self) -> str | float | None:
+        """The noise model; --suspects needs one."""
+        given = self.own_options.get("noise", None if self.suspects is None else "auto")
+        if given is None or given == "auto":
+            return None if given is None else "auto"
+        try:
+            return float(given)  # type: ignore[arg-type]
+        except ValueError:
+            raise ValueError(f"--noise {given}: expected auto or a number below 0.5") from None
+
+    @property
     def parameters(self) -> dict[str, Value]:
         """Parameters of the estimator; `base` by name."""
         files = {name for name, used in _methods.options().items() if used[0][1].kind == "path"}
         own = {n: value for n, value in self.own_options.items() if n not in {"tag", *files}}
         if self.checkpoint is not None and not self.choice.open:
             own["checkpoint"] = self.checkpoint
+        if self.noise is not None:
+            own["noise"] = self.noise
         return {**own, "random_state": self.seed}
 
     @property

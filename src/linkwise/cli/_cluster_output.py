@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -27,6 +29,7 @@ _MAX_SHOWN_CLUSTERS, _MAX_SHOWN_WEIGHTS = 30, 12
 _WRITTEN = {
     "output": "clusters of all rows",
     "report": "report",
+    "suspects": "links that are probably wrong",
     "newick": "hierarchy",
     "dendrogram": "dendrogram",
 }
@@ -43,6 +46,8 @@ def write(
         write_labels(request.output, model.labels_, given.ids, request.id_column, names)
     if request.report is not None:
         report.to_html(request.report, about=_about(request), weights=_weights(model, given))
+    if request.suspects is not None:
+        _write_suspects(request.suspects, report)
     _write_hierarchy(model, given.ids, *request.tree_files.values())
 
 
@@ -58,7 +63,8 @@ def to_dict(
 
 def _files(request: Request) -> dict[str, Path | None]:
     tree = {flag.removeprefix("--"): path for flag, path in request.tree_files.items()}
-    return {"output": request.output, "report": request.report, **tree}
+    own = {"output": request.output, "report": request.report, "suspects": request.suspects}
+    return {**own, **tree}
 
 
 def _weights(model: BaseEstimator, given: ClusterInput | OutOfCoreInput) -> dict[str, float]:
@@ -82,6 +88,20 @@ def _propagated(model: BaseEstimator) -> dict[str, int]:
     """How many links a method has inferred, if it does so."""
     found = getattr(model, "n_propagated_", None)
     return {} if found is None else {"propagated": int(found)}
+
+
+def _write_suspects(path: Path, report: Report) -> None:
+    """One line per link that is probably wrong, the likeliest first, with file and line."""
+    from linkwise.io import atomic_write
+
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(("i", "j", "link", "probability_wrong", "file", "line"))
+    for link, probability in report.likely_wrong():
+        place = (link.source.name, link.line)
+        table.writerow((*link.rows, link.kind, f"{probability:.4f}", *place))
+    with atomic_write(path) as file:
+        file.write(text.getvalue().encode("utf-8"))
 
 
 def _write_hierarchy(

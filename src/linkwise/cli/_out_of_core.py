@@ -57,6 +57,7 @@ class OutOfCoreData:
         """The input from a file that is read block by block."""
         from linkwise.engines import open_blocks
 
+        request.method.estimator  # noqa: B018 (imported before the memory of the process is taken)
         k, id_column = request.k, request.id_column
         chosen = None if request.features is None else column_names(request.features)
         blocks = open_blocks(
@@ -98,7 +99,7 @@ class OutOfCoreInput:
     y: None = None
     ids: None = None
     classes: tuple[str, ...] = ()
-    called: Names | None = None  # ids of the rows that     classes: tuple[str, ...] = ()
+    called: Names | None = None  # ids of the constrained rows
     clients: list[Any] = field(default_factory=list)
 
     def with_knowledge(

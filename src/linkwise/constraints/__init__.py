@@ -3,8 +3,10 @@
 `Constraints` is the way in; `Tree` holds hierarchies; everything else is reached from these two.
 """
 
+from ._answers import CombinedAnswers, combine_answers
 from ._closure import Closure, adjacency, number_nodes
 from ._coloring import color
+from ._confidence import confidence_weight
 from ._constraints import Constraints, as_constraints
 from ._diagnosis import ClusterCount, Contradiction, Diagnosis, Given
 from ._display import contradiction_lines, diagnosis_lines, table_html, verdict
@@ -20,6 +22,7 @@ from ._triplets import consistent, irreducible
 __all__ = [
     "Closure",
     "ClusterCount",
+    "CombinedAnswers",
     "ConstraintError",
     "Constraints",
     "Contradiction",
@@ -32,6 +35,8 @@ __all__ = [
     "as_tree",
     "bound_groups",
     "color",
+    "combine_answers",
+    "confidence_weight",
     "consistent",
     "consistent_subset",
     "contradiction_lines",

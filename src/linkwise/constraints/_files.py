@@ -35,6 +35,7 @@ from linkwise.io import (
 )
 
 from ._builder import KINDS, Builder, Cells, IdMode, Kind, Parts
+from ._confidence import USUAL, confidence_weight
 from ._errors import ConstraintError
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "b": ("b",),
     "c": ("c",),
     "link": ("link", "constraint", "kind", "type", "answer"),
-    "weight": ("weight", "confidence", "w"),
+    "weight": ("weight", "w"),
+    "confidence": ("confidence", "probability"),
 }
 _WORDS: dict[str, Kind] = {
     **dict.fromkeys(("must", "must-link", "must_link", "ml", "same", "together"), "must"),
@@ -60,7 +62,7 @@ _WORDS: dict[str, Kind] = {
     **dict.fromkeys(("relative", "closer"), "relative"),
 }
 _EXPECTED_LINK = "expected must/cannot, same/different, yes/no or 1/-1"
-_EXPECTED_COLUMNS = "expected i, j, link[, weight] or a, b, c[, weight]"
+_EXPECTED_COLUMNS = "expected i, j, link[, weight or confidence] or a, b, c[, weight]"
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,7 @@ class _Layout:
     link: int | None
     weight: int | None
     width: int
+    confidence: int | None = None
 
 
 # -------------------------------------------------------------------- finding the columns
@@ -90,8 +93,9 @@ def _layout(header: Iterable[object], columns: dict[str, str] | None, where: str
             topic="files",
         )
     return _Layout(
-        (role["i"], role["j"]), role.get("c"), role.get("link"), role.get("weight"), len(names)
-    )
+        (role["i"], role["j"]), role.get("c"), role.get("link"), role.get("weight"), len(names),
+        role.get("confidence"),
+    )  # fmt: skip
 
 
 def _roles(names: list[str], columns: dict[str, str], where: str) -> dict[str, int]:
@@ -191,6 +195,8 @@ class _Reader:
         weight = np.ones(len(lines))
         if layout.weight is not None:
             weight = self._weights(columns[layout.weight], lines)
+        if layout.confidence is not None:
+            weight = weight * self._confidences(columns[layout.confidence], lines)
         for kind in KINDS:
             chosen = np.flatnonzero(kinds == KINDS.index(kind))
             ends: tuple[int, ...] = layout.ends
@@ -231,6 +237,19 @@ class _Reader:
             weight[[cell is None for cell in cells]] = 1.0
         return weight
 
+    def _confidences(self, cells: Cells | NDArray, lines: NDArray) -> NDArray:
+        """Weights from confidences; an empty cell has the usual confidence."""
+        told = np.array([_is_told(cell) for cell in cells])
+        given = np.where(told, self._weights(cells, lines), USUAL)
+        good = (given > 0.5) & (given <= 1)
+        for p in np.flatnonzero(~good).tolist():
+            self._problem(
+                lines[p],
+                f"confidence {given[p]:g} must be above 0.5 and at most 1 (0.5 says nothing; for "
+                "weights of any size call the column weight)",
+            )
+        return confidence_weight(np.where(good, given, USUAL))
+
     def _weight(self, cell: object, line: int) -> float:
         if cell is None or (isinstance(cell, str) and not cell.strip()):
             return 1.0  # left empty: as if there were no weight
@@ -242,6 +261,10 @@ class _Reader:
 
     def _problem(self, line: int, text: str) -> None:
         self.builder.problem(self.source, int(line), text)
+
+
+def _is_told(cell: object) -> bool:
+    return not (cell is None or cell != cell or (isinstance(cell, str) and not cell.strip()))
 
 
 def _pick(column: Cells | NDArray, chosen: NDArray) -> Cells | NDArray:

@@ -12,7 +12,6 @@ import re
 import tempfile
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +22,19 @@ from linkwise._optional import optional
 from linkwise._types import Ints, PathLike
 from linkwise.io import PARQUET, is_number_type, open_parquet, quoted, require_file
 
+from ._column_store import ColumnStore
+
 MemoryLimit = int | float | str | None
 
 _UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 _BLOCK_SHARE = 16  # a block takes 1/16 of the spare memory: tasks make copies of it
 _LEAST_BLOCK, _LARGEST_BLOCK = 2**20, 2**26  # bytes
-_BASELINE = 320_000_000  # bytes of a process that has imported and compiled everything
+_KERNELS = 50_000_000  # bytes of compiled loops, which are loaded when a fit begins
 _LEAST_SPARE = 2**26  # bytes that a fit needs beyond that
+# What a Parquet reader holds per column: a few copies of a page, which has a megabyte at most.
+_PAGE_COPIES, _COLUMN_READER = 3, 4_000_000
+_READER_SHARE = 4  # columns are rearranged if readers take more than 1/4 of the spare memory
+_COLUMN_CELLS = 2**18  # read at once when columns are rearranged
 
 
 def read_size(text: int | float | str) -> int:
@@ -94,13 +99,16 @@ class Blocks:
         self.shape, self.names = shape, names
         self.dtype = np.dtype(np.float32 if dtype == np.float32 else np.float64)
         self.memory_limit = half_of_memory() if memory_limit is None else read_size(memory_limit)
-        held = max(resident(), _BASELINE)
+        held = resident() + _KERNELS
         self.spare = self.memory_limit - held
-        if self.spare < _LEAST_SPARE:
+        # A block has at least one row, and tasks make copies of it.
+        need = max(_LEAST_SPARE, _BLOCK_SHARE * shape[1] * self.dtype.itemsize)
+        if self.spare < need:
             raise ValueError(
                 f"a memory limit of {self.memory_limit / 1e6:,.0f} MB leaves no room: the process "
                 f"itself takes {held / 1e6:,.0f} MB, and blocks need at least "
-                f"{_LEAST_SPARE / 1e6:,.0f} MB more"
+                f"{need / 1e6:,.0f} MB more; a limit of {np.ceil((held + need) / 1e7) * 10:,.0f} "
+                "MB would do"
             )
         self.starts: Ints = np.zeros(1, dtype=np.int64)
         self._shift: NDArray | None = None
@@ -126,8 +134,8 @@ class Blocks:
 
     def numbered(self) -> Blocks:
         """The same rows, which constraints name by number even if they have ids."""
-        twin = copy(self)
-        twin.__dict__["id_column"] = None
+        twin = object.__new__(type(self))  # `copy` would pickle and open files anew
+        twin.__dict__.update(self.__dict__, id_column=None)
         return twin
 
     def standardize(self) -> Blocks:
@@ -244,13 +252,54 @@ class ParquetBlocks(Blocks):
         self._plan: list[tuple[int, list[int], int]] = []
         sizes = self._cut(self._rows_at_once())
         self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self._store: ColumnStore | None = None
+        self._rearranges = self._needs_store()
+
+    def _needs_store(self) -> bool:
+        """Whether reading all columns side by side takes too much memory."""
+        groups = (
+            file.metadata.row_group(group)
+            for file in self._files for group in range(file.num_row_groups)
+        )  # fmt: skip
+        chosen, most = set(self.names or ()), 0
+        for group in groups:
+            sizes = (
+                group.column(place).total_uncompressed_size
+                for place in range(group.num_columns)
+                if group.column(place).path_in_schema in chosen
+            )
+            most = max(most, sum(min(_PAGE_COPIES * size, _COLUMN_READER) for size in sizes))
+        return most > self.spare / _READER_SHARE
+
+    def _rearranged(self) -> ColumnStore:
+        """All columns in a file by blocks, read a few at a time."""
+        store = ColumnStore(self.starts, self.shape[1], self.dtype)
+        names = self.names or []
+        at_once = max(1, self.spare // (_READER_SHARE * _COLUMN_READER))
+        for first in range(0, len(names), at_once):
+            row = 0
+            for file in self._files:
+                for batch in file.iter_batches(
+                    batch_size=_COLUMN_CELLS, columns=names[first : first + at_once],
+                    use_threads=False,
+                ):  # fmt: skip
+                    for place, column in enumerate(batch.columns, first):
+                        store.write(place, row, self._cells(column))
+                    row += batch.num_rows
+            self._arrow.default_memory_pool().release_unused()
+        return store
+
+    def _cells(self, column: Any) -> NDArray:
+        # A null becomes NaN, which `check_block` refuses.
+        return column.cast(str(self.dtype), safe=False).to_numpy(False)
 
     def _open(self, path: Path) -> Any:
         return open_parquet(path, pre_buffer=False, buffer_size=2**20)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Names of files travel, open files do not."""
-        return {**self.__dict__, "_files": None, "_arrow": None}
+        """Names of files travel, open files do not; a worker reads single blocks as they are."""
+        own = {"_files": None, "_arrow": None, "_store": None, "_rearranges": False}
+        return {**self.__dict__, **own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Opens the files after unpickling."""
@@ -315,11 +364,15 @@ class ParquetBlocks(Blocks):
 
     def _parts(self, which: Iterable[int]) -> Iterator[tuple[int, NDArray]]:
         wanted = list(which)
+        if self._store is None and self._rearranges:
+            self._store = self._rearranged()
+        if self._store is not None:
+            yield from self._store.read(wanted)
+            return
         for number, batch in self._batches(wanted, self.names or []):
             X = np.empty((batch.num_rows, self.shape[1]), dtype=self.dtype)
             for position, column in enumerate(batch.columns):
-                # A null becomes NaN, which `check_block` refuses.
-                X[:, position] = column.cast(str(self.dtype), safe=False).to_numpy(False)
+                X[:, position] = self._cells(column)
             del batch, column
             self._arrow.default_memory_pool().release_unused()
             yield number, X

@@ -4,12 +4,14 @@ from ._bregman import Bregman, Divergence
 from ._comparison import ComparisonMetric
 from ._cosine import Cosine
 from ._geometry import Eta, Geometry, RowSlices
+from ._itml import ITML
 from ._mahalanobis import Mahalanobis, variances
 from ._moments import Moments
 from ._prior import Rayleigh
 from ._rca import RCA
 
 __all__ = [
+    "ITML",
     "RCA",
     "Bregman",
     "ComparisonMetric",

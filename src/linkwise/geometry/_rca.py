@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,14 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from linkwise._types import Floats, MatrixLike, SampleIds
-from linkwise._validation import Knowable, check_number, read_data, read_knowledge, read_labels
+from linkwise._validation import (
+    Knowable,
+    check_choice,
+    check_number,
+    read_data,
+    read_knowledge,
+    read_labels,
+)
 from linkwise.constraints import Constraints
 
 _LEAST = 1e-10  # share of a feature's variance that may be rounding error
@@ -33,6 +40,12 @@ class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     ----------
     n_components : int, default=None
         Number of dimensions of the result; all if None.
+    shrinkage : "auto" or float, default="auto"
+        Share s of a simpler covariance in the one that is used, (1 - s) C + s T: T is diagonal,
+        the variances of the features in all the data times the mean share of them that C has.
+        "auto" is that of an inverse-Wishart prior worth d + 1 rows, s = (d + 1) / (nu + d + 1)
+        with nu the (weight of the) rows in chunklets less the number of chunklets; 0 is RCA as
+        published.
     regularization : float, default=0.001
         Floor of the variance of a direction inside chunklets, as a share of its variance in all
         the data. Few chunklets do not vary in some directions, which this keeps finite.
@@ -48,7 +61,9 @@ class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     mean_ : ndarray of shape (n_features,)
         Mean of the data, which is subtracted first.
     covariance_ : ndarray of shape (n_features, n_features)
-        Covariance inside chunklets, before regularization.
+        Covariance inside chunklets, before shrinkage and regularization.
+    shrinkage_ : float
+        The share s that was used.
     n_chunklets_ : int
         Number of chunklets of two rows or more.
     n_features_in_ : int
@@ -63,7 +78,8 @@ class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     Equation (2.10) of [2]_ calls the covariance itself the metric; it is its inverse. Only the
     rows in chunklets count there. When the chunklets have fewer rows than there are features, they
     say nothing about some directions, and the criterion above takes these for the best: reduce the
-    dimensions with PCA first, as [1]_ advises.
+    dimensions with PCA first, as [1]_ advises. The inverse of a covariance of few rows is far too
+    large along directions that the rows happen to leave out, which `shrinkage` mends.
 
     References
     ----------
@@ -92,8 +108,15 @@ class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         "with the chunklets in it) must be in memory"
     )
 
-    def __init__(self, n_components: int | None = None, *, regularization: float = 1e-3):
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        shrinkage: float | Literal["auto"] = "auto",
+        regularization: float = 1e-3,
+    ):
         self.n_components = n_components
+        self.shrinkage = shrinkage
         self.regularization = regularization
 
     def fit(
@@ -143,12 +166,19 @@ class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         inner = _covariance(X[rows], chunklet, weight[rows])
         self.mean_ = np.average(X.astype(np.float64), axis=0, weights=weight)
         self.covariance_, self.n_chunklets_ = inner, int(chunklet.max()) + 1
-        self.components_ = self._solve(inner, total)
+        self.shrinkage_ = self._share(float(weight[rows].sum()) - self.n_chunklets_, d)
+        self.components_ = self._solve(_shrunk(inner, total, self.shrinkage_), total)
         self._n_features_out = len(self.components_)
         return self
 
     def _check_parameters(self, n_features: int) -> None:
         check_number("regularization", self.regularization, Real, 0)
+        if isinstance(self.shrinkage, str):
+            check_choice("shrinkage", self.shrinkage, ("auto",))
+        else:
+            check_number("shrinkage", self.shrinkage, Real, 0)
+            if self.shrinkage > 1:
+                raise ValueError(f"shrinkage={self.shrinkage} must be at most 1")
         if self.n_components is None:
             return
         check_number("n_components", self.n_components, Integral, 1)
@@ -156,6 +186,12 @@ class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             raise ValueError(
                 f"n_components={self.n_components} should be <= n_features={n_features}"
             )
+
+    def _share(self, n_free: float, d: int) -> float:
+        """Weight of the simpler covariance, for a covariance of so many free rows."""
+        if self.shrinkage == "auto":
+            return (d + 1) / (max(n_free, 0.0) + d + 1)
+        return float(self.shrinkage)
 
     def _solve(self, inner: Floats, total: Floats) -> Floats:
         """C^(-1/2); or, with fewer dimensions, the directions that stand out, whitened."""
@@ -235,6 +271,14 @@ class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _shrunk(inner: Floats, total: Floats, share: float) -> Floats:
+    """The covariance inside chunklets, shrunk towards the variances of all the data."""
+    variance = np.diag(total)
+    varies = variance > 0
+    inside = float((np.diag(inner)[varies] / variance[varies]).mean()) if varies.any() else 1.0
+    return (1 - share) * inner + share * inside * np.diag(variance)
 
 
 def _inverse_root(covariance: Floats) -> Floats:

@@ -53,6 +53,10 @@ class Report:
         What the rows are called where constraints are shown; see `named`.
     n_noise : int
         Rows in no cluster.
+    wrong : ndarray like `costs`, or None
+        The probability of each constraint that it is wrong, if the method has a noise model.
+    noise : float or None
+        The estimated share of wrong constraints, if the method has a noise model.
     profiles : tuple of Profile
         What each cluster is like; empty unless `describe` has looked.
 
@@ -78,6 +82,8 @@ class Report:
     n_dropped: int = 0
     ids: Sequence[Hashable] | None = None
     n_noise: int = 0
+    wrong: NDArray[np.float64] | None = None
+    noise: float | None = None
     profiles: tuple[Profile, ...] = ()
 
     def __post_init__(self) -> None:
@@ -125,6 +131,36 @@ class Report:
     def violated(self) -> Constraints:
         """The constraints that are not."""
         return self.satisfaction.violated
+
+    def likely_wrong(self, least: float = 0.5) -> list[tuple[Given, float]]:
+        """The constraints that are wrong with at least this probability, likeliest first.
+
+        Empty unless the method has a noise model (``noise=`` is not None).
+
+        Parameters
+        ----------
+        least : float, default=0.5
+
+        Returns
+        -------
+        found : list of (Given, float)
+            Each constraint, with where it was given, and the probability that it is wrong.
+
+        Examples
+        --------
+        >>> from linkwise import Constraints, PCKMeans
+        >>> X = [[0.0], [0.1], [0.2], [0.3], [9.0], [9.1], [9.2], [9.3]]
+        >>> known = Constraints(must_link=[(0, 1), (2, 3), (4, 5), (1, 6)])
+        >>> model = PCKMeans(n_clusters=2, noise=0.1, random_state=0).fit(X, constraints=known)
+        >>> for link, probability in model.report_.likely_wrong():
+        ...     print(link, f"({probability:.2f})")
+        1 and 6 must be together (1.00)
+        """
+        if self.wrong is None:
+            return []
+        found = np.flatnonzero(self.wrong >= least)
+        found = found[np.argsort(-self.wrong[found], kind="stable")]
+        return [(self._link(place), float(self.wrong[place])) for place in found.tolist()]
 
     def named(self, ids: Sequence[Hashable] | None) -> Report:
         """The same report, with constraints shown by these ids instead of row numbers.
@@ -176,7 +212,10 @@ class Report:
     # ---------------------------------------------------------------- as values
 
     def to_frame(self) -> Any:
-        """One row per constraint, with columns ``kept`` and ``cost`` (pandas)."""
+        """One row per constraint, with columns ``kept`` and ``cost`` (pandas).
+
+        With a noise model also ``wrong``, the probability that the constraint is wrong.
+        """
         optional("pandas", extra="parquet", need="A DataFrame of the report")
         frame = self.constraints.to_frame()
         if self._by_id:
@@ -185,6 +224,8 @@ class Report:
                 frame[column] = frame[column].astype(object).map(names, na_action="ignore")
         frame["kept"] = self._mask()
         frame["cost"] = self.costs
+        if self.wrong is not None:
+            frame["wrong"] = self.wrong
         return frame
 
     def to_dict(self) -> JsonDict:
@@ -205,6 +246,7 @@ class Report:
             "violation_cost": float(self.costs.sum()),
             "groups": int(self.n_components),
             "dropped": int(self.n_dropped),
+            **({} if self.noise is None else {"noise_estimate": float(self.noise)}),
         }
 
     def to_html(
@@ -288,6 +330,8 @@ class Report:
                 if self._has_costs:
                     share += f"; the others cost {self.costs.sum():.6g}"
             lines.append(share)
+        if self.noise is not None and total:
+            lines.append(self._noise_line())
         if self.n_dropped:
             lines.append(
                 f"{self.n_dropped:,} constraint{'s' * (self.n_dropped != 1)} on rows that are not "
@@ -296,6 +340,15 @@ class Report:
         return lines
 
     # ---------------------------------------------------------------- the pieces
+
+    def _noise_line(self) -> str:
+        n_suspects = 0 if self.wrong is None else int((self.wrong >= 0.5).sum())
+        named = (
+            f"{n_suspects:,} of them probably are (see likely_wrong)"
+            if n_suspects
+            else "none stands out"
+        )
+        return f"about {self.noise:.0%} of the links look wrong; {named}"
 
     def _course(self) -> str:
         if self.objective is None:

@@ -1,22 +1,35 @@
 """How alike rows are: Gaussian affinities, dense or among nearest neighbors, and links in them.
 
-Entry points: `Affinity.of` for the rows of a fit, `Affinity.to` for new rows, `with_links`.
+Entry points: `Affinity.of` for the rows of a fit, `Affinity.to` for new rows, `with_links`, and
+`joined` for graphs in too many parts.
+
+References
+----------
+.. [1] L. Zelnik-Manor, P. Perona. Self-tuning spectral clustering. NIPS 2004.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+from sklearn.metrics import pairwise_distances_argmin_min
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 
 from linkwise.constraints import Constraints
 
+Floats = NDArray[np.float64]
+Gamma = float | Literal["local", "median"]
+
 MOST_RBF = 30_000  # rows; beyond, n x n numbers do not fit
+_SCALED_BY = 7  # the neighbor whose distance is a row's bandwidth (Zelnik-Manor and Perona)
+_FLOOR = 0.3  # of the median bandwidth
+_TRIED, _TIES = 50, 10  # rows of a part that look outside, and closest pairs that tie it
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,12 +40,14 @@ class Affinity:
     ----------
     kind : {"rbf", "nearest_neighbors", "precomputed"}
     gamma : float
-        Affinities are ``exp(-gamma * squared distance)``.
+        Affinities are ``exp(-gamma * squared distance)``; NaN with local bandwidths.
     n_neighbors : int
     index : NearestNeighbors or None
         Finds neighbors among the rows of the fit.
     X : array or None
         The rows of the fit, where new rows are compared with all of them.
+    bandwidth : ndarray of shape (n,) or None
+        Of each row of the fit: affinities are exp(-(distance / the larger of two bandwidths)^2).
     """
 
     kind: str
@@ -40,33 +55,50 @@ class Affinity:
     n_neighbors: int
     index: Any = None
     X: Any = None
+    bandwidth: Floats | None = None
 
     @classmethod
-    def of(cls, X: Any, kind: str, gamma: float | None, n_neighbors: int) -> tuple[Any, Affinity]:
+    def of(cls, X: Any, kind: str, gamma: Gamma, n_neighbors: int) -> tuple[Any, Affinity]:
         """The affinities of the rows among each other (dense or CSR), and how they were made."""
         n = X.shape[0]
         if kind == "precomputed":
             return _checked(X), cls(kind, 1.0, 0)
         n_neighbors = max(1, min(n_neighbors, n - 1))
         if kind == "rbf":
-            if n > MOST_RBF:
-                raise ValueError(
-                    f'affinity="rbf" needs n x n = {n:,} x {n:,} numbers; the limit is '
-                    f'{MOST_RBF:,} rows: use affinity="nearest_neighbors"'
-                )
-            A = euclidean_distances(X, squared=True).astype(np.float64, copy=False)
-            gamma = _gamma(A) if gamma is None else gamma
-            A *= -gamma
-            np.exp(A, out=A)
+            _refuse_many(n)
+            squared = euclidean_distances(X, squared=True).astype(np.float64, copy=False)
+            made = cls._settled(kind, squared, gamma, n_neighbors, X=X)
+            columns = None if made.bandwidth is None else made.bandwidth[None]
+            A = made._values(squared, made.bandwidth, columns)
             np.fill_diagonal(A, 0.0)
-            return A, cls(kind, gamma, n_neighbors, X=X)
+            return A, made
         index = NearestNeighbors(n_neighbors=n_neighbors).fit(X)
         graph = index.kneighbors_graph(mode="distance").astype(np.float64)
-        graph.data **= 2
-        gamma = _gamma(graph.data) if gamma is None else gamma
-        graph.data = np.exp(-gamma * graph.data)
+        squared = graph.data.reshape(n, -1) ** 2
+        made = cls._settled(kind, squared, gamma, n_neighbors, index=index)
+        columns = None if made.bandwidth is None else made.bandwidth[graph.indices.reshape(n, -1)]
+        graph.data = made._values(squared, made.bandwidth, columns).ravel()
         # Of two rows it is enough that one is near the other.
-        return graph.maximum(graph.T).tocsr(), cls(kind, gamma, n_neighbors, index)
+        return graph.maximum(graph.T).tocsr(), made
+
+    @classmethod
+    def _settled(cls, kind: str, squared: Floats, gamma: Gamma, n: int, **where: Any) -> Affinity:
+        """The affinity for given squared distances of rows to others."""
+        if gamma != "local":
+            width = _gamma(squared) if gamma == "median" else float(gamma)
+            return cls(kind, width, n, **where)
+        bandwidth = np.sqrt(_nearest(squared, kind == "rbf"))
+        # Duplicates have no neighbors at a distance: the floor keeps their affinities to the rest.
+        floor = _FLOOR * float(np.median(bandwidth)) or float(bandwidth.max(initial=0.0)) or 1.0
+        return cls(kind, float("nan"), n, **where, bandwidth=np.maximum(bandwidth, floor))
+
+    def _values(self, squared: Floats, rows: Floats | None, columns: Floats | None) -> Floats:
+        """Affinities at given squared distances, and bandwidths of both sides if they are local."""
+        if rows is None or columns is None:
+            return np.exp(-self.gamma * squared)
+        # The larger bandwidth, not the product of both: the neighbors of an outlier may lie so
+        # close together that the product leaves it without any affinity, a cluster of its own.
+        return np.exp(-squared / np.maximum(rows[:, None], columns) ** 2)
 
     def to(self, X: Any) -> tuple[Any, NDArray[np.int64] | None]:
         """Affinities of new rows to those of the fit, and which of those is the nearest."""
@@ -74,13 +106,81 @@ class Affinity:
             return X, None
         if self.kind == "rbf":
             squared = euclidean_distances(X, self.X, squared=True).astype(np.float64, copy=False)
-            return np.exp(-self.gamma * squared), squared.argmin(axis=1)
+            rows, columns = self._bandwidths(squared, None)
+            return self._values(squared, rows, columns), squared.argmin(axis=1)
         distance, near = self.index.kneighbors(X)
+        squared = distance.astype(np.float64) ** 2
+        values = self._values(squared, *self._bandwidths(squared, near)).ravel()
         n, width = near.shape
-        values = np.exp(-self.gamma * distance.astype(np.float64) ** 2).ravel()
         starts = np.arange(0, n * width + 1, width)
         shape = (n, self.index.n_samples_fit_)
         return sparse.csr_array((values, near.ravel(), starts), shape=shape), near[:, 0]
+
+    def _bandwidths(
+        self, squared: Floats, near: NDArray[np.int64] | None
+    ) -> tuple[Floats | None, Floats | None]:
+        """Bandwidths of new rows, by the distances to those of the fit, and of the latter."""
+        if self.bandwidth is None:
+            return None, None
+        own = np.sqrt(_nearest(squared, near is None, itself=False))
+        floor = float(self.bandwidth.min())
+        return np.maximum(own, floor), self.bandwidth[None] if near is None else self.bandwidth[
+            near
+        ]
+
+
+def _refuse_many(n: int) -> None:
+    if n > MOST_RBF:
+        raise ValueError(
+            f'affinity="rbf" needs n x n = {n:,} x {n:,} numbers; the limit is '
+            f'{MOST_RBF:,} rows: use affinity="nearest_neighbors"'
+        )
+
+
+def _nearest(squared: Floats, every: bool, itself: bool = True) -> Floats:
+    """Squared distance of each row to its seventh neighbor, or to the last it has.
+
+    Parameters
+    ----------
+    squared : ndarray of shape (n, m)
+        To all rows, or to neighbors in ascending order.
+    every : bool
+        Whether it is to all rows.
+    itself : bool, default=True
+        Whether each row is among all rows.
+    """
+    place = _SCALED_BY - 1
+    if not every:
+        return squared[:, min(place, squared.shape[1] - 1)]
+    place = min(place + itself, squared.shape[1] - 1)
+    return np.partition(squared, place, axis=1)[:, place]
+
+
+def joined(A: Any, X: Any) -> Any:
+    """A neighbor graph in one part: rows of each part are tied to the nearest rows outside.
+
+    A graph with more parts than clusters has no eigenvectors left that could tell which of the
+    parts belong together. The ties have the affinity of a row at the bandwidth, exp(-1).
+    """
+    n = A.shape[0]
+    while True:
+        n_parts, part = connected_components(A, directed=False)
+        if n_parts == 1:
+            return A
+        largest = np.bincount(part).argmax()
+        ties = [_ties(X, part == p) for p in range(n_parts) if p != largest]
+        i, j = np.concatenate(ties).T
+        new = sparse.csr_array((np.full(len(i), np.exp(-1.0)), (i, j)), shape=(n, n))
+        A = sparse.csr_array(A.maximum(new).maximum(new.T))
+
+
+def _ties(X: Any, inside: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The closest pairs between some rows of a part and the rows outside, (at most 10, 2)."""
+    own, others = np.flatnonzero(inside), np.flatnonzero(~inside)
+    own = own[:: max(1, len(own) // _TRIED)]
+    near, distance = pairwise_distances_argmin_min(X[own], X[others])
+    closest = np.argsort(distance, kind="stable")[:_TIES]
+    return np.column_stack([own[closest], others[near[closest]]]).astype(np.int64)
 
 
 def _gamma(squared: NDArray) -> float:

@@ -1,82 +1,148 @@
-"""Leading eigenvectors under additive normalization, by the solver that suits the graph.
+"""Leading eigenvectors of normalized affinities, by the solver that suits the graph.
 
-N = (A + d_max I - D) / d_max = I - L / d_max with the Laplacian L = D - A, so the largest
-eigenvectors of N are the smallest of L. Lanczos' method on N itself needs products only; it is fast
-where the graph mixes well (many features: a factorization of L would fill up) and slow where it
-does not (few features: a factorization stays sparse). So the one is tried within a budget, and the
-other takes over.
+Both normalizations have the eigenvalue 1 once per connected part of the graph, and all others
+below:
+
+- symmetric: N = D^(-1/2) A D^(-1/2) (Ng, Jordan and Weiss 2002);
+- additive: N = (A + d_max I - D) / d_max = I - L / d_max with the Laplacian L = D - A (Kamvar,
+  Klein and Manning 2003).
+
+Entry point: `leading`. Connected parts are solved apart, since Lanczos' method cannot tell apart
+the eigenvectors of an eigenvalue that occurs several times. Within a part, small ones go to a
+dense solver; larger ones to Lanczos' method on N, which needs products only and is fast where the
+graph mixes well; where it does not converge within its budget, to a factorization of I - N if
+that fits, and last to LOBPCG, which returns the best it has after a fixed number of steps. So
+every input ends.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import warnings
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, lobpcg, spilu
+from sklearn.exceptions import ConvergenceWarning
 
 Floats = NDArray[np.float64]
+Matrix = Any  # ndarray or CSR matrix; SciPy has no types
+Normalization = Literal["symmetric", "additive"]
 
 _SMALL = 500  # rows; below, a dense solver is the fastest
 _RESTARTS = 20
 _TOLERANCE = 1e-7
-_SHIFT = 1e-5  # of the largest degree: keeps L + shift regular
+_SHIFT = 1e-5  # keeps I - N + shift regular
+_FACTORIZED = 5_000  # rows; a factorization of more may fill up to a dense matrix
+_STEPS = 100  # of LOBPCG
+_ROUGH = 1e-3  # residual from which on eigenvectors are worth a warning
+_LEAST = 1e-10  # affinities below this share of the largest are rounding, not edges
 
 
-def smallest(A: Any, k: int, rng: np.random.RandomState) -> tuple[Floats, Floats]:
-    """The k smallest eigenvalues of the Laplacian of A, ascending, and their eigenvectors.
+def without_rounding(A: Matrix) -> Matrix:
+    """Affinities without those that are zero up to rounding.
+
+    An entry of 1e-200 connects two parts of a graph for a graph algorithm, but not for floating
+    point arithmetic, in which the eigenvalue 1 then occurs several times.
+    """
+    values = A.data if sparse.issparse(A) else A
+    least = _LEAST * float(values.max(initial=0.0))
+    if sparse.issparse(A):
+        A = sparse.csr_array(A)
+        A.data[A.data < least] = 0.0
+        A.eliminate_zeros()
+        return A
+    return np.where(least <= A, A, 0.0)
+
+
+def leading(
+    A: Matrix, k: int, rng: np.random.RandomState, normalization: Normalization = "symmetric"
+) -> tuple[Floats, Floats]:
+    """The k largest eigenvalues of the normalized affinities, descending, and their eigenvectors.
 
     Parameters
     ----------
     A : ndarray or CSR matrix of shape (n, n)
-        Symmetric, not negative, zero diagonal.
+        Symmetric, not negative, zero diagonal, without entries of the size of rounding.
     k : int
         At most n.
     rng : RandomState
-        Draws the start vector.
+        Draws start vectors.
+    normalization : {"symmetric", "additive"}, default="symmetric"
+
+    Returns
+    -------
+    values : ndarray of shape (k,)
+        At most 1.
+    vectors : ndarray of shape (n, k)
+        Orthonormal. With more connected parts than k, only the k largest parts have entries.
     """
     n = A.shape[0]
     degree = np.asarray(A.sum(axis=1)).ravel()
-    if n <= _SMALL or k >= n - 1:
-        dense = A.toarray() if sparse.issparse(A) else A
-        values, vectors = linalg.eigh(np.diag(degree) - dense, subset_by_index=(0, k - 1))
-        return np.maximum(values, 0.0), vectors
-    null = _components(A, k)
-    rest = k - null.shape[1]
-    values, vectors = np.zeros(k), null
-    if rest:
-        found = _beyond(A, degree, null, rest, rng)
-        values[-rest:] = np.maximum(found[0], 0.0)
-        vectors = np.hstack([null, found[1]])
-    return values, vectors
-
-
-def _components(A: Any, k: int) -> Floats:
-    """Unit vectors of the (k largest) connected parts: all eigenvectors of L with eigenvalue 0.
-
-    Known beforehand and taken out, they do not come several to one eigenvalue, which Lanczos'
-    method cannot tell apart.
-    """
     part = connected_components(A, directed=False)[1]
     sizes = np.bincount(part)
-    chosen = np.argsort(-sizes, kind="stable")[:k]
-    return np.where(part[:, None] == chosen, 1.0 / np.sqrt(sizes[chosen]), 0.0)
+    parts = np.argsort(-sizes, kind="stable")[:k]
+    top = max(float(degree.max(initial=0.0)), 1e-300)
+    values, vectors = [], []
+    for number in parts:
+        rows = np.flatnonzero(part == number)
+        inside = A if len(rows) == n else A[rows][:, rows]
+        # Each of the other parts has an eigenvalue 1, which comes before any second one.
+        wanted = min(len(rows), k - len(parts) + 1)
+        found = _connected(inside, degree[rows], top, wanted, rng, normalization)
+        values.append(found[0])
+        vectors.append(_embedded(found[1], rows, n))
+    every, columns = np.concatenate(values), np.hstack(vectors)
+    order = np.argsort(-every, kind="stable")[:k]
+    return every[order], columns[:, order]
+
+
+def _embedded(vectors: Floats, rows: NDArray[np.int64], n: int) -> Floats:
+    out = np.zeros((n, vectors.shape[1]))
+    out[rows] = vectors
+    return out
+
+
+def _connected(
+    A: Matrix, degree: Floats, top: float, k: int, rng: np.random.RandomState,
+    normalization: Normalization,
+) -> tuple[Floats, Floats]:  # fmt: skip
+    """The same for one connected part; `top` is the largest degree of the whole graph."""
+    n = len(degree)
+    # L = D - A in units in which I - L is the normalized matrix: scale (D - A) scale.
+    additive = normalization == "additive"
+    scale = (
+        np.full(n, 1.0 / np.sqrt(top)) if additive else 1.0 / np.sqrt(np.maximum(degree, 1e-300))
+    )
+    first = 1.0 / scale  # spans the null space of scale (D - A) scale
+    first = (first / np.linalg.norm(first))[:, None]
+    if k == 1:
+        return np.ones(1), first
+    own = degree * scale**2
+    if n <= _SMALL or k >= n - 1:
+        dense = A.toarray() if sparse.issparse(A) else A
+        L = np.diag(own) - dense * np.outer(scale, scale)
+        values, vectors = linalg.eigh(L, subset_by_index=(0, k - 1))
+        values[0] = 0.0
+        return 1.0 - np.clip(values, 0.0, 2.0), vectors
+    values, vectors = _beyond(A, own, scale, first, k - 1, rng)
+    values = 1.0 - np.clip(values, 0.0, 2.0)
+    return np.concatenate([[1.0], values]), np.hstack([first, vectors])
 
 
 def _beyond(
-    A: Any, degree: Floats, null: Floats, k: int, rng: np.random.RandomState
+    A: Matrix, own: Floats, scale: Floats, first: Floats, k: int, rng: np.random.RandomState
 ) -> tuple[Floats, Floats]:
-    """Eigenvectors of L after those of eigenvalue zero, ascending."""
-    top = float(degree.max())
-    n = len(degree)
+    """Eigenvectors of L after that of eigenvalue zero, ascending."""
+    n = len(own)
     start = rng.uniform(-1, 1, n)
-    start -= null @ (null.T @ start)
+    start -= first[:, 0] * (first[:, 0] @ start)
 
-    def product(v: Floats) -> Floats:  # N, with its known leading eigenvectors moved to -1
+    def product(v: Floats) -> Floats:  # N, with its known leading eigenvector moved to -1
         v = v.reshape(-1)
-        return (A @ v - degree * v) / top + v - 2.0 * (null @ (null.T @ v))
+        return v - own * v + scale * (A @ (scale * v)) - 2.0 * first[:, 0] * (first[:, 0] @ v)
 
     operator = LinearOperator((n, n), matvec=product, dtype=np.float64)
     restarts = _RESTARTS if sparse.issparse(A) else max(_RESTARTS, n // (9 * k))
@@ -85,20 +151,58 @@ def _beyond(
             operator, k=k, which="LA", v0=start, tol=_TOLERANCE, maxiter=restarts,
             ncv=min(n - 1, max(4 * k, 40)),
         )  # fmt: skip
-        values = (1.0 - values) * top
-    except ArpackNoConvergence:
-        values, vectors = _inverted(A, degree, null, k, start)
+        values = 1.0 - values
+    except ArpackError:
+        values, vectors = _inverted(A, own, scale, first, k, start, rng)
     order = np.argsort(values, kind="stable")
     return values[order], vectors[:, order]
 
 
-def _inverted(A: Any, degree: Floats, null: Floats, k: int, start: Floats) -> tuple[Floats, Floats]:
-    """The same by factorizing L: as many more eigenvectors as are known, which then drop out."""
-    L = sparse.diags(degree) - A if sparse.issparse(A) else np.diag(degree) - A
-    L = sparse.csc_array(L) if sparse.issparse(A) else L
-    size = min(k + null.shape[1], len(degree) - 1)
-    values, vectors = eigsh(
-        L, k=size, sigma=-_SHIFT * float(degree.max()), which="LM", v0=start + null.sum(axis=1)
-    )
-    order = np.argsort(values)[-k:]
+def _laplacian(A: Matrix, own: Floats, scale: Floats) -> Matrix:
+    if not sparse.issparse(A):
+        return np.diag(own) - A * np.outer(scale, scale)
+    unit = sparse.diags_array(scale)
+    return sparse.csc_array(sparse.diags_array(own) - unit @ A @ unit)
+
+
+def _inverted(
+    A: Matrix, own: Floats, scale: Floats, first: Floats, k: int, start: Floats,
+    rng: np.random.RandomState,
+) -> tuple[Floats, Floats]:  # fmt: skip
+    """The same by factorizing L, where that fits: one eigenvector more, which then drops out."""
+    L = _laplacian(A, own, scale)
+    if sparse.issparse(A) and len(own) > _FACTORIZED:
+        return _preconditioned(L, first, k, rng)
+    try:
+        values, vectors = eigsh(
+            L, k=k + 1, sigma=-_SHIFT, which="LM", v0=start + first[:, 0], maxiter=10 * _RESTARTS
+        )
+    except (ArpackError, RuntimeError):  # RuntimeError: singular up to rounding
+        return _preconditioned(L, first, k, rng)
+    order = np.argsort(values)[1:]
     return values[order], vectors[:, order]
+
+
+def _preconditioned(
+    L: Matrix, first: Floats, k: int, rng: np.random.RandomState
+) -> tuple[Floats, Floats]:
+    """The last resort: a fixed number of steps of LOBPCG with an incomplete factorization."""
+    n = len(first)
+    shifted = sparse.csc_array(L) + _SHIFT * sparse.eye_array(n, format="csc")
+    inverse = spilu(shifted, drop_tol=1e-3, fill_factor=10)
+    M = LinearOperator((n, n), matvec=inverse.solve, dtype=np.float64)
+    guess = rng.normal(size=(n, k))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # how far it got is looked at below
+        values, vectors = lobpcg(
+            L, guess, M=M, Y=first, largest=False, tol=_TOLERANCE, maxiter=_STEPS
+        )
+    residual = np.linalg.norm(L @ vectors - vectors * values, axis=0).max()
+    if residual > _ROUGH:
+        warnings.warn(
+            f"eigenvectors of the affinities have a residual of {residual:.1g} after {_STEPS} "
+            "steps, so that clusters may be rough; raise n_neighbors, or give a smaller gamma",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return values, vectors

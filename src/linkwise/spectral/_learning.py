@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+import warnings
 from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -31,8 +33,8 @@ from linkwise._validation import (
 )
 from linkwise.report import Report
 
-from ._affinity import Affinity, with_links
-from ._eigen import smallest
+from ._affinity import Affinity, Gamma, joined, with_links
+from ._eigen import Normalization, leading, without_rounding
 
 
 class SpectralLearning(
@@ -41,8 +43,8 @@ class SpectralLearning(
     """Spectral clustering whose affinities obey the constraints.
 
     Must-linked rows get affinity 1, cannot-linked rows affinity 0; rows are then represented by
-    the leading eigenvectors of the additively normalized affinities and clustered there. Also a
-    transformer: `transform` gives that representation.
+    the leading eigenvectors of the normalized affinities and clustered there. Without constraints
+    it is spectral clustering. Also a transformer: `transform` gives that representation.
 
     Parameters
     ----------
@@ -52,11 +54,17 @@ class SpectralLearning(
         Number of eigenvectors; None for as many as clusters.
     affinity : {"nearest_neighbors", "rbf", "precomputed"}, default="nearest_neighbors"
         Gaussian affinities between nearest neighbors only (sparse), between all rows ("rbf",
-        n x n numbers, up to 30,000 rows), or X itself. Additive normalization does not make up
-        for rows far from all others, which easily become clusters of their own under "rbf".
-    gamma : float, default=None
-        Affinity is ``exp(-gamma * squared distance)``. None is 1 / (2 m), m the median of the
-        squared distances in question.
+        n x n numbers, up to 30,000 rows), or X itself.
+    normalization : {"symmetric", "additive"}, default="symmetric"
+        "symmetric": D^(-1/2) A D^(-1/2), as in spectral clustering [2]_. "additive":
+        (A + d_max I - D) / d_max, that of the paper [1]_. It does not make up for rows far from
+        all others, which easily become clusters of their own.
+    gamma : float, "local" or "median", default="local"
+        Affinity is ``exp(-gamma * squared distance)``. "median" is 1 / (2 m), m the median of the
+        squared distances in question. "local" gives each row a bandwidth s, its distance to the
+        seventh neighbor [3]_ (at least 0.3 times the median of these), and the affinity
+        ``exp(-squared distance / max(s_i, s_j)**2)``: so clusters may differ in density, and no
+        row is without neighbors.
     n_neighbors : int, default=10
         Neighbors of a row in "nearest_neighbors".
     clusterer : clusterer, default=None
@@ -92,9 +100,14 @@ class SpectralLearning(
 
     Notes
     -----
-    N = (A + d_max I - D) / d_max equals I - L / d_max with the Laplacian L, whose smallest
-    eigenvectors these are. Weights of constraints do not count; that of two opposite links between
-    the same rows, the cannot-link, does.
+    Eigenvectors u of the symmetric normalization enter as D^(-1/2) u, which solve the generalized
+    problem A v = lambda D v; with rows of length 1 that is the representation of [2]_, without
+    that of scikit-learn's SpectralClustering. Weights of constraints do not count; of two opposite
+    links between the same rows, the cannot-link does.
+
+    Affinities below 1e-10 times the largest are no edges. Where more parts than clusters are left
+    unconnected, each part is tied to the nearest rows outside it. Every eigensolver has a limit
+    and a fallback, so that no input runs on; clusters of one row are worth a warning.
 
     New rows are placed by the eigenvector equation itself, from their affinities to the rows of
     the fit (Nystroem's extension).
@@ -102,6 +115,8 @@ class SpectralLearning(
     References
     ----------
     .. [1] S. D. Kamvar, D. Klein, C. D. Manning. Spectral learning. IJCAI 2003.
+    .. [2] A. Y. Ng, M. I. Jordan, Y. Weiss. On spectral clustering. NIPS 2001.
+    .. [3] L. Zelnik-Manor, P. Perona. Self-tuning spectral clustering. NIPS 2004.
 
     Examples
     --------
@@ -122,7 +137,8 @@ class SpectralLearning(
         *,
         n_components: int | None = None,
         affinity: Literal["nearest_neighbors", "rbf", "precomputed"] = "nearest_neighbors",
-        gamma: float | None = None,
+        normalization: Normalization = "symmetric",
+        gamma: Gamma = "local",
         n_neighbors: int = 10,
         clusterer: Any = None,
         normalize_rows: bool = True,
@@ -133,6 +149,7 @@ class SpectralLearning(
         self.n_clusters = n_clusters
         self.n_components = n_components
         self.affinity = affinity
+        self.normalization = normalization
         self.gamma = gamma
         self.n_neighbors = n_neighbors
         self.clusterer = clusterer
@@ -171,18 +188,22 @@ class SpectralLearning(
         known, links = read_links(known, read_labels(y, n), entailed=self.entailed)
         rng = check_random_state(self.random_state)
         A, self.affinity_ = Affinity.of(X, self.affinity, self.gamma, self.n_neighbors)
-        A = with_links(A, links)
+        A = without_rounding(with_links(A, links))
+        # A single eigenvector of a connected graph is constant and tells nothing.
+        if self.affinity != "precomputed" and k > 1 and connected_components(A)[0] > k:
+            A = joined(sparse.csr_array(A), X)
         self._embed(A, k, rng)
         self.clusterer_ = seeded(self._clusterer(), rng)
         labels, self._answerer = cluster(self.clusterer_, self.embedding_, None)
         self.labels_ = labels.astype(np.int32)
+        self._warn_of_small_clusters()
         self.n_iter_ = int(getattr(self.clusterer_, "n_iter_", 1))
         self.report_ = Report.of(
             known,
             self.labels_,
             algorithm=type(self).__name__,
             costs=np.zeros(0),
-            objective=float(self._laplacian_values.sum()),
+            objective=float((1.0 - self.eigenvalues_).sum()),
             n_iter=self.n_iter_,
             converged=True,
             seconds=time.perf_counter() - started,
@@ -194,10 +215,13 @@ class SpectralLearning(
     def _check_parameters(self) -> None:
         check_number("n_clusters", self.n_clusters, Integral, 1)
         check_choice("affinity", self.affinity, ("nearest_neighbors", "rbf", "precomputed"))
+        check_choice("normalization", self.normalization, ("symmetric", "additive"))
         check_number("n_neighbors", self.n_neighbors, Integral, 1)
         if self.n_init != "auto":
             check_number("n_init", self.n_init, Integral, 1)
-        if self.gamma is not None:
+        if isinstance(self.gamma, str):
+            check_choice("gamma", self.gamma, ("local", "median"))
+        else:
             check_number("gamma", self.gamma, Real, 0)
         if self.n_components is not None:
             check_number("n_components", self.n_components, Integral, 1)
@@ -217,12 +241,27 @@ class SpectralLearning(
         return KMeans(self.n_clusters, n_init=10 if self.n_init == "auto" else self.n_init)
 
     def _embed(self, A: Any, k: int, rng: RandomState) -> None:
-        self._laplacian_values, vectors = smallest(A, k, rng)
-        top = max(float(A.sum(axis=1).max()), 1e-300)
-        self.eigenvalues_ = 1.0 - self._laplacian_values / top
+        self.eigenvalues_, vectors = leading(A, k, rng, self.normalization)
+        degree = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
+        self._top = max(float(degree.max(initial=0.0)), 1e-300)
+        if self.normalization == "symmetric":
+            mean = degree.mean() or 1.0
+            vectors = vectors * np.sqrt(mean / np.maximum(degree, 1e-12 * mean))[:, None]
         self._vectors = vectors * np.sqrt(len(vectors))  # entries of size 1, whatever n is
         self.embedding_ = self._finished(self._vectors)
         self._n_features_out = k
+
+    def _warn_of_small_clusters(self) -> None:
+        sizes = np.bincount(self.labels_[self.labels_ >= 0])
+        n_single = int((sizes == 1).sum())
+        if n_single and len(self.labels_) > 10 * self.n_clusters:
+            warnings.warn(
+                f"{n_single} of {len(sizes)} clusters have one row: rows far from all others are "
+                'clusters of their own; use gamma="local", normalization="symmetric" or a larger '
+                "n_neighbors, or look at these rows",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def _finished(self, vectors: NDArray) -> NDArray:
         return normalize(vectors) if self.normalize_rows else vectors
@@ -251,9 +290,10 @@ class SpectralLearning(
         check_is_fitted(self)
         A, nearest = self.affinity_.to(read_data(self, X, reset=False))
         degree = np.asarray(A.sum(axis=1), dtype=np.float64).reshape(-1, 1)
-        # (D - A) v = lambda v, solved for the row's own entry; far from all rows lambda could
-        # exceed the degree, and the weighted mean (nearly) takes over.
-        below = np.maximum(degree - self._laplacian_values, degree / 2)
+        # Solved for the row's own entry: A v = lambda D v, or (D - A) v = (1 - lambda) d_max v.
+        # Far from all rows the latter could exceed the degree, and the weighted mean takes over.
+        lost_degree = degree if self.normalization == "symmetric" else self._top
+        below = np.maximum(degree - (1.0 - self.eigenvalues_) * lost_degree, degree / 2)
         product = A @ self._vectors
         product = product.toarray() if sparse.issparse(product) else np.asarray(product)
         vectors = product / np.where(below > 0, below, 1.0)

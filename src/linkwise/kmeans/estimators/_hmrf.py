@@ -14,6 +14,7 @@ from linkwise.kmeans.solver._penalties import Penalty
 from linkwise.kmeans.solver._problem import Problem
 
 from ._distortion_base import DistortionKMeans, Learning
+from ._soft_base import Noise
 
 
 class HMRFKMeans(DistortionKMeans):
@@ -53,6 +54,11 @@ class HMRFKMeans(DistortionKMeans):
         1 or with negative entries 2 (cosine), 2 log 2 (divergence). "published": the sum over
         all cannot-links (Euclidean), the sum of the weights (divergence); it outweighs
         all other terms as constraints or features grow.
+    noise : "auto", float or None, default=None
+        The probability that a link is wrong. None takes links as right and minimizes the
+        published objective. With a number, a violated link costs the log odds that it is right,
+        in units of the likelihood that the metric implies; "auto" also estimates that number
+        (`noise_`) and starts more often. See the user guide.
     init, n_init, max_iter, tol, verbose, callback, checkpoint, random_state
         As in `PCKMeans`.
 
@@ -70,6 +76,8 @@ class HMRFKMeans(DistortionKMeans):
         The objective after every iteration; it never rises.
     n_iter_ : int
         Iterations of the best run.
+    noise_ : float
+        Estimated share of wrong links; only if `noise` is not None.
     report_ : Report
         Every constraint kept or violated, and what it cost.
     n_features_in_ : int
@@ -114,6 +122,7 @@ class HMRFKMeans(DistortionKMeans):
         eta: Eta = None,
         smoothing: float = 1.0,
         bound: Literal["tight", "published"] = "tight",
+        noise: Noise = None,
         init: Init = "auto",
         n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
@@ -142,6 +151,7 @@ class HMRFKMeans(DistortionKMeans):
         self.eta = eta
         self.smoothing = smoothing
         self.bound = bound
+        self.noise = noise
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -160,7 +170,7 @@ class HMRFKMeans(DistortionKMeans):
         eta = self.eta if self.eta in (None, "exact") else float(self.eta)
         return Learning(metric, prior, eta, float(self.smoothing))
 
-    def _penalty(self, problem: Problem) -> Penalty:
+    def _published_penalty(self, problem: Problem) -> Penalty:
         return self._distance_penalty(problem, published=self.bound == "published")
 
     def __sklearn_tags__(self) -> Tags:

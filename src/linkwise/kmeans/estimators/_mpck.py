@@ -11,9 +11,11 @@ from linkwise._types import FitCallback, Init, PathLike, Seed
 from linkwise._validation import check_choice, check_number
 from linkwise.geometry import Mahalanobis
 from linkwise.kmeans.solver._penalties import DistancePenalty, Penalty
-from linkwise.kmeans.solver._problem import Problem
+from linkwise.kmeans.solver._problem import Problem, Solution
 
-from ._soft_base import FULL_NEEDS_DENSE, SoftKMeans
+from ._soft_base import FULL_NEEDS_DENSE, Noise, SoftKMeans
+
+_MOST_FEATURES, _ROWS_PER_FEATURE = 100, 5  # for a full metric, if it is left open
 
 
 class MPCKMeans(SoftKMeans):
@@ -29,13 +31,19 @@ class MPCKMeans(SoftKMeans):
     ----------
     n_clusters : int, default=8
         Number of clusters.
-    metric : {"diagonal", "full"}, default="diagonal"
-        Weights of the features, or a full matrix.
+    metric : {"diagonal", "full", "auto"}, default="diagonal"
+        Weights of the features, or a full matrix. "auto" is "full" for dense data of at most 100
+        features with at least five rows per feature, else "diagonal"; see `metric_`.
     per_cluster : bool, default=False
         Whether each cluster learns its own metric.
     regularization : float, default=0.01
         Floor of the variance of a direction inside a cluster, as a share of its variance in all
         the data; keeps metrics positive definite.
+    noise : "auto", float or None, default=None
+        The probability that a link is wrong. None takes links as right and minimizes the
+        published objective. With a number, a violated link costs the log odds that it is right,
+        in units of the likelihood that the metric implies; "auto" also estimates that number
+        (`noise_`) and starts more often. See the user guide.
     init : {"auto", "neighborhoods", "k-means++", "random"}, callable or array of shape \
             (n_clusters, n_features), default="auto"
         Initial centers: means of groups of must-linked rows, k-means++, random rows, or as given.
@@ -72,6 +80,10 @@ class MPCKMeans(SoftKMeans):
         The objective after every iteration; it never rises.
     n_iter_ : int
         Iterations of the best run.
+    metric_ : {"diagonal", "full"}
+        The shape that was learnt.
+    noise_ : float
+        Estimated share of wrong links; only if `noise` is not None.
     report_ : Report
         Every constraint kept or violated, and what it cost.
     n_features_in_ : int
@@ -107,9 +119,10 @@ class MPCKMeans(SoftKMeans):
         self,
         n_clusters: int = 8,
         *,
-        metric: Literal["diagonal", "full"] = "diagonal",
+        metric: Literal["diagonal", "full", "auto"] = "diagonal",
         per_cluster: bool = False,
         regularization: float = 1e-2,
+        noise: Noise = None,
         init: Init = "auto",
         n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
@@ -133,31 +146,44 @@ class MPCKMeans(SoftKMeans):
         self.metric = metric
         self.per_cluster = per_cluster
         self.regularization = regularization
+        self.noise = noise
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_choice("metric", self.metric, ("diagonal", "full"))
+        check_choice("metric", self.metric, ("diagonal", "full", "auto"))
         check_number("regularization", self.regularization, Real, 1e-12)
 
     def _geometry(self, problem: Problem) -> Mahalanobis:
-        rows = problem.rows
-        if rows.is_sparse and self.metric == "full":
+        rows, metric = problem.rows, self._shape(problem)
+        if rows.is_sparse and metric == "full":
             raise ValueError(FULL_NEEDS_DENSE)
-        total = rows.total(full=self.metric == "full" and not self.per_cluster)
+        total = rows.total(full=metric == "full" and not self.per_cluster)
         return Mahalanobis(
             problem.k,
             total,
             rows.total_weight,
-            self.metric,
+            metric,
             self.per_cluster,
             self.regularization,
             rows.uncentered_mean(),
         )
 
-    def _penalty(self, problem: Problem) -> Penalty:
+    def _shape(self, problem: Problem) -> Literal["diagonal", "full"]:
+        """The shape of the metric; a full one has d (d + 1) / 2 numbers to learn from the rows."""
+        if self.metric != "auto":
+            return self.metric
+        rows = problem.rows
+        fits = rows.d <= _MOST_FEATURES and rows.n >= _ROWS_PER_FEATURE * rows.d
+        return "full" if fits and not rows.is_sparse else "diagonal"
+
+    def _best_run(self, problem: Problem) -> Solution:
+        self.metric_ = self._shape(problem)
+        return super()._best_run(problem)
+
+    def _published_penalty(self, problem: Problem) -> Penalty:
         return DistancePenalty(problem.links, problem.rows)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.metric == "diagonal"
+        tags.input_tags.sparse = self.metric != "full"
         return tags

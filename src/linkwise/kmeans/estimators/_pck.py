@@ -11,6 +11,7 @@ from linkwise.kmeans.solver._penalties import Penalty
 from linkwise.kmeans.solver._problem import Problem
 
 from ._distortion_base import DistortionKMeans
+from ._soft_base import Noise
 
 
 class PCKMeans(DistortionKMeans):
@@ -28,6 +29,11 @@ class PCKMeans(DistortionKMeans):
         (cannot-link), as in MPCK-Means.
     distortion : {"euclidean", "cosine", "divergence"} or Geometry class, default="euclidean"
         Distance between rows and centers; see `HMRFKMeans`.
+    noise : "auto", float or None, default=None
+        The probability that a link is wrong. None takes links as right and minimizes the
+        published objective. With a number, a violated link costs the log odds that it is right,
+        in units of the likelihood that the metric implies; "auto" also estimates that number
+        (`noise_`) and starts more often. See the user guide.
     init : {"auto", "neighborhoods", "k-means++", "random"}, callable or array of shape \
             (n_clusters, n_features), default="auto"
         Initial centers: means of groups of must-linked rows that are far apart (missing centers
@@ -66,6 +72,8 @@ class PCKMeans(DistortionKMeans):
         The objective after every iteration; it never rises.
     n_iter_ : int
         Iterations of the best run.
+    noise_ : float
+        Estimated share of wrong links; only if `noise` is not None.
     report_ : Report
         Every constraint kept or violated, and what it cost.
     n_features_in_ : int
@@ -96,6 +104,7 @@ class PCKMeans(DistortionKMeans):
         *,
         penalty: Literal["weight", "distance"] = "weight",
         distortion: str | type[Geometry] = "euclidean",
+        noise: Noise = None,
         init: Init = "auto",
         n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
@@ -118,12 +127,13 @@ class PCKMeans(DistortionKMeans):
         )
         self.penalty = penalty
         self.distortion = distortion
+        self.noise = noise
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice("penalty", self.penalty, ("weight", "distance"))
 
-    def _penalty(self, problem: Problem) -> Penalty:
+    def _published_penalty(self, problem: Problem) -> Penalty:
         if self.penalty == "distance":
             return self._distance_penalty(problem)
-        return super()._penalty(problem)
+        return super()._published_penalty(problem)

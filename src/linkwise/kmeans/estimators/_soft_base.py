@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
+from numbers import Real
+from typing import Literal
+
+import numpy as np
 
 from linkwise._help import see
 from linkwise._types import Floats, RandomState
-from linkwise._validation import MAX_ENTAILED
+from linkwise._validation import MAX_ENTAILED, Knowledge, check_choice, check_number
 from linkwise.constraints import Constraints
+from linkwise.geometry import Mahalanobis
+from linkwise.kmeans.rows._local_rows import LocalRows
+from linkwise.kmeans.solver import _noise
+from linkwise.kmeans.solver._assigners import ICM
+from linkwise.kmeans.solver._constrained_costs import ConstrainedCosts
 from linkwise.kmeans.solver._init_centers import (
     from_clustered_neighborhoods,
     from_contracted_rows,
     from_kmeans_plusplus,
     uncovered,
 )
-from linkwise.kmeans.solver._problem import Problem
+from linkwise.kmeans.solver._loop import solve
+from linkwise.kmeans.solver._penalties import NoPenalty, Penalty, WeightPenalty
+from linkwise.kmeans.solver._problem import Problem, Solution
+from linkwise.report import Report
 
 from ._base import N_STARTS, BaseKMeans, too_many_labels
 
@@ -23,20 +36,126 @@ FULL_NEEDS_DENSE = (
     'metric="diagonal", or reduce the dimensions first (TruncatedSVD)'
 ) + see("methods")
 _AUTO_RUNS = 5  # of one start each, or the time of so many for two starts and swaps
+# Links that may be wrong are worse guides: more starts, where they are cheap (rows, starts).
+_NOISE_RUNS = ((5_000, 40), (50_000, 20))
+_JUDGED = 5_000  # rows that the unit of likelihood is estimated from
+_ROUGH = 20  # iterations for that
+
+Noise = float | Literal["auto"] | None
 
 
 class SoftKMeans(BaseKMeans):
     """Base of the methods in which violated constraints have a cost."""
+
+    noise: Noise = None
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.noise is None:
+            return
+        if isinstance(self.noise, str):
+            check_choice("noise", self.noise, ("auto",))
+            return
+        check_number("noise", self.noise, Real, 0)
+        if self.noise >= 0.5:
+            raise ValueError(
+                f"noise={self.noise} must be below 0.5: links that are wrong as often as right say "
+                "nothing"
+            )
+
+    # ---------------------------------------------------------------- wrong links
+
+    def _is_trusted(self, known: Constraints) -> bool:
+        """Whether what follows from links is as good as given."""
+        if self.noise is None:
+            return True
+        p = _noise.most_wrong(known) if self.noise == "auto" else self.noise
+        return float(p) <= _noise.TRUSTED
+
+    def _noise_model(self, problem: Problem) -> _noise.NoiseModel | None:
+        if self.noise is None:
+            return None
+        unit = self._likelihood_unit(problem)
+        if self.noise != "auto":
+            return _noise.NoiseModel(max(float(self.noise), _noise.LEAST), False, unit)
+        most = min(_noise.MOST, _noise.most_wrong(problem.known))
+        return _noise.NoiseModel(
+            max(most, 2 * _noise.LEAST), not self._is_trusted(problem.known), unit
+        )
+
+    def _likelihood_unit(self, problem: Problem) -> float:
+        """Cost of rows that makes a factor e in likelihood; see `_noise`."""
+        geometry = self._geometry(problem)
+        if isinstance(geometry, Mahalanobis) and geometry.metric == "full":
+            return 2.0
+        some = problem.rows.sample(problem.k, np.random.RandomState(0))
+        chosen = slice(None, None, max(1, some.n // _JUDGED))
+        rows = LocalRows(some.X[chosen], None, centered=bool(some.shift.any()))
+        try:
+            small, rng = Problem(rows, problem.k, Constraints()), np.random.RandomState(0)
+            geometry = self._geometry(small)
+            centers = from_kmeans_plusplus(rows, problem.k, rng)
+            solve(
+                small, geometry, NoPenalty(small.links), ICM(small), centers,
+                max_iter=_ROUGH, tol=1e-3, rng=rng,
+            )  # fmt: skip
+            return _noise.likelihood_unit(rows.distances(np.arange(rows.n), geometry))
+        finally:
+            rows.close()
+
+    def _penalty(self, problem: Problem) -> Penalty:
+        if self._model is None:
+            return self._published_penalty(problem)
+        return _noise.LogOddsPenalty(problem.links, self._model)
+
+    def _published_penalty(self, problem: Problem) -> Penalty:
+        """What violated links cost in the publication."""
+        return WeightPenalty(problem.links)
+
+    def _best_run(self, problem: Problem) -> Solution:
+        self._model = self._noise_model(problem)
+        return super()._best_run(problem)
+
+    def _report(self, problem: Problem, best: Solution, told: Knowledge, started: float) -> Report:
+        report = super()._report(problem, best, told, started)
+        if self._model is None:
+            self.__dict__.pop("noise_", None)
+            return report
+        known = problem.known
+        kept = np.concatenate([report.satisfaction.must_link, report.satisfaction.cannot_link])
+        weight = np.concatenate([known.must_link_weight, known.cannot_link_weight])
+        self.noise_ = _noise.estimated_share(~kept, weight)
+        wrong = self._wrong(problem, best)
+        if problem.uses_entailed:
+            wrong = wrong[problem.links.positions(known)]
+        wrong = np.concatenate([wrong, np.full(known.n_relative, np.nan)])
+        return replace(report, wrong=wrong, noise=self.noise_)
+
+    def _wrong(self, problem: Problem, best: Solution) -> Floats:
+        """The probability of each link that it is wrong."""
+        links, model = problem.links, self._model
+        assert model is not None
+        if not len(links.rows):
+            return np.zeros(0)
+        costs = ConstrainedCosts(problem.rows, links.rows, best.geometry).of_all_rows()
+        labels = best.assignments.labels_of(links.rows)
+        return _noise.probability_wrong(links, labels, costs, self.noise_, model.unit)
+
+    # ---------------------------------------------------------------- starts
 
     def _n_runs(self, problem: Problem) -> int:
         if self.n_init != "auto":
             return int(self.n_init)
         if not isinstance(self._init(), str) or not problem.known:
             return 1
+        if self.noise is not None:
+            few = (runs for rows, runs in _NOISE_RUNS if problem.rows.n <= rows)
+            return next(few, _AUTO_RUNS)
         return N_STARTS if self._is_mixed(problem) else _AUTO_RUNS
 
     def _n_replaced(self, problem: Problem) -> int:
-        is_auto = self.n_init == "auto" and self._is_mixed(problem)
+        # The noise model has many starts of its own.
+        is_auto = self.n_init == "auto" and self.noise is None and self._is_mixed(problem)
         return _AUTO_RUNS if is_auto and problem.known else 0
 
     def _is_mixed(self, problem: Problem) -> bool:
@@ -48,6 +167,8 @@ class SoftKMeans(BaseKMeans):
         """With init="auto": clusters of neighborhoods and of contracted rows in turn."""
         if not self._is_mixed(problem):
             return super()._centers(problem, rng, run)
+        if run and not self._is_trusted(problem.known):
+            return from_kmeans_plusplus(problem.rows, problem.k, rng)
         if run % 2:
             return from_contracted_rows(problem, rng)
         found = from_clustered_neighborhoods(problem, rng)
@@ -71,4 +192,5 @@ class SoftKMeans(BaseKMeans):
                     stacklevel=3,
                 )
                 seeds = None  # no start from their means
-        return Problem(problem.rows, problem.k, known, seeds, MAX_ENTAILED)
+        most = MAX_ENTAILED if self._is_trusted(known) else 0
+        return Problem(problem.rows, problem.k, known, seeds, most)

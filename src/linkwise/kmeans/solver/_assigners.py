@@ -267,7 +267,7 @@ class Hard(StatelessAssigner):
             if self.mode == "greedy":
                 raise ConstraintError(
                     f"greedy assignment found no cluster for some rows in {_RESTARTS} tries, "
-                    "though there is a way; use {assign_auto} or 'exact'"
+                    'though there is a way; use {assign_auto} or "exact"'
                 )
             return self._exactly(cost, np.where(self._degree > 0, self._example, nearest))
         if self.mode != "exact":

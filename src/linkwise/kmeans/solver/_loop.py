@@ -90,6 +90,9 @@ def solve(
         if geometry.learns or not geometry.annealing_done:
             geometry.end_iteration()
             after = run.record()
+        if penalty.learns:
+            run.learn_penalty()
+            after = run.record()
         run.path.append(after)
         if progress is not None:
             progress(iteration, after)
@@ -267,6 +270,11 @@ class _Run:
                 penalty.restore(held)
                 self._link_total = None
 
+    def learn_penalty(self) -> None:
+        """The last part of the M-step: the likeliest costs of links, given the labels."""
+        self.penalty.learn(self._own_labels())
+        self._link_total = None
+
     def _set_metrics(self, metrics: Floats) -> None:
         rows, geometry = self.problem.rows, self.geometry
         geometry.set_metrics(metrics)
@@ -293,7 +301,7 @@ class _Run:
         if self._link_total is None:
             self._link_total = self._violations()
         rest = self.geometry.distortion(self.moments) + self.geometry.regularizer()
-        return rest + self._link_total
+        return rest + self._link_total + self.penalty.constant()
 
     def _violations(self) -> float:
         """Total cost of the violated links."""

@@ -32,11 +32,14 @@ class Penalty(Protocol):
         Whether costs change when metrics are learnt, or when centers move.
     is_zero : bool
         Whether violated links cost nothing.
+    learns : bool
+        Whether costs are estimated from labels; see `_noise`.
     """
 
     depends_on_metric: bool = False
     depends_on_centers: bool = False
     is_zero: bool = False
+    learns: bool = False
 
     def costs(self, geometry: Geometry) -> Floats:
         """Cost of each link if violated; the same array as long as nothing changes."""
@@ -53,6 +56,14 @@ class Penalty(Protocol):
 
     def scatter_term(self, geometry: Geometry, labels: Labels) -> Floats | float:
         """What violated links add to the scatter that a metric is learnt from."""
+        return 0.0
+
+    def learn(self, labels: Labels) -> None:
+        """Estimate the costs, given the labels of the constrained rows."""
+        return
+
+    def constant(self) -> float:
+        """Term of the objective for all links together, violated or not."""
         return 0.0
 
     def update_bound(self, geometry: Geometry) -> None:

@@ -1,0 +1,233 @@
+"""Links that may be wrong: what a violated one costs, how many are wrong, and which.
+
+Rows are as likely as the geometry says, and each link is wrong with probability p, whatever the
+others are. Minus the logarithm of that likelihood is the objective: the cost of the rows, and for
+each violated link of weight w
+
+    unit * w * log((1 - p) / p),
+
+with `unit` the cost of rows that makes a factor e in likelihood. For a learnt full metric a cost is
+minus twice a log likelihood, so that it is 2. Other geometries take correlated features for
+independent ones, so that their costs say too much; see `likelihood_unit`.
+
+p has a prior as if `PRIOR` links had been seen (wrong, right), and is at most `MOST`: beyond, a
+clustering that does not fit the links would pass for links that are wrong. Links that confirm each
+other limit it further, whatever the clustering: see `most_wrong`. Given the labels, the
+likeliest p is (wrong links + prior) / (links + prior), which lowers the objective, so that the loop
+alternates between labels, centers, metric and p.
+
+Entry points: `LogOddsPenalty` for the loop, `likelihood_unit`, `probability_wrong` of each link,
+`most_wrong` from links that confirm each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from linkwise._types import Bools, Floats, Labels
+from linkwise.constraints import Constraints
+
+from ._link_graph import LinkGraph
+from ._penalties import WeightPenalty
+from ._problem import RunState
+
+PRIOR = (1.5, 8.5)  # links as if seen: wrong, right
+MOST = 0.15  # the largest p in the objective
+LEAST = 1e-3
+TRUSTED = 0.02  # up to this p, what follows from links is as good as given
+
+
+@dataclass(frozen=True)
+class NoiseModel:
+    """How wrong links are taken into account.
+
+    Attributes
+    ----------
+    p : float
+        The probability that a link is wrong, or the most that its estimate may be.
+    learns : bool
+        Whether it is estimated.
+    unit : float
+        Cost of rows that makes a factor e in likelihood.
+    """
+
+    p: float
+    learns: bool
+    unit: float
+
+
+class LogOddsPenalty(WeightPenalty):
+    """A violated link costs its weight times the log odds that it is right.
+
+    Parameters
+    ----------
+    links : LinkGraph
+    model : NoiseModel
+    """
+
+    def __init__(self, links: LinkGraph, model: NoiseModel):
+        self._links, self._model, self.p = links, model, model.p
+        self.learns = model.learns
+        self._set()
+
+    def _set(self) -> None:
+        odds = self._model.unit * np.log((1 - self.p) / self.p)
+        self._cost = (self._links.weight * odds)[:, None]
+
+    def estimate(self, labels: Labels) -> float:
+        """The likeliest p given labels of the constrained rows, without an upper limit."""
+        return estimated_share(self._links.violated(labels), self._links.weight)
+
+    def learn(self, labels: Labels) -> None:
+        """Set p to its likeliest value within the limits."""
+        self.p = float(np.clip(self.estimate(labels), LEAST, self._model.p))
+        self._set()
+
+    def constant(self) -> float:
+        """What all links cost together, violated or not, and the prior of p."""
+        if not self.learns:
+            return 0.0
+        wrong, right = PRIOR
+        right += float(self._links.weight.sum())
+        return -self._model.unit * (wrong * np.log(self.p) + right * np.log(1 - self.p))
+
+    def state(self) -> RunState:
+        """What changes during a run."""
+        return {"p": self.p}
+
+    def restore(self, state: RunState) -> None:
+        """Go on from such a state."""
+        self.p = float(state.get("p", self.p))
+        self._set()
+
+
+def estimated_share(violated: Bools, weight: Floats) -> float:
+    """The likeliest share of wrong links under the prior, if those violated are the wrong ones."""
+    wrong, right = PRIOR
+    return float((weight @ violated + wrong) / (weight.sum() + wrong + right))
+
+
+def most_wrong(known: Constraints) -> float:
+    """The largest plausible share (5 %) of wrong links, by links alone; 1 if they do not tell.
+
+    A link that follows from two others or more would contradict them if one of these, or it, were
+    wrong. If n such links contradict nothing, (1 - p)^(2 n) should not be below 0.05: more than a
+    share of 1.5 / n are hardly wrong. (At least three links take part each time; since they share
+    some, only two are counted.)
+    """
+    closure = known.closure()
+    n_needed = int((closure.sizes - 1).sum()) + len(closure.cannot_link)
+    n_confirmed = known.n_must_link + known.n_cannot_link - n_needed
+    if not closure.consistent or n_confirmed <= 0:
+        return 1.0
+    return min(1.0, 1.5 / n_confirmed)
+
+
+def likelihood_unit(costs: Floats) -> float:
+    """Cost of rows that makes a factor e in likelihood, judged by a clustering without links.
+
+    Let D be how much dearer a row would be in the cluster next to its own. Were costs minus twice
+    a Gaussian log likelihood, D would have a variance of four times its mean; correlated features,
+    or a scale that is not learnt, make that ratio another, and costs divided by a quarter of it
+    are in these units. Rows that sit in their nearest cluster are less spread than the clusters
+    are, for which a factor two makes up (settled on eight data sets), so that the unit is the
+    variance of D over its mean.
+
+    Parameters
+    ----------
+    costs : ndarray of shape (m, k)
+        Of some rows in all clusters.
+    """
+    own = costs.argmin(axis=1)
+    sizes, ratios = [], []
+    for c in range(costs.shape[1]):
+        inside = costs[own == c] - costs[own == c, c][:, None]
+        if len(inside) < 3 or costs.shape[1] < 2:
+            continue
+        means = inside.mean(axis=0)
+        means[c] = np.inf
+        nearest = int(means.argmin())
+        if means[nearest] > 0:
+            ratios.append(float(inside[:, nearest].var() / means[nearest]))
+            sizes.append(len(inside))
+    # The median: a cluster of a few far rows has no spread worth a mean.
+    return _weighted_median(ratios, sizes) or 1.0
+
+
+def _weighted_median(values: list[float], weight: list[int]) -> float:
+    if not values:
+        return 0.0
+    order = np.argsort(values)
+    total = np.cumsum(np.array(weight)[order])
+    return float(np.array(values)[order][np.searchsorted(total, total[-1] / 2)])
+
+
+def probability_wrong(
+    links: LinkGraph, labels: Labels, costs: Floats, p: float, unit: float
+) -> Floats:
+    """The probability of each link that it is wrong, all other rows where they are.
+
+    The two rows of a link are let go. What they cost at least together, and at least apart, the
+    other links of both included, differs by the logarithm of the evidence for or against the
+    link; p is what is believed beforehand.
+
+    Parameters
+    ----------
+    links : LinkGraph
+    labels : ndarray of shape (n_touched,)
+        Clusters of the constrained rows.
+    costs : ndarray of shape (n_touched, k)
+        Of the constrained rows in all clusters, links not included.
+    p : float
+        The share of wrong links.
+    unit : float
+        Cost that makes a factor e in likelihood.
+
+    Returns
+    -------
+    probability : ndarray of shape (n_links,)
+    """
+    p = float(np.clip(p, LEAST, 0.5))
+    price = unit * links.weight * np.log((1 - p) / p)
+    total = costs + _link_sums(links, labels, price, costs.shape[1])
+    i, j = links.ends.T
+    evidence = np.empty(len(i))
+    step = max(1, 4_000_000 // costs.shape[1])
+    for start in range(0, len(i), step):
+        part = slice(start, start + step)
+        a, b = total[i[part]], total[j[part]]
+        # The link itself does not testify.
+        _take_off(a, labels[j[part]], links.is_must[part], price[part])
+        _take_off(b, labels[i[part]], links.is_must[part], price[part])
+        evidence[part] = (_apart(a, b) - (a + b).min(axis=1)) / unit
+    told = links.weight * np.log((1 - p) / p)
+    return expit(-(told + np.where(links.is_must, evidence, -evidence)))
+
+
+def _link_sums(links: LinkGraph, labels: Labels, price: Floats, k: int) -> Floats:
+    """What the links of each row cost in each cluster, up to what is the same in all clusters."""
+    sums = np.zeros((len(links.rows), k))
+    signed = np.where(links.is_must, -price, price)  # together is cheaper, or dearer
+    i, j = links.ends.T
+    np.add.at(sums, (i, labels[j]), signed)
+    np.add.at(sums, (j, labels[i]), signed)
+    return sums
+
+
+def _take_off(costs: Floats, other: Labels, is_must: Bools, price: Floats) -> None:
+    costs[np.arange(len(costs)), other] += np.where(is_must, price, -price)
+
+
+def _apart(a: Floats, b: Floats) -> Floats:
+    """The least that two rows cost in different clusters, (m,)."""
+    if a.shape[1] < 2:
+        return np.full(len(a), np.inf)
+    rows = np.arange(len(a))
+    first_a, first_b = a.argmin(axis=1), b.argmin(axis=1)
+    least_a, least_b = a[rows, first_a], b[rows, first_b]
+    second_a, second_b = (np.partition(part, 1, axis=1)[:, 1] for part in (a, b))
+    swapped = np.minimum(second_a + least_b, least_a + second_b)
+    return np.where(first_a != first_b, least_a + least_b, swapped)
