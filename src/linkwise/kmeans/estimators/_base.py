@@ -65,7 +65,7 @@ StateSaver = Callable[[Callable[[], RunState]], None]
 _INITS = ("auto", "neighborhoods", "k-means++", "random")
 N_STARTS = 2  # of different kinds, before centers are swapped
 _LEAST_ITERATIONS = 20  # of a replaced run: starts from k-means end early
-_SWAP_EFFORT = 1.0  # iterations of starts and swaps, in those of the runs that they replace
+_SWAP_EFFORT = 1.3  # iterations of starts and swaps, in those of the runs that they replace
 
 
 class BaseKMeans(
