@@ -1,6 +1,8 @@
 """Model selection by constraints: number of clusters, algorithm, metric and preprocessing."""
 
 from ._auto import AutoCluster
+from ._expected import Expected
 from ._report import ChoiceReport
+from ._table import Results
 
-__all__ = ["AutoCluster", "ChoiceReport"]
+__all__ = ["AutoCluster", "ChoiceReport", "Expected", "Results"]
