@@ -37,8 +37,8 @@ _MOST_FEATURES = 30  # beyond, full metrics are learnt in a PCA space
 _WIDE = 100  # features beyond which everything is clustered in a PCA space of so many dimensions
 _SHAPES = 5  # features up to which clusters of any shape are looked for
 _FEW_LINKS, _FEW_ROWS = 30, 500  # up to so many links are worth spreading, in so many rows
+_BOOSTED = 200  # rows up to which boosting is cheap enough
 _RUNS, _KMEANS_RUNS = 2, 4  # of each fit in a fold
-_N_SCOUTS = 2  # methods that look for the number of clusters
 _SAME_SCALE = 1.2
 _LIKE_SCALES = 10.0
 
@@ -143,7 +143,7 @@ def _for_words() -> list[Candidate]:
         "HMRF-KMeans, cosine": HMRFKMeans(distortion="cosine"),
     }
     return [
-        _kind(name, space, method, steps, rank, rank < _N_SCOUTS)
+        _kind(name, space, method, steps, rank, rank < 2)
         for rank, (name, method) in enumerate(methods.items())
         for space, steps in spaces.items()
     ]
@@ -168,7 +168,7 @@ def _for_numbers(X: Matrix, known: Constraints, n_samples: int) -> list[Candidat
         ("MPCK-Means, full metric per cluster", MPCKMeans(metric="full", per_cluster=True),
          narrow, d <= _SHAPES and n_links > 0),
         ("HMRF-KMeans", HMRFKMeans(), plain, True),
-        ("mixture", ConstrainedMixture(), narrow, small and consistent and n_links > 0),
+        ("mixture", ConstrainedMixture(max_iter=30), narrow, small and consistent and n_links > 0),
         ("kernel k-means", ConstrainedKernelKMeans(), (*plain, "RCA"), small),
         ("spectral learning", SpectralLearning(), learnt, small),
         ("ReCon", ReCon(2, linkage="ward"), (*plain, "RCA"), small and consistent),
@@ -177,13 +177,13 @@ def _for_numbers(X: Matrix, known: Constraints, n_samples: int) -> list[Candidat
         ("densities", Densities(), plain, small and consistent and both and d <= _SHAPES),
         ("GPK-Means", GPKMeans(), plain, few),
         ("BoostCluster", BoostCluster(KMeans(n_init=3)), plain,
-         n_samples <= _FEW_ROWS and n_links > 0),
+         n_samples <= _BOOSTED and n_links > 0),
     ]  # fmt: skip
     fitting = [method[:3] for method in methods if method[3]]
     return [
         _kind(
             name, space, method, spaces[space], rank * len(every) + place,
-            rank < _N_SCOUTS and space in (*plain, "RCA"),
+            (name == KMEANS and space in plain) or (rank == 0 and space in (*plain, "RCA")),
         )
         for rank, (name, method, suited) in enumerate(fitting)
         for place, space in enumerate(suited)
@@ -200,8 +200,9 @@ def _kind(
     if n_runs is None or isinstance(method, ConstrainedMixture):
         return Candidate(name, space, None, estimator, rank, is_scout=is_scout)
     key = _prefix(estimator) + "n_init"
-    # Plain k-means is fitted once for all folds.
-    runs = _KMEANS_RUNS if isinstance(method, KMeans) else _RUNS
+    # Plain k-means is fitted once for all folds, if no step before it listens.
+    plain = isinstance(method, KMeans) and not listens(estimator)
+    runs = _KMEANS_RUNS if plain else _RUNS
     return Candidate(
         name, space, None, estimator.set_params(**{key: runs}), rank, (key, n_runs), is_scout
     )

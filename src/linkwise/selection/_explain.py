@@ -18,6 +18,7 @@ from ._splits import LEAST_UNITS
 
 _ROUNDING = 1e-9
 _LEAST_CLUSTERS = 2
+_NEAR = 0.12  # of the most clusters
 
 
 def reasons(
@@ -133,9 +134,11 @@ def _on_edge(chosen: Candidate, ranking: Ranking, limits: Limits | None) -> Iter
     k = chosen.n_clusters
     if k is None or len(numbers) < 2:
         return
-    if k == max(numbers) and (limits is None or k == limits.most):
+    most = max(numbers) if limits is None else limits.most
+    if k == most or (limits is not None and k >= (1 - _NEAR) * most):
+        where = "the largest that was tried" if k == most else f"near the largest allowed, {most}"
         more = f"n_clusters=({k}, {4 * k}), or -k {k}-{4 * k}"
-        yield f"k = {k} is the largest that was tried; there may be more clusters: try {more}."
+        yield f"k = {k} is {where}; there may be more clusters: try {more}."
     elif limits is not None and k == limits.least > _LEAST_CLUSTERS:
         fewer = f"n_clusters=({_LEAST_CLUSTERS}, {k}), or -k {_LEAST_CLUSTERS}-{k}"
         yield f"k = {k} is the smallest that was tried; if fewer are possible, try {fewer}."

@@ -33,7 +33,11 @@ def next_step(
             f"all; {_question(ranking, given, sample) or 'linkwise label asks for useful ones'}."
         )
     if noise is not None and noise.clear:
-        return "Next: review the constraints that look wrong; they cost more than new ones bring."
+        n_wrong = len(noise.suspects())
+        return (
+            f"Next: review the {n_wrong:,} constraints that every good candidate speaks against; "
+            "a wrong one costs more than a new one brings."
+        )
     if expected.width > _WIDE:
         more = max(_FEW, round(n_links * ((expected.width / _WANTED) ** 2 - 1) / 10) * 10)
         more = min(more, 10 * n_links)

@@ -16,8 +16,9 @@ from ._candidates import Candidate, takes_clusters, with_clusters
 from ._ranking import Ranking
 from ._search import CandidateSearch
 
-_SCOUTED = 2  # folds that decide about numbers of clusters
+_SCOUTED, _MANY_LINKS = 2, 500  # folds that decide about k; with many links one will do
 _BEYOND = 2  # doublings without a gain that end the search upwards
+_CLEARLY = 0.1  # of the score: one doubling is enough to see that it falls
 _REFINED = 4  # rounds between the best number and its neighbors
 _FINE = 0.12  # share of k that a smaller step does not pay for
 _N_COUNTS = 3  # numbers of clusters at which all kinds race
@@ -100,7 +101,7 @@ def _scouted(
 
     def explore(counts: Sequence[int]) -> int:
         asked = [made(kind, k) for k in counts for kind in scouts]
-        work.explore(asked, _SCOUTED)
+        work.explore(asked, _SCOUTED if work.n_links < _MANY_LINKS else 1)
         for k in counts:
             own = [work.interim_score(made(kind, k)) for kind in scouts]
             score[k] = max(own)
@@ -109,7 +110,9 @@ def _scouted(
     steps = doubling(limits)
     best = explore(steps[:3])
     for k in steps[3:]:
-        if sum(tried > best for tried in score) >= _BEYOND or work.out_of_time:
+        beyond = [tried for tried in score if tried > best]
+        lost = max((score[best] - score[tried] for tried in beyond), default=0.0)
+        if len(beyond) >= _BEYOND or lost > _CLEARLY or work.out_of_time:
             break
         best = explore([k])
     for _ in range(_REFINED):

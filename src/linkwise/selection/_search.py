@@ -21,6 +21,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.metrics import silhouette_score
+from threadpoolctl import threadpool_limits
 
 from linkwise._adapters import fit, labels_of, takes_constraints
 from linkwise._fingerprint import data_arrays, digest, parameter_text
@@ -173,8 +174,8 @@ class CandidateSearch:
     race : bool
         Whether candidates that are clearly worse than the best skip the remaining folds.
     n_racing : int or None
-        The most candidates of one race that go on after its first fold, half as many after the
-        second; None for no limit.
+        The most candidates of one race that go on after its first fold, two thirds of them after
+        the second, and so on; None for no limit.
     slowdown : float
         How much longer a fit to all rows takes than a trial.
     """
@@ -298,7 +299,8 @@ class CandidateSearch:
         missing = [(c, number, key) for c, key in keys.items() if key not in self.checkpoint.found]
         self.n_done += len(keys) - len(missing)
         work = Parallel(self.n_jobs, require="sharedmem", return_as="generator_unordered")
-        with warnings.catch_warnings():
+        # Fits are small: threads inside them cost more than they bring.
+        with warnings.catch_warnings(), threadpool_limits(1):
             warnings.simplefilter("ignore")  # of candidates that will not be taken
             jobs = (delayed(self._run_trial)(*job, place) for place, job in enumerate(missing))
             for candidate, key, trial in work(jobs):
@@ -449,7 +451,11 @@ class CandidateSearch:
 
     def _leaders(self, left: list[Candidate], number: int) -> list[Candidate]:
         """The best after a fold, as many as the race allows; the best k-means always stays."""
-        n_left = len(left) if self.n_racing is None else max(_FEWEST, self.n_racing >> number)
+        n_left = (
+            len(left)
+            if self.n_racing is None
+            else max(_FEWEST, self.n_racing * 2**number // 3**number)
+        )
         if len(left) <= n_left:
             return left
         order = sorted(left, key=lambda candidate: -self.interim_score(candidate))
