@@ -17,6 +17,7 @@ from linkwise._methods import Method, Option
 from . import _output as out
 from ._auto import Choice
 from ._input import (
+    Counts,
     Data,
     FeatureNames,
     IdColumn,
@@ -24,7 +25,7 @@ from ._input import (
     Standardize,
     StopWords,
     TextColumn,
-    clusters_option,
+    counts_option,
     find_stop_words,
 )
 from ._write import CLUSTER, NAME, check_kind, check_target
@@ -35,7 +36,7 @@ _KINDS = {"text": str, "integer": int, "number": float, "path": Path}
 
 def _algorithm_help() -> str:
     names = ", ".join(method.short for method in _methods.METHODS)
-    return f"{names}; see `linkwise algorithms`. mpck; auto without -k."
+    return f"{names}; see `linkwise algorithms`. By what is known."
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,10 @@ class Request:
 
     data: Data
     clusters: Annotated[
-        int | None,
-        clusters_option(
-            "Number of clusters; chosen if not given (recon and complete-link do without)."
+        Counts | None,
+        counts_option(
+            "Number of clusters, or a range such as 5-40 to choose from; chosen if not given "
+            "(recon and complete-link do without)."
         ),
     ] = None
     constraints: Annotated[
@@ -101,7 +103,7 @@ class Request:
         bool, typer.Option("--explain", help="auto: show the scores of what was tried.")
     ] = False
     time_budget: Annotated[
-        float | None, typer.Option(help="auto: seconds for the choice; no limit if not given.")
+        float | None, typer.Option(help="auto: seconds for the choice; 20 if not given.")
     ] = None
     checkpoint: Annotated[
         Path | None,
@@ -161,6 +163,15 @@ class Request:
         )
 
     @property
+    def leaves_method_open(self) -> bool:
+        """Whether only the number of clusters is given, and nothing that some methods lack."""
+        asked = (self.algorithm, self.n_init, self.max_iter, self.checkpoint, self.save)
+        return (
+            all(value is None for value in asked)
+            and not (self.choice.open or self.own_options or self.probabilities)
+        )  # fmt: skip
+
+    @property
     def group_columns(self) -> dict[str, str]:
         """Columns of groups that are together or apart."""
         given = {"together": self.together_column, "apart": self.apart_column}
@@ -174,7 +185,9 @@ class Request:
     @property
     def k(self) -> int | None:
         """Number of clusters to check the data against."""
-        return 1 if self.choice.open and self.clusters is None else self.clusters
+        if self.clusters is None:
+            return 1 if self.choice.open else None
+        return self.clusters.least
 
     @property
     def own_options(self) -> dict[str, Value]:

@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import asdict
+from functools import partial
 from numbers import Integral, Real
 from typing import Literal, Self
 
@@ -58,13 +60,16 @@ from linkwise.kmeans.solver._checkpoint import FitCheckpoint, restore_seed, seed
 from linkwise.kmeans.solver._loop import solve
 from linkwise.kmeans.solver._penalties import Penalty, WeightPenalty
 from linkwise.kmeans.solver._problem import Problem, RunState, Solution
+from linkwise.kmeans.solver._swaps import Effort, better, improved
 from linkwise.report import Report
 
 StateSaver = Callable[[Callable[[], RunState]], None]
 _INITS = ("auto", "neighborhoods", "k-means++", "random")
 _COSTS_AT_ONCE = 500_000  # costs of new rows that are held at a time
 _LEAST_ROWS = 256
-_TIE = 1e-10  # share of an objective that may be rounding error
+N_STARTS = 2  # of different kinds, before centers are swapped
+_LEAST_ITERATIONS = 20  # of a replaced run: starts from k-means end early
+_SWAP_EFFORT = 1.3  # iterations of starts and swaps, in those of the runs that they replace
 
 
 class BaseKMeans(
@@ -244,22 +249,40 @@ class BaseKMeans(
             checkpoint = FitCheckpoint(self.checkpoint, self, problem)
             saved = checkpoint.load()
         best, first, resume_from = self._resumed(problem, saved, rng)
-        for run in range(first, self._n_runs(problem)):
-            found = self._run(
-                problem, rng, run, self._saver(checkpoint, run, best, rng), resume_from
-            )
+        n_runs, effort = self._n_runs(problem), _effort(saved)
+        for run in range(first, n_runs):
+            save_state = self._saver(checkpoint, run, best, rng, effort)
+            found = self._run(problem, rng, run, save_state, resume_from)
             resume_from = None
+            effort.starts += found.n_iter
             # Runs with equal results differ by rounding only: keep the first.
-            if best is None or found.objective < best.objective - _TIE * abs(best.objective):
+            if better(found, best):
                 best = found
-            if checkpoint is not None and run + 1 < self._n_runs(problem):
-                checkpoint.save(_progress(run + 1, best, rng))
+            if checkpoint is not None and run + 1 < n_runs:
+                checkpoint.save(_progress(run + 1, best, rng, effort))
         assert best is not None
+        if problem.k > 1 and (n_replaced := self._n_replaced(problem)):
+            mean = max(effort.starts / n_runs, _LEAST_ITERATIONS)
+            effort.limit = _SWAP_EFFORT * n_replaced * mean
+            best = self._swapped(problem, best, rng, effort, checkpoint)
         if not best.converged:
             warn_unconverged(self)
         if checkpoint is not None:
             checkpoint.remove()
         return best
+
+    def _swapped(
+        self, problem: Problem, best: Solution, rng: RandomState, effort: Effort,
+        checkpoint: FitCheckpoint | None,
+    ) -> Solution:  # fmt: skip
+        """The best of the runs, improved by swaps of centers."""
+        run = self._n_runs(problem)
+
+        def save(best: Solution) -> None:
+            if checkpoint is not None and checkpoint.due():
+                checkpoint.save(_progress(run, best, rng, effort))
+
+        return improved(problem, best, partial(self._run, problem, rng, run), rng, effort, save)
 
     def _resumed(
         self, problem: Problem, saved: RunState | None, rng: RandomState
@@ -276,15 +299,16 @@ class BaseKMeans(
         return best, saved["run"], saved.get("resume_from")
 
     def _saver(
-        self, checkpoint: FitCheckpoint | None, run: int, best: Solution | None, rng: RandomState
-    ) -> StateSaver | None:
+        self, checkpoint: FitCheckpoint | None, run: int, best: Solution | None, rng: RandomState,
+        effort: Effort,
+    ) -> StateSaver | None:  # fmt: skip
         """Saves the state when it is due; called after every iteration."""
         if checkpoint is None:
             return None
 
         def save_state(state: Callable[[], RunState]) -> None:
             if checkpoint.due():
-                checkpoint.save({**_progress(run, best, rng), "resume_from": state()})
+                checkpoint.save({**_progress(run, best, rng, effort), "resume_from": state()})
 
         return save_state
 
@@ -296,15 +320,22 @@ class BaseKMeans(
     def _n_runs(self, problem: Problem) -> int:
         return 1 if self.n_init == "auto" else int(self.n_init)
 
+    def _n_replaced(self, problem: Problem) -> int:
+        """How many runs swaps of centers replace; 0 for no swaps."""
+        return 0
+
     def _run(
         self, problem: Problem, rng: RandomState, run: int, save_state: StateSaver | None = None,
         resume_from: RunState | None = None,
-        max_iter: int | None = None,
+        max_iter: int | None = None, start: RunState | None = None,
     ) -> Solution:  # fmt: skip
+        """One run: from centers of its own, from a state of the geometry, or resumed."""
         penalty, geometry = self._penalty(problem), self._geometry(problem)
         assigner = self._assigner(problem, penalty)
-        resuming = resume_from is not None
-        centers = geometry.centers if resuming else self._centers(problem, rng, run)
+        if start is not None:
+            geometry.restore(start)
+        given = start is not None or resume_from is not None
+        centers = geometry.centers if given else self._centers(problem, rng, run)
         with single_blas_thread():
             return solve(
                 problem,
@@ -542,9 +573,13 @@ def too_many_labels(seeds: Ints, k: int) -> str | None:
     return f"y has {n_labels} labels, more than n_clusters={k}"
 
 
-def _progress(run: int, best: Solution | None, rng: RandomState) -> RunState:
-    """The run to continue with, the seed, and the best run so far."""
-    state: RunState = {"run": run, "seed": seed_state(rng)}
+def _effort(saved: RunState | None) -> Effort:
+    return Effort() if saved is None else Effort(**saved["effort"])
+
+
+def _progress(run: int, best: Solution | None, rng: RandomState, effort: Effort) -> RunState:
+    """The run to continue with, the seed, what has been spent, and the best run so far."""
+    state: RunState = {"run": run, "seed": seed_state(rng), "effort": asdict(effort)}
     if best is not None:
         state["best"] = {"state": best.state, "converged": best.converged}
     return state

@@ -6,15 +6,22 @@ from typing import Literal
 
 import numpy as np
 
-from linkwise._types import FitCallback, Init, PathLike, Seed
+from linkwise._types import FitCallback, Floats, Init, PathLike, RandomState, Seed
 from linkwise._validation import check_choice
 from linkwise.constraints import Constraints, color_closure
 from linkwise.kmeans.solver._assigners import Assigner, Hard
+from linkwise.kmeans.solver._init_centers import (
+    from_clustered_neighborhoods,
+    from_contracted_rows,
+)
 from linkwise.kmeans.solver._penalties import NoPenalty, Penalty
 from linkwise.kmeans.solver._problem import Problem
 from linkwise.kmeans.solver._relaxation import fewest_violations
 
-from ._base import BaseKMeans
+from ._base import N_STARTS, BaseKMeans
+
+_AUTO_RUNS = 10  # of one start each
+_REPLACED = 8  # runs whose iterations two starts and swaps may take: at most twice the time of ten
 
 
 class COPKMeans(BaseKMeans):
@@ -128,10 +135,23 @@ class COPKMeans(BaseKMeans):
     def _penalty(self, problem: Problem) -> Penalty:
         return NoPenalty(problem.links)
 
+    def _is_mixed(self) -> bool:
+        return isinstance(self.init, str) and self.init == "auto"
+
     def _n_runs(self, problem: Problem) -> int:
-        if self.n_init == "auto":
-            return 10 if isinstance(self._init(), str) else 1
-        return int(self.n_init)
+        if self.n_init != "auto":
+            return int(self.n_init)
+        return N_STARTS if self._is_mixed() else _AUTO_RUNS if isinstance(self.init, str) else 1
+
+    def _n_replaced(self, problem: Problem) -> int:
+        return _REPLACED if self.n_init == "auto" and self._is_mixed() else 0
+
+    def _centers(self, problem: Problem, rng: RandomState, run: int) -> Floats:
+        """With init="auto": contracted rows, clusters of neighborhoods, and k-means++ in turn."""
+        if not self._is_mixed() or run % 3 == 2:
+            return super()._centers(problem, rng, run)
+        found = from_clustered_neighborhoods(problem, rng) if run % 3 else None
+        return from_contracted_rows(problem, rng) if found is None else found
 
     def _assigner(self, problem: Problem, penalty: Penalty) -> Assigner:
         assert problem.example is not None
