@@ -10,6 +10,7 @@ from linkwise._types import FitCallback, Init, PathLike, Seed
 from linkwise._validation import check_choice
 from linkwise.constraints import Constraints, color_closure
 from linkwise.kmeans.solver._assigners import Assigner, Hard
+from linkwise.kmeans.solver._limits import Outliers, Size
 from linkwise.kmeans.solver._penalties import NoPenalty, Penalty
 from linkwise.kmeans.solver._problem import Problem
 from linkwise.kmeans.solver._relaxation import fewest_violations
@@ -75,6 +76,10 @@ class COPKMeans(BaseKMeans):
         *,
         assignment: Literal["auto", "greedy", "exact"] = "auto",
         on_infeasible: Literal["raise", "relax"] = "raise",
+        min_size: Size = None,
+        max_size: Size = None,
+        size_by: Literal["rows", "weight"] = "rows",
+        outliers: Outliers = None,
         init: Init = "auto",
         n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
@@ -86,6 +91,10 @@ class COPKMeans(BaseKMeans):
     ):
         super().__init__(
             n_clusters,
+            min_size=min_size,
+            max_size=max_size,
+            size_by=size_by,
+            outliers=outliers,
             init=init,
             n_init=n_init,
             max_iter=max_iter,
@@ -107,11 +116,11 @@ class COPKMeans(BaseKMeans):
         known, ids = problem.known, problem.ids
         if problem.seeds is not None and (problem.seeds >= 0).any():
             known = known + Constraints(labels=problem.seeds)
-        problem = Problem(problem.rows, problem.k, known)
+        problem = Problem(problem.rows, problem.k, known, ids=ids)
         closure = problem.closure
         found = color_closure(closure, problem.k)
         if closure.consistent and found.colors is not None:
-            return Problem(problem.rows, problem.k, known, example=found.colors)
+            return Problem(problem.rows, problem.k, known, example=found.colors, ids=ids)
         if self.on_infeasible == "raise":
             known._by_id(ids).diagnose(problem.k, n_rows=problem.rows.n).raise_if_inconsistent()
         kept, labels = fewest_violations(known, problem.k)
@@ -123,6 +132,7 @@ class COPKMeans(BaseKMeans):
             known,
             enforced=kept,
             example=labels[relaxed.closure.nodes[first]],
+            ids=ids,
         )
 
     def _penalty(self, problem: Problem) -> Penalty:
