@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from linkwise._compiled import kernel
 
 _SWAPS = 64  # units of the other clusters that are tried as partners of a swap
+_POOL = 32  # candidates that are kept per pair of clusters
 _TINY = 1e-9  # relative to a size: rounding of sums of weights
 
 
@@ -29,6 +30,27 @@ class UnitLinks(NamedTuple):
     starts: NDArray  # (n_groups + 1,)
     members: NDArray
     weight: NDArray  # (n_groups,)
+
+
+class Members(NamedTuple):
+    """The units of each cluster as linked lists."""
+
+    head: NDArray  # (k,)
+    after: NDArray  # (n,)
+    before: NDArray  # (n,)
+
+
+class Moves(NamedTuple):
+    """The cheapest unit to move for every pair of clusters, and the next candidates.
+
+    Units of a cluster that are not in `pool` cost at least `bound`.
+    """
+
+    gain: NDArray  # (k, k)
+    who: NDArray  # (k, k)
+    pool: NDArray  # (k, k, _POOL)
+    filled: NDArray  # (k, k)
+    bound: NDArray  # (k, k)
 
 
 @kernel
@@ -94,7 +116,6 @@ def ship(cost, labels, low, high, potential, links):
     n, k = cost.shape
     head, count = np.full(k, -1, np.int64), np.zeros(k, np.int64)
     after, before = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
-    gain, who = np.full((k, k), np.inf), np.full((k, k), -1, np.int64)
     for u in range(n):
         a = labels[u]
         after[u] = head[a]
@@ -102,10 +123,12 @@ def ship(cost, labels, low, high, potential, links):
             before[head[a]] = u
         head[a] = u
         count[a] += 1
-        for c in range(k):
-            if c != a and cost[u, c] - cost[u, a] < gain[a, c]:
-                gain[a, c] = cost[u, c] - cost[u, a]
-                who[a, c] = u
+    members = Members(head, after, before)
+    gain, who = np.full((k, k), np.inf), np.full((k, k), -1, np.int64)
+    pool, filled = np.empty((k, k, _POOL), np.int64), np.zeros((k, k), np.int64)
+    moves = Moves(gain, who, pool, filled, np.full((k, k), -np.inf))
+    listed = np.zeros(k + 1, np.bool_)  # clusters that a path has come to
+    listed[k] = True
     # From each cluster to the pool. A price above 0 asks for a full cluster, one below 0 for one
     # at its minimum: so no arc has a negative reduced cost, and the result is the optimum.
     sent = np.minimum(np.maximum(count, low), high)
@@ -141,6 +164,11 @@ def ship(cost, labels, low, high, potential, links):
                 if excess[v] < 0:
                     target = v
                     break
+                if not listed[v]:
+                    listed[v] = True
+                    for c in range(k):
+                        if c != v:
+                            _scan(v, c, cost, members, moves)
                 for c in range(k + 1):
                     if done[c]:
                         continue
@@ -170,15 +198,15 @@ def ship(cost, labels, low, high, potential, links):
                     u = who[a, b]
                     # An earlier move of this path may have taken the unit or changed its costs.
                     if u >= 0 and labels[u] == a:
-                        _transfer(u, a, b, cost, labels, head, after, before, gain, who, links)
+                        _transfer(u, a, b, cost, labels, members, moves, links)
                 b = a
     return True
 
 
 @kernel
-def _transfer(u, a, b, cost, labels, head, after, before, gain, who, links):
+def _transfer(u, a, b, cost, labels, members, moves, links):
     """Move a unit from a to b, and keep the cheapest units of all pairs of clusters."""
-    k = cost.shape[1]
+    head, after, before = members
     if before[u] >= 0:
         after[before[u]] = after[u]
     else:
@@ -191,37 +219,103 @@ def _transfer(u, a, b, cost, labels, head, after, before, gain, who, links):
         before[head[b]] = u
     head[b] = u
     labels[u] = b
-    for c in range(k):
-        if c != a and who[a, c] == u:
-            _scan(a, c, cost, head, after, gain, who)
-        if c != b and cost[u, c] - cost[u, b] < gain[b, c]:
-            gain[b, c] = cost[u, c] - cost[u, b]
-            who[b, c] = u
+    for c in range(cost.shape[1]):
+        if c != a and moves.who[a, c] == u:
+            _choose(a, c, cost, labels, members, moves)
+        if c != b:
+            _offer(u, b, c, cost, labels, moves)
     for p in range(links.indptr[u], links.indptr[u + 1]):
-        _reprice(links.neighbor[p], links.signed[p], a, b, cost, labels, head, after, gain, who)
+        _reprice(links.neighbor[p], links.signed[p], a, b, cost, labels, members, moves)
     for p in range(links.in_groups[u], links.in_groups[u + 1]):
         g = links.group[p]
         for q in range(links.starts[g], links.starts[g + 1]):
             v = links.members[q]
             if v != u:
-                _reprice(v, links.weight[g], a, b, cost, labels, head, after, gain, who)
+                _reprice(v, links.weight[g], a, b, cost, labels, members, moves)
 
 
 @kernel
-def _scan(a, c, cost, head, after, gain, who):
-    """The unit of cluster a that is the cheapest to move to c."""
+def _scan(a, c, cost, members, moves):
+    """List the units of cluster a that are the cheapest to move to c."""
+    gain, who, pool, filled, bound = moves
+    gain[a, c], bound[a, c] = np.inf, np.inf
+    who[a, c] = -1
+    number, worst = 0, 0
+    u = members.head[a]
+    while u >= 0:
+        now = cost[u, c] - cost[u, a]
+        if now < gain[a, c]:
+            gain[a, c] = now
+            who[a, c] = u
+        if number < _POOL or now < bound[a, c]:
+            if number < _POOL:
+                pool[a, c, number] = u
+                number += 1
+            else:
+                pool[a, c, worst] = u
+            if number == _POOL:
+                worst = 0
+                bound[a, c] = -np.inf
+                for q in range(_POOL):
+                    v = pool[a, c, q]
+                    if cost[v, c] - cost[v, a] > bound[a, c]:
+                        bound[a, c] = cost[v, c] - cost[v, a]
+                        worst = q
+        u = members.after[u]
+    filled[a, c] = number
+
+
+@kernel
+def _choose(a, c, cost, labels, members, moves):
+    """The cheapest unit of the list; if others may be cheaper, list anew."""
+    gain, who, pool, filled, bound = moves
     gain[a, c] = np.inf
     who[a, c] = -1
-    u = head[a]
-    while u >= 0:
+    number = 0
+    for q in range(filled[a, c]):
+        u = pool[a, c, q]
+        if labels[u] != a:
+            continue
+        pool[a, c, number] = u
+        number += 1
         if cost[u, c] - cost[u, a] < gain[a, c]:
             gain[a, c] = cost[u, c] - cost[u, a]
             who[a, c] = u
-        u = after[u]
+    filled[a, c] = number
+    if gain[a, c] > bound[a, c] or (number == 0 and bound[a, c] < np.inf):
+        _scan(a, c, cost, members, moves)
 
 
 @kernel
-def _reprice(v, paid, a, b, cost, labels, head, after, gain, who):
+def _offer(u, a, c, cost, labels, moves):
+    """List a unit of cluster a whose cost in c may be among the lowest now."""
+    gain, who, pool, filled, bound = moves
+    now = cost[u, c] - cost[u, a]
+    if now > bound[a, c]:
+        return
+    place = filled[a, c]
+    if place == _POOL:  # in the place of one that left, or of the dearest
+        dearest = -np.inf
+        for q in range(_POOL):
+            v = pool[a, c, q]
+            here = cost[v, c] - cost[v, a] if labels[v] == a else np.inf
+            if here > dearest:
+                dearest = here
+                place = q
+        if dearest < np.inf:
+            bound[a, c] = min(bound[a, c], max(dearest, now))
+        if now >= dearest:
+            return
+    else:
+        filled[a, c] += 1
+    pool[a, c, place] = u
+    if now < gain[a, c]:
+        gain[a, c] = now
+        who[a, c] = u
+
+
+@kernel
+def _reprice(v, paid, a, b, cost, labels, members, moves):
     """A neighbor of v moved from a to b."""
     cost[v, a] -= paid
     cost[v, b] += paid
@@ -229,12 +323,10 @@ def _reprice(v, paid, a, b, cost, labels, head, after, gain, who):
     for c in range(cost.shape[1]):
         if c == own:
             continue
-        now = cost[v, c] - cost[v, own]
-        if who[own, c] == v and now > gain[own, c]:
-            _scan(own, c, cost, head, after, gain, who)
-        elif now < gain[own, c]:
-            gain[own, c] = now
-            who[own, c] = v
+        if moves.who[own, c] == v:
+            _choose(own, c, cost, labels, members, moves)
+        else:
+            _offer(v, own, c, cost, labels, moves)
 
 
 # -------------------------------------------------------------------- units of different sizes

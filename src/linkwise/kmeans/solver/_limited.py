@@ -129,6 +129,8 @@ class Limited:
         self, costs: ConstrainedCosts, labels: Labels, link_cost: Floats, rng: RandomState
     ) -> tuple[Labels, float | None]:
         cost = costs.of_all_rows()
+        if constant := costs.row_constant():
+            cost = cost + constant
         found = self._fresh(cost, link_cost, rng)
         if (labels >= 0).any():
             before = self._total(cost, labels, link_cost)
@@ -185,7 +187,7 @@ class Limited:
         low, high = limits.low, limits.high
         if n_out:
             cost = np.concatenate([cost, np.zeros((len(cost), 1))], axis=1)
-            low, high = np.append(low, 0.0), np.append(high, float(n_out))
+            low, high = np.append(low, float(n_out)), np.append(high, float(n_out))
         self._big = 10.0 * (self._k + 2) * (float(np.ptp(cost)) + 1.0)
         pinned = isinstance(self._inner, Pinned)
         if pinned and (len(self._inner.rows) or self._inner.closed is not None):
@@ -253,12 +255,12 @@ class Limited:
         if not most:
             return out
         # A row that leaves also frees its place.
-        paid = cost[np.arange(n), labels] + (price * 1.0)[labels] * self._size
+        paid = cost[np.arange(n), labels] + price[labels] * self._size
         each = np.bincount(self._group, paid, minlength=n)
         with np.errstate(invalid="ignore", divide="ignore"):
             each = np.where(self._group_size > 0, each / self._group_size, -np.inf)
         order = np.argsort(-each, kind="stable")
-        order = order[(self._group_size[order] > 0) & (each[order] > 0)]
+        order = order[self._group_size[order] > 0]
         if isinstance(self._inner, Pinned):
             order = order[~self._own[order]]
         taken = _fitting(self._group_size[order], most)
