@@ -143,7 +143,7 @@ class ICM:
         self._n_calls += 1
         at_once = self._next_groups == _AT_ONCE
         if labels[0] < 0:
-            order = rng.permutation(len(self._sizes))
+            order = _in_random_order(np.ones(len(self._sizes), dtype=bool), rng)
             order = order[np.argsort(-self._sizes[order], kind="stable")]
             _link_kernels.assign_groups(
                 order, self._groups, costs.of_all_rows(), graph.costs, self._links.cliques,
