@@ -30,7 +30,8 @@ from ._input import (
 )
 from ._write import CLUSTER, NAME, check_kind, check_target
 
-Value: TypeAlias = str | int | float | bool | Path
+Value: TypeAlias = str | int | float | bool | Path | list[float]
+_NUMBERS = {"min_size", "max_size", "outliers"}  # options that are numbers, shares or lists
 _KINDS = {"text": str, "integer": int, "number": float, "path": Path}
 
 
@@ -230,6 +231,8 @@ class Request:
             own["checkpoint"] = self.checkpoint
         if self.noise is not None:
             own["noise"] = self.noise
+        for name in _NUMBERS.intersection(own):
+            own[name] = _numbers(name, str(own[name]))
         return {**own, "random_state": self.seed}
 
     @property
@@ -242,6 +245,27 @@ class Request:
     def runs(self) -> dict[str, int | None]:
         """How often and how long to iterate; None where not asked for."""
         return {"n_init": self.n_init, "max_iter": self.max_iter}
+
+
+def _numbers(name: str, given: str) -> Value:
+    """A number, a share, several of them, or "auto" for outliers."""
+    if name == "outliers" and given.strip() == "auto":
+        return "auto"
+    try:
+        found = [_number(part) for part in given.split(",")]
+    except ValueError:
+        wanted = 'a number, a share or "auto"' if name == "outliers" else "numbers or shares"
+        flag = "--" + name.replace("_", "-")
+        raise ValueError(f"{flag} {given}: expected {wanted}") from None
+    return found[0] if len(found) == 1 else found
+
+
+def _number(text: str) -> float:
+    """A whole number as an integer, as it counts rows; a percentage as a share."""
+    text = text.strip()
+    if text.endswith("%"):
+        return float(text[:-1]) / 100
+    return float(text) if "." in text or "e" in text.lower() else int(text)
 
 
 def _check_option(method: Method, name: str, value: Value) -> None:

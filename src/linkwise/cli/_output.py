@@ -27,6 +27,9 @@ _OPTIONS = {
     "sample_ids": "--id-column",
     "y": "--label-column",
     "columns": "--column",
+    "min_size": "--min-size",
+    "max_size": "--max-size",
+    "outliers": "--outliers",
 }
 _ADVICE = {
     "give_ids": "name the column that holds the ids with --id-column",

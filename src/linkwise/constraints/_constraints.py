@@ -973,16 +973,26 @@ def as_constraints(given: Constraints | pd.DataFrame | str | PathLike[str] | Non
     )
 
 
+def _shown(value: object) -> str:
+    """A value as it can be typed, if it is short."""
+    text = repr(value.tolist() if isinstance(value, np.ndarray) else value)
+    return text if len(text) <= 60 else "..."
+
+
 def _meant(given: object) -> str:
     """The line to type instead of pairs or a dict."""
     if isinstance(given, dict):
         known = {"must_link", "cannot_link", "relative", "groups", "labels", "together", "apart"}
         if given and set(map(str, given)) <= known:
-            return f"Constraints({', '.join(f'{name}=...' for name in given)})"
-        return "Constraints(labels=...) for a label per row id"
+            return f"Constraints({', '.join(f'{n}={_shown(v)}' for n, v in given.items())})"
+        return f"Constraints(labels={_shown(given)}) for a label per row id"
     if isinstance(given, (list, tuple, set, np.ndarray)) and len(given):
         first = next(iter(given))
+        rows = given if isinstance(first, (list, tuple, np.ndarray)) else [given]
+        pairs = _shown(rows)
         if isinstance(first, (list, tuple, np.ndarray)) and len(first) == 3:
-            return "Constraints(relative=...) for triplets, or must_link=... for weighted pairs"
-        return "Constraints(must_link=...) for rows that belong together, or cannot_link=..."
+            other = f"or must_link={pairs} for weighted pairs"
+            return f"Constraints(relative={pairs}) for triplets, {other}"
+        other = f"or Constraints(cannot_link={pairs}) for rows that do not"
+        return f"Constraints(must_link={pairs}) for rows that belong together, {other}"
     return "Constraints(must_link=..., cannot_link=...)"

@@ -14,6 +14,7 @@ from linkwise.kmeans.solver._init_centers import (
     from_clustered_neighborhoods,
     from_contracted_rows,
 )
+from linkwise.kmeans.solver._limits import Outliers, Size
 from linkwise.kmeans.solver._penalties import NoPenalty, Penalty
 from linkwise.kmeans.solver._problem import Problem
 from linkwise.kmeans.solver._relaxation import fewest_violations
@@ -82,6 +83,10 @@ class COPKMeans(BaseKMeans):
         *,
         assignment: Literal["auto", "greedy", "exact"] = "auto",
         on_infeasible: Literal["raise", "relax"] = "raise",
+        min_size: Size = None,
+        max_size: Size = None,
+        size_by: Literal["rows", "weight"] = "rows",
+        outliers: Outliers = None,
         init: Init = "auto",
         n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
@@ -93,6 +98,10 @@ class COPKMeans(BaseKMeans):
     ):
         super().__init__(
             n_clusters,
+            min_size=min_size,
+            max_size=max_size,
+            size_by=size_by,
+            outliers=outliers,
             init=init,
             n_init=n_init,
             max_iter=max_iter,
@@ -114,11 +123,11 @@ class COPKMeans(BaseKMeans):
         known, ids = problem.known, problem.ids
         if problem.seeds is not None and (problem.seeds >= 0).any():
             known = known + Constraints(labels=problem.seeds)
-        problem = Problem(problem.rows, problem.k, known)
+        problem = Problem(problem.rows, problem.k, known, ids=ids)
         closure = problem.closure
         found = color_closure(closure, problem.k)
         if closure.consistent and found.colors is not None:
-            return Problem(problem.rows, problem.k, known, example=found.colors)
+            return Problem(problem.rows, problem.k, known, example=found.colors, ids=ids)
         if self.on_infeasible == "raise":
             known._by_id(ids).diagnose(problem.k, n_rows=problem.rows.n).raise_if_inconsistent()
         kept, labels = fewest_violations(known, problem.k)
@@ -130,6 +139,7 @@ class COPKMeans(BaseKMeans):
             known,
             enforced=kept,
             example=labels[relaxed.closure.nodes[first]],
+            ids=ids,
         )
 
     def _penalty(self, problem: Problem) -> Penalty:

@@ -12,6 +12,7 @@ from linkwise._validation import check_choice, check_number
 from linkwise.geometry import Eta, Geometry, Rayleigh
 from linkwise.kmeans.solver._assigners import Assigner
 from linkwise.kmeans.solver._inference import Inference, make_assigner
+from linkwise.kmeans.solver._limits import Outliers, Size
 from linkwise.kmeans.solver._penalties import Penalty
 from linkwise.kmeans.solver._problem import Problem
 
@@ -138,6 +139,10 @@ class HMRFKMeans(DistortionKMeans):
         smoothing: float = 1.0,
         bound: Literal["tight", "published"] = "tight",
         noise: Noise = None,
+        min_size: Size = None,
+        max_size: Size = None,
+        size_by: Literal["rows", "weight"] = "rows",
+        outliers: Outliers = None,
         init: Init = "auto",
         n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
@@ -149,6 +154,10 @@ class HMRFKMeans(DistortionKMeans):
     ):
         super().__init__(
             n_clusters,
+            min_size=min_size,
+            max_size=max_size,
+            size_by=size_by,
+            outliers=outliers,
             init=init,
             n_init=n_init,
             max_iter=max_iter,

@@ -26,6 +26,7 @@ from linkwise.kmeans.solver._init_centers import (
     component_means,
     from_kmeans_plusplus,
 )
+from linkwise.kmeans.solver._limits import Outliers, Size
 from linkwise.kmeans.solver._penalties import NoPenalty, Penalty
 from linkwise.kmeans.solver._problem import Problem
 
@@ -176,6 +177,10 @@ class PreIdentifiedKMeans(BaseKMeans):
         n_clusters: int = 8,
         *,
         tag: object = None,
+        min_size: Size = None,
+        max_size: Size = None,
+        size_by: Literal["rows", "weight"] = "rows",
+        outliers: Outliers = None,
         init: Init = "auto",
         n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
@@ -187,6 +192,10 @@ class PreIdentifiedKMeans(BaseKMeans):
     ):
         super().__init__(
             n_clusters,
+            min_size=min_size,
+            max_size=max_size,
+            size_by=size_by,
+            outliers=outliers,
             init=init,
             n_init=n_init,
             max_iter=max_iter,

@@ -279,7 +279,7 @@ def _report(
         constraints=known,
         satisfaction=known.satisfied(model.labels_),
         costs=both,
-        cluster_sizes=np.bincount(model.labels_, minlength=model._geometry_.k),
+        cluster_sizes=np.bincount(model.labels_[model.labels_ >= 0], minlength=model._geometry_.k),
         n_components=int((known.closure().sizes > 1).sum()),
         ids=None if old.ids is None else [*old.ids, *(ids or range(len(labels)))],
     )
