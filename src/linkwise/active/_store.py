@@ -146,6 +146,7 @@ class Store:
             raise ValueError(f"session {self.path} is a folder; name a file in it")
         self._db = self._connect()
         self._seen: int | None = None
+        self.generation: int | None = None  # of the data; answers name its rows by number
 
     def _connect(self) -> sqlite3.Connection:
         name = ":memory:" if self.path is None else str(self.path)
@@ -206,6 +207,7 @@ class Store:
         with self._lock:
             if self._depth == 0:
                 self._execute("BEGIN IMMEDIATE")
+                self._check_generation()
             self._depth += 1
             try:
                 yield
@@ -217,6 +219,18 @@ class Store:
             self._depth -= 1
             if self._depth == 0:
                 self._execute("COMMIT")
+
+    def _check_generation(self) -> None:
+        """Refuse to write about rows by numbers that another process has changed."""
+        if self.generation is None:
+            return
+        row = self._execute("SELECT value FROM setting WHERE name = 'generation'").fetchone()
+        if (0 if row is None else int(row[0])) != self.generation:
+            self._db.execute("ROLLBACK")
+            raise ValueError(
+                f"session {self.path} follows other data now: somebody has carried its answers "
+                "over; open it again with that data"
+            )
 
     def _execute(self, statement: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
         try:

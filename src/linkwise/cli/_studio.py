@@ -16,6 +16,7 @@ from linkwise._optional import optional
 from . import _output as out
 from ._input import Data, FeatureNames, IdColumn, Impute, Standardize, StopWords, TextColumn
 from ._session_options import (
+    DataChanged,
     Known,
     NClusters,
     Options,
@@ -66,6 +67,7 @@ def studio(
     ] = True,
     who: Who = None,
     seed: Seed = None,
+    data_changed: DataChanged = None,
 ) -> None:
     """Answer "same or different?" on a page in the browser, and watch the clusters change.
 
@@ -107,7 +109,7 @@ def studio(
             task.units,
         )
         begun = {"n_clusters": clusters, "strategy": strategy, "random_state": seed}
-        work = open_session(session, kept, task, begun, constraints, who, given)
+        work = open_session(session, kept, task, begun, constraints, who, given, data_changed)
     warnings.simplefilter("ignore")  # of refits in the background
     with work, out.plain_errors(), Studio(work, records, host=host, port=port) as running:
         _tell(running.url, session, browser)
