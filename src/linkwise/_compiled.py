@@ -28,14 +28,14 @@ def kernel(function: Any) -> Any:
         return numba.njit(cache=True, **options)(function)
     except RuntimeError:  # no folder for the cache can be written
         pass
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = _temporary_cache()  # read when a function is decorated
+    config: Any = numba.config  # CACHE_DIR is read when a function is decorated
+    before, config.CACHE_DIR = config.CACHE_DIR, _temporary_cache()
     try:
         return numba.njit(cache=True, **options)(function)
     except RuntimeError:
         return numba.njit(**options)(function)
     finally:
-        numba.config.CACHE_DIR = before
+        config.CACHE_DIR = before
 
 
 @cache

@@ -304,7 +304,13 @@ class ParquetBlocks(Blocks):
 
     def __getstate__(self) -> dict[str, Any]:
         """Names of files travel, open files do not; a worker reads single blocks as they are."""
-        own = {"_files": None, "_arrow": None, "_store": None, "_rearranges": False, "_kept": {}}
+        own: dict[str, Any] = {
+            "_files": None,
+            "_arrow": None,
+            "_store": None,
+            "_rearranges": False,
+            "_kept": {},
+        }
         return {**self.__dict__, **own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
