@@ -221,7 +221,7 @@ METHODS: list[Method] = [
     Method(
         "ConstrainedCompleteLink", "complete-link", "linkwise.hierarchy",
         "pairs", "mostly", "any, or a matrix", "Klein et al. 2002",
-        family="hierarchy", sparse="no", cost="6 x SciPy's linkage", rows="10,000",
+        family="hierarchy", sparse="no", cost="2-4 x SciPy's linkage", rows="10,000",
         options=_TREE_FILES,
     ),
     Method(

@@ -22,9 +22,9 @@ from linkwise.constraints import as_constraints
 from ._imported_answers import sort_answers
 from ._neighborhood_strategies import ExploreConsolidate, MinMax, NormalizedPointUncertainty
 from ._pair_strategies import ClosestPairs, FarthestPairs, RandomPairs
+from ._questions import Verdict
 from ._repair import Repair
 from ._repaired_clustering import RepairedClustering
-from ._questions import Verdict
 from ._store import Store
 from ._strategy import Strategy
 

@@ -20,6 +20,7 @@ import numpy as np
 from scipy import sparse
 
 from linkwise._types import Floats, Ints, Matrix, is_sparse
+from linkwise._validation import check_scale
 
 from . import _kernels
 from ._divide import refuse_zeros
@@ -51,6 +52,7 @@ class Cosine(Geometry):
 
     def validate_rows(self, X: Matrix) -> Matrix:
         """Rows of length one; a row of zeros has no direction and is refused."""
+        check_scale(X, vanishing=False)
         scaled, length = _scaled(X, np.ones(X.shape[1]))
         refuse_zeros(
             length,

@@ -34,6 +34,7 @@ from linkwise._types import (
     RandomState,
     SampleIds,
     Seed,
+    is_sparse,
 )
 from linkwise._validation import (
     ConstrainedClusterMixin,
@@ -229,7 +230,7 @@ class BaseKMeans(
                 _check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True)
             )
         if validator is None:
-            return LocalRows(X, weight)
+            return LocalRows(_dense_if_smaller(X), weight)
         return LocalRows(validator.validate_rows(X), weight, centered=False)
 
     def _knowledge(
@@ -657,27 +658,56 @@ class BaseKMeans(
 
     def _nearest(self, X: Matrix) -> NDArray[np.int32]:
         """The cheapest cluster of each row, without all costs at once."""
-        with self._new_rows(X) as rows:
-            labels, pinned = np.full(rows.n, -1, dtype=np.int32), np.zeros(rows.n, dtype=bool)
-            nothing = Moments.zeros(0, 0)  # sums are not needed
-            rows.assign(self._geometry_, labels, pinned, nothing, self._closed_to_rows())
+        labels = np.full(X.shape[0], -1, dtype=np.int32)
+        closed, nothing = self._closed_to_rows(), Moments.zeros(0, 0)  # no sums
+        for part, piece in self._pieces(X):
+            with self._new_rows(piece) as rows:
+                pinned = np.zeros(rows.n, dtype=bool)
+                rows.assign(self._geometry_, labels[part], pinned, nothing, closed)
         return labels
+
+    def _pieces(self, X: Matrix) -> Iterator[tuple[slice, Matrix]]:
+        """All rows; or, if a fit of dense rows is asked about sparse ones, dense pieces of them.
+
+        Dense rows are read relative to their mean, which sparse ones are not.
+        """
+        if not is_sparse(X) or not self._shift_.any():
+            yield slice(0, X.shape[0]), X
+            return
+        size = max(_LEAST_ROWS, _COSTS_AT_ONCE // max(X.shape[1], 1))
+        for start in range(0, X.shape[0], size):
+            part = slice(start, min(start + size, X.shape[0]))
+            yield part, X[part].toarray()
 
     def _cost_blocks(self, X: Matrix) -> Iterator[tuple[slice, Floats]]:
         """Costs of the rows in all clusters, block by block."""
         geometry = self._geometry_
-        with self._new_rows(X) as rows:
-            size = max(_LEAST_ROWS, _COSTS_AT_ONCE // self.n_clusters)
-            for start in range(0, rows.n, size):
-                part = slice(start, min(start + size, rows.n))
-                costs = rows.distances(np.arange(part.start, part.stop), geometry)
-                yield part, costs + np.reshape(geometry.row_terms(rows.X[part]), (-1, 1))
+        size = max(_LEAST_ROWS, _COSTS_AT_ONCE // self.n_clusters)
+        for piece, of_piece in self._pieces(X):
+            with self._new_rows(of_piece) as rows:
+                for start in range(0, rows.n, size):
+                    part = slice(start, min(start + size, rows.n))
+                    costs = rows.distances(np.arange(part.start, part.stop), geometry)
+                    costs = costs + np.reshape(geometry.row_terms(rows.X[part]), (-1, 1))
+                    yield slice(piece.start + part.start, piece.start + part.stop), costs
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _dense_if_smaller(X: Matrix) -> Matrix:
+    """CSR rows as an array, if that takes no more memory than their entries and positions.
+
+    Arrays are read relative to their mean: with few zeros and an offset of 1e8, squares of the
+    entries would leave no digits to the differences of rows.
+    """
+    if not is_sparse(X):
+        return X
+    dense = X.shape[0] * X.shape[1] * X.dtype.itemsize
+    return X if X.data.nbytes + X.indices.nbytes < dense else X.toarray()
 
 
 def too_many_labels(seeds: Ints, k: int) -> str | None:
