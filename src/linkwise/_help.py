@@ -15,7 +15,6 @@ SECTIONS = {
     "ids": ("knowledge", "Rows by number or by id"),
     "files": ("knowledge", "Files"),
     "labels": ("knowledge", "Labels"),
-    "groups": ("knowledge", "Groups that belong together or apart"),
     "clusters": ("consistency", "How many clusters it needs"),
     "triplets": ("consistency", "Triplets"),
     "methods": ("choose", "All of them"),

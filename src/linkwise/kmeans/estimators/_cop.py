@@ -43,6 +43,8 @@ class COPKMeans(BaseKMeans):
     on_infeasible : {"raise", "relax"}, default="raise"
         What to do if not all constraints can be satisfied: raise a `ConstraintError` with the
         proof, or drop those of the least total weight (listed in `report_`).
+    min_size, max_size, size_by, outliers
+        As in `PCKMeans`, but sizes and constraints are all kept.
     init, n_init, max_iter, tol, verbose, callback, checkpoint, random_state
         As in `PCKMeans`; "auto" starts from k-means++, with ten runs.
 

@@ -72,6 +72,8 @@ class HMRFKMeans(DistortionKMeans):
         published objective. With a number, a violated link costs the log odds that it is right,
         in units of the likelihood that the metric implies; "auto" also estimates that number
         (`noise_`) and starts more often. See the user guide.
+    min_size, max_size, size_by, outliers
+        As in `PCKMeans`.
     init, n_init, max_iter, tol, verbose, callback, checkpoint, random_state
         As in `PCKMeans`.
 

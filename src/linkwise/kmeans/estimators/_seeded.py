@@ -43,6 +43,8 @@ class SeededKMeans(BaseKMeans):
     ----------
     n_clusters : int, default=8
         Number of clusters.
+    min_size, max_size, size_by, outliers
+        As in `PCKMeans`.
     init, n_init, max_iter, tol, verbose, callback, checkpoint, random_state
         As in `PCKMeans`; "auto" starts from the labeled rows.
 
@@ -87,6 +89,8 @@ class ConstrainedKMeans(BaseKMeans):
     ----------
     n_clusters : int, default=8
         Number of clusters.
+    min_size, max_size, size_by, outliers
+        As in `PCKMeans`.
     init, n_init, max_iter, tol, verbose, callback, checkpoint, random_state
         As in `PCKMeans`; "auto" starts from the labeled rows.
 
@@ -136,6 +140,8 @@ class PreIdentifiedKMeans(BaseKMeans):
     tag : default=None
         Label in `y` of the known cluster; None if `y` has only one label besides -1. Without `y`,
         the largest group of must-linked rows is the known cluster.
+    min_size, max_size, size_by, outliers
+        As in `PCKMeans`.
     init, n_init, max_iter, tol, verbose, callback, checkpoint, random_state
         As in `PCKMeans`; "auto" is k-means++ on the other rows, with ten runs.
 
