@@ -121,6 +121,7 @@ def _read_rows(request: Request) -> Input:
         return read_text_input(
             request.data, request.k, request.id_column, request.label_column,
             request.text_column, words, request.method, request.reading,
+            request.text_embedding or "tfidf",
         )  # fmt: skip
     given = read_input(
         request.data, request.k, request.id_column, request.label_column, request.features,

@@ -241,21 +241,23 @@ def read_text_input(
     stop_words: str | None,
     method: Method,
     how: Reading | None = None,
+    embedding: str = "tfidf",
 ) -> ClusterInput:
     """The input from a file in which the words of one column are the features."""
     from linkwise.datasets import prepare_text
 
     table, ids = _read_table(data, k, id_column, label_column, how)
-    made = prepare_text(table, text_column, stop_words=stop_words)
+    made = prepare_text(table, text_column, stop_words=stop_words, embedding=embedding)
     X = made.X
-    if method.sparse == "no":
+    if method.sparse == "no" and embedding == "tfidf":
         if X.shape[0] * X.shape[1] > _MAX_DENSE_CELLS:
             raise ValueError(
                 f"{method.short} needs dense data; {X.shape[0]:,} texts of {X.shape[1]:,} words "
                 "are too large for that: use hmrf, pck or mpck"
             )
         X = X.toarray()
-    features = [f"{text_column} ({len(made.names):,} words)"]
+    what = "words" if embedding == "tfidf" else f"dimensions of {embedding}"
+    features = [f"{text_column} ({len(made.names):,} {what})"]
     texts = table.text(text_column).tolist()
     return ClusterInput(
         table,

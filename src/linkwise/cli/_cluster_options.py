@@ -28,7 +28,9 @@ from ._input import (
     Standardize,
     StopWords,
     TextColumn,
+    TextEmbedding,
     clusters_option,
+    find_embedding,
     find_stop_words,
 )
 from ._write import CLUSTER, NAME, check_kind, check_target
@@ -76,6 +78,7 @@ class Request:
     ] = None
     features: FeatureNames = None
     text_column: TextColumn = None
+    text_embedding: TextEmbedding = None
     stop_words: StopWords = None
     standardize: Standardize = False
     impute: Impute = None
@@ -165,6 +168,7 @@ class Request:
                 "labels by id instead"
             )
         find_stop_words(self.stop_words, self.text_column)
+        find_embedding(self.text_embedding, self.text_column, self.stop_words)
         if self.id_column in (CLUSTER, NAME) and self.output is not None:
             raise ValueError(
                 f"--id-column {self.id_column}: a column of the result has this name too; "

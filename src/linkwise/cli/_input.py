@@ -58,7 +58,15 @@ FeatureNames = Annotated[
 ]
 TextColumn = Annotated[
     str | None,
-    typer.Option(help="Column of texts; their words are the features (TF-IDF)."),
+    typer.Option(help="Column of texts to cluster by, see --text-embedding."),
+]
+TextEmbedding = Annotated[
+    str | None,
+    typer.Option(
+        help="With --text-column: words (tfidf), meanings offline (wordllama), or "
+        "sentence-transformers/NAME.  [default: tfidf]",
+        metavar="tfidf|wordllama|...",
+    ),
 ]
 StopWords = Annotated[
     str | None,
@@ -267,6 +275,15 @@ def find_stop_words(text: str | None, text_column: str | None) -> str | None:
     if text is not None and text_column is None:
         raise ValueError("--stop-words is about the words of --text-column; give that too")
     return None if text == "none" else "english"
+
+
+def find_embedding(text: str | None, text_column: str | None, stop_words: str | None) -> str:
+    """How texts become numbers."""
+    if text is not None and text_column is None:
+        raise ValueError("--text-embedding is about --text-column; give that too")
+    if text not in (None, "tfidf") and stop_words is not None:
+        raise ValueError("--stop-words is for tfidf; leave it out with --text-embedding")
+    return text or "tfidf"
 
 
 def make_features(

@@ -29,6 +29,7 @@ from linkwise.io import (
     suffix_of,
 )
 
+from ._embedding import TextEmbedder
 from ._preparation import ColumnPreparation, Preparation
 
 # A column with more distinct texts than this is a category only if texts repeat.
@@ -150,8 +151,10 @@ def prepare_features(
     return Features(units, names, units, prepared)
 
 
-def prepare_text(table: Table, column: str, *, stop_words: str | None = "english") -> Features:
-    r"""The words of a column of texts, weighed by TF-IDF.
+def prepare_text(
+    table: Table, column: str, *, stop_words: str | None = "english", embedding: str = "tfidf"
+) -> Features:
+    r"""The words of a column of texts, weighed by TF-IDF, or their meanings.
 
     Parameters
     ----------
@@ -160,12 +163,14 @@ def prepare_text(table: Table, column: str, *, stop_words: str | None = "english
         The column of texts.
     stop_words : {"english"} or None, default="english"
         Words that are left out since they say nothing: the, and, how, ... None keeps all.
+    embedding : str, default="tfidf"
+        ``"tfidf"``, or a model of `TextEmbedder` such as ``"wordllama"``.
 
     Returns
     -------
     features : Features
         `X` is a CSR matrix with rows of length one; `names` are the words. In tables of more
-        than 100 rows, words of only one row are left out.
+        than 100 rows, words of only one row are left out. With an embedding, `X` is dense.
 
     Examples
     --------
@@ -181,6 +186,8 @@ def prepare_text(table: Table, column: str, *, stop_words: str | None = "english
     if stop_words not in (None, "english"):
         raise ValueError(f"stop_words={stop_words!r}: expected 'english', or None to keep all")
     texts = table.text(column)
+    if embedding != "tfidf":
+        return _embedded(table, column, texts, embedding)
     vectorizer = TfidfVectorizer(
         sublinear_tf=True,
         strip_accents="unicode",
@@ -204,6 +211,19 @@ def prepare_text(table: Table, column: str, *, stop_words: str | None = "english
     words = vectorizer.get_feature_names_out().tolist()
     prepared = Preparation([], column, words, vectorizer.idf_.tolist())
     return Features(X, words, X, prepared)
+
+
+def _embedded(table: Table, column: str, texts: NDArray[np.object_], embedding: str) -> Features:
+    X = TextEmbedder(embedding).fit_transform(texts)
+    empty = np.flatnonzero(~X.any(axis=1))
+    if len(empty):
+        raise FileFormatError(
+            table.path,
+            f"column {column!r} has {len(empty):,} texts that say nothing (the first in "
+            f"{place_of(table, int(empty[0]))}); leave these rows out",
+        )
+    names = [f"{column}[{place}]" for place in range(X.shape[1])]
+    return Features(X, names, X, Preparation([], column, embedding=embedding))
 
 
 def _kept(stop_words: str | None) -> str:

@@ -24,6 +24,7 @@ from ._formats import (
     require_file,
     suffix_of,
 )
+from ._frames import AnnDataLike, DatasetLike
 from ._json import to_json
 from ._memory import half_of_memory
 from ._parquet import is_number_type, open_parquet
@@ -38,6 +39,8 @@ __all__ = [
     "MAX_LISTED",
     "NUMPY",
     "PARQUET",
+    "AnnDataLike",
+    "DatasetLike",
     "FileFormatError",
     "Progress",
     "Table",

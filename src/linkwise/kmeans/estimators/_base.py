@@ -181,6 +181,7 @@ class BaseKMeans(
             rows.prefetch(problem.constrained)
             best = self._best_run(problem)
             self._store(best, rows)
+            self._name_clusters(y)
             self.report_ = self._report(problem, best, given, started)
         finally:
             rows.close()
