@@ -41,8 +41,8 @@ class TextEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     model : str or callable, default="wordllama"
         ``"wordllama"`` (256 dimensions, no torch, works offline: its weights are in the wheel; pip
         install 'linkwise[text]'); ``"sentence-transformers/NAME"`` for a model of that package,
-        which must be installed; or a function that takes a list of texts and returns an array with
-        one row per text.
+        which must be installed; or a function that takes a list of texts and returns an array of
+        shape (n_texts, n_dimensions).
     cache : path, bool or None, default=None
         File that keeps embeddings by content. None stands for True with a named model and for False
         with a function, whose results linkwise cannot tell from those of another one. True stands
@@ -55,6 +55,11 @@ class TextEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     n_features_out_ : int
         Dimensions of the rows.
+
+    References
+    ----------
+    .. [1] N. Reimers, I. Gurevych. Sentence-BERT: sentence embeddings using Siamese BERT-networks.
+       EMNLP 2019.
 
     Examples
     --------
@@ -228,13 +233,17 @@ def _sentence_transformer(name: str) -> Embed:
 
 
 def _batches(embed: Embed, texts: Sequence[str]) -> Rows:
-    parts = [
-        _checked(embed(list(texts[start : start + _BATCH])), len(texts[start : start + _BATCH]))
-        for start in range(0, len(texts), _BATCH)
-    ]
+    # Models fill up the texts of a batch to the longest one: texts of like length go together.
+    order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+    parts = []
+    for start in range(0, len(order), _BATCH):
+        part = [texts[place] for place in order[start : start + _BATCH]]
+        parts.append(_checked(embed(part), len(part)))
     if len({part.shape[1] for part in parts}) != 1:
         raise ValueError("the model gives rows of different length for different texts")
-    return np.concatenate(parts)
+    found = np.empty((len(texts), parts[0].shape[1]), dtype=np.float32)
+    found[order] = np.concatenate(parts)
+    return found
 
 
 def _checked(found: ArrayLike, n_texts: int) -> Rows:
