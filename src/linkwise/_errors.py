@@ -33,7 +33,7 @@ ADVICE = {
 # Parameters that a template may name together with the value: ``{n_clusters=3}``.
 _PARAMETERS = (
     "n_clusters", "n_constraints", "max_iter", "y", "tag", "ids", "sample_ids", "columns",
-    "features", "impute", "min_size", "max_size", "outliers",
+    "features", "impute", "min_size", "max_size", "outliers", "encoding", "missing", "sheet",
 )  # fmt: skip
 _FIELD = re.compile(rf"\{{({'|'.join((*_PARAMETERS, *ADVICE))})(?:=([^{{}}]*))?\}}")
 

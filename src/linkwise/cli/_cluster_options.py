@@ -15,17 +15,23 @@ from linkwise import _methods
 from linkwise._methods import Method, Option
 
 from . import _output as out
-from ._auto import Choice
+from ._auto import AUTO, Choice
 from ._input import (
     Counts,
     Data,
+    Encoding,
     FeatureNames,
     IdColumn,
     Impute,
+    Missing,
+    Reading,
+    Sheet,
     Standardize,
     StopWords,
     TextColumn,
     counts_option,
+    TextEmbedding,
+    find_embedding,
     find_stop_words,
 )
 from ._write import CLUSTER, NAME, check_kind, check_target
@@ -56,7 +62,8 @@ class Request:
         ),
     ] = None
     constraints: Annotated[
-        Path | None, typer.Option(help="File of constraints: CSV, JSON lines or Parquet.")
+        Path | None,
+        typer.Option(help="File of constraints: CSV, JSON lines, Parquet, Excel; .nwk is a tree."),
     ] = None
     algorithm: Annotated[str | None, typer.Option(help=_algorithm_help())] = None
     id_column: IdColumn = None
@@ -74,16 +81,30 @@ class Request:
     ] = None
     features: FeatureNames = None
     text_column: TextColumn = None
+    text_embedding: TextEmbedding = None
     stop_words: StopWords = None
     standardize: Standardize = False
     impute: Impute = None
+    missing: Missing = None
+    encoding: Encoding = None
+    sheet: Sheet = None
+    ignore_unknown: Annotated[
+        bool,
+        typer.Option("--ignore-unknown", help="Leave out constraints on rows that are not there."),
+    ] = False
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="File for the labels: .csv, .tsv, .parquet, .npy."),
+        typer.Option(
+            "--output", "-o", help="File for the labels: .csv, .tsv, .xlsx, .parquet, .npy."
+        ),
     ] = None
+    append: Annotated[
+        bool,
+        typer.Option("--append", help="-o has the columns of the data too, then the clusters."),
+    ] = False
     probabilities: Annotated[
         bool,
-        typer.Option(help="Also write how sure the cluster of each row is; for mixture, hdbscan."),
+        typer.Option(help="Also write how probable the clusters of each row are."),
     ] = False
     report: Annotated[Path | None, typer.Option(help="File for an HTML report.")] = None
     save: Annotated[
@@ -136,13 +157,21 @@ class Request:
             check_target(path, flag, earlier)
             earlier.append(path)
         check_kind(self.output)
-        if self.probabilities and self.method.family not in ("mixture", "density"):
+        if self.probabilities and self.method.short != AUTO and not has_probabilities(self.method):
             raise ValueError(
-                f"--probabilities is for mixture and hdbscan; {self.method.short} has none"
+                f"--probabilities: {self.method.short} has none; use mixture, hdbscan or a method "
+                "of the k-means family"
             )
-        if self.probabilities and (self.output is None or self.output.suffix == ".npy"):
-            raise ValueError("--probabilities needs -o with a .csv, .tsv or .parquet file")
+        for flag in ("probabilities", "append"):
+            if getattr(self, flag) and (self.output is None or self.output.suffix == ".npy"):
+                raise ValueError(f"--{flag} needs -o with a .csv, .tsv, .xlsx or .parquet file")
+        if self.append and (self.memory_limit is not None or self.scheduler is not None):
+            raise ValueError(
+                "--append is for data in memory, not for --memory-limit or --scheduler; join the "
+                "labels by id instead"
+            )
         find_stop_words(self.stop_words, self.text_column)
+        find_embedding(self.text_embedding, self.text_column, self.stop_words)
         if self.id_column in (CLUSTER, NAME) and self.output is not None:
             raise ValueError(
                 f"--id-column {self.id_column}: a column of the result has this name too; "
@@ -171,6 +200,11 @@ class Request:
             all(value is None for value in asked)
             and not (self.choice.open or self.own_options or self.probabilities)
         )  # fmt: skip
+
+    @property
+    def reading(self) -> Reading:
+        """How the data is to be read."""
+        return Reading(tuple(self.missing or ()), self.encoding, self.sheet)
 
     @property
     def group_columns(self) -> dict[str, str]:
@@ -277,6 +311,11 @@ def _check_option(method: Method, name: str, value: Value) -> None:
         raise ValueError(f"{owners[0][1].flag} is an option of {listed}, not of {method.short}")
     if option.choices and value not in option.choices:
         raise ValueError(f"{option.flag} {value}: expected one of {', '.join(option.choices)}")
+
+
+def has_probabilities(method: Method) -> bool:
+    """Whether a method says how probable clusters are."""
+    return hasattr(method.estimator, "predict_proba") or method.family in ("mixture", "density")
 
 
 def as_command(run: Callable[[Request], None]) -> Callable[..., None]:

@@ -312,8 +312,9 @@ class Constraints:
         columns: dict[str, str] | None = None,
         ids: IdMode = "auto",
         progress: Callable[[int, int], None] | None = None,
+        encoding: str | None = None,
     ) -> Constraints:
-        """Read constraints from a CSV, JSON lines or Parquet file.
+        """Read constraints from a CSV, JSON lines, Parquet or Excel file.
 
         Columns are found by name: ``i, j, link[, weight]`` with link one of must/cannot,
         same/different, 1/-1, yes/no, 1/0; or ``a, b, c[, weight]``; or ``group, row, kind[,
@@ -323,15 +324,18 @@ class Constraints:
         Parameters
         ----------
         path : str or path
-            ``.csv``, ``.tsv``, ``.txt`` (also ``.gz``), ``.jsonl``, ``.ndjson`` or ``.parquet``.
+            ``.csv``, ``.tsv``, ``.txt`` (also ``.gz``), ``.jsonl``, ``.ndjson``, ``.parquet`` or
+            ``.xlsx``.
         columns : dict, default=None
             Own names of the columns, such as ``{"i": "person_1", "j": "person_2"}``.
         ids : {"auto", "rows", "text"}
             Whether the cells are row numbers, ids, or whichever all agree on.
         progress : callable, default=None
             Called as ``progress(bytes_read, bytes_in_all)`` now and then.
+        encoding : str, default=None
+            Encoding of a text file, such as ``"cp1252"``; UTF-8 if not given.
         """
-        return cls._of(_files.parse_file(path, columns, ids, progress))
+        return cls._of(_files.parse_file(path, columns, ids, progress, encoding))
 
     def write(self, path: str | PathLike[str]) -> None:
         """Write the constraints to a CSV, JSON lines or Parquet file that `read` understands.

@@ -244,6 +244,7 @@ class ConstrainedMixture(ConstrainedClusterMixin, DensityMixin, BaseEstimator):
         data = Data(X, field)
         best = self._best_run(data, shift, pairs)
         self._store(data, best, shift)
+        self._name_clusters(y)
         self.report_ = Report.of(
             known,
             self.labels_,

@@ -198,6 +198,7 @@ class SpectralLearning(
         self.labels_ = labels.astype(np.int32)
         self._warn_of_small_clusters()
         self.n_iter_ = int(getattr(self.clusterer_, "n_iter_", 1))
+        self._name_clusters(y)
         self.report_ = Report.of(
             known,
             self.labels_,

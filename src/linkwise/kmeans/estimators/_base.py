@@ -53,6 +53,7 @@ from linkwise._validation import (
 from linkwise.constraints import Constraints, as_constraints
 from linkwise.engines import engine_of, is_out_of_memory, map_blocks, single_blas_thread
 from linkwise.geometry import Geometry, Mahalanobis, Moments
+from linkwise.kmeans.estimators._probabilities import memberships, within_variance
 from linkwise.kmeans.estimators._update import UpdateMixin
 from linkwise.kmeans.rows._local_rows import LocalRows
 from linkwise.kmeans.rows._remote_rows import RemoteRows
@@ -208,6 +209,7 @@ class BaseKMeans(
             rows.prefetch(problem.constrained if self._limits is None else np.arange(rows.n))
             best = self._best_run(problem)
             self._store(best, rows)
+            self._name_clusters(y)
             self.report_ = self._report(problem, best, given, started)
         finally:
             rows.close()
@@ -472,6 +474,9 @@ class BaseKMeans(
         self.metrics_ = metrics if best.geometry.per_cluster else metrics[0]
         self._n_features_out = self.n_clusters
         self._keep_statistics(best, rows)
+        self.within_variance_ = None
+        if isinstance(rows, LocalRows):
+            self.within_variance_ = within_variance(rows, best.geometry, best.labels)
 
     def _keep_statistics(self, best: Solution, rows: LocalRows | RemoteRows) -> None:
         """What `update` needs of the rows: sums per cluster, and costs if they are at hand."""
@@ -594,6 +599,40 @@ class BaseKMeans(
         for part, costs in self._cost_blocks(X):
             far = np.maximum(costs + log_det, 0.0)
             out[part] = np.sqrt(far) if geometry.squared else far
+        return out
+
+    def predict_proba(self, X: MatrixLike) -> Floats:
+        """How probable each cluster is for each row, under a stated model.
+
+        The model is the mixture that k-means is the limit of: Gaussians of equal shares with the
+        learnt metric (or the unit metric) and one variance, `within_variance_`, the mean squared
+        distance within clusters per feature. The probabilities are the softmax of minus half the
+        squared distance in units of this variance. Links have no part in it. With many features
+        nearly all are 0 or 1; `ConstrainedMixture` estimates shares and covariances too.
+
+        Parameters
+        ----------
+        X : array-like, CSR matrix, Dask collection or Blocks of shape (n_samples, n_features)
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_clusters)
+            A lazy Dask array if X is a Dask collection.
+        """
+        check_is_fitted(self)
+        if self.within_variance_ is None:
+            raise ValueError(
+                "predict_proba needs the variance within clusters, which is found only when the "
+                "model is fitted to rows in memory; fit it to a sample of them"
+            )
+        if is_out_of_memory(X):
+            return self._blockwise(X, "predict_proba", np.float64, len(self.cluster_centers_))
+        X, geometry = self._check_new(X), self._geometry_
+        log_det = geometry.log_det[geometry.group(np.arange(geometry.k))]
+        out = np.empty((X.shape[0], geometry.k))
+        for part, costs in self._open_costs(X):
+            distances = np.maximum(costs + log_det, 0.0)
+            out[part] = memberships(distances, log_det, self.within_variance_)
         return out
 
     def score(
