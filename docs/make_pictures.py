@@ -119,11 +119,10 @@ def _link(axes: Any, color: str, style: Any, one: Any, two: Any, *names: str) ->
 _QUESTIONS = (
     ("Triplets, a tree,\nor a hierarchy wanted?", "ReCon", ""),
     ("Classes of some rows?", "ConstrainedKMeans", "SeededKMeans, if only a hint"),
-    ("Must every pair be kept?", "COPKMeans", ""),
-    ("May many answers be wrong?", "BoostCluster", "ConstrainedKernelKMeans"),
-    ("Text or counts?", "HMRFKMeans", "cosine, divergence"),
-    ("Clusters that are no blobs?", "SpectralLearning", "BoostCluster(your clusterer)"),
-    ("Few pairs, few columns?", "GPKMeans", ""),
+    ("Must every pair be satisfied?", "COPKMeans", ""),
+    ("May many answers be wrong?", "MPCKMeans", 'metric="full", noise="auto"'),
+    ("Text or embeddings?", "PCKMeans", 'distortion="cosine"'),
+    ("Clusters that are not round?", "SpectralLearning", "ConstrainedHDBSCAN, if k is unknown"),
 )
 
 
@@ -193,8 +192,8 @@ def draw_tree(theme: Theme) -> Figure:
     from scipy.cluster.hierarchy import dendrogram
 
     animals = ["cat", "dog", "bat", "eel", "trout", "wren"]
-    X = [[4, 0, 0, 0.3], [4, 0, 0, 0.8], [2, 2, 0, 0.1], [0, 0, 1, 0.9], [0, 0, 1, 0.6]]
-    X = [*X, [2, 2, 0, 0.2]]
+    X = [[1, 0, 0, 0.3], [1, 0, 0, 0.8], [1, 1, 0, 0.1], [0, 0, 1, 0.9], [0, 0, 1, 0.6]]
+    X = [*X, [0, 1, 0, 0.2]]
     known = Constraints(relative=[("cat", "bat", "wren"), ("cat", "dog", "bat")])
     figure = Figure(figsize=(8.6, 3), layout="constrained")
     titles = ("by features alone", "told: cat bat | wren, cat dog | bat")
