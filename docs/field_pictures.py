@@ -290,6 +290,25 @@ def draw_field_gain(theme: Any) -> Figure:
     return figure
 
 
+def draw_demo(theme: Any) -> Figure:
+    """The sample of ``linkwise demo``: shape is the origin, color the cluster, lines the answers."""
+    X, y, known = _sample()
+    plain = KMeans(3, n_init=10, random_state=0).fit(X).labels_
+    told = lw.MPCKMeans(3, n_init=10, random_state=0).fit(X, constraints=known).labels_
+    figure = Figure(figsize=(8, 4.6), layout="constrained")
+    runs = (("told nothing", plain, None), ("told 40 answers", told, known))
+    for axes, (title, labels, links) in zip(figure.subplots(1, 2), runs, strict=True):
+        found = _matched(labels, y)
+        for origin in range(3):
+            for cluster in range(3):
+                at = (y == origin) & (found == cluster)
+                axes.scatter(*X[at].T, s=44, c=_colors(theme)[cluster], marker=MARKS[origin], lw=0)
+        if links is not None:
+            _links(axes, X, links, theme, 1.0)
+        _plain(axes, title, f"ARI {score(y, labels).ari:.2f}", 17)
+    return figure
+
+
 # -------------------------------------------------------------------- families of methods
 
 
@@ -479,5 +498,5 @@ def draw_family_boost(theme: Any) -> Figure:
 PICTURES = {
     name.removeprefix("draw_").replace("_", "-"): function
     for name, function in list(globals().items())
-    if name.startswith(("draw_field", "draw_family"))
+    if name.startswith("draw_")
 }
