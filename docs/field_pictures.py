@@ -84,7 +84,7 @@ def _hexagon(n: int = 14) -> tuple[Any, Any]:
     for place in range(6):
         angle = place * np.pi / 3
         turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
-        rows.append((around + [1.4, 0]) @ turn.T)
+        rows.append((around + np.array([1.4, 0])) @ turn.T)
     return np.concatenate(rows), np.repeat(np.arange(6), n)
 
 
@@ -148,9 +148,7 @@ def draw_field_kinds(theme: Any) -> Figure:
         angle = np.degrees(np.arctan2(*np.diff(
             [X[group == place].mean(axis=0), X[group == (place + 1) % 6].mean(axis=0)], axis=0
         )[0][::-1]))  # fmt: skip
-        panels[4].add_patch(
-            Ellipse(middle, 2.5, 1.15, angle=angle, fill=False, ec=color, lw=2.2)
-        )
+        panels[4].add_patch(Ellipse(middle, 2.5, 1.15, angle=angle, fill=False, ec=color, lw=2.2))
     _line(panels[5], X[first[0]], X[first[1]], theme.blue, width=4.5)
     _line(panels[5], X[first[3]], X[first[4]], theme.blue, width=1.2)
     _line(panels[5], X[first[1]], X[first[2]], theme.red, DOTTED, 4.5)
@@ -164,7 +162,11 @@ def draw_field_closure(theme: Any) -> Figure:
     bad = Constraints(must_link=[("a", "b"), ("b", "c")], cannot_link=[("c", "d"), ("a", "c")])
     figure = Figure(figsize=(8.4, 3.4), layout="constrained")
     titles = ("three links are given", "six pairs are decided", "a fourth link contradicts")
-    belows = ("solid: together, dotted: apart", "gray ones follow", "a - b - c together, a, c apart")
+    belows = (
+        "solid: together, dotted: apart",
+        "gray ones follow",
+        "a - b - c together, a, c apart",
+    )
     for axes, title, below in zip(figure.subplots(1, 3), titles, belows, strict=True):
         known = bad if title.startswith("a fourth") else given
         if title.startswith("six"):
@@ -291,7 +293,7 @@ def draw_field_gain(theme: Any) -> Figure:
 
 
 def draw_demo(theme: Any) -> Figure:
-    """The sample of ``linkwise demo``: shape is the origin, color the cluster, lines the answers."""
+    """The sample of ``linkwise demo``: shape = origin, color = cluster, lines = answers."""
     X, y, known = _sample()
     plain = KMeans(3, n_init=10, random_state=0).fit(X).labels_
     told = lw.MPCKMeans(3, n_init=10, random_state=0).fit(X, constraints=known).labels_
@@ -315,7 +317,7 @@ def draw_demo(theme: Any) -> Figure:
 def draw_family_kmeans(theme: Any) -> Figure:
     """One must-link across a gap: never violated, or violated if that is cheaper."""
     rng = np.random.default_rng(1)
-    X = np.vstack([rng.normal(0, 0.5, (20, 2)), rng.normal(0, 0.5, (20, 2)) + [3, 0]])
+    X = np.vstack([rng.normal(0, 0.5, (20, 2)), rng.normal(0, 0.5, (20, 2)) + np.array([3, 0])])
     y = np.repeat([0, 1], 20)
     known = Constraints(must_link=[(int(X[:20, 0].argmin()), 20 + int(X[20:, 0].argmax()))])
     heavy = Constraints(must_link=[(*known.must_link[0].tolist(), 60)])
@@ -347,8 +349,10 @@ def _sample() -> tuple[Any, Any, Constraints]:
     with resources.as_file(folder / "tastings.csv") as path:
         known = Constraints.read(path)
     X = prepare_features(table, ["acidity", "roast"], standardize=True).X
-    return X, np.unique(table.text("origin"), return_inverse=True)[1], known.to_rows(
-        sample_ids=table.text("bean")
+    return (
+        X,
+        np.unique(table.text("origin"), return_inverse=True)[1],
+        known.to_rows(sample_ids=table.text("bean")),
     )
 
 
@@ -378,7 +382,7 @@ def draw_family_propagation(theme: Any) -> Figure:
     from linkwise import propagate
 
     rng = np.random.default_rng(2)
-    X = np.vstack([rng.normal(0, 0.55, (30, 2)), rng.normal(0, 0.55, (30, 2)) + [2.6, 0.4]])
+    X = np.vstack([rng.normal(0, 0.55, (30, 2)), rng.normal((2.6, 0.4), 0.55, (30, 2))])
     known = Constraints(cannot_link=[(0, 30)], must_link=[(1, 2)])
     labels = np.repeat([0, 1], 30)
     spread = propagate(known, X, labels, threshold=0.6)

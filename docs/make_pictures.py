@@ -218,7 +218,6 @@ def draw_tree(theme: Theme) -> Figure:
 # -------------------------------------------------------------------- how many
 
 
-
 def draw_curve(theme: Theme) -> Figure:
     """Scores on rows that no constraint names, from docs/results/curves.json."""
     found = json.loads((FOLDER.parent / "results" / "curves.json").read_text(encoding="utf-8"))

@@ -87,14 +87,26 @@ class Table:
         return [name for name, column in self.columns.items() if column.dtype != object]
 
     def column(self, name: str) -> NDArray:
-        """Return the column called `name`; ValueError if there is none."""
+        """Return the column called `name`; ValueError if there is none.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+        """
         try:
             return self.columns[name]
         except KeyError:
             raise ValueError(self._unknown(name)) from None
 
     def text(self, name: str) -> NDArray[np.object_]:
-        """Return a column as text, exactly as in the file; missing is ''."""
+        """Return a column as text, exactly as in the file; missing is ''.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+        """
         self.column(name)
         return _as_text(self._cells[name])
 
