@@ -91,7 +91,13 @@ class Worded:
         return None if found is None else found[2]
 
     def in_words(self, wording: Wording) -> str:
-        """The message, with parameters worded by the caller."""
+        """The message, with parameters worded by the caller.
+
+        Parameters
+        ----------
+        wording : callable
+            Called as ``wording(name, value)`` for each parameter in the message; returns its words.
+        """
         text = fill(self.template, wording)
         return text if self.topic is None else text + see(self.topic)
 

@@ -121,6 +121,7 @@ def _section(page: str, heading: str) -> str:
 
 def _plain(page: str) -> str:
     """The page without what only a browser can show."""
+    page = re.sub(r"<!-- [\w -]+ -->\n*", "", page)  # marks of tests/figures.py
     page = re.sub(r"^```\{(?:image|toctree)\}.*?^```\n", "", page, flags=re.M | re.S)
     page = re.sub(
         r"^```\{code-block\} *\w*\n:caption: (\S+)\n\n", r"`\1`:\n\n```\n", page, flags=re.M

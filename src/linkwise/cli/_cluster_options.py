@@ -29,8 +29,8 @@ from ._input import (
     Standardize,
     StopWords,
     TextColumn,
-    counts_option,
     TextEmbedding,
+    counts_option,
     find_embedding,
     find_stop_words,
 )

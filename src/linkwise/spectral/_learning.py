@@ -273,7 +273,17 @@ class SpectralLearning(
         return normalize(vectors) if self.normalize_rows else vectors
 
     def fit_transform(self, X: Any, y: Any = None, **params: Any) -> NDArray:
-        """Fit and return the representation of the rows; parameters are those of `fit`."""
+        """Fit and return the representation of the rows.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,), default=None
+            Partial labels, -1 for unknown.
+        **params
+            Other parameters of `fit`, such as `constraints`.
+        """
         return self.fit(X, y, **params).embedding_
 
     # ---------------------------------------------------------------- new rows

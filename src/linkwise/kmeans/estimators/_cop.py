@@ -43,10 +43,36 @@ class COPKMeans(BaseKMeans):
     on_infeasible : {"raise", "relax"}, default="raise"
         What to do if not all constraints can be satisfied: raise a `ConstraintError` with the
         proof, or drop those of the least total weight (listed in `report_`).
-    min_size, max_size, size_by, outliers
-        As in `PCKMeans`, but sizes and constraints are all kept.
-    init, n_init, max_iter, tol, verbose, callback, checkpoint, random_state
-        As in `PCKMeans`; "auto" starts from k-means++, with ten runs.
+    min_size, max_size : int, float or array-like of shape (n_clusters,), default=None
+        Limits on the size of clusters: a number of rows, a share of the rows (a fraction up to
+        1), or one of these per cluster. Limits and constraints are all kept.
+    size_by : {"rows", "weight"}, default="rows"
+        Whether sizes are numbers of rows or sums of `sample_weight`.
+    outliers : int, float, "auto" or None, default=None
+        Rows that stay without a cluster (label -1): their number, their share (below 1), or
+        "auto" for those far outside of all clusters. They are chosen together with the centers;
+        must-linked rows leave only together.
+    init : {"auto", "neighborhoods", "k-means++", "random"}, callable or array of shape \
+            (n_clusters, n_features), default="auto"
+        Initial centers: means of groups of must-linked rows that are far apart (missing centers
+        are drawn as in k-means++), k-means++, random rows, or the given centers.
+        "auto" is k-means++.
+    n_init : "auto" or int, default="auto"
+        Number of runs; the one with the lowest objective is kept. "auto" is 10.
+    max_iter : int, default=300
+        The most iterations of a run.
+    tol : float, default=1e-4
+        Stop when the centers move by less than this share of the features' mean variance.
+    verbose : int, default=0
+        If not 0, print the objective of every iteration.
+    callback : callable, default=None
+        Called as ``callback(run, iteration, objective)`` after every iteration.
+    checkpoint : path, default=None
+        File in which the state is saved every few iterations. An interrupted fit continues from
+        there when it is started again with the same data and parameters, with the same result;
+        the file is removed when the fit is complete.
+    random_state : int, RandomState instance or None, default=None
+        Seed for centers and the order in which constrained rows choose.
 
     Attributes
     ----------
@@ -56,8 +82,14 @@ class COPKMeans(BaseKMeans):
         Centers.
     objective_ : float
         Sum of squared distances to the centers.
-    objective_path_, n_iter_, metrics_, report_
-        As in `PCKMeans`.
+    objective_path_ : ndarray of shape (n_iterations,)
+        The objective after every iteration; it never rises.
+    n_iter_ : int
+        Iterations of the best run.
+    metrics_ : ndarray of shape (n_features,)
+        All ones: distances are Euclidean.
+    report_ : Report
+        Which constraints are satisfied and violated.
 
     References
     ----------

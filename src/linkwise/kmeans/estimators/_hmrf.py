@@ -72,10 +72,39 @@ class HMRFKMeans(DistortionKMeans):
         published objective. With a number, a violated link costs the log odds that it is right,
         in units of the likelihood that the metric implies; "auto" also estimates that number
         (`noise_`) and starts more often. See the user guide.
-    min_size, max_size, size_by, outliers
-        As in `PCKMeans`.
-    init, n_init, max_iter, tol, verbose, callback, checkpoint, random_state
-        As in `PCKMeans`.
+    min_size, max_size : int, float or array-like of shape (n_clusters,), default=None
+        Limits on the size of clusters: a number of rows, a share of the rows (a fraction up to
+        1), or one of these per cluster. Links are violated, at their cost, rather than limits.
+    size_by : {"rows", "weight"}, default="rows"
+        Whether sizes are numbers of rows or sums of `sample_weight`.
+    outliers : int, float, "auto" or None, default=None
+        Rows that stay without a cluster (label -1): their number, their share (below 1), or
+        "auto" for those far outside of all clusters. They are chosen together with the centers;
+        must-linked rows leave only together.
+    init : {"auto", "neighborhoods", "k-means++", "random"}, callable or array of shape \
+            (n_clusters, n_features), default="auto"
+        Initial centers: means of groups of must-linked rows that are far apart (missing centers
+        are drawn as in k-means++), k-means++, random rows, or the given centers.
+        "auto" clusters the means of such groups by k-means if there are enough of them, with
+        another seed in each run; otherwise it is "neighborhoods" in the first run and "k-means++"
+        in the others.
+    n_init : "auto" or int, default="auto"
+        Number of runs; the one with the lowest objective is kept. "auto" is 1 from given centers
+        or without constraints, else 5.
+    max_iter : int, default=300
+        The most iterations of a run.
+    tol : float, default=1e-4
+        Stop when the centers move by less than this share of the features' mean variance.
+    verbose : int, default=0
+        If not 0, print the objective of every iteration.
+    callback : callable, default=None
+        Called as ``callback(run, iteration, objective)`` after every iteration.
+    checkpoint : path, default=None
+        File in which the state is saved every few iterations. An interrupted fit continues from
+        there when it is started again with the same data and parameters, with the same result;
+        the file is removed when the fit is complete.
+    random_state : int, RandomState instance or None, default=None
+        Seed for centers and the order in which constrained rows choose.
 
     Attributes
     ----------
