@@ -25,6 +25,7 @@ from ._clusters import (
     word_columns,
 )
 from ._map import project, projections, sample_rows
+from ._membership import Membership
 from ._model_choice import ModelChoice
 from ._records import Records
 
@@ -64,6 +65,7 @@ class Controller:
         self._words: Columns | None = None
         self._described: tuple[Any, list[Cluster]] = (None, [])
         self._newest: tuple[Any, int] = (None, 0)
+        self._members: tuple[Any, Any] = (None, None)
 
     # ---------------------------------------------------------------- questions
 
@@ -117,6 +119,8 @@ class Controller:
         the new group gets a cluster.
         """
         session = self.session
+        if self._is_repeated(said, pair, who, weight):
+            return None
         dispute = session.tell(said, pair, who=who, weight=weight)
         fit = session.latest
         if said == "different" and session.n_clusters is None and fit is not None:
@@ -124,6 +128,16 @@ class Controller:
             if session.progress.n_groups > n_shown:
                 session.request_refit()
         return dispute
+
+    def _is_repeated(
+        self, said: str, pair: tuple[int, int], who: str | None, weight: float
+    ) -> bool:
+        """Whether this is the answer that the same person gave to the same pair last."""
+        me, rows = self.session.who if who is None else who, set(pair)
+        for answer in reversed(self.session.answers):
+            if answer.is_active and answer.who == me and {answer.i, answer.j} == rows:
+                return (answer.said, answer.weight) == (said, weight)
+        return False
 
     def others_asked(self, who: str | None) -> list[str]:
         """Other people with a pending question."""
@@ -257,6 +271,14 @@ class Controller:
         if fit is None:
             return None
         return sum(not answer.is_kept(fit.labels) for answer in self.accepted())
+
+    def membership(self) -> Membership:
+        """Probabilities of the clusters of the newest fit."""
+        fit = self.session.latest or self.session.fit_
+        with self._lock:
+            if self._members[0] is not fit:
+                self._members = (fit, Membership.of(self.session.X, fit.labels))
+            return self._members[1]
 
     # ---------------------------------------------------------------- clusters
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from functools import cache
-from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
@@ -19,27 +19,21 @@ from nicegui import Client, events, ui
 
 from linkwise._types import JsonDict
 
-from ._panels import Clusters, Contradictions, History, ProgressPanel, TakeAway, button, put
+from ._elements import Card, Map, add_style, button, put
+from ._panels import Clusters, Contradictions, History, ProgressPanel, TakeHome
+from ._start_page import StartView
 from ._state import TabState, look
 
 if TYPE_CHECKING:
     from ._studio import Studio
 
-_STYLE = (Path(__file__).parent / "style.css").read_text("utf-8")
 _POLL = 2.0  # seconds between looks for answers that other processes wrote
+_SILENT = 20.0  # seconds in which the same problem is not shown again
 _THEMES = {"system": None, "light": False, "dark": True}
 # What a browser remembers, also when the studio is started again: who sits there, and the theme.
 _NAME, _THEME = "linkwise_name", "linkwise_theme"
 _YEAR = 365 * 24 * 60 * 60  # seconds
 LONGEST_PERSON = 60
-
-
-class Card(ui.element, component="card.js"):
-    """The question."""
-
-
-class Map(ui.element, component="map.js"):
-    """The map."""
 
 
 @cache
@@ -48,9 +42,14 @@ def register() -> None:
 
     @ui.page("/")
     async def page(request: Request, client: Client) -> None:
-        view = View(request.scope["linkwise.studio"], client, request.cookies)
+        studio = request.scope["linkwise.studio"]
+        if not studio.has_session:
+            StartView(studio, client).build()
+            return
+        # A GET only lays the page out; the first question is asked by the connected page.
+        view = View(studio, client, request.cookies)
         view.build()
-        await view.refresh()
+        ui.timer(0, view.refresh, once=True)
 
 
 def _remember(name: str, value: str) -> None:
@@ -92,17 +91,19 @@ class View:
         self._own: tuple[int, int] | None = None
         self._question: JsonDict | None = None
         self._refreshing = self._again = False
+        self._complained = ("", 0.0)
 
     # ---------------------------------------------------------------- building
 
     def build(self) -> None:
         """Lay the page out."""
-        ui.add_head_html(f"<style>{_STYLE}</style>")
+        add_style()
         self._dark = ui.dark_mode(_THEMES[self._theme])
         with ui.element("main").classes("lw-page"):
             self._header()
-            self._card = Card().props(":turn=0")
-            put(self._card, thinking=True, own=False, guess="", note="", question=None, others=[])
+            self._card = Card()
+            put(self._card, turn=0, thinking=True, own=False, guess="", note="", others=[])
+            put(self._card, question=None)
             self._card.on("answer", self._on_answer)
             self._card.on("undo", self._on_undo)
             self._card.on("back", self._on_back)
@@ -187,7 +188,7 @@ class View:
     def _tabs(self) -> None:
         with ui.element("div").classes("lw-panel"):
             with ui.tabs().props("dense align=left no-caps inline-label") as tabs:
-                names = [ui.tab(name) for name in ("Clusters", "Progress", "History", "Take away")]
+                names = [ui.tab(name) for name in ("Clusters", "Progress", "History", "Take home")]
             with ui.tab_panels(tabs, value=names[0], animated=False, keep_alive=True):
                 with ui.tab_panel(names[0]):
                     self._clusters = Clusters(self.controller, self)
@@ -196,7 +197,7 @@ class View:
                 with ui.tab_panel(names[2]):
                     self._history = History(self.controller, self)
                 with ui.tab_panel(names[3]):
-                    TakeAway(self.controller, self)
+                    TakeHome()
 
     # ---------------------------------------------------------------- what happens
 
@@ -204,30 +205,58 @@ class View:
         """Run a function in a thread; show wrong input as a notification."""
         try:
             return await self._studio.run(function, *arguments)
-        except (ValueError, TypeError, OSError) as error:
-            with self._client:
-                ui.notify(str(error), type="negative", position="top")
+        except (ValueError, TypeError, OSError, ImportError) as error:
+            self._complain(str(error))
             return None
+
+    def _complain(self, problem: str) -> None:
+        """Show what went wrong; the same again only after a while, for it may come every poll."""
+        now = monotonic()
+        if problem != self._complained[0] or now > self._complained[1] + _SILENT:
+            self._complained = (problem, now)
+            if not self._client.is_deleted:
+                with self._client:
+                    ui.notify(problem, type="negative", position="top", close_button="Close")
+
+    def reload(self) -> None:
+        """Begin anew: another session was opened."""
+        with self._client:
+            ui.run_javascript("window.location.reload()")
 
     async def _on_answer(self, event: events.GenericEventArguments) -> None:
         given = event.args
         pair = (given["i"], given["j"])
+        put(self._card, note="")
+        kept = await self.call(lambda: (self.controller.tell(given["said"], pair, self.who),))
+        if kept is None:  # the question stays, to be answered again
+            self._unlock("Your answer was not saved. Try again.")
+            return
         if self._own == pair:
             self._own, self._picked = None, []
-        put(self._card, note="")
-        await self.call(self.controller.tell, given["said"], pair, self.who)
         await self._next()
 
     async def _on_undo(self) -> None:
-        undone = await self.call(lambda: self.controller.session.undo(who=self.who)) or []
+        undone = await self.call(lambda: self.controller.session.undo(who=self.who))
+        if undone is None:
+            self._unlock("Nothing was undone. Try again.")
+            return
         told = "; ".join(self.controller.told(said) for said in undone)
-        put(self._card, note=f"Taken back: {told}" if told else "Nothing of yours to take back.")
+        put(self._card, note=f"Undone: {told}" if told else "Nothing of yours to undo.")
         await self._next()
+
+    def _unlock(self, note: str) -> None:
+        """Take input again after something failed."""
+        self._turn += 1
+        put(self._card, note=note, turn=self._turn)
 
     async def _next(self) -> None:
         """Show the next question; everything else follows with the next refresh."""
         if self._own is None:
-            self._question = await self.call(self.controller.question, self.who)
+            found = await self.call(lambda: (self.controller.question(self.who),))
+            if found is None:
+                self._unlock("The next question could not be saved. Try again.")
+                return
+            (self._question,) = found
         self._turn += 1
         self._show_question()
 
@@ -279,8 +308,8 @@ class View:
             return
         self._refreshing = True
         try:
-            state = await self._studio.run(look, self.controller, self.who, self._own is None)
-            if not self._client.is_deleted:
+            state = await self.call(look, self.controller, self.who, self._own is None)
+            if state is not None and not self._client.is_deleted:
                 with self._client:
                     self._show(state)
         finally:

@@ -10,39 +10,13 @@ from nicegui import events, ui
 
 from linkwise._types import JsonDict
 
-from . import _exports as take_away
 from ._controller import LONGEST_NAME, Controller
+from ._elements import ClusterList, FileList, HistoryList, Trend, button, put
+from ._exports import EXPORTS
 from ._model_choice import Choice
 from ._state import TabState
 
 _STOP_BELOW = 0.01  # share of labels that changes, below which one may stop
-
-
-def put(element: ui.element, **props: object) -> None:
-    """Update properties of an element; send only what differs."""
-    changed = {name: value for name, value in props.items() if element.props.get(name) != value}
-    if changed:
-        element.props.update(changed)
-        element.update()
-
-
-def button(
-    text: str, on_click: Callable[..., Any] | None = None, look: str = "lw-button"
-) -> ui.button:
-    """A button in the studio's own colors."""
-    return ui.button(text, on_click=on_click, color=None).classes(look).props("no-caps dense")
-
-
-class Trend(ui.element, component="trend.js"):
-    """Small charts over the refits."""
-
-
-class ClusterList(ui.element, component="clusters.js"):
-    """The clusters."""
-
-
-class HistoryList(ui.element, component="history.js"):
-    """Log entries."""
 
 
 class Person(Protocol):
@@ -275,30 +249,12 @@ class Contradictions:
         self._shown = None
 
 
-class TakeAway:
+class TakeHome:
     """Files to download, and Python code that reproduces the clusters."""
 
-    def __init__(self, controller: Controller, person: Person):
-        self._controller, self._person = controller, person
-        with ui.element("div").classes("lw-buttons"):
-            for text, name in _FILES.items():
-                link = ui.link(text, f"/api/export/{name}").classes("lw-button")
-                link.props(f'download="{name}"')
-            button("Show the Python lines", self._show)
-        ui.label("Files are made with all answers so far.").classes("lw-soft")
-        self._code = ui.label().classes("lw-code")
-        self._code.set_visibility(False)
-
-    async def _show(self) -> None:
-        lines = await self._person.call(take_away.python_lines, self._controller)
-        if lines is not None:
-            self._code.set_text(lines)
-            self._code.set_visibility(True)
-
-
-_FILES = {
-    "Labels (CSV)": "labels.csv",
-    "Constraints (CSV)": "constraints.csv",
-    "Report (HTML)": "report.html",
-    "Python file": "reproduce.py",
-}
+    def __init__(self) -> None:
+        files = [
+            {"name": name, "title": export.title, "about": export.about}
+            for name, export in EXPORTS.items()
+        ]
+        put(FileList(), files=files)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from linkwise._types import JsonDict, Matrix, PathLike
+from linkwise.datasets import Preparation
+
+from ._columns import IMAGES
 
 _PASSAGE = 60  # letters from which a field counts as a passage of text
-_IMAGES = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp"}  # no SVG: it can run scripts
 _FAR = 0.2  # of the range of a column
 _STRONGEST = 12  # features shown of a sparse row
 _WORD = re.compile(r"\w+|\W+")
@@ -58,6 +60,10 @@ class Records:
     units : ndarray or CSR matrix of shape (n_rows, n_features), default=None
         The data in units that people know, for words on clusters, where that which is clustered
         was standardized.
+    others : mapping of str to sequence, default={}
+        Columns that are not shown, for the file that is taken home.
+    preparation : Preparation, default=None
+        How columns become features, for the saved model.
 
     Examples
     --------
@@ -73,6 +79,8 @@ class Records:
     image_folder: PathLike | None = None
     recipe: str = ""
     units: Matrix | None = None
+    others: Mapping[str, Sequence[object] | NDArray] = field(default_factory=dict)
+    preparation: Preparation | None = None
 
     def __post_init__(self) -> None:
         if (self.image_column is None) != (self.image_folder is None):
@@ -117,6 +125,11 @@ class Records:
     def shown(self) -> list[str]:
         """Names of the columns that are shown as text."""
         return [name for name in self.columns if name != self.image_column]
+
+    @property
+    def all_columns(self) -> dict[str, Sequence[object] | NDArray]:
+        """All columns of the data, those that are not shown last."""
+        return {**self.columns, **self.others}
 
     def fields(self, row: int) -> dict[str, str]:
         """The fields of a row as text."""
@@ -170,7 +183,7 @@ class Records:
         folder = Path(self.image_folder).resolve()
         try:
             path = (folder / str(self.columns[self.image_column][row])).resolve()
-            allowed = path.is_relative_to(folder) and path.suffix.lower() in _IMAGES
+            allowed = path.is_relative_to(folder) and path.suffix.lower() in IMAGES
             return path if allowed and path.is_file() else None
         except (OSError, ValueError):  # a name that no file can have
             return None
