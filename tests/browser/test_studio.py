@@ -15,7 +15,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from linkwise import Constraints, Session
 from linkwise.studio import Records
-from tests.studio.cases import EVIL, Served, blobs, get, iris, write_iris
+from tests.studio.cases import EVIL, Served, blobs, get, iris, post, write_iris
 
 from .visitor import ASKED, ask_own, wait_for_other
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.browser
 
 
 def labels_of(url):
-    return json.loads(get(url + "api/labels?refit=true")[1])["labels"]
+    return json.loads(post(url + "api/refit", {})[1])["labels"]
 
 
 def test_ten_answers_by_keys_on_iris(visit, serve):
@@ -51,7 +51,7 @@ def test_undo_unsure_and_reload(visit, small):
     second = me.asked()
     me.press("Backspace")
     assert me.asked() == first
-    me.page.locator(".lw-note").get_by_text("Taken back").wait_for()
+    me.page.locator(".lw-note").get_by_text("Undone").wait_for()
     me.press("d")
     assert me.asked() == second
     me.press("u")
@@ -108,7 +108,7 @@ def test_contradiction_opens_with_its_chain(visit, small):
     dialog.get_by_text("Later").click()
     dialog.wait_for(state="hidden")
     me.page.get_by_text("1 to settle").click()
-    dialog.locator(".lw-claim").nth(0).get_by_text("Take back").click()
+    dialog.locator(".lw-claim").nth(0).get_by_text("Undo").click()
     dialog.wait_for(state="hidden")
     me.page.get_by_text("1 to settle").wait_for(state="hidden")
     assert session.disputes == []
@@ -154,19 +154,20 @@ def test_merge_and_split(visit, serve):
     me.page.locator(f"[data-cluster='{mixed}']").get_by_text("Split").click()
     dialog = me.page.locator(".lw-dialog")
     dialog.get_by_text("There will be 3 clusters").wait_for()
-    wait_until(lambda: dialog.get_by_text("are different").count() == 3)
-    dialog.get_by_text("Yes, say so").click()
+    dialog.get_by_text("Part B").wait_for()
+    wait_until(lambda: dialog.locator(".lw-preview li").count() == 10)
+    dialog.get_by_text("Do it").click()
     me.page.locator(".lw-cluster").nth(2).wait_for()
     assert [one.kind for one in session.corrections] == ["split"]
     assert adjusted_rand_score(y, session.fit_.labels) == 1
     me.page.get_by_label("merge cluster 1 with").select_option(label="cluster 2")
     me.page.get_by_text("Merge", exact=True).click()
-    dialog.get_by_text("belong together").first.wait_for()
-    dialog.get_by_text("No", exact=True).click()
+    dialog.get_by_text("cluster 1 and cluster 2").wait_for()
+    dialog.get_by_text("Cancel", exact=True).click()
     dialog.wait_for(state="hidden")
     assert len(np.unique(session.fit_.labels)) == 3
     me.page.keyboard.press("z")
-    me.page.locator(".lw-note").get_by_text("Taken back").wait_for()
+    me.page.locator(".lw-note").get_by_text("Undone").wait_for()
     me.page.locator(".lw-cluster").nth(2).wait_for(state="hidden")
     assert (session.n_clusters, session.progress.n_answers) == (2, 0)
     me.page.get_by_label("number of clusters").fill("4")
@@ -182,6 +183,7 @@ def test_clusters_show_whole_records(visit, small):
     told = cluster.locator("table").inner_text().split()
     typical = small.controller.clusters()[0].typical
     assert told == [
+        "Field",
         *(f"r{row}" for row in typical),
         "size",
         *(f"{small.controller.session.X[row, 0]:.1f}" for row in typical),
@@ -230,8 +232,8 @@ def test_several_people(visit, serve):
     bo.page.get_by_role("tab", name="History").click()
     history = bo.page.locator(".lw-history li")
     wait_until(lambda: history.count() == 3)
-    assert "taken back by Bo <b>" in bo.page.locator(".lw-history li.undone").inner_text()
-    history.filter(has_text="Ana").first.get_by_text("Take back").click()
+    assert "undone by Bo <b>" in bo.page.locator(".lw-history li.undone").inner_text()
+    history.filter(has_text="Ana").first.get_by_text("Undo").click()
     ana.page.get_by_text("1 answer ").wait_for()
     ana.page.reload()  # the browser remembers who it is
     ana.page.locator(ASKED).wait_for()
@@ -258,7 +260,7 @@ def test_take_away(visit, small, tmp_path):
     me = visit(small.url)
     me.page.locator(ASKED).wait_for()
     me.answer([0] * 6 + [1] * 6, 4)
-    me.page.get_by_role("tab", name="Take away").click()
+    me.page.get_by_role("tab", name="Take home").click()
     labels = list(csv.DictReader(io.StringIO(download(me.page, "Labels (CSV)"))))
     assert [row["id"] for row in labels] == [f"r{row}" for row in range(12)]
     assert len({row["cluster"] for row in labels[:6]}) == 1
@@ -296,9 +298,9 @@ def test_cells_stay_text(visit, serve):
     assert me.page.evaluate("window.taken") is None
     assert me.page.title() == "linkwise studio"
     assert me.page.locator("img").count() == 0
-    labels = list(csv.reader(io.StringIO(get(studio.url + "api/export/labels.csv")[1])))
+    labels = list(csv.reader(io.StringIO(post(studio.url + "api/export/labels.csv", {})[1])))
     assert labels[8][0] == "'=cmd()"
-    assert "<script>" not in get(studio.url + "api/export/report.html")[1]
+    assert "<script>" not in post(studio.url + "api/export/report.html", {})[1]
 
 
 def test_wrong_token(visit, serve):

@@ -40,7 +40,7 @@ def test_contrast_and_sizes(visit, small, scheme, width, height):
     me = visit(small.url, width, height, color_scheme=scheme)
     me.page.locator(".lw-cluster").first.wait_for()
     assert me.page.evaluate("document.body.classList.contains('body--dark')") == (scheme == "dark")
-    for tab in ("Progress", "History", "Take away", "Clusters"):
+    for tab in ("Progress", "History", "People", "Take home", "Clusters"):
         me.page.get_by_role("tab", name=tab).click()
         assert me.page.evaluate(CONTRAST) == []
     assert me.page.evaluate("document.documentElement.scrollWidth") <= width

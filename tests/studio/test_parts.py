@@ -21,6 +21,7 @@ from linkwise.studio._clusters import (
 from linkwise.studio._controller import Controller
 from linkwise.studio._map import project, sample_rows
 from linkwise.studio._model_choice import ModelChoice
+from linkwise.studio._passages import Vocabulary, mark_words
 
 from .cases import blobs, iris
 
@@ -45,9 +46,20 @@ def test_differences_are_marked():
     assert kg["differs"]
     assert kg["places"] == [0.0, 1.0]
     assert text["passage"]
-    assert [part for part, new in text["a"] if new] == ["quiet"]
-    assert [part for part, new in text["b"] if new] == ["LOUD"]
+    assert [part for part, mark in text["a"] if mark == "own"] == ["quiet"]
+    assert [part for part, mark in text["b"] if mark == "own"] == ["LOUD"]
+    assert "bird" in [part for part, mark in text["a"] if mark == "shared"]
     assert "".join(part for part, _ in text["a"]) == long
+
+
+def test_only_telling_words_are_marked():
+    texts = ["my card was lost in the street today"] * 30 + ["the card payment failed again"] * 10
+    texts += ["the card payment failed twice today"]
+    known = Vocabulary([*texts, *["hello world"] * 40])
+    left, right = mark_words(texts[35], texts[40], known)
+    assert {part for part, mark in left if mark == "shared"} == {"payment", "failed"}
+    assert [part for part, mark in left if mark == "own"] == ["again"]
+    assert [part for part, mark in right if mark == "own"] == ["twice"]  # card, today: too common
 
 
 def test_clusters_are_told_in_the_units_of_people():

@@ -7,9 +7,9 @@ not part of it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Annotated, Literal
 
-from fastapi import FastAPI, HTTPException, Request
+from fastapi import FastAPI, HTTPException, Query, Request
 from fastapi.middleware.gzip import GZipMiddleware
 from fastapi.responses import FileResponse, JSONResponse, Response
 from pydantic import BaseModel, Field
@@ -20,9 +20,11 @@ from linkwise.active import Fit
 
 from ._controller import Controller
 from ._exports import EXPORTS
+from ._record_pages import Order
 from ._replay import ReplayMiddleware
 
 _LONGEST = 200  # letters of the name of a person
+_MOST_FIELDS = 200  # sent of a pair at once
 _OUT_OF_SPACE = 507  # HTTP: insufficient storage
 
 # The controller of the session that is open; raises if there is none.
@@ -220,6 +222,22 @@ def _add_view(app: FastAPI, current: Current) -> None:
         controller = current()
         _check_row(controller, row)
         return {"name": controller.name(row), "fields": controller.records.fields(row)}
+
+    @app.get("/view/records", include_in_schema=False)
+    def records(
+        cluster: int | None = None,
+        order: Order = "typical",
+        search: Annotated[str, Query(max_length=_LONGEST)] = "",
+        start: Annotated[int, Query(ge=0)] = 0,
+    ) -> JsonDict:
+        return current().pages.page(cluster, order, search, start)
+
+    @app.get("/view/fields", include_in_schema=False)
+    def fields(i: int, j: int, search: Annotated[str, Query(max_length=_LONGEST)] = "") -> JsonDict:
+        controller = current()
+        for row in (i, j):
+            _check_row(controller, row)
+        return {"fields": controller.fields(i, j, _MOST_FIELDS, search)}
 
     @app.get("/view/image/{row}", include_in_schema=False)
     def image(row: int) -> FileResponse:

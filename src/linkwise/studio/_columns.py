@@ -5,7 +5,7 @@ Entry points: `guess_roles` and `ROLES`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date, datetime
 
@@ -36,6 +36,7 @@ _FEW = 50  # values of a category
 _MOST_CATEGORIES = 200
 _NEARLY_ALL = 0.9
 _WORDS = 4  # in a cell of text, on average
+_NAME_WORDS = {"name", "title", "firstname", "lastname", "surname", "email", "phone", "address"}
 _ID_WORDS = {
     "id",
     "ids",
@@ -148,6 +149,8 @@ def _guess(one: _Looks, n_rows: int) -> tuple[str, str]:
     words = float(np.mean([len(cell.split()) for cell in some]))
     if words >= _WORDS and one.n_distinct > min(_FEW, one.n_given / 2):
         return "text", f"about {words:.0f} words per cell"
+    if one.n_distinct > _FEW / 5 and _has_word(one.name, _NAME_WORDS):
+        return ("id" if unique else "show"), "names"
     if one.n_distinct <= min(_FEW, one.n_given / 2):
         return "category", f"{one.n_distinct:,} different values"
     if one.n_distinct <= min(_MOST_CATEGORIES, one.n_given / 10):
@@ -169,15 +172,17 @@ def _best_id(looks: Sequence[_Looks], n_rows: int) -> int | None:
 
 
 def _is_id_name(name: str) -> bool:
+    return _has_word(name, _ID_WORDS)
+
+
+def _has_word(name: str, wanted: set[str]) -> bool:
     spaced = "".join(f" {c}" if c.isupper() else c for c in name)
-    words = "".join(c if c.isalnum() else " " for c in spaced).lower().split()
-    joined = "".join(c if c.isalnum() else " " for c in name).lower().split()
-    return bool(_ID_WORDS & {*words, *joined})
+    words = "".join(c if c.isalnum() else " " for c in f"{spaced} {name}").lower().split()
+    return bool(wanted & set(words))
 
 
-def _share(cells: Sequence[str], test: object) -> float:
-    assert callable(test)
-    return sum(bool(test(cell)) for cell in cells) / max(1, len(cells))
+def _share(cells: Sequence[str], test: Callable[[str], bool]) -> float:
+    return sum(test(cell) for cell in cells) / max(1, len(cells))
 
 
 def _samples(cells: Sequence[str], n: int = 4) -> list[str]:

@@ -53,6 +53,26 @@ class HistoryList(ui.element, component="web/history.js"):
     """Log entries."""
 
 
+class RecordList(ui.element, component="web/records.js", esm=_MODULES):
+    """Records of a cluster."""
+
+
+class Pair(ui.element, component="web/pair.js", esm=_MODULES):
+    """Two records in a dialog."""
+
+
+class Preview(ui.element, component="web/preview.js", esm=_MODULES):
+    """What will be together."""
+
+
+class Keys(ui.element, component="web/keys.js", esm=_MODULES):
+    """The keys."""
+
+
+class PeopleList(ui.element, component="web/people.js", esm=_MODULES):
+    """Several people."""
+
+
 class FileList(ui.element, component="web/files.js", esm=_MODULES):
     """Files to take home."""
 

@@ -19,14 +19,17 @@ from nicegui import Client, events, ui
 
 from linkwise._types import JsonDict
 
+from ._clusters import Proposal
 from ._elements import Card, Map, add_style, button, put
 from ._panels import Clusters, Contradictions, History, ProgressPanel, TakeHome
 from ._start_page import StartView
 from ._state import TabState, look
+from ._workbench import People, RecordsPanel, ask_whether, show_keys
 
 if TYPE_CHECKING:
     from ._studio import Studio
 
+_TABS = ("Clusters", "Progress", "History", "People", "Take home")
 _POLL = 2.0  # seconds between looks for answers that other processes wrote
 _SILENT = 20.0  # seconds in which the same problem is not shown again
 _THEMES = {"system": None, "light": False, "dark": True}
@@ -92,6 +95,7 @@ class View:
         self._question: JsonDict | None = None
         self._refreshing = self._again = False
         self._complained = ("", 0.0)
+        self._earlier = ""
 
     # ---------------------------------------------------------------- building
 
@@ -101,12 +105,7 @@ class View:
         self._dark = ui.dark_mode(_THEMES[self._theme])
         with ui.element("main").classes("lw-page"):
             self._header()
-            self._card = Card()
-            put(self._card, turn=0, thinking=True, own=False, guess="", note="", others=[])
-            put(self._card, question=None)
-            self._card.on("answer", self._on_answer)
-            self._card.on("undo", self._on_undo)
-            self._card.on("back", self._on_back)
+            self._left()
             with ui.element("div").classes("lw-right"):
                 with ui.element("div").classes("lw-map-box"):
                     self._map = Map()
@@ -120,6 +119,27 @@ class View:
         ui.timer(_POLL, self.refresh, immediate=False)
         if self._is_stranger:
             self._welcome()
+
+    def _left(self) -> None:
+        """The question, or the records of a cluster."""
+        with ui.element("div").classes("lw-left"):
+            with ui.tabs().props("dense align=left no-caps inline-label") as self._views:
+                self._asking, self._listing = ui.tab("Question"), ui.tab("Records")
+            panels = ui.tab_panels(self._views, value=self._asking, animated=False, keep_alive=True)
+            with panels:
+                with ui.tab_panel(self._asking):
+                    self._card = Card()
+                    put(self._card, turn=0, thinking=True, own=False, earlier="", guess="")
+                    put(self._card, note="", others=[], question=None)
+                    for name in ("answer", "undo", "back", "note"):
+                        self._card.on(name, getattr(self, f"_on_{name}"))
+                    self._card.on("keys", lambda: show_keys())
+                with ui.tab_panel(self._listing):
+                    self._records = RecordsPanel(self.controller, self, self._undo)
+
+    def _show_records(self, cluster: int | None) -> None:
+        self._views.set_value(self._listing)
+        self._records.open(cluster)
 
     def _welcome(self) -> None:
         """Ask a new visitor for a name."""
@@ -138,10 +158,12 @@ class View:
 
     def _header(self) -> None:
         with ui.element("header").classes("lw-header"):
-            with ui.element("div").classes("lw-brand"):
+            with ui.element("h1").classes("lw-brand"):
                 ui.label("linkwise studio")
             with ui.element("div").classes("lw-facts").props('role="status"'):
                 self._facts = ui.label()
+            self._guide = ui.label().classes("lw-guidelines")
+            self._guide.set_visibility(False)
             self._clash = button("", lambda: self._contradictions.show(), "lw-warn-button")
             self._clash.set_visibility(False)
             self._hinted = ui.switch("Show the model's guess", on_change=self._show_question)
@@ -154,6 +176,9 @@ class View:
             for happening in ("blur", "keydown.enter"):
                 self._you.on(happening, lambda: self._rename(self._you.value))
             self._theme_button = button(f"Theme: {self._theme}", self._change_theme)
+            button("Keys (?)", lambda: show_keys())
+            if self._studio.start is not None:
+                button("Other data", lambda: self.call(self._studio.go_to_start))
 
     def _change_theme(self) -> None:
         order = list(_THEMES)
@@ -188,15 +213,19 @@ class View:
     def _tabs(self) -> None:
         with ui.element("div").classes("lw-panel"):
             with ui.tabs().props("dense align=left no-caps inline-label") as tabs:
-                names = [ui.tab(name) for name in ("Clusters", "Progress", "History", "Take home")]
+                names = [ui.tab(name) for name in _TABS]
             with ui.tab_panels(tabs, value=names[0], animated=False, keep_alive=True):
                 with ui.tab_panel(names[0]):
-                    self._clusters = Clusters(self.controller, self)
+                    self._clusters = Clusters(
+                        self.controller, self, self._show_records, self._on_dropped
+                    )
                 with ui.tab_panel(names[1]):
                     self._progress = ProgressPanel(self.controller, self)
                 with ui.tab_panel(names[2]):
-                    self._history = History(self.controller, self)
+                    self._history = History(self.controller, self, self._on_again)
                 with ui.tab_panel(names[3]):
+                    self._people = People(self.controller, self, self._on_again)
+                with ui.tab_panel(names[4]):
                     TakeHome()
 
     # ---------------------------------------------------------------- what happens
@@ -223,11 +252,16 @@ class View:
         with self._client:
             ui.run_javascript("window.location.reload()")
 
+    async def confirm(self, title: str, proposal: Proposal, parts: list[JsonDict]) -> bool:
+        """Show what a merge or split gives, and ask whether to do it."""
+        return await ask_whether(title, proposal, parts)
+
     async def _on_answer(self, event: events.GenericEventArguments) -> None:
         given = event.args
         pair = (given["i"], given["j"])
         put(self._card, note="")
-        kept = await self.call(lambda: (self.controller.tell(given["said"], pair, self.who),))
+        tell = self.controller.answer_again if self._own == pair else self.controller.tell
+        kept = await self.call(lambda: (tell(given["said"], pair, self.who),))
         if kept is None:  # the question stays, to be answered again
             self._unlock("Your answer was not saved. Try again.")
             return
@@ -236,13 +270,31 @@ class View:
         await self._next()
 
     async def _on_undo(self) -> None:
+        told = await self._undo()
+        put(self._card, note=told)
+        self._records.tell(told)
+        await self._next()
+
+    async def _undo(self) -> str:
+        """Undo the last step of the person; what was undone, in words."""
         undone = await self.call(lambda: self.controller.session.undo(who=self.who))
         if undone is None:
-            self._unlock("Nothing was undone. Try again.")
-            return
+            return "Nothing was undone. Try again."
         told = "; ".join(self.controller.told(said) for said in undone)
-        put(self._card, note=f"Undone: {told}" if told else "Nothing of yours to undo.")
-        await self._next()
+        return f"Undone: {told}" if told else "Nothing of yours to undo."
+
+    async def _on_note(self, event: events.GenericEventArguments) -> None:
+        i, j, text = int(event.args["i"]), int(event.args["j"]), str(event.args["text"])
+        await self.call(self.controller.notes.set_pair, i, j, text)
+
+    async def _on_dropped(self, given: JsonDict) -> None:
+        await self._records.correct(given)
+
+    async def _on_again(self, event: events.GenericEventArguments) -> None:
+        """Show a pair of the history once more, to be answered again."""
+        i, j = (int(row) for row in event.args["pair"])
+        self._picked = [i, j]
+        await self._ask_own(i, j)
 
     def _unlock(self, note: str) -> None:
         """Take input again after something failed."""
@@ -268,6 +320,7 @@ class View:
             question=question,
             turn=self._turn,
             own=self._own is not None,
+            earlier=self._earlier if self._own is not None else "",
             guess=question["guess"] if question is not None and hinted else "",
             thinking=False,
         )
@@ -293,6 +346,8 @@ class View:
     async def _ask_own(self, i: int, j: int) -> None:
         self._own = (i, j)
         self._question = await self.call(self.controller.pair, i, j)
+        self._earlier = await self.call(self.controller.earlier, i, j) or ""
+        self._views.set_value(self._asking)
         self._show_question()
 
     async def _on_back(self) -> None:
@@ -307,8 +362,9 @@ class View:
             self._again = True
             return
         self._refreshing = True
+        here = self._studio.people
         try:
-            state = await self.call(look, self.controller, self.who, self._own is None)
+            state = await self.call(look, self.controller, self.who, self._own is None, here)
             if state is not None and not self._client.is_deleted:
                 with self._client:
                     self._show(state)
@@ -331,3 +387,7 @@ class View:
         self._clusters.update(state)
         self._progress.update(state)
         self._history.update(state)
+        self._people.update(state)
+        self._records.update(state)
+        self._guide.set_text(state.guidelines)
+        self._guide.set_visibility(bool(state.guidelines))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,13 +16,11 @@ from linkwise._types import JsonDict, Matrix, PathLike
 from linkwise.datasets import Preparation
 
 from ._columns import IMAGES
+from ._passages import Part, Vocabulary, mark_words
 
 _PASSAGE = 60  # letters from which a field counts as a passage of text
 _FAR = 0.2  # of the range of a column
 _STRONGEST = 12  # features shown of a sparse row
-_WORD = re.compile(r"\w+|\W+")
-
-Part = tuple[str, bool]  # a piece of text, and whether the other record lacks it
 
 
 class Scale(NamedTuple):
@@ -137,12 +134,20 @@ class Records:
 
     def compare(self, i: int, j: int) -> list[JsonDict]:
         """The fields of two rows side by side, with what differs."""
-        return [self._field(name, i, j) for name in self.shown]
+        return [self.compare_field(name, i, j) for name in self.shown]
 
-    def _field(self, name: str, i: int, j: int) -> JsonDict:
-        one, two = (str(self.columns[name][row]) for row in (i, j))
+    def texts(self, name: str, *rows: int) -> list[str]:
+        """Cells of a column as text."""
+        return [str(self.columns[name][row]) for row in rows]
+
+    def compare_field(self, name: str, i: int, j: int) -> JsonDict:
+        """A field of two rows, with what differs."""
+        one, two = self.texts(name, i, j)
         passage = max(len(one), len(two)) > _PASSAGE
-        left, right = _marked(one, two) if passage else ([(one, False)], [(two, False)])
+        left: list[Part] = [(one, "")]
+        right: list[Part] = [(two, "")]
+        if passage:
+            left, right = mark_words(one, two, self._vocabulary(name))
         scale = self._scales.get(name)
         places = None if scale is None else [scale.place(i), scale.place(j)]
         return {
@@ -156,16 +161,25 @@ class Records:
             "places": places,
         }
 
+    def _vocabulary(self, name: str) -> Vocabulary:
+        if name not in self._vocabularies:
+            self._vocabularies[name] = Vocabulary(self.columns[name])
+        return self._vocabularies[name]
+
+    @cached_property
+    def _vocabularies(self) -> dict[str, Vocabulary]:
+        return {}
+
     @cached_property
     def _scales(self) -> dict[str, Scale]:
-        found = {}
-        for name in self.shown:
-            values = _numbers(self.columns[name])
-            if values is not None and np.isfinite(values).any():
-                low, high = float(np.nanmin(values)), float(np.nanmax(values))
-                if np.isfinite(high - low) and high > low:
-                    found[name] = Scale(values, low, high)
-        return found
+        return {name: scale for name in self.shown if (scale := self._scale(name)) is not None}
+
+    def _scale(self, name: str) -> Scale | None:
+        values = _numbers(self.columns[name])
+        if values is None or not np.isfinite(values).any():
+            return None
+        low, high = float(np.nanmin(values)), float(np.nanmax(values))
+        return Scale(values, low, high) if np.isfinite(high - low) and high > low else None
 
     @cached_property
     def passages(self) -> list[str] | None:
@@ -218,32 +232,3 @@ def _numbers(cells: Sequence[object] | NDArray) -> NDArray[np.float64] | None:
 def _is_prose(cells: Sequence[object] | NDArray, n_looked_at: int = 200) -> bool:
     some = [str(cell) for cell in cells[:n_looked_at]]
     return sum(len(cell.split()) for cell in some) > 3 * len(some)
-
-
-def _marked(one: str, two: str) -> tuple[list[Part], list[Part]]:
-    """Both texts in pieces; words missing in the other text are marked."""
-    pieces = [_WORD.findall(text) for text in (one, two)]
-    words = [{piece.lower() for piece in found if piece.strip()} for found in pieces]
-    left, right = (
-        [
-            (piece, piece.strip() != "" and _is_word(piece) and piece.lower() not in other)
-            for piece in found
-        ]
-        for found, other in zip(pieces, words[::-1], strict=True)
-    )
-    return _joined(left), _joined(right)
-
-
-def _is_word(piece: str) -> bool:
-    return piece[0].isalnum() or piece[0] == "_"
-
-
-def _joined(parts: list[Part]) -> list[Part]:
-    """Neighboring pieces of the same kind as one."""
-    joined: list[Part] = []
-    for text, mark in parts:
-        if joined and joined[-1][1] == mark:
-            joined[-1] = (joined[-1][0] + text, mark)
-        else:
-            joined.append((text, mark))
-    return joined

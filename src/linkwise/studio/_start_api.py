@@ -35,8 +35,8 @@ class Begin(BaseModel):
     who: str | None = Field(None, max_length=200)
 
 
-def add_start(app: FastAPI, start: Start, show: Show) -> None:
-    """Add the endpoints; `show` puts a session on the page."""
+def add_start(app: FastAPI, start: Start, show: Show, go_to_start: Callable[[], None]) -> None:
+    """Add the endpoints; `show` puts a session on the page, `go_to_start` takes it away."""
 
     @app.get("/start/recent", include_in_schema=False)
     def recent() -> JsonDict:
@@ -66,6 +66,11 @@ def add_start(app: FastAPI, start: Start, show: Show) -> None:
     def begin(given: Begin) -> JsonDict:
         show(*start.begin(given.project, given.roles, given.n_clusters, given.who))
         return {"open": True}
+
+    @app.post("/start/leave", include_in_schema=False)
+    def leave() -> JsonDict:
+        go_to_start()
+        return {"open": False}
 
     @app.post("/start/open", include_in_schema=False)
     def reopen(given: Named) -> JsonDict:

@@ -96,7 +96,7 @@ class Studio:
         self._host, self.port = host or LOOPBACK, int(bound.getsockname()[1])
         app = make_api(lambda: self.controller)
         if self.start is not None:
-            add_start(app, self.start, self._show_owned)
+            add_start(app, self.start, self._show_owned, self.go_to_start)
         _page.register()
         _host.mount_pages(app)
         self._open = True
@@ -216,6 +216,11 @@ class Studio:
         self._views.discard(view)
         if self._open:
             self._start(self.leave(view.who))
+
+    @property
+    def people(self) -> list[str]:
+        """Everybody with an open page."""
+        return sorted({view.who for view in self._views if view.who})
 
     async def leave(self, who: str) -> None:
         """Release the pending questions of a person without open tabs."""

@@ -1,93 +1,81 @@
-// The question: two records side by side, and what to answer. All cells are shown as text.
-const KEYS = { s: "same", d: "different", u: "unsure" };
+// The question: two records, why they are asked about, and what to answer.
+import FieldSearch from "linkwise/parts/field_search.js";
+import PairTable from "linkwise/parts/pair_table.js";
+import { isTaken, letter } from "linkwise/lib/keys.js";
+
 const ANSWERS = [
   { said: "same", word: "Same", key: "S" },
   { said: "different", word: "Different", key: "D" },
   { said: "unsure", word: "Unsure", key: "U" },
 ];
+const BY_LETTER = Object.fromEntries(ANSWERS.map(({ said, key }) => [key.toLowerCase(), said]));
 
 export default {
+  components: { FieldSearch, PairTable },
   template: `
-    <section class="lw-card" aria-label="Question">
-      <div class="lw-asked" v-if="question" aria-live="polite" :data-i="question.i" :data-j="question.j">
-        <div class="lw-card-head">
-          <h1>Do these two belong together?</h1>
-          <span v-if="own" class="lw-own">a question of your own
+    <section class="lw-card" aria-labelledby="lw-asked-title">
+      <div class="lw-asked" v-if="question" :data-i="question.i" :data-j="question.j">
+        <div class="lw-card-head" aria-live="polite">
+          <h2 id="lw-asked-title">Do these two belong together?</h2>
+          <span v-if="own" class="lw-own">{{ earlier || "a question of your own" }}
             <button class="lw-link" @click="$emit('back')">back (Esc)</button></span>
+          <p v-if="question.why" class="lw-why">{{ question.why }}</p>
         </div>
-        <div class="lw-scroll" tabindex="0" aria-label="The two records">
-          <div class="lw-images" v-if="question.images[0] || question.images[1]">
-            <figure v-for="(row, k) in [question.i, question.j]" :key="row">
-              <img v-if="question.images[k]" :src="'/view/image/' + row" :alt="'image of ' + question.names[k]">
-              <figcaption>{{ 'AB'[k] }}</figcaption>
-            </figure>
-          </div>
-          <table class="lw-fields">
-            <thead><tr>
-              <th scope="col"></th>
-              <th scope="col"><b class="lw-a">A</b> {{ question.names[0] }}</th>
-              <th scope="col"><b class="lw-b">B</b> {{ question.names[1] }}</th>
-              <th scope="col" v-if="scaled" class="lw-range">least to most</th>
-            </tr></thead>
-            <tbody>
-              <tr v-for="field in question.fields" :key="field.name"
-                  :class="{ differs: field.far, passage: field.passage }">
-                <th scope="row"><span v-if="field.differs" class="lw-differs" title="differs"
-                  aria-label="differs">≠ </span>{{ field.name }}</th>
-                <td v-for="(side, k) in ['a', 'b']" :key="side"><span v-if="!field.texts[k].trim()"
-                  class="lw-missing">missing</span><template
-                  v-for="(part, k) in field[side]" :key="k"><mark v-if="part[1]">{{ part[0] }}</mark><template
-                  v-else>{{ part[0] }}</template></template></td>
-                <td v-if="scaled" class="lw-range">
-                  <svg v-if="field.places" viewBox="0 0 100 16" role="img" :aria-label="told(field)">
-                    <line x1="6" x2="94" y1="8" y2="8" />
-                    <template v-for="(place, k) in field.places" :key="k"><template v-if="place !== null">
-                      <circle v-if="k === 0" class="lw-a" :cx="6 + 88 * place" cy="8" r="4.5" />
-                      <rect v-else class="lw-b" :x="2.5 + 88 * place" y="4.5" width="7" height="7" />
-                    </template></template>
-                  </svg>
-                </td>
-              </tr>
-            </tbody>
-          </table>
+        <div class="lw-scroll" tabindex="0" role="group" aria-label="The two records">
+          <field-search :pair="question" @fields="fields = $event"></field-search>
+          <pair-table :pair="question" :fields="fields"></pair-table>
+          <details class="lw-pair-note" :open="!!question.note"><summary>Note on this pair</summary>
+            <textarea :value="question.note" rows="2" maxlength="2000" aria-label="note on this pair"
+              @change="$emit('note', { i: question.i, j: question.j, text: $event.target.value })"></textarea></details>
         </div>
         <p v-if="guess" class="lw-guess">{{ guess }}</p>
       </div>
       <div v-else class="lw-asked lw-nothing">
-        <h1>{{ thinking ? "Looking for the first question…" : others.length ? "Nothing for you just now" : "Nothing is left to ask" }}</h1>
+        <h2 id="lw-asked-title">{{ title }}</h2>
         <p v-if="others.length">{{ others.join(", ") }} {{ others.length > 1 ? "have" : "has" }} the last open
           questions. Once they are answered, there may be more.</p>
-        <p v-else-if="!thinking">Every pair is decided by your answers. Take the result away below, or pick
+        <p v-else-if="!thinking">Every pair is decided by your answers. Take the result home, or pick
           two points on the map for a question of your own.</p>
       </div>
       <div class="lw-answers">
-        <button v-for="a in answers" :key="a.said" :class="'lw-answer lw-' + a.said"
-                :disabled="!question" @click="answer(a.said)">{{ a.word }} <kbd>{{ a.key }}</kbd></button>
-        <button class="lw-answer lw-undo" @click="undo">Undo <kbd>Z</kbd></button>
+        <button v-for="a in answers" :key="a.said" :class="'lw-answer lw-' + a.said" :aria-keyshortcuts="a.key"
+                :disabled="!question" @click="answer(a.said)">{{ a.word }} <kbd aria-hidden="true">{{ a.key }}</kbd></button>
+        <button class="lw-answer lw-undo" aria-keyshortcuts="Z" @click="undo">Undo <kbd aria-hidden="true">Z</kbd></button>
       </div>
-      <p class="lw-note" role="status">{{ note }}</p>
+      <p class="lw-note" role="status"><template v-if="slow"><span class="lw-spin" aria-hidden="true"></span> Working…</template><template v-else>{{ note }}</template></p>
     </section>`,
   props: {
     question: Object,
     turn: Number,
     own: Boolean,
+    earlier: String,
     guess: String,
     note: String,
     thinking: Boolean,
     others: { type: Array, default: () => [] },
   },
-  data: () => ({ waiting: false, answers: ANSWERS }),
+  data: () => ({ waiting: false, slow: false, answers: ANSWERS, fields: [] }),
   computed: {
-    scaled() {
-      return this.question.fields.some((field) => field.places);
+    title() {
+      if (this.thinking) return "Looking for the first question…";
+      return this.others.length ? "Nothing for you just now" : "Nothing is left to ask";
     },
   },
   watch: {
     turn() {
       this.waiting = false;
     },
-    question(now, before) {
-      if (now?.i !== before?.i || now?.j !== before?.j) this.waiting = false;
+    question: {
+      immediate: true,
+      handler(now, before) {
+        if (now?.i !== before?.i || now?.j !== before?.j) this.waiting = false;
+        if (now && now.n_fields <= 12) this.fields = now.fields;
+      },
+    },
+    waiting(now) {
+      clearTimeout(this.timer);
+      this.slow = false;
+      if (now) this.timer = setTimeout(() => (this.slow = true), 150);
     },
   },
   mounted() {
@@ -99,13 +87,13 @@ export default {
   },
   methods: {
     press(event) {
-      const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
-      if (typing || event.repeat || event.ctrlKey || event.metaKey || event.altKey) return;
-      if (document.querySelector(".q-dialog")) return;
-      const key = event.key.toLowerCase();
-      if (key in KEYS) this.answer(KEYS[key]);
-      else if (key === "z" || key === "backspace") this.undo();
-      else if (key === "escape" && this.own) this.$emit("back");
+      if (isTaken(event) || event.repeat) return;
+      const key = letter(event);
+      const seen = this.$el.checkVisibility(); // nobody answers what they do not see
+      if (seen && key in BY_LETTER) this.answer(BY_LETTER[key]);
+      else if (key === "z" || event.key === "Backspace") this.undo();
+      else if (event.key === "?") this.$emit("keys");
+      else if (event.key === "Escape" && seen && this.own) this.$emit("back");
       else return;
       event.preventDefault();
     },
@@ -119,10 +107,6 @@ export default {
       if (this.waiting) return;
       this.waiting = true;
       this.$emit("undo", {});
-    },
-    told(field) {
-      const percent = field.places.map((place) => (place === null ? "unknown" : Math.round(100 * place) + "%"));
-      return `from least to most: A at ${percent[0]}, B at ${percent[1]}`;
     },
   },
 };
