@@ -38,9 +38,9 @@ LONGEST_NAME = 60
 _SHOWN_FIELDS = 24  # of a question; the others are found by search
 _MOST_LINKS = 2000  # drawn on the map, the newest
 _MOST_SAID = 200  # shown in the history, the newest
-# Okabe and Ito's colors in an order in which neighbors are easy to tell apart; without the
-# yellow, which is too pale on white.
-COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a6d3b", "#6e6e6e")
+# Okabe and Ito's colors in an order in which neighbors are easy to tell apart; the pale ones are
+# replaced, so that all have a contrast of 3 to 1 with the map, in the dark theme too.
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#5a5fd0", "#b37700", "#7b1e3a", "#6e6e6e")
 # Outlines of marks as SVG paths; another one when the colors come again.
 _SHAPES = (
     "M5 0A5 5 0 1 1 -5 0A5 5 0 1 1 5 0Z",  # circle

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import silhouette_score
 
 from linkwise._types import Matrix
@@ -32,7 +35,9 @@ def guess_n_clusters(X: Matrix, seed: int = 0) -> int:
     some = X[rows]
     best, score = min(2, n_rows), -np.inf
     for k in range(2, min(_MOST_CLUSTERS, len(rows) - 1) + 1):
-        labels = KMeans(k, n_init=2, random_state=seed).fit(some).labels_
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # equal rows: seen below
+            labels = KMeans(k, n_init=2, random_state=seed).fit(some).labels_
         if len(np.unique(labels)) < k:  # fewer different rows than clusters
             break
         found = silhouette_score(some, labels)

@@ -46,7 +46,8 @@ def pixel_features(paths: Sequence[Path], seed: int = 0) -> Features:
         colors.append(cells.mean(axis=(0, 1)))
     pixels, mean = np.array(small), np.array(colors)
     n = max(1, min(_DIMENSIONS, *pixels.shape))
-    components = PCA(n, random_state=seed).fit_transform(pixels)
+    with np.errstate(invalid="ignore"):  # pictures that are all equal have no variance
+        components = PCA(n, random_state=seed).fit_transform(pixels)
     # As many pixels share one color, it counts as one row of them.
     X = np.hstack([components, mean * np.sqrt(_SIDE)])
     units = np.column_stack([mean.mean(axis=1), mean])

@@ -66,4 +66,7 @@ def to_review(
         for one in active
         if one.said == "unsure" and frozenset((one.i, one.j)) not in decided
     ]
-    return found[:_MOST_REVIEWED]
+    first = {frozenset((entry[0].i, entry[0].j)): entry for entry in reversed(found)}
+    return [entry for entry in found if first[frozenset((entry[0].i, entry[0].j))] is entry][
+        :_MOST_REVIEWED
+    ]
