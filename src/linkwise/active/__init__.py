@@ -11,6 +11,7 @@ from ._oracles import FunctionOracle, LabelOracle, LanguageModelOracle
 from ._pair_strategies import ClosestPairs, FarthestPairs, RandomPairs
 from ._progress import Progress
 from ._questions import Answer, ClusterCountAnswer, Dispute, Question
+from ._refit import Fit
 from ._repair import Repair
 from ._repaired_clustering import RepairedClustering
 from ._session import Session
@@ -26,6 +27,7 @@ __all__ = [
     "Dispute",
     "ExploreConsolidate",
     "FarthestPairs",
+    "Fit",
     "FunctionOracle",
     "ImportedAnswers",
     "LabelOracle",

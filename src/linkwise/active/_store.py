@@ -213,7 +213,7 @@ class Store:
                 yield
             except BaseException:
                 self._depth -= 1
-                if self._depth == 0:
+                if self._depth == 0 and self._db.in_transaction:  # SQLite may have done so itself
                     self._db.execute("ROLLBACK")
                 raise
             self._depth -= 1
@@ -237,6 +237,11 @@ class Store:
             return self._db.execute(statement, values)
         except sqlite3.OperationalError as error:
             raise OSError(f"session {self.path or 'in memory'}: {error}") from error
+        except sqlite3.DatabaseError as error:
+            raise OSError(
+                f"session {self.path or 'in memory'} is damaged: {error}. Put a copy of the file "
+                "in its place, or save what can be read: sqlite3 FILE .recover"
+            ) from error
 
     # ---------------------------------------------------------------- settings
 
