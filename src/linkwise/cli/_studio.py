@@ -174,7 +174,7 @@ def _serve_start(host: str | None, port: int | None, browser: bool, who: str | N
     def reopen(path: Path, kept: JsonDict) -> tuple[Session, Records]:
         nothing = Options(*[None] * 5)
         begun = {"n_clusters": None, "strategy": None, "random_state": None}
-        return _open(Path(kept["data"]["source"]), path, nothing, begun, None, who)
+        return _open(Path(kept["data"]["source"]), path, nothing, begun, None, who, None)
 
     warnings.simplefilter("ignore")  # of refits in the background
     start = Start(elsewhere=(Path.cwd(),), reopen=reopen)
