@@ -25,6 +25,7 @@ from ._problem import Problem, RunState
 _MAX_SWEEPS = 100
 _RUN = 64  # consecutive rows that stay together when many are shuffled
 _RESTARTS = 20
+_MANY_ROWS = 1_000  # constrained rows from which on leaving some out saves time
 _MOST_EDGES = 20_000_000  # pairs of apart groups that are written out
 _GROUP_PAUSE = 4  # calls between two attempts to move whole groups
 _AT_ONCE = -1  # in the next call, whether or not single rows still move
@@ -192,7 +193,7 @@ class ICM:
         self, graph: WeightedGraph, costs: ConstrainedCosts, labels: Labels, rng: RandomState
     ) -> float:
         """Let undecided rows take their cheapest cluster, in random order, until none moves."""
-        found = costs.of_undecided_rows(labels, graph.total)
+        found = costs.of_undecided_rows(labels, self._slack(graph, labels))
         order, change = _in_random_order(found.mask, rng), 0.0
         cliques = (self._links.cliques, self._counts)
         state = (*cliques, graph.dearest, labels, self._edge, self._moves)
@@ -204,6 +205,19 @@ class ICM:
                 break
             now = order[self._moves[order] > 0]
         return change
+
+    def _slack(self, graph: WeightedGraph, labels: Labels) -> Floats:
+        """The most by which links can make the present cluster of each row dearer than another.
+
+        Apart groups alone cost 0 elsewhere at the least, so that only rows that meet another one
+        of their group can gain. A row that is met during the sweep has its turn in the next
+        call; a call that moves nothing has looked at all of them.
+        """
+        if len(self._links.ends) or len(labels) < _MANY_ROWS:
+            return graph.total
+        slack = np.empty(len(labels))
+        _link_kernels.own_clique_costs(self._links.cliques, self._counts, labels, slack)
+        return slack
 
     def _move_groups(
         self, graph: WeightedGraph, order: Ints, costs: ConstrainedCosts, labels: Labels
