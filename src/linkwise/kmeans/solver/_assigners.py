@@ -14,6 +14,7 @@ from scipy.sparse.csgraph import connected_components
 
 from linkwise._types import Bools, Floats, Ints, Labels, RandomState
 from linkwise.constraints import Closure, ConstraintError, adjacency, clique_pairs
+from linkwise.engines import Threads
 from linkwise.kmeans.kernels import _link_kernels
 from linkwise.kmeans.kernels._link_kernels import Groups
 
@@ -293,6 +294,8 @@ class Hard(StatelessAssigner):
         self.rows, self.mode, self._k = closure.nodes, mode, problem.k
         self._component, self._example = closure.component, example.astype(np.int32)
         self._order = closure.by_component
+        number = np.arange(closure.n_components)
+        self._alone = len(number) == len(self.rows) and bool((closure.component == number).all())
         self._starts = np.cumsum(closure.sizes) - closure.sizes
         alone = _disjoint_cliques(closure)
         self._clique_starts, self._cliques, self._edges = alone
@@ -309,17 +312,32 @@ class Hard(StatelessAssigner):
     ) -> tuple[Labels, float | None]:
         if not len(self.rows):
             return labels, 0.0
-        cost = np.empty((len(self._starts), self._k))
-        nearest = np.empty(len(cost), dtype=np.int32)
-        _link_kernels.group_costs(costs.of_all_rows(), self._component, cost, nearest)
+        if self._alone:  # every component is a row
+            cost = costs.of_all_rows()
+            nearest = cost.argmin(axis=1).astype(np.int32)
+        else:
+            cost = np.empty((len(self._starts), self._k))
+            nearest = np.empty(len(cost), dtype=np.int32)
+            _link_kernels.group_costs(costs.of_all_rows(), self._component, cost, nearest)
         found = nearest
         if len(self._linked):
             found = self._assign_linked(cost, labels[self._order[self._starts]], nearest, rng)
         if len(self._cliques):
             found = found.copy()
-            lists = (self._clique_starts, self._cliques)
-            _link_kernels.assign_cliques(*lists, cost, nearest, found)
+            self._assign_cliques(cost, nearest, found)
         return found[self._component], None
+
+    def _assign_cliques(self, cost: Floats, nearest: Labels, found: Labels) -> None:
+        """Apart groups that touch no other: each is an assignment problem of its own."""
+        starts, members = self._clique_starts, self._cliques
+        n_cliques = len(starts) - 1
+
+        def work(first: int, last: int) -> None:
+            part = starts[first : last + 1]
+            _link_kernels.assign_cliques(part, members, cost, nearest, found)
+
+        with Threads(n_cliques, self._k * len(members) // n_cliques) as threads:
+            threads.map(work)
 
     def _assign_linked(
         self, cost: Floats, before: Labels, nearest: Labels, rng: RandomState
