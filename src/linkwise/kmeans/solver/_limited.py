@@ -163,7 +163,8 @@ class Limited:
             self._check_closed(labels)
             return self._unwidened(labels)
         price = self._prices(wide, low, high)
-        labels = self._inside(cost, price, link_cost, rng)
+        open_cost = np.ascontiguousarray(wide[:, : self._k])  # without closed clusters
+        labels = self._inside(open_cost, price, link_cost, rng)
         out = self._leaving(cost, labels, price)
         return self._within(cost, labels, out, price, link_cost)
 
@@ -212,7 +213,8 @@ class Limited:
         if isinstance(self._inner, Pinned):
             kept = labels[self._inner.rows] == self._inner._labels
             closed = self._inner.closed
-            if not kept.all() or (closed is not None and closed[labels[self._free]].any()):
+            free = labels[self._free]
+            if not kept.all() or (closed is not None and closed[free[free < self._k]].any()):
                 self._refuse()
 
     # ---------------------------------------------------------------- with links
