@@ -162,7 +162,7 @@ METHODS: list[Method] = [
     Method(
         "COPKMeans", "cop", "linkwise.kmeans",
         "pairs", "always", "Euclidean", "Wagstaff et al. 2001", blocks=True,
-        cost="3-4 x k-means", rows="millions, few of them in pairs",
+        cost="2.5 x k-means", rows="millions, few of them in pairs",
         options=(
             Option("assignment", "how rows find their clusters",
                    choices=("auto", "greedy", "exact")),
@@ -179,14 +179,18 @@ METHODS: list[Method] = [
     Method(
         "MPCKMeans", "mpck", "linkwise.kmeans",
         "weighted pairs", "at a cost", "learnt: diagonal or full, one or per cluster",
-        "Bilenko et al. 2004", sparse="diagonal", blocks=True, cost="1.4-2.5 x k-means",
+        "Bilenko et al. 2004", sparse="diagonal", blocks=True, cost="1.4-2.6 x k-means",
         options=(_MPCK_METRIC, _PER_CLUSTER, *_NOISE, *_SIZES),
     ),
     Method(
         "HMRFKMeans", "hmrf", "linkwise.kmeans",
         "weighted pairs", "at a cost", "learnt: Euclidean, cosine, Pearson, divergence, your own",
-        "Basu et al. 2006", blocks=True, cost="2-3.5 x k-means",
-        options=(_METRIC, _DISTORTION, *_NOISE, *_SIZES),
+        "Basu et al. 2006", blocks=True, cost="2-3 x k-means",
+        options=(
+            _METRIC, _PER_CLUSTER, _DISTORTION, *_NOISE, *_SIZES,
+            Option("inference", "how constrained rows get their clusters",
+                   choices=("icm", "belief_propagation", "mean_field")),
+        ),
     ),
     Method(
         "GPKMeans", "gpk", "linkwise.kmeans",
@@ -217,7 +221,7 @@ METHODS: list[Method] = [
     Method(
         "ConstrainedCompleteLink", "complete-link", "linkwise.hierarchy",
         "pairs", "mostly", "any, or a matrix", "Klein et al. 2002",
-        family="hierarchy", sparse="no", cost="6 x SciPy's linkage", rows="10,000",
+        family="hierarchy", sparse="no", cost="2-4 x SciPy's linkage", rows="10,000",
         options=_TREE_FILES,
     ),
     Method(

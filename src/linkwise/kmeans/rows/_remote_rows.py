@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from linkwise._types import Bools, Floats, Ints, Labels, Matrix, RandomState, is_sparse
+from linkwise._validation import check_range
 from linkwise.engines import Engine, States, Threads, split
 from linkwise.geometry import Geometry, Moments
 
@@ -22,7 +23,6 @@ from ._block_tasks import BlockContext, BlockExtremes, ColumnStats
 from ._local_rows import (
     OUTERMOST,
     LocalRows,
-    check_range,
     check_total_weight,
     largest,
     sample_rows,
