@@ -97,6 +97,9 @@ def test_files_that_are_none_of_ours_are_refused(tmp_path):
     path.write_text("hello")
     with pytest.raises(ValueError, match="no model of linkwise, or is damaged"):
         load_model(path)
+    rewritten(path, {"kind": "linkwise model", "format": "new"})
+    with pytest.raises(ValueError, match="no format number"):
+        load_model(path)
     rewritten(path, {"kind": "linkwise model", "format": 99, "facts": {"linkwise": "9.0"}})
     with pytest.raises(ValueError, match=r"later linkwise \(9.0, format 99"):
         load_model(path)
@@ -244,6 +247,30 @@ def test_models_without_rows_are_updated_too(tmp_path):
     found.save(path)
     assert not hasattr(load_model(path).model, "labels_")
     assert load_model(path).facts["n_updates"] == 1
+
+
+@pytest.mark.parametrize("keep_rows", [True, False])
+def test_files_of_format_1_are_read(tmp_path, keep_rows):
+    path = tmp_path / "m.linkwise"
+    model = PCKMeans(3, random_state=0, tol=0).fit(X[:30])
+    whole = PCKMeans(3, random_state=0, tol=0).fit(X[:30]).update(X[30:])
+    for name in ("_moments_", "_cluster_costs_", "_retired_"):  # which format 1 did not have
+        delattr(model, name)
+    save_model(model, path, keep_rows=keep_rows)
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    document = json.loads(parts["model.json"])
+    parts["model.json"] = json.dumps({**document, "format": 1}).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    saved = load_model(path)
+    assert saved.predict(X).tolist() == model.predict(X).tolist()
+    if keep_rows:
+        assert np.allclose(saved.update(X[30:]).model.cluster_centers_, whole.cluster_centers_)
+    else:
+        with pytest.raises(ValueError, match="saved without its rows by an earlier linkwise"):
+            saved.update(X[30:])
 
 
 def test_methods_that_take_no_rows_say_so(tmp_path):

@@ -23,11 +23,12 @@ from linkwise._validation import Knowable
 from linkwise._version import __version__
 from linkwise.constraints import Constraints, as_constraints
 from linkwise.datasets import Preparation
+from linkwise.geometry import Moments
 from linkwise.io import Table, atomic_write, read_table
 
 from ._encoding import Decoder, Encoder
 
-FORMAT = 1
+FORMAT = 2
 _KIND = "linkwise model"
 _OWN_FACTS = ("linkwise", "python", "numpy", "scikit-learn", "saved", "labels", "keep_rows")
 # What estimators hold per row of the fit, and need not have to place new rows.
@@ -146,6 +147,11 @@ class SavedModel:
             raise ValueError(
                 f"{type(self.model).__name__} cannot take in new rows; save a model of a k-means "
                 "method or of ConstrainedMixture, or fit anew with all rows"
+            )
+        if not (hasattr(self.model, "_moments_") or hasattr(self.model, "_counts_")):
+            raise ValueError(
+                "the model was saved without its rows by an earlier linkwise, which kept too "
+                "little for updates; fit anew with all rows"
             )
         has_rows = hasattr(self.model, "labels_")
         if self.ids is not None and sample_ids is None:
@@ -302,6 +308,8 @@ def load_model(path: PathLike) -> SavedModel:
 def _check(document: JsonDict, path: PathLike) -> None:
     if document.get("kind") != _KIND:
         raise ValueError(f"{path} is no model of linkwise")
+    if not isinstance(document.get("format"), int) or document["format"] < 1:
+        raise ValueError(f"{path} is no model of linkwise, or is damaged (no format number)")
     if document["format"] > FORMAT:
         raise ValueError(
             f"{path} was saved by a later linkwise ({document['facts'].get('linkwise')}, format "
@@ -311,6 +319,8 @@ def _check(document: JsonDict, path: PathLike) -> None:
 
 def _opened(document: JsonDict, decode: Decoder) -> SavedModel:
     model = decode(document["model"])  # first: constraints may be the same object as in its report
+    if document["format"] < 2:
+        _add_statistics(model)
     kept = document["preparation"]
     return SavedModel(
         model,
@@ -320,3 +330,18 @@ def _opened(document: JsonDict, decode: Decoder) -> SavedModel:
         {int(number): name for number, name in document["names"].items()},
         document["facts"],
     )
+
+
+def _add_statistics(model: Any) -> None:
+    """What models of format 1 lack, for `update`: sums per cluster, out of labels and means."""
+    labels = np.asarray(getattr(model, "labels_", ()))
+    if not len(labels):
+        return  # without rows there is nothing to add them up from; `update` says so
+    if hasattr(model, "_geometry_"):
+        geometry = model._geometry_
+        counts = np.bincount(labels[labels >= 0], minlength=geometry.k).astype(np.float64)
+        model._moments_ = Moments(counts, counts[:, None] * geometry.centers, np.zeros((0, 0, 0)))
+        model._cluster_costs_, model._retired_ = None, np.zeros(geometry.k, dtype=bool)
+    elif hasattr(model, "means_") and hasattr(model, "probabilities_"):
+        model._counts_ = model.probabilities_.sum(axis=0)
+        model._retired_ = np.zeros(len(model.means_), dtype=bool)
