@@ -62,6 +62,21 @@ def test_every_estimator_is_saved_by_us_by_skops_and_by_pickle(place, tmp_path):
             assert other.predict(X).tolist() == model.predict(X).tolist()
 
 
+@pytest.mark.parametrize("place", range(len(MODELS)), ids=lambda n: type(MODELS[n]).__name__)
+def test_every_estimator_is_saved_without_its_rows(place, tmp_path):
+    model = fitted(MODELS[place])
+    save_model(model, tmp_path / "m.linkwise")
+    save_model(model, tmp_path / "slim.linkwise", keep_rows=False, sample_ids=range(40))
+    slim = load_model(tmp_path / "slim.linkwise")
+    sizes = [(tmp_path / f"{name}.linkwise").stat().st_size for name in ("slim", "m")]
+    assert sizes[0] < sizes[1]
+    assert slim.ids is None
+    assert not {"report_", "probabilities_"} & vars(slim.model).keys()
+    assert hasattr(slim.model, "labels_") == getattr(model, "_predicts_by_rows", False)
+    if hasattr(model, "predict"):
+        assert slim.predict(X).tolist() == model.predict(X).tolist()
+
+
 def test_constraints_ids_and_names_are_kept(tmp_path):
     known = Constraints(must_link=[("a", "b", 0.5)])
     model = PCKMeans(2, random_state=0).fit(

@@ -213,7 +213,8 @@ def save_model(
         Names of clusters.
     keep_rows : bool, default=True
         Whether to keep what there is per row: labels, ids, constraints and the report. Without,
-        the file stays small whatever the number of rows.
+        the file stays small whatever the number of rows; but methods that place new rows by those
+        of the fit (`SpectralLearning`, `BoostCluster`, `ConstrainedHDBSCAN`) keep what they need.
     about : dict, default=None
         Anything else, fit for JSON.
 
@@ -230,7 +231,8 @@ def save_model(
     slim = copy(model)
     slim.__dict__.pop("callback", None)
     for name in () if keep_rows else _PER_ROW:
-        slim.__dict__.pop(name, None)
+        if name != "labels_" or not getattr(model, "_predicts_by_rows", False):
+            slim.__dict__.pop(name, None)
     if hasattr(model, "callback"):
         slim.callback = None
     arrays: dict[str, np.ndarray] = {}
