@@ -229,6 +229,26 @@ def test_update_keeps_ids_names_and_clusters(pets):
     assert load_model(model).ids[-1] == "s"
 
 
+def test_a_new_fit_continues_numbers_and_names(pets):
+    folder, model, small = pets
+    rng = np.random.default_rng(1)
+    rows = [f"{'xy'[i % 2]},r{i},{10 * (i % 2) + rng.normal():.3f}" for i in range(50)]
+    data = written(folder / "b.csv", rows[::-1])
+    for seed in (3, 4, 5):
+        told = run(
+            "cluster", data, "-k", "2", "--id-column", "id", "--standardize", "--seed", seed,
+            "--continue", model, "--save", folder / "n.linkwise", "-o", folder / "labels.csv",
+        )  # fmt: skip
+        assert "40 rows in both: 0 moved (0.0%), 10 added" in told
+        found = load_model(folder / "n.linkwise")
+        assert found.labels[found.ids.index("r0")] == small
+        assert found.names == load_model(model).names
+        assert f"r0,{small},small" in (folder / "labels.csv").read_text().splitlines()
+    told = run("cluster", data, "-k", "2", "--id-column", "id", "--algorithm", "complete-link",
+               "--continue", model, code=2)  # fmt: skip
+    assert "no k-means method" in told
+
+
 def test_update_of_wrong_files_leaves_the_model(pets):
     folder, model, _ = pets
     with open(model, "rb") as file:
