@@ -247,7 +247,7 @@ def test_answers_from_a_pipe(tmp_path, beans):
     assert "3 (1 same, 2 different, 0 unsure)" in shown
     assert "by ana" in shown
     assert "18 rows, 4 features" in shown
-    assert "ExploreConsolidate" in shown
+    assert "Repair" in shown
     assert re.search(r"2 bean\d+ and bean\d+: different", shown)
     found = json.loads(run("sessions", work, "--json", "--last", 1).stdout)[0]
     assert found["n_clusters"] == 3

@@ -11,6 +11,9 @@ from ._oracles import FunctionOracle, LabelOracle, LanguageModelOracle
 from ._pair_strategies import ClosestPairs, FarthestPairs, RandomPairs
 from ._progress import Progress
 from ._questions import Answer, ClusterCountAnswer, Dispute, Question
+from ._refit import Fit
+from ._repair import Repair
+from ._repaired_clustering import RepairedClustering
 from ._session import Session
 from ._strategy import QueryContext, Strategy
 from ._terminal import TerminalOracle
@@ -24,6 +27,7 @@ __all__ = [
     "Dispute",
     "ExploreConsolidate",
     "FarthestPairs",
+    "Fit",
     "FunctionOracle",
     "ImportedAnswers",
     "LabelOracle",
@@ -34,6 +38,8 @@ __all__ = [
     "QueryContext",
     "Question",
     "RandomPairs",
+    "Repair",
+    "RepairedClustering",
     "Session",
     "Strategy",
     "TerminalOracle",

@@ -27,10 +27,13 @@ from ._corrections import CorrectionsMixin
 from ._fingerprint import fingerprint
 from ._imported_answers import ImportedAnswers, read_source, sort_answers
 from ._incremental_closure import fold, links
+from ._meter import Round, measure
 from ._neighborhoods import find_neighborhoods, inferred_links
 from ._progress import ROUNDS, Progress
 from ._questions import Answer, ClusterCountAnswer, Dispute, Question, as_question, parse_answer
-from ._refit import AnswerPrefix, Fit, RefitScheduler, RefitSummary, model_key
+from ._refit import AnswerPrefix, Fit, RefitScheduler, RefitSummary, continued_labels, model_key
+from ._repair import Repair
+from ._repaired_clustering import RepairedClustering
 from ._store import Store
 from ._strategy import QueryContext, Questions, Strategy
 
@@ -44,10 +47,11 @@ class Session(CorrectionsMixin):
     ----------
     X : array-like or CSR matrix of shape (n_rows, n_features)
         The data. Missing values and infinities are refused.
-    strategy : Strategy or str, default="ExploreConsolidate"
-        Which question comes next.
-    model : estimator, default=None
-        What is fitted to the answers; `MPCKMeans` if not given.
+    strategy : Strategy or str, default="auto"
+        Which question comes next; "auto" is `Repair`.
+    model : estimator or "auto", default="auto"
+        What is fitted to the answers. "auto": with `Repair` the clustering that it keeps
+        (`RepairedClustering`), else `MPCKMeans`, with a full metric for at most 30 features.
     n_clusters : int or None, default=None
         Number of clusters; None if it is not known. `set_n_clusters` changes it later.
     path : str or path, default=None
@@ -95,14 +99,14 @@ class Session(CorrectionsMixin):
     ...     print(session.constraints)
     ...     print(session.refit().labels.tolist())
     Constraints(must_link=2, cannot_link=1)
-    [1, 1, 0, 0]
+    [0, 0, 1, 1]
     """
 
     def __init__(
         self,
         X: Matrix,
-        strategy: Strategy | str = "ExploreConsolidate",
-        model: Estimator | None = None,
+        strategy: Strategy | str = "auto",
+        model: Estimator | str | None = "auto",
         n_clusters: int | None = None,
         *,
         path: PathLike | None = None,
@@ -123,7 +127,10 @@ class Session(CorrectionsMixin):
         if isinstance(strategy, str):
             strategy = _settings.make_strategy(strategy)
         self.strategy: Strategy = strategy
-        self.model = _settings.default_model() if model is None else clone(model)
+        if isinstance(model, str) and model != "auto":
+            raise ValueError(f'model {model!r}: expected an estimator or "auto"')
+        is_auto = model is None or isinstance(model, str)
+        self.model = _settings.auto_model(strategy, X.shape[1]) if is_auto else clone(model)
         self.refit_every, self.random_state = refit_every, random_state
         self._begun_with = n_clusters
         self.who = _settings.user_name() if who is None else who
@@ -142,6 +149,8 @@ class Session(CorrectionsMixin):
         """Make what is derived from data and answers."""
         self._store.generation = self.settings.get("generation", 0)
         strategy, random_state = self.strategy, self.random_state
+        n_clusters = self._begun_with
+        self._context = QueryContext(X, n_clusters, random_state, view=lambda: self._view)
         self._refits = RefitScheduler(
             X,
             self.model,
@@ -151,13 +160,12 @@ class Session(CorrectionsMixin):
             random_state,
             self._background,
             self._notify,
+            self._repaired if self._repairs else None,
         )
         self._anchor = load_anchor(self._store)
         self._view: object = None
         self._questions: Questions | None = None
         self._wanted: AnswerPrefix | None = None
-        n_clusters = self._begun_with
-        self._context = QueryContext(X, n_clusters, random_state, view=lambda: self._view)
         self._log = AnswerLog(self._store, n_clusters, self._ids)
         self._begin_anew()
 
@@ -686,7 +694,13 @@ class Session(CorrectionsMixin):
         return dict(self._store.settings().get("kept", {}))
 
     def name(self, row: int) -> Hashable:
-        """The id of a row, or its number."""
+        """The id of a row, or its number.
+
+        Parameters
+        ----------
+        row : int
+            Row number.
+        """
         return row if self._ids is None else self._ids[row]
 
     # ---------------------------------------------------------------- the model
@@ -698,8 +712,40 @@ class Session(CorrectionsMixin):
 
     @property
     def labels_(self) -> NDArray[np.int32]:
-        """Clusters of the rows; a cluster keeps its number from one refit to the next."""
-        return self.fit_.labels
+        """Clusters of the rows; a cluster keeps its number from one refit to the next.
+
+        With `Repair`, they follow every answer at once.
+        """
+        fit = self.fit_
+        with self._lock:
+            self._sync()
+            if not self._repairs or fit.n_answers == len(self._prefix.answers):
+                return fit.labels
+            return continued_labels(fit, self._repaired(self._prefix), self._prefix)
+
+    @property
+    def _repairs(self) -> bool:
+        """Whether the clusters are those that the strategy keeps."""
+        return isinstance(self.strategy, Repair) and isinstance(self.model, RepairedClustering)
+
+    def _repaired(self, at: AnswerPrefix) -> NDArray[np.int32]:
+        assert isinstance(self.strategy, Repair)
+        k = at.n_clusters
+        if k is not None:  # corrections bind the rows of what they merge and split
+            k = max(1, k - sum(one.change for one in at.corrections))
+        return self.strategy.clusters(self._context, at.counted, k).astype(np.int32)
+
+    def reason(self, question: object) -> str:
+        """Why a question is asked, in words; empty if the strategy does not say.
+
+        Parameters
+        ----------
+        question : Question or pair of row numbers
+        """
+        asked = as_question(question, self._n)
+        with self._lock:
+            self._sync()
+            return self.strategy.reason(self._context, asked)
 
     @property
     def fit_(self) -> Fit:
@@ -765,6 +811,13 @@ class Session(CorrectionsMixin):
                 n_groups=len(found.roots),
                 n_covered=len(found.rows),
                 changed=tuple(self.changes(ROUNDS)),
+                meter=measure(
+                    [
+                        Round(one.n_asked, one.n_guessed, one.changed)
+                        for one in self.refit_history()
+                        if one.n_asked is not None and one.n_guessed is not None
+                    ]
+                ),
             )
 
     # ---------------------------------------------------------------- inside

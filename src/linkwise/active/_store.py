@@ -76,6 +76,8 @@ CREATE TABLE row_name (row INTEGER PRIMARY KEY, name TEXT NOT NULL);
     3: """
 ALTER TABLE fit ADD COLUMN prototypes BLOB;
 ALTER TABLE fit ADD COLUMN owner TEXT;
+ALTER TABLE fit ADD COLUMN asked INTEGER;
+ALTER TABLE fit ADD COLUMN guessed INTEGER;
 CREATE TABLE correction (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     kind TEXT NOT NULL CHECK (kind IN ('merge', 'split', 'move', 'rename')),
@@ -106,6 +108,8 @@ class StoredFit:
         Answers that it does not keep; None in files of earlier versions.
     prototypes, owner : ndarray or None
         As in `Grouping`, if there were corrections.
+    asked, guessed : int or None
+        Answers since the fit before, and how many of them that one agreed with.
     """
 
     changed: float | None
@@ -114,6 +118,8 @@ class StoredFit:
     violated: int | None = None
     prototypes: NDArray[np.int32] | None = None
     owner: NDArray[np.int64] | None = None
+    asked: int | None = None
+    guessed: int | None = None
 
 
 class Store:
@@ -207,7 +213,7 @@ class Store:
                 yield
             except BaseException:
                 self._depth -= 1
-                if self._depth == 0:
+                if self._depth == 0 and self._db.in_transaction:  # SQLite may have done so itself
                     self._db.execute("ROLLBACK")
                 raise
             self._depth -= 1
@@ -231,6 +237,11 @@ class Store:
             return self._db.execute(statement, values)
         except sqlite3.OperationalError as error:
             raise OSError(f"session {self.path or 'in memory'}: {error}") from error
+        except sqlite3.DatabaseError as error:
+            raise OSError(
+                f"session {self.path or 'in memory'} is damaged: {error}. Put a copy of the file "
+                "in its place, or save what can be read: sqlite3 FILE .recover"
+            ) from error
 
     # ---------------------------------------------------------------- settings
 
@@ -390,16 +401,15 @@ class Store:
         """A stored fit; None if there is none."""
         with self._lock:
             row = self._execute(
-                "SELECT changed, centers, labels, violated, prototypes, owner "
+                "SELECT changed, centers, labels, violated, prototypes, owner, asked, guessed "
                 "FROM fit WHERE key = ?",
                 (key,),
             ).fetchone()
         if row is None:
             return None
         owner = None if row[5] is None else np.array(json.loads(row[5]), dtype=np.int64)
-        return StoredFit(
-            row[0], _read_array(row[1]), _read_labels(row[2]), row[3], _read_labels(row[4]), owner
-        )
+        arrays = _read_array(row[1]), _read_labels(row[2])
+        return StoredFit(row[0], *arrays, row[3], _read_labels(row[4]), owner, *row[6:])
 
     def add_fit(self, key: str, n_answers: int, fit: StoredFit) -> None:
         """Store a fit; labels are kept for the last few only."""
@@ -408,7 +418,7 @@ class Store:
         now = datetime.now(UTC).isoformat()
         with self.writing():
             self._execute(
-                "INSERT OR REPLACE INTO fit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO fit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     key,
                     n_answers,
@@ -419,6 +429,8 @@ class Store:
                     fit.violated,
                     prototypes,
                     owner,
+                    fit.asked,
+                    fit.guessed,
                 ),
             )
             self._execute(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,10 +28,11 @@ if TYPE_CHECKING:
     from linkwise._types import JsonDict, Matrix
     from linkwise.active import Session
     from linkwise.constraints import Constraints
-    from linkwise.datasets import Features, Table
+    from linkwise.datasets import Features, Preparation, Table
 
 # How --strategy calls them, and what they are called in Python.
 STRATEGIES = {
+    "repair": "Repair",
     "explore": "ExploreConsolidate",
     "minmax": "MinMax",
     "uncertainty": "NormalizedPointUncertainty",
@@ -122,6 +123,8 @@ class SessionInput:
     features: list[str]
     recipe: str  # lines of Python that make X and ids
     units: Any = None  # X before it was standardized, for people to read
+    others: dict[str, NDArray[np.object_]] = field(default_factory=dict)  # not shown
+    preparation: Preparation | None = None
 
 
 def session_file(data: Path, session: Path | None) -> Path:
@@ -161,9 +164,11 @@ def read_session_input(data: Path, given: Options) -> SessionInput:
         return {name: cells[name][row] for name in shown}
 
     head = _recipe(data, given.id_column)
+    others = {name: table.text(name) for name in table.columns if name not in cells}
     return SessionInput(
-        data, made.X, ids, record, cells, list(made.names), head + recipe, made.units
-    )
+        data, made.X, ids, record, cells, list(made.names), head + recipe, made.units, others,
+        made.preparation,
+    )  # fmt: skip
 
 
 def _features(table: Table, given: Options, shown: list[str]) -> tuple[Features, str]:
@@ -230,7 +235,7 @@ def open_session(
         with out.warnings_as_notes():
             return Session(
                 task.X,
-                begun["strategy"] or "ExploreConsolidate",
+                begun["strategy"] or "auto",
                 n_clusters=begun["n_clusters"],
                 path=path,
                 sample_ids=task.ids,

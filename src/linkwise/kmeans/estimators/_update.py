@@ -414,6 +414,12 @@ class _Update:
         model.cluster_centers_ = centers.astype(model.cluster_centers_.dtype)
         model.metrics_ = geometry.metrics if geometry.per_cluster else geometry.metrics[0]
         model._n_features_out = geometry.k
+        if model._cluster_costs_ is not None:
+            total = max(float(model._moments_.counts.sum()), 1e-300)
+            model.within_variance_ = float(model._cluster_costs_.sum()) / total / centers.shape[1]
+        if getattr(model, "cluster_labels_", None) is not None:
+            more = geometry.k - len(model.cluster_labels_)
+            model.cluster_labels_ = [*model.cluster_labels_, *[None] * more]
         shift = self.changes.center_shift
         self.changes.center_shift = np.pad(shift, (0, geometry.k - len(shift)))
         model.report_ = _report(model, self.known, ids, self.n_new, len(self.before))
@@ -538,5 +544,8 @@ def _renumber(model: Any, numbers: Ints) -> None:
     if model._cluster_costs_ is not None:
         model._cluster_costs_ = placed(model._cluster_costs_, 0.0)
     model._retired_ = placed(model._retired_, True)
+    if getattr(model, "cluster_labels_", None) is not None:
+        names = dict(zip(numbers.tolist(), model.cluster_labels_, strict=False))
+        model.cluster_labels_ = [names.get(number) for number in range(k)]
     geometry.k = model._n_features_out = k
     model.report_ = replace(model.report_, cluster_sizes=placed(model.report_.cluster_sizes, 0))
