@@ -110,6 +110,13 @@ class Request:
     save: Annotated[
         Path | None, typer.Option(help="File for the model, for linkwise predict: .linkwise.")
     ] = None
+    continues: Annotated[
+        Path | None,
+        typer.Option(
+            "--continue",
+            help="A saved model whose cluster numbers and names go on, by the best overlap.",
+        ),
+    ] = None
     n_init: Annotated[int | None, typer.Option(help="Number of runs; the best is kept.", min=1)] = (
         None
     )

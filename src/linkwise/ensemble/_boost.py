@@ -131,6 +131,8 @@ class BoostCluster(ConstrainedClusterMixin, BaseEstimator):
     True
     """
 
+    _predicts_by_rows = True  # a model file keeps the labels of the rows in any case
+
     def __init__(
         self,
         base: Any = None,

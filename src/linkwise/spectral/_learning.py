@@ -131,6 +131,8 @@ class SpectralLearning(
     (1, 2)
     """
 
+    _predicts_by_rows = True  # a model file keeps the labels of the rows in any case
+
     def __init__(
         self,
         n_clusters: int = 8,
