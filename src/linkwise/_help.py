@@ -16,7 +16,6 @@ SECTIONS = {
     "ids": ("knowledge", "Rows by number or by id"),
     "files": ("knowledge", "Files"),
     "labels": ("knowledge", "Labels"),
-    "groups": ("knowledge", "Groups that belong together or apart"),
     "clusters": ("consistency", "How many clusters it needs"),
     "triplets": ("consistency", "Triplets"),
     "methods": ("choose", "All of them"),
@@ -122,6 +121,7 @@ def _section(page: str, heading: str) -> str:
 
 def _plain(page: str) -> str:
     """The page without what only a browser can show."""
+    page = re.sub(r"<!-- [\w -]+ -->\n*", "", page)  # marks of tests/figures.py
     page = re.sub(r"^```\{(?:image|toctree)\}.*?^```\n", "", page, flags=re.M | re.S)
     page = re.sub(
         r"^```\{code-block\} *\w*\n:caption: (\S+)\n\n", r"`\1`:\n\n```\n", page, flags=re.M

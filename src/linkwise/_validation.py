@@ -9,7 +9,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -62,6 +62,41 @@ def read_data(
         X = X.copy()
         X.sum_duplicates()
     return X
+
+
+def read_new_rows(estimator: BaseEstimator, X: Any, *, accept_sparse: bool = True) -> Any:
+    """Rows for a fitted estimator, as `read_data`; none may be too large for squares."""
+    X = read_data(estimator, X, reset=False, accept_sparse=accept_sparse)
+    check_scale(X, vanishing=False)
+    return X
+
+
+def check_scale(X: Any, *, vanishing: bool = True, dtype: DTypeLike | None = None) -> None:
+    """Refuse rows whose squares overflow or (if asked) underflow.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix
+    vanishing : bool, default=True
+        Whether all values may not be too small either; one block of many may be.
+    dtype : dtype, default=None
+        In which squares are computed; by default that of X.
+    """
+    values = X.data if sparse.issparse(X) else X
+    if values.size:
+        largest = max(float(values.max()), -float(values.min()))  # no copy, as `abs` would make
+        check_range(largest, X.dtype if dtype is None else np.dtype(dtype), vanishing)
+
+
+def check_range(largest: float, dtype: np.dtype, vanishing: bool = True) -> None:
+    """Refuse data by its largest absolute value; see `check_scale`."""
+    low, high = (1e-16, 1e16) if dtype == np.float32 else (1e-140, 1e140)
+    if largest and not (low if vanishing else 0.0) <= largest <= high:
+        raise ValueError(
+            f"the largest absolute value in X is {largest:.3g}; its square overflows or "
+            f"underflows in {dtype}, whose limits here are {low:.0e} and {high:.0e}: rescale the "
+            "features (StandardScaler)"
+        )
 
 
 def _refuse_elsewhere(estimator: BaseEstimator, X: Any) -> None:
@@ -382,6 +417,7 @@ class ConstrainedClusterMixin(ClusterMixin):  # type: ignore[misc]
     ) -> tuple[Any, Knowledge]:  # fmt: skip
         """Rows in memory, and the constraints on them by row number."""
         rows = read_data(self, X, accept_sparse=accept_sparse)
+        check_scale(rows)
         return rows, read_named(constraints, rows.shape[0], sample_ids, X)
 
     def _name_clusters(self, y: ArrayLike | None) -> None:

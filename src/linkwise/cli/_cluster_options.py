@@ -17,6 +17,7 @@ from linkwise._methods import Method, Option
 from . import _output as out
 from ._auto import AUTO, Choice
 from ._input import (
+    Counts,
     Data,
     Encoding,
     FeatureNames,
@@ -29,20 +30,21 @@ from ._input import (
     StopWords,
     TextColumn,
     TextEmbedding,
-    clusters_option,
     column_names,
+    counts_option,
     find_embedding,
     find_stop_words,
 )
 from ._write import CLUSTER, NAME, check_kind, check_target
 
-Value: TypeAlias = str | int | float | bool | Path
+Value: TypeAlias = str | int | float | bool | Path | list[float]
+_NUMBERS = {"min_size", "max_size", "outliers"}  # options that are numbers, shares or lists
 _KINDS = {"text": str, "integer": int, "number": float, "path": Path}
 
 
 def _algorithm_help() -> str:
     names = ", ".join(method.short for method in _methods.METHODS)
-    return f"{names}; see `linkwise algorithms`. mpck; auto without -k."
+    return f"{names}; see `linkwise algorithms`. By what is known."
 
 
 @dataclass(frozen=True)
@@ -54,9 +56,10 @@ class Request:
 
     data: Data
     clusters: Annotated[
-        int | None,
-        clusters_option(
-            "Number of clusters; chosen if not given (recon and complete-link do without)."
+        Counts | None,
+        counts_option(
+            "Number of clusters, or a range such as 5-40 to choose from; chosen if not given "
+            "(recon and complete-link do without)."
         ),
     ] = None
     constraints: Annotated[
@@ -127,7 +130,7 @@ class Request:
         bool, typer.Option("--explain", help="auto: show the scores of what was tried.")
     ] = False
     time_budget: Annotated[
-        float | None, typer.Option(help="auto: seconds for the choice; no limit if not given.")
+        float | None, typer.Option(help="auto: seconds for the choice; 20 if not given.")
     ] = None
     checkpoint: Annotated[
         Path | None,
@@ -195,6 +198,15 @@ class Request:
         )
 
     @property
+    def leaves_method_open(self) -> bool:
+        """Whether only the number of clusters is given, and nothing that some methods lack."""
+        asked = (self.algorithm, self.n_init, self.max_iter, self.checkpoint, self.save)
+        return (
+            all(value is None for value in asked)
+            and not (self.choice.open or self.own_options or self.probabilities)
+        )  # fmt: skip
+
+    @property
     def reading(self) -> Reading:
         """How the data is to be read."""
         return Reading(tuple(self.missing or ()), self.encoding, self.sheet)
@@ -225,7 +237,9 @@ class Request:
     @property
     def k(self) -> int | None:
         """Number of clusters to check the data against."""
-        return 1 if self.choice.open and self.clusters is None else self.clusters
+        if self.clusters is None:
+            return 1 if self.choice.open else None
+        return self.clusters.least
 
     @property
     def own_options(self) -> dict[str, Value]:
@@ -268,6 +282,8 @@ class Request:
             own["checkpoint"] = self.checkpoint
         if self.noise is not None:
             own["noise"] = self.noise
+        for name in _NUMBERS.intersection(own):
+            own[name] = _numbers(name, str(own[name]))
         return {**own, "random_state": self.seed}
 
     @property
@@ -280,6 +296,27 @@ class Request:
     def runs(self) -> dict[str, int | None]:
         """How often and how long to iterate; None where not asked for."""
         return {"n_init": self.n_init, "max_iter": self.max_iter}
+
+
+def _numbers(name: str, given: str) -> Value:
+    """A number, a share, several of them, or "auto" for outliers."""
+    if name == "outliers" and given.strip() == "auto":
+        return "auto"
+    try:
+        found = [_number(part) for part in given.split(",")]
+    except ValueError:
+        wanted = 'a number, a share or "auto"' if name == "outliers" else "numbers or shares"
+        flag = "--" + name.replace("_", "-")
+        raise ValueError(f"{flag} {given}: expected {wanted}") from None
+    return found[0] if len(found) == 1 else found
+
+
+def _number(text: str) -> float:
+    """A whole number as an integer, as it counts rows; a percentage as a share."""
+    text = text.strip()
+    if text.endswith("%"):
+        return float(text[:-1]) / 100
+    return float(text) if "." in text or "e" in text.lower() else int(text)
 
 
 def _check_option(method: Method, name: str, value: Value) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from rich.markup import escape
@@ -38,6 +38,35 @@ def _whole_number(text: str) -> int:
     except ValueError:
         pass
     raise typer.BadParameter(f"{text!r}: expected a whole number, at least 1")
+
+
+def counts_option(about: str) -> Any:
+    """The option -k where a range is possible too."""
+    return typer.Option("--clusters", "-k", help=about, parser=Counts.parse, metavar="K|FROM-TO")
+
+
+class Counts(NamedTuple):
+    """A number of clusters, or the least and the most."""
+
+    least: int
+    most: int
+
+    @classmethod
+    def parse(cls, text: str) -> Counts:
+        """From 3 or 5-40."""
+        first, dash, last = text.strip().partition("-")
+        if not dash or not first:
+            number = _whole_number(text)
+            return cls(number, number)
+        least, most = _whole_number(first), _whole_number(last)
+        if least > most:
+            raise typer.BadParameter(f"{text!r}: expected the smaller number first")
+        return cls(least, most)
+
+    @property
+    def one(self) -> int | None:
+        """The number, if it is one."""
+        return self.least if self.least == self.most else None
 
 
 # Options of all commands that read data to cluster.

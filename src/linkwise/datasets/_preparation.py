@@ -185,5 +185,11 @@ class Preparation:
 
     @classmethod
     def from_dict(cls, kept: JsonDict) -> Preparation:
-        """A preparation from such values."""
+        """A preparation from such values.
+
+        Parameters
+        ----------
+        kept : dict
+            What `to_dict` returned.
+        """
         return cls(**{**kept, "columns": [ColumnPreparation(**one) for one in kept["columns"]]})

@@ -3,10 +3,12 @@
 `score` compares a clustering with the truth, `pair_scores` over pairs of rows. `learning_curve`
 measures methods by the number of constraints they get; `rank_methods` ranks them over data sets.
 `LinksScorer` scores by constraints on held-out rows, for scikit-learn's searches.
-`compare_clusterings` tells what became of the clusters of an earlier clustering.
+`description_length` compares clusterings without the truth, and `compare_clusterings` tells what
+became of the clusters of an earlier one.
 """
 
 from ._curve import LearningCurve
+from ._description_length import description_length
 from ._learning_curve import learning_curve
 from ._links_scorer import LinksScorer
 from ._matching import ClusteringChanges, compare_clusterings
@@ -29,6 +31,7 @@ __all__ = [
     "Scores",
     "adjusted",
     "compare_clusterings",
+    "description_length",
     "learning_curve",
     "pair_scores",
     "paired_p",

@@ -164,7 +164,13 @@ class Table:
         return [own for name in names for own in self.lists.get(name, (name,))]
 
     def column(self, name: str) -> NDArray:
-        """Return the column called `name`; ValueError if there is none."""
+        """Return the column called `name`; ValueError if there is none.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+        """
         if name in self.unreadable:
             raise FileFormatError(self.path, f"column {name!r} {self.unreadable[name]}")
         try:
@@ -173,7 +179,13 @@ class Table:
             raise ValueError(self._unknown(name)) from None
 
     def text(self, name: str) -> NDArray[np.object_]:
-        """Return a column as text, exactly as in the file; missing is ''."""
+        """Return a column as text, exactly as in the file; missing is ''.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+        """
         if name in self.lists:
             return np.array([str(list(row)) for row in self.matrix([name])], dtype=object)
         column = self.column(name)
