@@ -302,6 +302,11 @@ class Closure:
         apart = {frozenset((members[a], members[b])) for a, b in self.pairs()[0].tolist()}
         return frozenset(members), frozenset(apart), self.consistent
 
+    def _repr_html_(self) -> str:
+        from ._display import closure_html
+
+        return closure_html(self)
+
     def __repr__(self) -> str:
         n_clashes = len(self.clashes) + len(self.apart_clashes)
         state = f", {n_clashes} contradictions" if n_clashes else ""
