@@ -27,6 +27,7 @@ from linkwise.constraints import (
     label_codes,
     row_names,
 )
+from linkwise.io import AnnDataLike, DatasetLike, as_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,6 +50,7 @@ def read_data(
     accept_sparse : bool, default=True
     """
     _refuse_elsewhere(estimator, X)
+    X = _in_memory(X)
     try:
         X = validate_data(
             estimator, X, accept_sparse="csr" if accept_sparse else False, order="C", reset=reset,
@@ -114,6 +116,24 @@ def _refuse_elsewhere(estimator: BaseEstimator, X: Any) -> None:
         f"{type(X).__name__}. Give it rows in memory: X.compute(), or a sample of them; {others} "
         "work on it as it is"
     )
+
+
+def _in_memory(X: Any) -> Any:
+    """Rows that scikit-learn does not read by itself: lazy frames, Arrow tables, datasets."""
+    if hasattr(X, "__array_namespace__") and not isinstance(X, np.ndarray | np.generic):
+        raise TypeError(
+            f"X is a {type(X).__module__.partition('.')[0]} {type(X).__name__}; linkwise computes "
+            "with NumPy and does not dispatch on other arrays: give np.asarray(X) (from a GPU "
+            "X.get() or X.cpu().numpy())"
+        )
+    if isinstance(X, AnnDataLike) and hasattr(X, "n_vars"):
+        there = ", ".join(f"adata.obsm[{name!r}]" for name in X.obsm) or "adata.X"
+        raise TypeError(f"X is an AnnData object; give one of its arrays: {there}")
+    if type(X).__module__.partition(".")[0] == "polars" and hasattr(X, "collect"):
+        return X.collect()
+    if type(X).__module__.partition(".")[0] == "pyarrow" or isinstance(X, DatasetLike):
+        return as_table(X).matrix()
+    return X
 
 
 def read_features(estimator: BaseEstimator, X: Any, *, reset: bool = True) -> None:
@@ -399,6 +419,24 @@ class ConstrainedClusterMixin(ClusterMixin):  # type: ignore[misc]
         rows = read_data(self, X, accept_sparse=accept_sparse)
         check_scale(rows)
         return rows, read_named(constraints, rows.shape[0], sample_ids, X)
+
+    def _name_clusters(self, y: ArrayLike | None) -> None:
+        """Set `cluster_labels_`, the label of y that most labeled rows of each cluster have.
+
+        None without y, and for a cluster without labeled rows; the first of equally frequent ones.
+        """
+        self.cluster_labels_: list[Any] | None = None
+        if y is None or not isinstance(self.labels_, np.ndarray):  # labels on workers stay there
+            return
+        codes = label_codes(y)[1]
+        cells = y.tolist() if hasattr(y, "tolist") else list(y)  # type: ignore[arg-type]
+        levels, first = np.unique(codes, return_index=True)
+        names = [cells[row] for row, level in zip(first, levels, strict=True) if level >= 0]
+        n_clusters = max(int(self.labels_.max(initial=-1)) + 1, getattr(self, "n_clusters", 0) or 0)
+        count = np.zeros((n_clusters, max(len(names), 1)), dtype=np.int64)
+        seen = (codes >= 0) & (self.labels_ >= 0)
+        np.add.at(count, (self.labels_[seen], codes[seen]), 1)
+        self.cluster_labels_ = [names[row.argmax()] if row.any() else None for row in count]
 
     def _check_enough_rows(self, n_samples: int) -> None:
         if self.n_clusters is not None and n_samples < self.n_clusters:

@@ -180,6 +180,7 @@ class ConstrainedHDBSCAN(ConstrainedClusterMixin, BaseEstimator):
             pairs._by_id(ids).diagnose().raise_if_inconsistent()
         tree = self._grow(X, pairs)
         self._choose(tree, pairs)
+        self._name_clusters(y)
         self.report_ = Report.of(
             known,
             self.labels_,

@@ -200,6 +200,7 @@ class BoostCluster(ConstrainedClusterMixin, BaseEstimator):
         self.history_, self.n_iter_ = work.history, len(work.history)
         self.base_, self._work = work.last, work.forget()
         self.objective_ = exp(loss.log_loss)
+        self._name_clusters(y)
         self.report_ = Report.of(
             known,
             self.labels_,

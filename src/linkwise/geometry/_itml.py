@@ -235,7 +235,17 @@ class ITML(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return ((X - self.mean_) @ self.components_.T).astype(X.dtype)
 
     def fit_transform(self, X: MatrixLike, y: ArrayLike | None = None, **params: Any) -> NDArray:
-        """Fit and transform; parameters are those of `fit`."""
+        """Fit and transform.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,), default=None
+            Partial labels, -1 for unknown.
+        **params
+            Other parameters of `fit`, such as `constraints`.
+        """
         return self.fit(X, y, **params).transform(X)
 
     def __sklearn_tags__(self) -> Tags:

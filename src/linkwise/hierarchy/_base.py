@@ -194,7 +194,13 @@ class BaseHierarchy(ConstrainedClusterMixin, BaseEstimator):
         return Tree(tree.parent, tree.leaves, lengths)
 
     def to_newick(self, ids: Sequence[Hashable] | None = None) -> str:
-        """The hierarchy in Newick format; parameters and branch lengths as in `to_tree`."""
+        """The hierarchy in Newick format; parameters and branch lengths as in `to_tree`.
+
+        Parameters
+        ----------
+        ids : sequence of hashable, default=None
+            Name of each row; its number if not given.
+        """
         return self.to_tree(ids).to_newick()
 
     def plot(

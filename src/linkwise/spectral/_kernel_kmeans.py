@@ -203,6 +203,7 @@ class ConstrainedKernelKMeans(
         objective = Objective(S, _link_matrix(links, n, self.link_weight_), a, self.n_clusters)
         best = self._best_run(objective, known, rng)
         self._store(objective, best)
+        self._name_clusters(y)
         self.report_ = Report.of(
             known,
             self.labels_,

@@ -198,6 +198,7 @@ class SpectralLearning(
         self.labels_ = labels.astype(np.int32)
         self._warn_of_small_clusters()
         self.n_iter_ = int(getattr(self.clusterer_, "n_iter_", 1))
+        self._name_clusters(y)
         self.report_ = Report.of(
             known,
             self.labels_,
@@ -272,7 +273,17 @@ class SpectralLearning(
         return normalize(vectors) if self.normalize_rows else vectors
 
     def fit_transform(self, X: Any, y: Any = None, **params: Any) -> NDArray:
-        """Fit and return the representation of the rows; parameters are those of `fit`."""
+        """Fit and return the representation of the rows.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,), default=None
+            Partial labels, -1 for unknown.
+        **params
+            Other parameters of `fit`, such as `constraints`.
+        """
         return self.fit(X, y, **params).embedding_
 
     # ---------------------------------------------------------------- new rows

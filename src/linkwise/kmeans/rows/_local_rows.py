@@ -164,6 +164,15 @@ class LocalRows:
             self._totals[full] = self._total(full)
         return self._totals[full]
 
+    def total_of(self, inside: Bools, full: bool) -> Floats:
+        """The same of some of all rows."""
+        weight = inside * self.weight if self.weight.size else inside.astype(np.float64)
+        some = LocalRows.in_coordinates(self.X, self.shift, weight)
+        try:
+            return some.total(full)
+        finally:
+            some.close()
+
     def _total(self, full: bool) -> Floats:
         X = self.X
         if is_sparse(X):

@@ -172,6 +172,11 @@ class RemoteRows:
             self._totals[full] = np.sum(parts, axis=0)
         return self._totals[full]
 
+    def total_of(self, inside: Bools, full: bool) -> Floats:
+        """The same of some of all rows, which are copied to local memory."""
+        local, _ = self.in_memory(np.arange(self.n))
+        return local.total_of(inside, full)
+
     def uncentered_mean(self) -> Floats | None:
         """Mean of the rows; None if `shift` is the mean already."""
         return None if self.shift.any() else self._mean
