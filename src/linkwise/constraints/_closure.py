@@ -245,8 +245,10 @@ class Closure:
     def expand(self, limit: int = 10_000_000) -> Constraints:
         """Write out every given and entailed pair.
 
-        Given links keep their weights. An entailed must-link weighs as much as the lightest link
-        of its component; an entailed cannot-link as much as the lightest of all that imply it.
+        An entailed must-link weighs as much as the lightest link of its component; an entailed
+        cannot-link as much as the heaviest between the two components, and at most as the lightest
+        must-link of either. A link that is both given and entailed has the larger of the two
+        weights: to give a light link must not make a pair less sure than others have made it.
 
         Parameters
         ----------
