@@ -42,6 +42,10 @@ class Studio:
     work : Controller
         What page and JSON interface show.
 
+    See Also
+    --------
+    Session : What the studio shows.
+
     Notes
     -----
     The JSON interface is described at ``/api/openapi.json``. With a token, it takes it as
