@@ -45,8 +45,11 @@ FIGURES = {
     "eaton2005_gpk_means": ("figure_4_1.png", "F by number of constraints, one metric"),
     "basu2006_hmrf_kmeans": ("figures_3_6_to_3_11.png", "NMI by number of constraints"),
     "liu2011_recon": ("figure_2.png", "F by number of random triplets"),
-    "liu2007_boostcluster": ("figure_3.png", "NMI by number of constraints, three base clusterers"),
-    "teja_slides": ("results.png", "NMI by number of constraints on the example of the slides"),
+    "liu2007_boostcluster": (
+        "figure_5.png",
+        "BoostCluster with three base clusterers, by number of constraints",
+    ),
+    "teja_slides": ("results.png", "Clusterings of the example of the slides"),
 }
 _CLASSES = {"reproduced": "reproduced", "partly": "partly", "not reproduced": "not"}
 
