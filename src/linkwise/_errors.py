@@ -26,13 +26,14 @@ ADVICE = {
     "scale_columns": "standardize=True",
     "keep_stop_words": "stop_words=None",
     "assign_auto": 'assignment="auto"',
+    "carry_answers": 'data_changed="carry"',
     "iterate_more": "raise max_iter or tol",
     "all_problems": " (see the error's `problems`)",
 }
 # Parameters that a template may name together with the value: ``{n_clusters=3}``.
 _PARAMETERS = (
     "n_clusters", "n_constraints", "max_iter", "y", "tag", "ids", "sample_ids", "columns",
-    "features", "impute",
+    "features", "impute", "min_size", "max_size", "outliers", "encoding", "missing", "sheet",
 )  # fmt: skip
 _FIELD = re.compile(rf"\{{({'|'.join((*_PARAMETERS, *ADVICE))})(?:=([^{{}}]*))?\}}")
 

@@ -59,7 +59,7 @@ class RandomPairs(Strategy):
         """
         while context.n_rows > 1:
             yield from _ask_in_order(context, _draws(context))
-            rest = next((pair for pair in _left(context) if context.can_ask(*pair)), None)
+            rest = next((pair for pair in remaining_pairs(context) if context.can_ask(*pair)), None)
             if rest is None:
                 return
             yield Question(*rest)
@@ -73,7 +73,7 @@ def _draws(context: QueryContext) -> Iterator[tuple[int, int]]:
         yield from zip(i.tolist(), (j + (j >= i)).tolist(), strict=True)
 
 
-def _left(context: QueryContext) -> Iterator[tuple[int, int]]:
+def remaining_pairs(context: QueryContext) -> Iterator[tuple[int, int]]:
     """All pairs but those that are decided component by component."""
     known = context.known
     roots = dict.fromkeys(known.root(row) for row in context.order.tolist())

@@ -312,8 +312,9 @@ class Constraints:
         columns: dict[str, str] | None = None,
         ids: IdMode = "auto",
         progress: Callable[[int, int], None] | None = None,
+        encoding: str | None = None,
     ) -> Constraints:
-        """Read constraints from a CSV, JSON lines or Parquet file.
+        """Read constraints from a CSV, JSON lines, Parquet or Excel file.
 
         Columns are found by name: ``i, j, link[, weight]`` with link one of must/cannot,
         same/different, 1/-1, yes/no, 1/0; or ``a, b, c[, weight]``; or ``group, row, kind[,
@@ -323,15 +324,18 @@ class Constraints:
         Parameters
         ----------
         path : str or path
-            ``.csv``, ``.tsv``, ``.txt`` (also ``.gz``), ``.jsonl``, ``.ndjson`` or ``.parquet``.
+            ``.csv``, ``.tsv``, ``.txt`` (also ``.gz``), ``.jsonl``, ``.ndjson``, ``.parquet`` or
+            ``.xlsx``.
         columns : dict, default=None
             Own names of the columns, such as ``{"i": "person_1", "j": "person_2"}``.
         ids : {"auto", "rows", "text"}
             Whether the cells are row numbers, ids, or whichever all agree on.
         progress : callable, default=None
             Called as ``progress(bytes_read, bytes_in_all)`` now and then.
+        encoding : str, default=None
+            Encoding of a text file, such as ``"cp1252"``; UTF-8 if not given.
         """
-        return cls._of(_files.parse_file(path, columns, ids, progress))
+        return cls._of(_files.parse_file(path, columns, ids, progress, encoding))
 
     def write(self, path: str | PathLike[str]) -> None:
         """Write the constraints to a CSV, JSON lines or Parquet file that `read` understands.
@@ -1016,16 +1020,26 @@ def as_constraints(given: Constraints | pd.DataFrame | str | PathLike[str] | Non
     )
 
 
+def _shown(value: object) -> str:
+    """A value as it can be typed, if it is short."""
+    text = repr(value.tolist() if isinstance(value, np.ndarray) else value)
+    return text if len(text) <= 60 else "..."
+
+
 def _meant(given: object) -> str:
     """The line to type instead of pairs or a dict."""
     if isinstance(given, dict):
         known = {"must_link", "cannot_link", "relative", "groups", "labels", "together", "apart"}
         if given and set(map(str, given)) <= known:
-            return f"Constraints({', '.join(f'{name}=...' for name in given)})"
-        return "Constraints(labels=...) for a label per row id"
+            return f"Constraints({', '.join(f'{n}={_shown(v)}' for n, v in given.items())})"
+        return f"Constraints(labels={_shown(given)}) for a label per row id"
     if isinstance(given, (list, tuple, set, np.ndarray)) and len(given):
         first = next(iter(given))
+        rows = given if isinstance(first, (list, tuple, np.ndarray)) else [given]
+        pairs = _shown(rows)
         if isinstance(first, (list, tuple, np.ndarray)) and len(first) == 3:
-            return "Constraints(relative=...) for triplets, or must_link=... for weighted pairs"
-        return "Constraints(must_link=...) for rows that belong together, or cannot_link=..."
+            other = f"or must_link={pairs} for weighted pairs"
+            return f"Constraints(relative={pairs}) for triplets, {other}"
+        other = f"or Constraints(cannot_link={pairs}) for rows that do not"
+        return f"Constraints(must_link={pairs}) for rows that belong together, {other}"
     return "Constraints(must_link=..., cannot_link=...)"

@@ -20,6 +20,7 @@ import numpy as np
 from scipy import sparse
 
 from linkwise._types import Floats, Ints, Matrix, is_sparse
+from linkwise._validation import check_scale
 
 from . import _kernels
 from ._divide import refuse_zeros
@@ -57,6 +58,7 @@ class Cosine(Geometry):
         X : array or CSR matrix of shape (n_rows, n_features)
             The rows as they were given.
         """
+        check_scale(X, vanishing=False)
         scaled, length = _scaled(X, np.ones(X.shape[1]))
         refuse_zeros(
             length,

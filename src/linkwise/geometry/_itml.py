@@ -19,9 +19,11 @@ from linkwise._validation import (
     Knowable,
     check_choice,
     check_number,
+    check_scale,
     read_data,
     read_knowledge,
     read_labels,
+    read_new_rows,
     with_entailed,
 )
 from linkwise.constraints import Constraints
@@ -160,6 +162,7 @@ class ITML(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         self._check_parameters()
         given_X, X = X, read_data(self, X, accept_sparse=False)
+        check_scale(X, dtype=np.float64)
         if X.shape[0] < 2:
             raise ValueError("n_samples=1: ITML needs at least two rows that are linked")
         known, _ = read_knowledge(constraints, X.shape[0], sample_ids, given_X)
@@ -228,7 +231,7 @@ class ITML(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Z : ndarray of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        X = read_data(self, X, reset=False, accept_sparse=False)
+        X = read_new_rows(self, X, accept_sparse=False)
         return ((X - self.mean_) @ self.components_.T).astype(X.dtype)
 
     def fit_transform(self, X: MatrixLike, y: ArrayLike | None = None, **params: Any) -> NDArray:

@@ -27,9 +27,9 @@ from linkwise._validation import (
     ConstrainedClusterMixin,
     check_choice,
     check_number,
-    read_data,
     read_labels,
     read_links,
+    read_new_rows,
 )
 from linkwise.report import Report
 
@@ -203,6 +203,7 @@ class SpectralLearning(
         self.labels_ = labels.astype(np.int32)
         self._warn_of_small_clusters()
         self.n_iter_ = int(getattr(self.clusterer_, "n_iter_", 1))
+        self._name_clusters(y)
         self.report_ = Report.of(
             known,
             self.labels_,
@@ -235,6 +236,11 @@ class SpectralLearning(
 
     def _n_components(self, n: int) -> int:
         self._check_enough_rows(n)
+        if n == 1:
+            raise ValueError(
+                "n_samples=1: a graph of one row has no neighbors to tell clusters by; give at "
+                "least two rows"
+            )
         k = self.n_clusters if self.n_components is None else self.n_components
         if k > n:
             raise ValueError(f"n_components={k} is more than the {n} rows of X; lower it")
@@ -303,7 +309,7 @@ class SpectralLearning(
         embedding : ndarray of shape (n_samples, n_components)
         """
         check_is_fitted(self)
-        A, nearest = self.affinity_.to(read_data(self, X, reset=False))
+        A, nearest = self.affinity_.to(read_new_rows(self, X))
         degree = np.asarray(A.sum(axis=1), dtype=np.float64).reshape(-1, 1)
         # Solved for the row's own entry: A v = lambda D v, or (D - A) v = (1 - lambda) d_max v.
         # Far from all rows the latter could exceed the degree, and the weighted mean takes over.

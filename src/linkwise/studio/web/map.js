@@ -36,7 +36,7 @@ export default {
           :d="c.shape" :fill="shade(c)" /></svg>{{ c.name }}</li>
         <li v-if="n.same"><i class="lw-line"></i>same</li>
         <li v-if="n.different"><i class="lw-line lw-dashed"></i>different</li>
-        <li v-if="n.violated" class="lw-bad"><i class="lw-line lw-broken"></i>{{ n.violated }} not kept</li>
+        <li v-if="n.violated" class="lw-bad"><i class="lw-line lw-broken"></i>{{ n.violated }} violated</li>
       </ul>
       <p v-if="sampled" class="lw-sampled">{{ sampled }}</p>
       <div v-show="tip" class="lw-tip" :style="tipStyle">

@@ -1,4 +1,4 @@
-// Three small charts over the refits: answers, answers not kept, labels that changed.
+// Three small charts over the refits: answers, answers violated, labels that changed.
 const [WIDTH, HEIGHT, LEFT, TOP, BELOW] = [220, 70, 36, 6, 6];
 
 export default {
@@ -23,7 +23,7 @@ export default {
       const percent = (share) => (100 * share).toFixed(share < 0.0995 && share > 0 ? 1 : 0) + "%";
       return [
         this.chart("Answers", "lw-a", this.rounds.map((r) => r.n_answers), String, 10),
-        this.chart("Answers not kept", "lw-b", this.rounds.map((r) => r.n_violated), String, 4),
+        this.chart("Answers violated", "lw-b", this.rounds.map((r) => r.n_violated), String, 4),
         this.chart("Labels changed", "lw-c", this.rounds.map((r) => r.changed), percent, 0.05, this.limit),
       ];
     },
