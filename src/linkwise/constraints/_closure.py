@@ -56,6 +56,11 @@ class Closure:
     apart_clashes : ndarray of int
         Positions of the apart groups with two rows of one component: contradictions.
 
+    See Also
+    --------
+    Constraints.closure : Makes it.
+    Diagnosis : Whether the constraints are consistent.
+
     Examples
     --------
     >>> from linkwise import Constraints

@@ -99,6 +99,12 @@ class MPCKMeans(SoftKMeans):
     n_features_in_ : int
         Number of features.
 
+    See Also
+    --------
+    PCKMeans : The same without a learnt metric.
+    COPKMeans : Satisfies every constraint.
+    AutoCluster : Chooses a method by constraints held back.
+
     Notes
     -----
     The farthest pair is found exactly for up to 500 rows and among the outermost ones beyond. It
