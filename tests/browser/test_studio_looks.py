@@ -73,7 +73,7 @@ def test_axe_finds_nothing(visit, small, scheme):
     pytest.importorskip("axe_playwright_python")
     small.controller.session.tell("same", (0, 1))
     small.controller.session.tell("unsure", (0, 11))
-    me = visit(small.url, color_scheme=scheme)
+    me = visit(small.url, color_scheme=scheme, reduced_motion="reduce")
     me.page.locator(".lw-cluster").first.wait_for()
     for state in STATES:
         me.page.get_by_role("tab", name=state).click()
@@ -94,7 +94,7 @@ def test_axe_on_the_start_page_and_dialogs(visit, serve, small, tmp_path):
     me.page.get_by_label("what flower is").wait_for()
     assert complaints_of_axe(me.page) == []
     assert me.page.evaluate("document.documentElement.scrollWidth") <= 390
-    other = visit(small.url)
+    other = visit(small.url, reduced_motion="reduce")
     other.page.locator(".lw-cluster").first.wait_for()
     other.page.get_by_label("split cluster 1").click()
     other.page.locator(".lw-preview li").first.wait_for()
