@@ -9,7 +9,6 @@ from ._oracles import FunctionOracle, LabelOracle, LanguageModelOracle
 from ._pair_strategies import ClosestPairs, FarthestPairs, RandomPairs
 from ._progress import Progress
 from ._questions import Answer, ClusterCountAnswer, Dispute, Question
-from ._refit import Fit
 from ._session import Session
 from ._strategy import QueryContext, Strategy
 from ._terminal import TerminalOracle
@@ -22,7 +21,6 @@ __all__ = [
     "Dispute",
     "ExploreConsolidate",
     "FarthestPairs",
-    "Fit",
     "FunctionOracle",
     "LabelOracle",
     "LanguageModelOracle",
