@@ -3,12 +3,17 @@
 `Session` is the way in.
 """
 
+from ._carry import DataChanges
 from ._corrections import Correction
+from ._imported_answers import ImportedAnswers
 from ._neighborhood_strategies import ExploreConsolidate, MinMax, NormalizedPointUncertainty
 from ._oracles import FunctionOracle, LabelOracle, LanguageModelOracle
 from ._pair_strategies import ClosestPairs, FarthestPairs, RandomPairs
 from ._progress import Progress
 from ._questions import Answer, ClusterCountAnswer, Dispute, Question
+from ._refit import Fit
+from ._repair import Repair
+from ._repaired_clustering import RepairedClustering
 from ._session import Session
 from ._strategy import QueryContext, Strategy
 from ._terminal import TerminalOracle
@@ -18,10 +23,13 @@ __all__ = [
     "ClosestPairs",
     "ClusterCountAnswer",
     "Correction",
+    "DataChanges",
     "Dispute",
     "ExploreConsolidate",
     "FarthestPairs",
+    "Fit",
     "FunctionOracle",
+    "ImportedAnswers",
     "LabelOracle",
     "LanguageModelOracle",
     "MinMax",
@@ -30,6 +38,8 @@ __all__ = [
     "QueryContext",
     "Question",
     "RandomPairs",
+    "Repair",
+    "RepairedClustering",
     "Session",
     "Strategy",
     "TerminalOracle",

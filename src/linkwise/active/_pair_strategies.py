@@ -50,10 +50,16 @@ class RandomPairs(Strategy):
     """
 
     def questions(self, context: QueryContext) -> Questions:
-        """See `Strategy.questions`."""
+        """See `Strategy.questions`.
+
+        Parameters
+        ----------
+        context : QueryContext
+            What is known so far: rows, answers, labels of the last fit.
+        """
         while context.n_rows > 1:
             yield from _ask_in_order(context, _draws(context))
-            rest = next((pair for pair in _left(context) if context.can_ask(*pair)), None)
+            rest = next((pair for pair in remaining_pairs(context) if context.can_ask(*pair)), None)
             if rest is None:
                 return
             yield Question(*rest)
@@ -67,7 +73,7 @@ def _draws(context: QueryContext) -> Iterator[tuple[int, int]]:
         yield from zip(i.tolist(), (j + (j >= i)).tolist(), strict=True)
 
 
-def _left(context: QueryContext) -> Iterator[tuple[int, int]]:
+def remaining_pairs(context: QueryContext) -> Iterator[tuple[int, int]]:
     """All pairs but those that are decided component by component."""
     known = context.known
     roots = dict.fromkeys(known.root(row) for row in context.order.tolist())
@@ -87,7 +93,13 @@ class _ByDistance(Strategy):
             raise ValueError(f"max_rows={self.max_rows} must be at least 2")
 
     def questions(self, context: QueryContext) -> Questions:
-        """See `Strategy.questions`."""
+        """See `Strategy.questions`.
+
+        Parameters
+        ----------
+        context : QueryContext
+            What is known so far: rows, answers, labels of the last fit.
+        """
         return _ask_in_order(context, self._pairs(context))
 
     def _pairs(self, context: QueryContext) -> Iterator[tuple[int, int]]:

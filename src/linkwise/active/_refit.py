@@ -12,7 +12,7 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,12 +23,14 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from linkwise._types import Estimator, JsonDict, Matrix
+from linkwise._validation import Knowledge
 from linkwise.constraints import Constraints
 from linkwise.evaluation._matching import keep_numbers
 
 from ._corrections import Correction, bound_rows, overruled_by
 from ._grouping import Grouping
 from ._questions import Answer
+from ._repaired_clustering import RepairedClustering
 from ._settings import describe_model
 from ._store import Store, StoredFit
 from ._warm_start import carry_over
@@ -72,11 +74,15 @@ class RefitSummary(NamedTuple):
         Share of the rows whose cluster was another one before; None for the first.
     n_violated : int or None
         Answers that it did not keep; None if that was not noted.
+    n_asked, n_guessed : int or None
+        Answers since the refit before, and how many of them that one would have guessed.
     """
 
     n_answers: int
     changed: float | None
     n_violated: int | None
+    n_asked: int | None = None
+    n_guessed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -178,6 +184,8 @@ class Fit:
         Share of the rows whose cluster is another one than before; None for the first fit.
     violated : int
         Answers that it does not keep.
+    asked, guessed : int or None
+        Answers since the fit before, and how many of them that one agreed with.
     view : object
         What the strategy made of it.
     seconds : float
@@ -194,12 +202,54 @@ class Fit:
     view: object
     seconds: float
     grouping: Grouping | None = None
+    asked: int | None = None
+    guessed: int | None = None
 
     @property
     def stored(self) -> StoredFit:
         """What the store keeps of it."""
-        grouping = (None, None) if self.grouping is None else self.grouping
-        return StoredFit(self.changed, self.centers, self.labels, self.violated, *grouping)
+        kept = self.grouping
+        prototypes, owner = (None, None) if kept is None else (kept.prototypes, kept.owner)
+        return StoredFit(
+            self.changed, self.centers, self.labels, self.violated, prototypes, owner, self.asked,
+            self.guessed,
+        )  # fmt: skip
+
+
+class FitAnchor(NamedTuple):
+    """Clusters that fits go on from after the data of a session changed; see `_carry`.
+
+    Attributes
+    ----------
+    fit : StoredFit
+        On the rows as they are now.
+    after : int
+        The `id` of the last answer that it knows.
+    corrections : tuple of int
+        The `id` of each correction that it has taken in.
+    """
+
+    fit: StoredFit
+    after: int
+    corrections: tuple[int, ...]
+
+    def covers(self, prefix: AnswerPrefix | None) -> bool:
+        """Whether this stands for the fit at a prefix, which was made of other data."""
+        if prefix is None:
+            return True
+        last = prefix.answers[-1].id if prefix.answers else 0
+        return last < self.after or len(prefix.corrections) < len(self.corrections)
+
+    def standing(self, corrections: Sequence[Correction]) -> FitAnchor:
+        """The same; only its numbers, if a correction in it was taken back since."""
+        if set(self.corrections) <= {one.id for one in corrections}:
+            return self
+        return FitAnchor(StoredFit(None, None, self.fit.labels), -1, ())
+
+
+def model_key(model: Estimator) -> str:
+    """What tells fits of a model from those of another in the same file."""
+    return hashlib.sha256(json.dumps(describe_model(model)).encode()).hexdigest()[:16]
 
 
 class RefitScheduler:
@@ -219,6 +269,8 @@ class RefitScheduler:
         Whether fits run in a thread of their own.
     done : callable
         Called after every fit.
+    cluster : callable, default=None
+        Gives the labels at a prefix, in place of fitting the model.
     """
 
     def __init__(
@@ -231,11 +283,14 @@ class RefitScheduler:
         seed: int,
         background: bool = True,
         done: Callable[[], None] = lambda: None,
+        cluster: Callable[[AnswerPrefix], Labels] | None = None,
     ):
+        self._cluster = cluster
         self._X, self._model, self._knowledge = X, model, knowledge
         self._prepare, self._store, self._seed, self._done = prepare, store, seed, done
         # Fits of another model, kept in the same file, are none of ours.
-        self._about = hashlib.sha256(json.dumps(describe_model(model)).encode()).hexdigest()[:16]
+        self._about = model_key(model)
+        self.anchor: FitAnchor | None = None
         self._lock = threading.Lock()
         self._futures: dict[str, Future[Fit]] = {}
         self._fits: dict[str, Fit] = {}
@@ -285,7 +340,9 @@ class RefitScheduler:
             if fit is None and found:
                 break
             if fit is not None:
-                found.append(RefitSummary(len(at.answers), fit.changed, fit.violated))
+                found.append(
+                    RefitSummary(len(at.answers), fit.changed, fit.violated, fit.asked, fit.guessed)
+                )
             at = at.before
         if found and found[0].n_answers == len(prefix.answers):  # all there is to tell
             self._told = (self._key(prefix), found[::-1])
@@ -344,6 +401,8 @@ class RefitScheduler:
             known = fit.stored
 
     def _past(self, prefix: AnswerPrefix | None) -> StoredFit | None:
+        if self.anchor is not None and self.anchor.covers(prefix):
+            return self.anchor.fit
         if prefix is None:
             return None
         fit = self._fits.get(self._key(prefix))
@@ -363,8 +422,11 @@ class RefitScheduler:
         known, k = self._knowledge(prefix)
         if prefix.corrections and before is not None and before.labels is not None:
             return self._fit_grouped(prefix, before, known, k, started)
-        starts = self._starts(before, prefix, k)
-        model = self._best([self._start(k, start) for start in starts], known)
+        if self._cluster is not None:
+            model = self._take(self._cluster(prefix), k, known, started)
+        else:
+            starts = self._starts(before, prefix, k)
+            model = self._best([self._start(k, start) for start in starts], known)
         labels, changed = np.asarray(model.labels_, dtype=np.int32), None
         centers = getattr(model, "cluster_centers_", None)
         if before is not None and before.labels is not None:
@@ -378,7 +440,10 @@ class RefitScheduler:
         seconds = time.perf_counter() - started
         answers = prefix.answers
         violated = sum(not answer.is_kept(labels) for answer in answers)
-        return Fit(model, labels, centers, len(answers), changed, violated, view, seconds)
+        guesses = _guesses(prefix, before)
+        return Fit(
+            model, labels, centers, len(answers), changed, violated, view, seconds, None, *guesses
+        )
 
     def _fit_grouped(
         self, prefix: AnswerPrefix, before: StoredFit, known: Constraints, k: int, started: float
@@ -396,12 +461,14 @@ class RefitScheduler:
         n_prototypes = min(k + grouping.extra, len(before.labels))
         if starts[0] is None or len(starts[0]) != n_prototypes:
             starts = [None]
-        models = [self._start(n_prototypes, start) for start in starts]
-        model = self._best(models, grouping.for_model(known))
+        if self._cluster is not None:
+            model = self._take(self._cluster(prefix), n_prototypes, known, started)
+        else:
+            models = [self._start(n_prototypes, start) for start in starts]
+            model = self._best(models, grouping.for_model(known))
         found = np.asarray(model.labels_, dtype=np.int32)
         now, order = grouping.continued(found, max(n_prototypes, int(found.max()) + 1))
-        bound = bound_rows(prefix.corrections, prefix.answers, len(found))
-        labels = np.where(bound >= 0, bound, now.labels).astype(np.int32)
+        labels = _with_bound_rows(now, prefix)
         centers = getattr(model, "cluster_centers_", None)
         if centers is not None:
             centers = np.asarray(centers, dtype=np.float64)[order]
@@ -409,7 +476,7 @@ class RefitScheduler:
         violated = sum(not answer.is_kept(labels) for answer in prefix.counted)
         return Fit(
             model, labels, centers, len(prefix.answers), float(np.mean(labels != before.labels)),
-            violated, view, time.perf_counter() - started, now,
+            violated, view, time.perf_counter() - started, now, *_guesses(prefix, before),
         )  # fmt: skip
 
     def _starts(
@@ -441,6 +508,12 @@ class RefitScheduler:
             changes.update({"n_init": 1} if isinstance(centers, str) else {"init": centers})
         return model.set_params(**changes)
 
+    def _take(self, found: Labels, k: int, known: Constraints, started: float) -> Estimator:
+        """The model, with clusters that the strategy keeps."""
+        model = self._start(k, None)
+        assert isinstance(model, RepairedClustering)
+        return model.take(found, Knowledge(known, 0), started)
+
     def _best(self, models: list[Estimator], known: Constraints) -> Estimator:
         """Fit all and return the one with the lowest objective."""
         if not hasattr(models[0], "init"):
@@ -448,3 +521,33 @@ class RefitScheduler:
         for model in models:
             model.fit(self._X, constraints=known)
         return min(models, key=lambda model: getattr(model, "objective_", 0.0))
+
+
+def continued_labels(fit: Fit, found: Labels, prefix: AnswerPrefix) -> Labels:
+    """Clusters after more answers, numbered as in the last fit; corrections hold.
+
+    Parameters
+    ----------
+    fit : Fit
+    found : ndarray of shape (n_rows,)
+        Clusters 0..k-1, numbered in any order.
+    prefix : AnswerPrefix
+        All answers so far.
+    """
+    k = int(found.max()) + 1
+    if fit.grouping is None:
+        return keep_numbers(found, fit.labels, k)[found].astype(np.int32)
+    return _with_bound_rows(fit.grouping.continued(found, k)[0], prefix)
+
+
+def _with_bound_rows(grouping: Grouping, prefix: AnswerPrefix) -> Labels:
+    bound = bound_rows(prefix.corrections, prefix.answers, len(grouping.prototypes))
+    return np.where(bound >= 0, bound, grouping.labels).astype(np.int32)
+
+
+def _guesses(prefix: AnswerPrefix, before: StoredFit | None) -> tuple[int | None, int | None]:
+    """Answers since the fit before, and how many of them it would have guessed."""
+    if prefix.before is None or before is None or before.labels is None:
+        return None, None
+    new = [a for a in prefix.answers[len(prefix.before.answers) :] if a.said != "unsure"]
+    return len(new), sum(answer.is_kept(before.labels) for answer in new)

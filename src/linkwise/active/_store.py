@@ -76,6 +76,8 @@ CREATE TABLE row_name (row INTEGER PRIMARY KEY, name TEXT NOT NULL);
     3: """
 ALTER TABLE fit ADD COLUMN prototypes BLOB;
 ALTER TABLE fit ADD COLUMN owner TEXT;
+ALTER TABLE fit ADD COLUMN asked INTEGER;
+ALTER TABLE fit ADD COLUMN guessed INTEGER;
 CREATE TABLE correction (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     kind TEXT NOT NULL CHECK (kind IN ('merge', 'split', 'move', 'rename')),
@@ -106,6 +108,8 @@ class StoredFit:
         Answers that it does not keep; None in files of earlier versions.
     prototypes, owner : ndarray or None
         As in `Grouping`, if there were corrections.
+    asked, guessed : int or None
+        Answers since the fit before, and how many of them that one agreed with.
     """
 
     changed: float | None
@@ -114,6 +118,8 @@ class StoredFit:
     violated: int | None = None
     prototypes: NDArray[np.int32] | None = None
     owner: NDArray[np.int64] | None = None
+    asked: int | None = None
+    guessed: int | None = None
 
 
 class Store:
@@ -140,6 +146,7 @@ class Store:
             raise ValueError(f"session {self.path} is a folder; name a file in it")
         self._db = self._connect()
         self._seen: int | None = None
+        self.generation: int | None = None  # of the data; answers name its rows by number
 
     def _connect(self) -> sqlite3.Connection:
         name = ":memory:" if self.path is None else str(self.path)
@@ -200,23 +207,41 @@ class Store:
         with self._lock:
             if self._depth == 0:
                 self._execute("BEGIN IMMEDIATE")
+                self._check_generation()
             self._depth += 1
             try:
                 yield
             except BaseException:
                 self._depth -= 1
-                if self._depth == 0:
+                if self._depth == 0 and self._db.in_transaction:  # SQLite may have done so itself
                     self._db.execute("ROLLBACK")
                 raise
             self._depth -= 1
             if self._depth == 0:
                 self._execute("COMMIT")
 
+    def _check_generation(self) -> None:
+        """Refuse to write about rows by numbers that another process has changed."""
+        if self.generation is None:
+            return
+        row = self._execute("SELECT value FROM setting WHERE name = 'generation'").fetchone()
+        if (0 if row is None else int(row[0])) != self.generation:
+            self._db.execute("ROLLBACK")
+            raise ValueError(
+                f"session {self.path} follows other data now: somebody has carried its answers "
+                "over; open it again with that data"
+            )
+
     def _execute(self, statement: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
         try:
             return self._db.execute(statement, values)
         except sqlite3.OperationalError as error:
             raise OSError(f"session {self.path or 'in memory'}: {error}") from error
+        except sqlite3.DatabaseError as error:
+            raise OSError(
+                f"session {self.path or 'in memory'} is damaged: {error}. Put a copy of the file "
+                "in its place, or save what can be read: sqlite3 FILE .recover"
+            ) from error
 
     # ---------------------------------------------------------------- settings
 
@@ -376,16 +401,15 @@ class Store:
         """A stored fit; None if there is none."""
         with self._lock:
             row = self._execute(
-                "SELECT changed, centers, labels, violated, prototypes, owner "
+                "SELECT changed, centers, labels, violated, prototypes, owner, asked, guessed "
                 "FROM fit WHERE key = ?",
                 (key,),
             ).fetchone()
         if row is None:
             return None
         owner = None if row[5] is None else np.array(json.loads(row[5]), dtype=np.int64)
-        return StoredFit(
-            row[0], _read_array(row[1]), _read_labels(row[2]), row[3], _read_labels(row[4]), owner
-        )
+        arrays = _read_array(row[1]), _read_labels(row[2])
+        return StoredFit(row[0], *arrays, row[3], _read_labels(row[4]), owner, *row[6:])
 
     def add_fit(self, key: str, n_answers: int, fit: StoredFit) -> None:
         """Store a fit; labels are kept for the last few only."""
@@ -394,7 +418,7 @@ class Store:
         now = datetime.now(UTC).isoformat()
         with self.writing():
             self._execute(
-                "INSERT OR REPLACE INTO fit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO fit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     key,
                     n_answers,
@@ -405,6 +429,8 @@ class Store:
                     fit.violated,
                     prototypes,
                     owner,
+                    fit.asked,
+                    fit.guessed,
                 ),
             )
             self._execute(

@@ -37,6 +37,8 @@ class QueryContext:
     ----------
     pending : collection of Question
         Questions that others have before them and that should not be asked twice.
+    memo : dict
+        What a strategy keeps to save work, under its own key.
 
     Examples
     --------
@@ -63,6 +65,7 @@ class QueryContext:
         self.known = IncrementalClosure() if known is None else known
         self.pending: Collection[Question] = ()
         self.view = view or (lambda: None)
+        self.memo: dict[object, object] = {}
         self._found: tuple[IncrementalClosure, int, Neighborhoods] | None = None
 
     @cached_property
@@ -89,7 +92,15 @@ class QueryContext:
         return self._found[2]
 
     def can_ask(self, i: int, j: int) -> bool:
-        """Whether a pair is undecided and not pending."""
+        """Whether a pair is undecided and not pending.
+
+        Parameters
+        ----------
+        i : int
+            First row.
+        j : int
+            Second row.
+        """
         pair = Question(i, j).pair
         return self.known.is_undecided(i, j) and all(asked.pair != pair for asked in self.pending)
 
@@ -137,6 +148,16 @@ class Strategy:
         context : QueryContext
         """
         raise NotImplementedError
+
+    def reason(self, context: QueryContext, question: Question) -> str:
+        """Why a question is asked, in words; empty if the strategy does not say.
+
+        Parameters
+        ----------
+        context : QueryContext
+        question : Question
+        """
+        return ""
 
     @property
     def name(self) -> str:

@@ -111,7 +111,7 @@ def _read(request: Request) -> Input:
     given = _read_rows(request)
     return given.with_knowledge(
         request.constraints, request.column or [], request.method, request.tag,
-        request.group_columns,
+        request.group_columns, request.encoding, request.ignore_unknown,
     )  # fmt: skip
 
 
@@ -123,11 +123,13 @@ def _read_rows(request: Request) -> Input:
         words = find_stop_words(request.stop_words, request.text_column)
         return read_text_input(
             request.data, request.k, request.id_column, request.label_column,
-            request.text_column, words, request.method,
+            request.text_column, words, request.method, request.reading,
+            request.text_embedding or "tfidf",
         )  # fmt: skip
     given = read_input(
         request.data, request.k, request.id_column, request.label_column, request.features,
         request.impute, request.standardize, list(request.group_columns.values()),
+        request.reading,
     )  # fmt: skip
     if not request.standardize and request.method.short != AUTO:  # which tries scaled columns too
         note_uneven(given.X, given.features)

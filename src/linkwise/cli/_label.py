@@ -12,6 +12,7 @@ from rich.markup import escape
 from . import _output as out
 from ._input import Data, FeatureNames, IdColumn, Impute, Standardize, StopWords, TextColumn
 from ._session_options import (
+    DataChanged,
     Known,
     NClusters,
     Options,
@@ -54,6 +55,7 @@ def label(
         int | None, typer.Option(help="Stop after so many answers.", min=1)
     ] = None,
     seed: Seed = None,
+    data_changed: DataChanged = None,
 ) -> None:
     """Say of two records whether they belong together; one key per answer.
 
@@ -86,7 +88,7 @@ def label(
         check_target(constraints_out, "--constraints-out", [data, session, constraints])
         task = read_session_input(data, given)
         begun = {"n_clusters": clusters, "strategy": strategy, "random_state": seed}
-        work = open_session(session, kept, task, begun, constraints, who, given)
+        work = open_session(session, kept, task, begun, constraints, who, given, data_changed)
     with work:
         _interview(work, task, questions)
         with out.plain_errors():

@@ -41,6 +41,7 @@ async def _start_nicegui() -> None:
         root,
         title="linkwise studio",
         dark=None,
+        language="en-US",
         tailwind=False,
         show_welcome_message=False,
         reconnect_timeout=10.0,

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise._types import Floats, Ints, Labels
-from linkwise.constraints import Closure, Constraints
-from linkwise.geometry import Geometry
+from linkwise.constraints import Closure, Constraints, number_nodes
+from linkwise.geometry import Geometry, Moments
 from linkwise.kmeans.rows._protocols import Assignments, RowStore
 
 from ._link_graph import LinkGraph
@@ -98,7 +98,7 @@ class Problem:
         known = self.known
         ends = [part.ravel() for part in (known.must_link, known.cannot_link, known.relative)]
         ends.append(known._apart.members)
-        return np.unique(np.concatenate(ends).astype(np.int64))
+        return number_nodes(*(part.astype(np.int64, copy=False) for part in ends))[0]
 
     @property
     def constrained(self) -> Ints:
@@ -107,7 +107,7 @@ class Problem:
         ends = [known.must_link.ravel(), known.cannot_link.ravel(), known._apart.members]
         if self.seeds is not None:
             ends.append(np.flatnonzero(self.seeds >= 0))
-        return np.unique(np.concatenate(ends).astype(np.int64))
+        return number_nodes(*(part.astype(np.int64, copy=False) for part in ends))[0]
 
 
 @dataclass
@@ -124,6 +124,7 @@ class Solution:
     n_iter: int
     converged: bool
     link_cost: Floats
+    moments: Moments
 
     @property
     def labels(self) -> Labels:
