@@ -467,7 +467,7 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
         own = ranking.figures[self._chosen]
         return Expected.of(
             own.counts.sum(axis=0), work.n_links, *work.base_rate(), work.decided,
-            float(own.kept.mean()),
+            float(own.kept.mean()), own.together,
         )  # fmt: skip
 
     def _inner_report(self, given: Knowledge, seconds: float) -> Report:
