@@ -144,7 +144,7 @@ def _read_rows(request: Request) -> Input:
         )  # fmt: skip
     given = read_input(
         request.data, request.k, request.id_column, request.label_column, request.features,
-        request.impute, request.standardize, list(request.group_columns.values()),
+        request.impute, request.standardize, request.no_features,
         request.reading,
     )  # fmt: skip
     if not request.standardize and request.method.short != AUTO:  # which tries scaled columns too

@@ -92,6 +92,11 @@ class BoostCluster(ConstrainedClusterMixin, BaseEstimator):
     n_features_in_ : int
         Number of features.
 
+    See Also
+    --------
+    SpectralLearning : Constraints in the affinities of a graph.
+    AutoCluster : Chooses a method by constraints held back.
+
     Notes
     -----
     The directions depend on the origin, which the paper leaves open: here it is the mean of the

@@ -197,8 +197,8 @@ class BaseKMeans(
             if given.known.n_relative:
                 warnings.warn(
                     f"{type(self).__name__} uses must-links and cannot-links only: "
-                    f"{given.known.n_relative:,} relative constraints have no effect and are only "
-                    "reported; ReCon uses them, or ComparisonMetric before this step",
+                    f"{given.known.n_relative:,} relative constraints have no effect and are not "
+                    "counted in the report; ReCon uses them, or ComparisonMetric before this step",
                     UserWarning,
                     stacklevel=2,
                 )
@@ -534,7 +534,7 @@ class BaseKMeans(
             seconds=time.perf_counter() - started,
             n_dropped=given.n_dropped,
             ids=given.ids,
-        )
+        ).of_pairs()
 
     def _reported_labels(
         self, problem: Problem, best: Solution
