@@ -9,11 +9,13 @@ product reach here.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 
 from linkwise import Constraints, COPKMeans, HMRFKMeans, MPCKMeans, PCKMeans
 
@@ -50,6 +52,7 @@ def _data(n: int, d: int, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _cpu(work: dict[str, Work], repeat: int = REPEAT) -> dict[str, float]:
     """Least CPU seconds of each, measured in turn; a first round compiles."""
     best = dict.fromkeys(work, np.inf)
+    warnings.simplefilter("ignore", ConvergenceWarning)  # ten iterations are asked for
     for turn in range(repeat + 1):
         for name, call in work.items():
             started = time.process_time()
