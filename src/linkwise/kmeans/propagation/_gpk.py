@@ -444,7 +444,7 @@ class GPKMeans(
             n_dropped=given.n_dropped,
             n_not_inferred=self.n_left_out_,
             ids=given.ids,
-        )
+        ).of_pairs()
 
     def _costs_of(self, sources: Constraints) -> Floats:
         """Costs of violated sources in the base, without the share of merged links."""
