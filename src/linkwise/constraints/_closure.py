@@ -56,6 +56,11 @@ class Closure:
     apart_clashes : ndarray of int
         Positions of the apart groups with two rows of one component: contradictions.
 
+    See Also
+    --------
+    Constraints.closure : Makes it.
+    Diagnosis : Whether the constraints are consistent.
+
     Examples
     --------
     >>> from linkwise import Constraints
@@ -303,6 +308,11 @@ class Closure:
         members = [frozenset(rows) for rows in self.components]
         apart = {frozenset((members[a], members[b])) for a, b in self.pairs()[0].tolist()}
         return frozenset(members), frozenset(apart), self.consistent
+
+    def _repr_html_(self) -> str:
+        from ._display import closure_html
+
+        return closure_html(self)
 
     def __repr__(self) -> str:
         n_clashes = len(self.clashes) + len(self.apart_clashes)

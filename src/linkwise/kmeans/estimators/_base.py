@@ -475,7 +475,10 @@ class BaseKMeans(
         self._n_features_out = self.n_clusters
         self._keep_statistics(best, rows)
         self.within_variance_ = None
-        if isinstance(rows, LocalRows):
+        if self._cluster_costs_ is not None:  # saves a pass over the rows
+            total = max(float(self._moments_.counts.sum()), 1e-300)
+            self.within_variance_ = float(self._cluster_costs_.sum()) / total / rows.d
+        elif isinstance(rows, LocalRows):
             self.within_variance_ = within_variance(rows, best.geometry, best.labels)
 
     def _keep_statistics(self, best: Solution, rows: LocalRows | RemoteRows) -> None:
