@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from ._questions import Answer, Question
 from ._repair_model import Candidate, RepairModel, RepairState
 from ._strategy import QueryContext, Questions, Strategy
 
+_EDGES = 200  # questions that a set question is made of
 _REPRESENTATIVES = 8  # rows per side that may stand for it
 
 
@@ -98,6 +100,44 @@ class Repair(Strategy):
         """Cluster of each row after some answers."""
         history = [(answer.i, answer.j, answer.said) for answer in answers]
         return self.model(context).labels(history, n_clusters)
+
+    def question_set(self, context: QueryContext, most: int) -> tuple[int, ...]:
+        """See `Strategy.question_set`: the rows whose comparisons are worth most together."""
+        if context.n_rows < 2:
+            return ()
+        edges = self._edges(context)
+        if not edges:
+            return super().question_set(context, most)
+        rows = list(next(iter(edges)))
+        while len(rows) < most:
+            gain: dict[int, float] = {}
+            for pair, value in edges.items():
+                inside = [row for row in pair if row in rows]
+                for row in pair:
+                    if len(inside) == 1 and row not in rows:
+                        gain[row] = gain.get(row, 0.0) + value
+            best = max(gain, key=lambda row: gain[row], default=None)
+            if best is None:  # no more about these: go on with the next question elsewhere
+                more = (p for p in edges if not set(p) & set(rows) and len(rows) + 2 <= most)
+                new = next(more, None)
+                if new is None:
+                    break
+                rows += new
+            else:
+                rows.append(best)
+        return tuple(rows)
+
+    def _edges(self, context: QueryContext) -> dict[tuple[int, int], float]:
+        """Questions that may be asked, with their value, the best first."""
+        state, edges = self.state(context), dict[tuple[int, int], float]()
+        for candidate in islice(state.candidates(), _EDGES):
+            if context.pending and _is_pending(context, state, candidate):
+                continue
+            pairs = _pairs(context, state, candidate)
+            pair = next((pair for pair in pairs if self._may_ask(context, *pair)), None)
+            if pair is not None:
+                edges.setdefault(pair, candidate.value)
+        return edges
 
     def reason(self, context: QueryContext, question: Question) -> str:
         """See `Strategy.reason`."""

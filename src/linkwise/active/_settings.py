@@ -14,12 +14,13 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from linkwise._errors import InputError
-from linkwise._types import Estimator, JsonDict, Matrix, PathLike
+from linkwise._types import Estimator, Floats, Ints, JsonDict, Matrix, PathLike
 from linkwise._validation import check_number
 from linkwise.constraints import as_constraints
 
 from ._neighborhood_strategies import ExploreConsolidate, MinMax, NormalizedPointUncertainty
 from ._pair_strategies import ClosestPairs, FarthestPairs, RandomPairs
+from ._questions import Verdict
 from ._repair import Repair
 from ._repaired_clustering import RepairedClustering
 from ._store import Store
@@ -190,7 +191,7 @@ def stored_settings(path: PathLike) -> JsonDict:
 
 def beforehand(
     constraints: Any, n_rows: int, ids: Sequence[Hashable] | None
-) -> list[tuple[int, int, str, float]]:
+) -> list[tuple[int, int, Verdict, float]]:
     """Constraints as answers: row, row, answer, weight."""
     known = as_constraints(constraints).to_rows(n_rows, ids).as_pairs()
     if known.n_relative:
@@ -198,7 +199,7 @@ def beforehand(
             f"constraints: {known.n_relative:,} are relative; a session asks about pairs, and "
             "begins with must-links and cannot-links only"
         )
-    pairs = (
+    pairs: tuple[tuple[Verdict, Ints, Floats], ...] = (
         ("same", known.must_link, known.must_link_weight),
         ("different", known.cannot_link, known.cannot_link_weight),
     )
