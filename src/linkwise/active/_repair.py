@@ -28,8 +28,11 @@ class Repair(Strategy):
     predict answers is learnt from the answers (a logistic curve); the tree is cut where the
     expected F-measure over pairs is largest. A question tests either a merge that was made (is
     this part pure?) or one that was not (are these two groups one?). Its value is the number of
-    pairs between both sides (to the power 3/4) times the chance that the clustering is wrong there.
-    The number of clusters need not be known, and new ones are found on the way.
+    pairs between both sides times the chance that the clustering is wrong there; a merge that is
+    tested counts a little less, since what a split leaves must still find its cluster. The chance
+    that two groups are one has a curve of its own, by their linkage and by their distance relative
+    to that of the groups around them. The number of clusters need not be known, and new ones are
+    found on the way.
 
     Parameters
     ----------
@@ -47,7 +50,9 @@ class Repair(Strategy):
     -----
     After 10, 13, 17, ... answers, the metric is learnt again from the clusters so far: the shrunk
     scatter within clusters becomes spherical. Up to 2,000 rows every row is a part; larger data
-    have 1,500 parts, of which those with rows that answers tell apart are split.
+    have 1,500 parts (by Ward's linkage up to 20,000 rows, then by k-means), of which those with
+    rows that answers tell apart are split. More than 100 features are reduced to their 100 main
+    directions and, from 2,001 to 20,000 rows, to a diffusion map of the nearest neighbors.
 
     The ideas are those of COBRA [1]_ (super-instances, merged by medoids), COBRAS [2]_ (splitting
     them while answering) and A3S [3]_ (questions by expected gain, purity tests); the value of a
