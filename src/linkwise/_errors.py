@@ -26,19 +26,22 @@ ADVICE = {
     "scale_columns": "standardize=True",
     "keep_stop_words": "stop_words=None",
     "assign_auto": 'assignment="auto"',
+    "carry_answers": 'data_changed="carry"',
     "iterate_more": "raise max_iter or tol",
     "all_problems": " (see the error's `problems`)",
 }
 # Parameters that a template may name together with the value: ``{n_clusters=3}``.
 _PARAMETERS = (
     "n_clusters", "n_constraints", "max_iter", "y", "tag", "ids", "sample_ids", "columns",
-    "features", "impute",
+    "features", "impute", "min_size", "max_size", "outliers", "encoding", "missing", "sheet",
 )  # fmt: skip
 _FIELD = re.compile(rf"\{{({'|'.join((*_PARAMETERS, *ADVICE))})(?:=([^{{}}]*))?\}}")
 
 
 def in_python(name: str, value: object) -> str:
     """How a parameter is worded for those who call from Python."""
+    if name == "name_columns" and value is not None:
+        return f"columns={dict(zip(('i', 'j', 'link'), str(value).split('|'), strict=True))}"
     if name in ADVICE:
         return ADVICE[name]
     return name if value is None else f"{name}={value}"
@@ -90,7 +93,13 @@ class Worded:
         return None if found is None else found[2]
 
     def in_words(self, wording: Wording) -> str:
-        """The message, with parameters worded by the caller."""
+        """The message, with parameters worded by the caller.
+
+        Parameters
+        ----------
+        wording : callable
+            Called as ``wording(name, value)`` for each parameter in the message; returns its words.
+        """
         text = fill(self.template, wording)
         return text if self.topic is None else text + see(self.topic)
 

@@ -58,7 +58,8 @@ def serve():
     yield serving
     for studio, session in opened:
         studio.close()
-        session.close()
+        if session is not None:
+            session.close()
 
 
 @pytest.fixture

@@ -15,7 +15,9 @@ from sklearn.metrics import adjusted_rand_score
 
 from linkwise import Constraints, Session
 from linkwise.studio import Records
-from tests.studio.cases import EVIL, Served, blobs, get, iris, write_iris
+from linkwise.studio._start import Start
+from tests.studio.cases import EVIL, Served, blobs, get, iris, post, write_iris
+from tests.studio.test_server import fill_disk
 
 from .visitor import ASKED, ask_own, wait_for_other
 
@@ -23,7 +25,7 @@ pytestmark = pytest.mark.browser
 
 
 def labels_of(url):
-    return json.loads(get(url + "api/labels?refit=true")[1])["labels"]
+    return json.loads(post(url + "api/refit", {})[1])["labels"]
 
 
 def test_ten_answers_by_keys_on_iris(visit, serve):
@@ -51,7 +53,7 @@ def test_undo_unsure_and_reload(visit, small):
     second = me.asked()
     me.press("Backspace")
     assert me.asked() == first
-    me.page.locator(".lw-note").get_by_text("Taken back").wait_for()
+    me.page.locator(".lw-note").get_by_text("Undone").wait_for()
     me.press("d")
     assert me.asked() == second
     me.press("u")
@@ -63,6 +65,116 @@ def test_undo_unsure_and_reload(visit, small):
         "different",
         "unsure",
     ]
+
+
+def test_undo_with_nothing_to_undo_does_not_lock(visit, small):
+    me = visit(small.url)
+    me.page.locator(ASKED).wait_for()
+    me.page.keyboard.press("z")
+    me.page.locator(".lw-note").get_by_text("Nothing of yours to undo").wait_for()
+    me.press("d")
+    assert len(small.controller.session.answers) == 1
+
+
+def test_a_full_disk_does_not_lock(visit, small):
+    session = small.controller.session
+    me = visit(small.url)
+    me.page.locator(ASKED).wait_for()
+    asked = me.asked()
+    fill_disk(session, full=True)
+    me.page.keyboard.press("d")
+    me.page.locator(".lw-note").get_by_text("not saved").wait_for()
+    assert me.asked() == asked
+    fill_disk(session, full=False)
+    me.press("d")
+    assert [answer.said for answer in session.answers] == ["different"]
+
+
+def test_keys_of_other_layouts(visit, small):
+    me = visit(small.url)
+    me.page.locator(ASKED).wait_for()
+    i, j = me.asked()
+    me.page.evaluate(  # the key that is S on a Latin keyboard, on a Cyrillic one
+        "document.body.dispatchEvent(new KeyboardEvent('keydown',"
+        " { key: 'ы', code: 'KeyS', bubbles: true }))"
+    )
+    wait_for_other(me.page, i, j)
+    assert [answer.said for answer in small.controller.session.answers] == ["same"]
+    me.page.keyboard.press("?")
+    me.page.locator(".lw-keys").get_by_text("undo your last step").wait_for()
+
+
+def test_records_are_selected_and_moved(visit, small):
+    session = small.controller.session
+    labels = session.fit_.labels.copy()
+    me = visit(small.url)
+    me.page.locator(".lw-cluster").first.wait_for()
+    number = int(labels[0])
+    me.page.get_by_role("button", name=f"records of cluster {number + 1}").click()
+    rows = me.page.locator(".lw-rows tbody tr")
+    wait_until(lambda: rows.count() == 6)
+    me.page.get_by_label("select r0", exact=True).click()
+    me.page.get_by_label("select r1", exact=True).click()
+    me.page.keyboard.press("s")  # nobody answers a question that is not shown
+    me.page.get_by_label("move to").select_option(label=f"cluster {2 - number}")
+    me.page.locator(".lw-records .lw-note").get_by_text("2 records moved to").wait_for()
+    wait_until(lambda: rows.count() == 4)
+    assert session.answers == []
+    assert (session.fit_.labels[[0, 1]] == 1 - number).all()
+    me.page.keyboard.press("z")
+    wait_until(lambda: rows.count() == 6)
+    assert session.fit_.labels.tolist() == labels.tolist()
+    me.page.get_by_label("search in all records").fill("size:3.0")
+    wait_until(lambda: rows.count() == 1)
+    me.page.get_by_label("search in all records").fill("")
+    wait_until(lambda: rows.count() == 6)
+    me.page.get_by_label("search in all records").blur()
+    for key in ("ArrowDown", "Space", "Shift+ArrowDown", "r"):
+        me.page.keyboard.press(key)
+    me.page.locator(".lw-records .lw-note").get_by_text("2 records stay").wait_for()
+    rows.first.drag_to(me.page.locator(f"[data-cluster='{1 - number}']"))
+    wait_until(lambda: rows.count() == 5)
+
+
+def test_second_look_from_the_history(visit, small):
+    me = visit(small.url)
+    me.page.locator(ASKED).wait_for()
+    first = me.asked()
+    me.press("d")
+    me.page.get_by_role("tab", name="History").click()
+    me.page.get_by_text("Look again").click()
+    me.page.get_by_text("said different").wait_for()
+    assert me.asked() == first
+    me.press("s")
+    session = small.controller.session
+    assert [a.said for a in session.answers if a.is_active] == ["same"]
+
+
+def test_from_an_empty_page_to_the_file_taken_home(visit, serve, tmp_path):
+    studio = serve(None, start=Start(tmp_path / "home"))
+    me = visit(studio.url)
+    with me.page.expect_file_chooser() as chooser:
+        me.page.get_by_text("Choose a file").click()
+    chooser.value.set_files(write_iris(tmp_path / "iris.csv"))
+    roles = me.page.get_by_label("what flower is")
+    roles.wait_for()
+    assert roles.input_value() == "id"
+    me.page.get_by_label("number of clusters").fill("3")
+    me.page.get_by_text("Go", exact=True).click()
+    me.page.locator(ASKED).wait_for()
+    _, y, _ = iris()
+    me.answer(y, 2)
+    me.page.get_by_role("tab", name="Take home").click()
+    rows = list(csv.DictReader(io.StringIO(download(me.page, "Data (CSV)"))))
+    assert len(rows) == 150
+    assert list(rows[0])[:2] == ["flower", "sepal length"]
+    assert {row["cluster"] for row in rows} == {"1", "2", "3"}
+    me.page.get_by_text("Other data").click()
+    me.page.get_by_text("2 answers").wait_for()
+    me.page.get_by_role("button", name="iris").click()
+    me.page.locator(ASKED).wait_for()
+    assert studio.controller.session.progress.n_answers == 2
+    studio.go_to_start()
 
 
 def test_keys_do_not_answer_while_writing(visit, small):
@@ -108,7 +220,7 @@ def test_contradiction_opens_with_its_chain(visit, small):
     dialog.get_by_text("Later").click()
     dialog.wait_for(state="hidden")
     me.page.get_by_text("1 to settle").click()
-    dialog.locator(".lw-claim").nth(0).get_by_text("Take back").click()
+    dialog.locator(".lw-claim").nth(0).get_by_text("Undo").click()
     dialog.wait_for(state="hidden")
     me.page.get_by_text("1 to settle").wait_for(state="hidden")
     assert session.disputes == []
@@ -154,19 +266,20 @@ def test_merge_and_split(visit, serve):
     me.page.locator(f"[data-cluster='{mixed}']").get_by_text("Split").click()
     dialog = me.page.locator(".lw-dialog")
     dialog.get_by_text("There will be 3 clusters").wait_for()
-    wait_until(lambda: dialog.get_by_text("are different").count() == 3)
-    dialog.get_by_text("Yes, say so").click()
+    dialog.get_by_text("Part B").wait_for()
+    wait_until(lambda: dialog.locator(".lw-preview li").count() == 10)
+    dialog.get_by_text("Do it").click()
     me.page.locator(".lw-cluster").nth(2).wait_for()
     assert [one.kind for one in session.corrections] == ["split"]
     assert adjusted_rand_score(y, session.fit_.labels) == 1
     me.page.get_by_label("merge cluster 1 with").select_option(label="cluster 2")
     me.page.get_by_text("Merge", exact=True).click()
-    dialog.get_by_text("belong together").first.wait_for()
-    dialog.get_by_text("No", exact=True).click()
+    dialog.get_by_text("cluster 1 and cluster 2").wait_for()
+    dialog.get_by_text("Cancel", exact=True).click()
     dialog.wait_for(state="hidden")
     assert len(np.unique(session.fit_.labels)) == 3
     me.page.keyboard.press("z")
-    me.page.locator(".lw-note").get_by_text("Taken back").wait_for()
+    me.page.locator(".lw-note").get_by_text("Undone").wait_for()
     me.page.locator(".lw-cluster").nth(2).wait_for(state="hidden")
     assert (session.n_clusters, session.progress.n_answers) == (2, 0)
     me.page.get_by_label("number of clusters").fill("4")
@@ -182,6 +295,7 @@ def test_clusters_show_whole_records(visit, small):
     told = cluster.locator("table").inner_text().split()
     typical = small.controller.clusters()[0].typical
     assert told == [
+        "Field",
         *(f"r{row}" for row in typical),
         "size",
         *(f"{small.controller.session.X[row, 0]:.1f}" for row in typical),
@@ -230,8 +344,8 @@ def test_several_people(visit, serve):
     bo.page.get_by_role("tab", name="History").click()
     history = bo.page.locator(".lw-history li")
     wait_until(lambda: history.count() == 3)
-    assert "taken back by Bo <b>" in bo.page.locator(".lw-history li.undone").inner_text()
-    history.filter(has_text="Ana").first.get_by_text("Take back").click()
+    assert "undone by Bo <b>" in bo.page.locator(".lw-history li.undone").inner_text()
+    history.filter(has_text="Ana").first.get_by_text("Undo").click()
     ana.page.get_by_text("1 answer ").wait_for()
     ana.page.reload()  # the browser remembers who it is
     ana.page.locator(ASKED).wait_for()
@@ -258,7 +372,7 @@ def test_take_away(visit, small, tmp_path):
     me = visit(small.url)
     me.page.locator(ASKED).wait_for()
     me.answer([0] * 6 + [1] * 6, 4)
-    me.page.get_by_role("tab", name="Take away").click()
+    me.page.get_by_role("tab", name="Take home").click()
     labels = list(csv.DictReader(io.StringIO(download(me.page, "Labels (CSV)"))))
     assert [row["id"] for row in labels] == [f"r{row}" for row in range(12)]
     assert len({row["cluster"] for row in labels[:6]}) == 1
@@ -296,9 +410,9 @@ def test_cells_stay_text(visit, serve):
     assert me.page.evaluate("window.taken") is None
     assert me.page.title() == "linkwise studio"
     assert me.page.locator("img").count() == 0
-    labels = list(csv.reader(io.StringIO(get(studio.url + "api/export/labels.csv")[1])))
+    labels = list(csv.reader(io.StringIO(post(studio.url + "api/export/labels.csv", {})[1])))
     assert labels[8][0] == "'=cmd()"
-    assert "<script>" not in get(studio.url + "api/export/report.html")[1]
+    assert "<script>" not in post(studio.url + "api/export/report.html", {})[1]
 
 
 def test_wrong_token(visit, serve):

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from linkwise import Session
+from linkwise.studio._start import Start
+from tests.studio.cases import blobs, write_iris
+
 from .visitor import ASKED
 
 pytestmark = pytest.mark.browser
@@ -40,13 +44,87 @@ def test_contrast_and_sizes(visit, small, scheme, width, height):
     me = visit(small.url, width, height, color_scheme=scheme)
     me.page.locator(".lw-cluster").first.wait_for()
     assert me.page.evaluate("document.body.classList.contains('body--dark')") == (scheme == "dark")
-    for tab in ("Progress", "History", "Take away", "Clusters"):
+    for tab in ("Progress", "History", "People", "Take home", "Clusters"):
         me.page.get_by_role("tab", name=tab).click()
         assert me.page.evaluate(CONTRAST) == []
     assert me.page.evaluate("document.documentElement.scrollWidth") <= width
     assert me.page.locator(".lw-same").bounding_box()["y"] < height - 40
     if width == 1280:
         assert me.page.evaluate("document.documentElement.scrollHeight") <= height
+
+
+STATES = ("Progress", "History", "People", "Take home", "Clusters", "Records", "Question")
+
+
+def complaints_of_axe(page, rules=None):
+    """What axe-core finds wrong."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    options = {"resultTypes": ["violations"], "rules": rules or {}}
+    found = Axe().run(page, options=options).response["violations"]
+    return [
+        (one["id"], node["html"][:120], node["failureSummary"][:200])
+        for one in found
+        for node in one["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(visit, small, scheme):
+    pytest.importorskip("axe_playwright_python")
+    small.controller.session.tell("same", (0, 1))
+    small.controller.session.tell("unsure", (0, 11))
+    me = visit(small.url, color_scheme=scheme, reduced_motion="reduce")
+    me.page.locator(".lw-cluster").first.wait_for()
+    for state in STATES:
+        me.page.get_by_role("tab", name=state).click()
+        me.page.mouse.move(640, 2)
+        me.page.wait_for_timeout(400)  # until colors have stopped changing
+        assert complaints_of_axe(me.page) == [], state
+    assert me.page.evaluate("document.documentElement.lang") == "en-US"
+    assert me.page.locator("main").count() == 1
+
+
+def test_axe_on_the_start_page_and_dialogs(visit, serve, small, tmp_path):
+    pytest.importorskip("axe_playwright_python")
+    studio = serve(None, start=Start(tmp_path / "home"))
+    me = visit(studio.url, 390, 800)
+    me.page.get_by_text("Drop a table here").wait_for()
+    assert complaints_of_axe(me.page) == []
+    me.page.locator("input[type=file]").first.set_input_files(write_iris(tmp_path / "iris.csv"))
+    me.page.get_by_label("what flower is").wait_for()
+    assert complaints_of_axe(me.page) == []
+    assert me.page.evaluate("document.documentElement.scrollWidth") <= 390
+    other = visit(small.url, reduced_motion="reduce")
+    other.page.locator(".lw-cluster").first.wait_for()
+    other.page.get_by_label("split cluster 1").click()
+    other.page.locator(".lw-preview li").first.wait_for()
+    other.page.wait_for_timeout(500)
+    # axe takes the shade behind a dialog for something in front of its buttons.
+    shade = {"color-contrast": {"enabled": False}}
+    assert complaints_of_axe(other.page, shade) == []
+
+
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (820, 1180), (390, 844), (320, 640)])
+def test_no_sideways_scrolling(visit, serve, width, height):
+    X, _ = blobs(60)
+    names = ["a_very_long_name_of_a_column_in_thousand_dollars", "b", "c", "Dd"]
+    studio = serve(Session(X, n_clusters=3), features=names)
+    me = visit(studio.url, width, height)
+    me.page.locator(".lw-cluster").first.wait_for()
+    for state in STATES:
+        me.page.get_by_role("tab", name=state).click()
+        assert me.page.evaluate("document.documentElement.scrollWidth") <= width, state
+    b = me.page.locator(".lw-fields tbody td").nth(1).bounding_box()
+    assert b["x"] + b["width"] <= width  # record B is not cut off
+
+
+def test_buttons_in_view_at_twice_the_size(visit, small):
+    me = visit(small.url, 640, 360)
+    me.page.locator(ASKED).wait_for()
+    me.page.locator(".lw-asked").scroll_into_view_if_needed()
+    box = me.page.locator(".lw-same").bounding_box()
+    assert 0 <= box["y"] <= 360 - box["height"]
 
 
 def test_keyboard_alone(visit, small):

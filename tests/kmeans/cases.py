@@ -21,13 +21,14 @@ from linkwise import (
 )
 from tests.reference import Setting, matrices
 
+PUBLISHED = partial(PCKMeans, penalty="weight")
 LEARNING = {
     "mpck": MPCKMeans,
     "mpck-per-cluster": partial(MPCKMeans, per_cluster=True),
     "mpck-full": partial(MPCKMeans, metric="full"),
     "mpck-full-per-cluster": partial(MPCKMeans, metric="full", per_cluster=True),
 }
-SOFT = {"pck": PCKMeans, "pck-distance": partial(PCKMeans, penalty="distance"), **LEARNING}
+SOFT = {"pck": PUBLISHED, "pck-distance": partial(PCKMeans, penalty="distance"), **LEARNING}
 LABELLED = {
     "seeded": SeededKMeans,
     "constrained": ConstrainedKMeans,
@@ -37,7 +38,7 @@ EUCLIDEAN = {
     "cop": COPKMeans,
     "cop-exact": partial(COPKMeans, assignment="exact"),
     **LABELLED,
-    "pck": PCKMeans,
+    "pck": PUBLISHED,
     "pck-distance": partial(PCKMeans, penalty="distance"),
 }
 METHODS = {**EUCLIDEAN, **LEARNING}
@@ -70,9 +71,9 @@ def watched(model: Any, X: Any, y: Any = None, **fit: Any) -> Spy:
         spy.penalties.append(penalty(problem))
         return spy.penalties[-1]
 
-    def watched_run(problem: Any, *args: Any) -> Any:
+    def watched_run(problem: Any, *args: Any, **options: Any) -> Any:
         spy.problems.append(problem)
-        spy.solutions.append(run(problem, *args))
+        spy.solutions.append(run(problem, *args, **options))
         return spy.solutions[-1]
 
     model._penalty, model._run = watched_penalty, watched_run

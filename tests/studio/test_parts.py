@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
 from linkwise import Constraints, Session
+from linkwise.report._profiles import Trait
 from linkwise.studio import Records
 from linkwise.studio import _exports as take_away
 from linkwise.studio._clusters import (
@@ -20,7 +21,12 @@ from linkwise.studio._clusters import (
 )
 from linkwise.studio._controller import Controller
 from linkwise.studio._map import project, sample_rows
+from linkwise.studio._membership import Membership
 from linkwise.studio._model_choice import ModelChoice
+from linkwise.studio._notes import Notes
+from linkwise.studio._passages import Vocabulary, mark_words
+from linkwise.studio._people import agreement, people
+from linkwise.studio._state import suggest_name
 
 from .cases import blobs, iris
 
@@ -45,9 +51,20 @@ def test_differences_are_marked():
     assert kg["differs"]
     assert kg["places"] == [0.0, 1.0]
     assert text["passage"]
-    assert [part for part, new in text["a"] if new] == ["quiet"]
-    assert [part for part, new in text["b"] if new] == ["LOUD"]
+    assert [part for part, mark in text["a"] if mark == "own"] == ["quiet"]
+    assert [part for part, mark in text["b"] if mark == "own"] == ["LOUD"]
+    assert "bird" in [part for part, mark in text["a"] if mark == "shared"]
     assert "".join(part for part, _ in text["a"]) == long
+
+
+def test_only_telling_words_are_marked():
+    texts = ["my card was lost in the street today"] * 30 + ["the card payment failed abroad"] * 10
+    texts += ["the card payment failed twice today"]
+    known = Vocabulary([*texts, *["hello world"] * 40])
+    left, right = mark_words(texts[35], texts[40], known)
+    assert {part for part, mark in left if mark == "shared"} == {"payment", "failed"}
+    assert [part for part, mark in left if mark == "own"] == ["abroad"]
+    assert [part for part, mark in right if mark == "own"] == ["twice"]  # card, today: too common
 
 
 def test_clusters_are_told_in_the_units_of_people():
@@ -407,3 +424,182 @@ def test_report_has_the_sizes_of_the_labels(work):
     assert "RepairedClustering" in page
     for size in sizes.tolist():
         assert f'<td class="number">{size}</td>' in page
+
+
+def luminance(color):
+    parts = (int(color[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    red, green, blue = (p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_colors_of_the_map_stand_out(work):
+    for number in range(8):
+        mark = work.mark(number)
+        assert 1.05 / (luminance(mark["color"]) + 0.05) >= 3
+        dark = (luminance(mark["dark"]) + 0.05) / (luminance("#1c222b") + 0.05)
+        assert dark >= 3
+
+
+def test_records_page_by_page(work):
+    labels = work.session.latest.labels
+    page = work.pages.page(1, "typical", "", 0)
+    rows = [record["row"] for record in page["records"]]
+    assert sorted(rows) == np.flatnonzero(labels == 1).tolist()
+    far = ((work.session.X[rows] - work.session.X[rows].mean(0)) ** 2).sum(1)
+    assert (np.diff(far) >= -1e-9).all()
+    doubtful = work.pages.page(None, "doubtful", "", 0)
+    sure = [record["probability"] for record in doubtful["records"]]
+    assert sure == sorted(sure)
+    assert (len(sure), doubtful["n"]) == (50, 60)
+    assert len(work.pages.page(None, "file", "", 50)["records"]) == 10
+    found = work.pages.page(None, "file", "r7", 0)["records"]
+    assert [record["name"] for record in found] == ["r7"]
+    cell = work.records.fields(7)["x1"]
+    found = work.pages.page(None, "file", f"x1:{cell}", 0)["records"]
+    assert 7 in [record["row"] for record in found]
+    assert work.pages.page(None, "file", "x1:nothing", 0)["n"] == 0
+
+
+def test_probabilities_are_those_of_a_mixture():
+    X, y = blobs(80)
+    found = Membership.of(X, y.astype(np.int32))
+    means = np.array([X[y == c].mean(0) for c in range(3)])
+    apart = ((X[:, None] - means) ** 2).sum(2)
+    variance = apart[np.arange(80), y].mean()
+    share = np.bincount(y) * np.exp(-apart / (2 * variance))
+    share /= share.sum(1, keepdims=True)
+    np.testing.assert_allclose(found.probability, share[np.arange(80), y], rtol=1e-6)
+    share[np.arange(80), y] = -1
+    assert found.runner_up.tolist() == share.argmax(1).tolist()
+    none = Membership.of(X, np.full(80, -1, np.int32))
+    assert none.probability.max() == 0
+
+
+def test_corrections_of_selected_records(work):
+    session, X = work.session, work.session.X
+    labels = session.latest.labels.copy()
+    rows = [int(np.flatnonzero(labels == c)[0]) for c in (0, 1)]
+    work.correct("new", rows, None, "ana")
+    new = session.fit_.labels
+    assert len(set(new[rows].tolist())) == 1
+    assert (new == new[rows[0]]).sum() >= 2
+    assert session.n_clusters == 4
+    assert len(session.undo(who="ana")) == 1  # one step
+    assert session.fit_.labels.tolist() == labels.tolist()
+    most = np.flatnonzero(labels == 0)[1:].tolist()  # all but one row of a cluster
+    work.correct("new", most, None, "ana")
+    new = session.fit_.labels
+    assert len(set(new[most].tolist())) == 1
+    assert (new == 0).sum() == 1
+    assert len(set(new.tolist())) == 4
+    session.undo(who="ana")
+    work.correct("out", rows, None, "ana")
+    assert (session.fit_.labels[rows] != labels[rows]).all()
+    session.undo(who="ana")
+    work.correct("move", rows, 2, "ana")
+    assert session.fit_.labels[rows].tolist() == [2, 2]
+    session.undo(who="ana")
+    work.correct("right", rows, None, "ana")
+    assert "confirmed" in work.history()[0]["text"]
+    session.refit()
+    assert session.fit_.labels[rows].tolist() == labels[rows].tolist()
+    session.undo(who="ana")
+    third = int(np.flatnonzero(labels == 0)[1])
+    work.correct("together", [rows[0], third], None, "ana")
+    assert len(session.constraints.must_link) == 1
+    assert len(session.undo(who="ana")) == 2  # the answer, and that it was one step
+    assert len(session.constraints.must_link) == 0
+    with pytest.raises(ValueError, match="at least two"):
+        work.correct("together", rows[:1], None, "ana")
+    with pytest.raises(ValueError, match="nothing would be left"):
+        session.gather(np.flatnonzero(labels == 0).tolist())
+    assert X is session.X
+
+
+def test_fields_by_how_much_they_tell():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 50)
+    X = np.column_stack([rng.normal(size=100), 5 * y + rng.normal(size=100)])
+    with Session(X, n_clusters=2) as session:
+        session.fit_  # noqa: B018
+        columns = {"note": ["-"] * 100, "noise": X[:, 0], "signal": X[:, 1]}
+        made = Controller(session, Records(columns, ["noise", "signal"]))
+        assert made.telling() == ["signal", "noise", "note"]
+        assert [field["name"] for field in made.pair(0, 1)["fields"]] == made.telling()
+        assert [field["name"] for field in made.fields(0, 1, 10, "noi")] == ["noise"]
+
+
+def test_a_thousand_columns_send_few_fields():
+    X = np.random.default_rng(0).normal(size=(30, 1000))
+    with Session(X, n_clusters=2) as session:
+        session.fit_  # noqa: B018
+        made = Controller(session, Records.of(None, X))
+        pair = made.pair(0, 1)
+        assert (len(pair["fields"]), pair["n_fields"]) == (24, 1000)
+        assert made.fields(0, 1, 200, "x999")[0]["name"] == "x999"
+
+
+def test_notes_and_guidelines(tmp_path):
+    X, _ = blobs(20)
+    with Session(X, n_clusters=2, path=tmp_path / "work.db") as session:
+        notes = Notes(session)
+        notes.set_cluster(1, " many of them ")
+        notes.set_pair(3, 1, "twins?")
+        notes.set_guidelines("By kind, not by size.")
+    with Session.open(tmp_path / "work.db", X) as session:
+        notes = Notes(session)
+        assert (notes.of_cluster(1), notes.of_pair(1, 3)) == ("many of them", "twins?")
+        assert notes.guidelines == "By kind, not by size."
+        notes.set_pair(1, 3, "")
+        assert notes.of_pair(3, 1) == ""
+
+
+def test_second_look_people_and_review(work):
+    session = work.session
+    work.tell("same", (0, 1), "ana")
+    work.tell("unsure", (2, 3), "ana")
+    work.tell("same", (1, 0), "bo")
+    assert agreement(session.answers) == {"n_shared": 1, "n_agreed": 1}
+    work.answer_again("different", (0, 1), "bo")
+    assert agreement(session.answers) == {"n_shared": 1, "n_agreed": 0}
+    assert work.earlier(0, 1) == "ana said same, bo said different"
+    review = {tuple(one["pair"]): one["why"] for one in work.review()}
+    assert review[(0, 1)] == "contradicts other answers"
+    assert review[(2, 3)] == "ana was unsure"
+    told = {one["name"]: one for one in people(session.answers, ["bo", "cy"])}
+    assert [told[name]["here"] for name in ("ana", "bo", "cy")] == [False, True, True]
+    assert (told["ana"]["n_answers"], told["ana"]["n_unsure"]) == (2, 1)
+
+
+def test_data_taken_home(work, tmp_path):
+    import pandas as pd
+
+    from linkwise import load_model
+
+    work.rename(0, "=first")
+    kinds = {"csv": pd.read_csv, "parquet": pd.read_parquet, "xlsx": pd.read_excel}
+    for kind, read in kinds.items():
+        path = tmp_path / f"data.{kind}"
+        path.write_bytes(take_away.EXPORTS[f"data.{kind}"].make(work))
+        frame = read(path)
+        assert list(frame.columns)[-3:] == ["cluster", "cluster_name", "probability"]
+        labels = work.session.latest.labels
+        assert (frame["cluster"] - 1).tolist() == labels.tolist()
+        assert set(frame["cluster_name"][labels == 0]) <= {"=first", "'=first"}
+        assert frame["probability"].between(0, 1).all()
+        np.testing.assert_allclose(frame["x0"].astype(float), work.session.X[:, 0], rtol=1e-5)
+    picture = take_away.EXPORTS["map.svg"].make(work).decode()
+    assert picture.count("<path") == 60 + 3
+    assert "=first" in picture
+    path = tmp_path / "model.linkwise"
+    path.write_bytes(take_away.EXPORTS["model.linkwise"].make(work))
+    model = load_model(path)
+    assert adjusted_rand_score(model.predict(work.session.X), work.session.latest.labels) == 1
+    assert "=first" in model.names.values()
+
+
+def test_names_from_traits():
+    traits = [Trait("plan=pro", True, "91%"), Trait("age", False, "20"), Trait("x", True, "1")]
+    assert suggest_name(traits) == "pro, low age"
+    assert suggest_name([Trait("says “goal”", True, "9%", True)]) == "goal"
+    assert suggest_name([]) == ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import sqlite3
 from urllib.parse import urlsplit
 
 import pytest
@@ -41,7 +42,7 @@ def url(studio, path):
 
 
 def test_interview_in_json(studio, session):
-    asked = json.loads(get(url(studio, "/api/question?who=llm"))[1])["question"]
+    asked = json.loads(post(url(studio, "/api/question"), {"who": "llm"})[1])["question"]
     assert asked["ids"] == [f"r{asked['i']}", f"r{asked['j']}"]
     assert asked["records"][0]["x0"] == f"{session.X[asked['i'], 0]:.6g}"
     given = {"i": asked["i"], "j": asked["j"], "said": "different", "who": "llm", "weight": 0.5}
@@ -68,30 +69,32 @@ def test_interview_in_json(studio, session):
 def test_results_in_json(studio, session):
     for row in range(1, 8):
         session.tell(bool(session.truth[row] == session.truth[0]), (row, 0))
-    found = json.loads(get(url(studio, "/api/labels?refit=true"))[1])
+    found = json.loads(post(url(studio, "/api/refit"), {})[1])
     assert found["labels"] == session.refit().labels.tolist()
     assert found["n_answers"] == 7
     assert found["ids"][:2] == ["r0", "r1"]
-    assert get(url(studio, "/api/export/labels.csv"))[1].splitlines()[0] == "id,cluster,name"
-    assert get(url(studio, "/api/export/../../etc/passwd"))[0] == 404
-    assert get(url(studio, "/api/export/secrets.csv"))[0] == 422
+    assert json.loads(get(url(studio, "/api/labels"))[1]) == found
+    assert post(url(studio, "/api/export/labels.csv"), {})[1].splitlines()[0] == "id,cluster,name"
+    assert post(url(studio, "/api/export/../../etc/passwd"), {})[0] == 404
+    assert post(url(studio, "/api/export/secrets.csv"), {})[0] == 404
 
 
 def test_set_questions_through_the_interface(studio, session):
-    asked = json.loads(get(url(studio, "/api/set?size=5&who=llm"))[1])["set"]
+    reply = post(url(studio, "/api/set-question"), {"size": 5, "who": "llm"})
+    asked = json.loads(reply[1])["set"]
     assert len(asked["rows"]) == len(asked["ids"]) == len(asked["records"]) <= 5
     assert asked["reason"]
     first, *rest = asked["rows"]
     given = {"groups": [[first, rest[0]], rest[1:]], "who": "llm", "weight": 0.5}
-    assert json.loads(post(url(studio, "/api/set"), given)[1]) == {"disputes": []}
+    assert json.loads(post(url(studio, "/api/set-answer"), given)[1]) == {"disputes": []}
     n_links = len(session.answers)
     assert n_links == len(asked["rows"]) - 1
-    assert json.loads(post(url(studio, "/api/set"), given)[1]) == {"disputes": []}
+    assert json.loads(post(url(studio, "/api/set-answer"), given)[1]) == {"disputes": []}
     assert len(session.answers) == n_links  # sent again: counts once
     undone = json.loads(post(url(studio, "/api/undo"), {"who": "llm"})[1])["undone"]
     assert len(undone) == n_links
-    assert post(url(studio, "/api/set"), {"groups": [[0, 0]]})[0] == 422
-    assert get(url(studio, "/api/set?size=13"))[0] == 422
+    assert post(url(studio, "/api/set-answer"), {"groups": [[0, 0]]})[0] == 422
+    assert post(url(studio, "/api/set-question"), {"size": 13})[0] == 422
 
 
 def test_described_by_openapi_and_nothing_from_elsewhere(studio):
@@ -148,6 +151,98 @@ def test_other_sites_are_refused(studio, session):
     assert status == 200
 
 
+CROSS_SITE = [
+    {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"},
+    {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "script"},
+    {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"},
+]
+
+
+@pytest.mark.parametrize("headers", CROSS_SITE)
+def test_what_other_pages_load_is_refused(studio, session, headers):
+    for path in ("/", "/api/progress", "/api/labels", "/view/points", "/view/picture"):
+        assert get(url(studio, path), **headers)[0] == 403
+    opened = {**headers, "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+    assert get(url(studio, "/"), **opened)[0] == 200  # a link to the studio works
+    assert get(url(studio, "/api/labels"), **opened)[0] == 403
+    assert get(url(studio, "/"), **{"Sec-Fetch-Site": "same-origin"})[0] == 200
+    assert session.pending == {}
+
+
+def test_no_get_asks_or_writes(studio, session):
+    described = json.loads(get(url(studio, "/api/openapi.json"))[1])["paths"]
+    reading = {path for path, ways in described.items() if "get" in ways}
+    assert reading == {"/api/answers", "/api/progress", "/api/labels"}
+    for path in ("/", *described):
+        get(url(studio, path))
+    assert session.pending == {}
+    assert session.answers == []
+
+
+def test_repeated_requests_count_once(studio, session):
+    given = {"i": 0, "j": 1, "said": "same", "who": "llm"}
+    for _ in range(3):
+        assert post(url(studio, "/api/answer"), given)[0] == 200
+    assert len(session.answers) == 1
+    post(url(studio, "/api/answer"), {**given, "j": 2})
+    key = {"Idempotency-Key": "u1"}
+    replies = [post(url(studio, "/api/undo"), {"who": "llm"}, **key) for _ in range(3)]
+    assert len(set(replies)) == 1
+    assert [answer.is_active for answer in session.answers] == [True, False]
+    assert post(url(studio, "/api/undo"), {"who": "bo"}, **key)[0] == 422
+    assert post(url(studio, "/api/undo"), {"who": "llm"}, **{"Idempotency-Key": "u2"})[0] == 200
+    assert [answer.is_active for answer in session.answers] == [False, False]
+
+
+def test_full_disk_is_told_and_can_be_tried_again(tmp_path):
+    X, _ = blobs(30)
+    with Session(X, n_clusters=2, path=tmp_path / "work.db") as session:
+        session.fit_  # noqa: B018
+        with Studio(session, port=0) as studio:
+            given, key = {"i": 0, "j": 1, "said": "same"}, {"Idempotency-Key": "a"}
+            fill_disk(session, full=True)
+            for path, value in (("answer", given), ("question", {}), ("undo", {})):
+                status, text = post(url(studio, f"/api/{path}"), value, **key)
+                assert status == 507
+                assert "full" in json.loads(text)["detail"]
+            fill_disk(session, full=False)
+            assert post(url(studio, "/api/answer"), given, **key)[0] == 200
+            assert len(session.answers) == 1
+
+
+class FullDisk:
+    """A connection that finds no room for what is written."""
+
+    def __init__(self, db):
+        self.db = db
+
+    def __getattr__(self, name):
+        return getattr(self.db, name)
+
+    def execute(self, statement, values=()):
+        if statement.startswith(("INSERT", "UPDATE", "DELETE", "BEGIN")):
+            raise sqlite3.OperationalError("database or disk is full")
+        return self.db.execute(statement, values)
+
+
+def fill_disk(session, full):
+    db = session._store._db
+    session._store._db = FullDisk(db) if full else db.db
+
+
+def test_damaged_session_is_told(tmp_path):
+    X, _ = blobs(200)
+    path = tmp_path / "work.db"
+    with Session(X, n_clusters=2, path=path) as session:
+        for row in range(1, 150):
+            session.tell("unsure", (0, row))
+    data = bytearray(path.read_bytes())
+    data[4096:-4096] = b"\x5a" * (len(data) - 8192)  # everything but the first and last page
+    path.write_bytes(data)
+    with pytest.raises((OSError, ValueError), match="damaged|cannot be used"):
+        Session.open(path, X)
+
+
 def websocket(studio, *headers):
     """The first line that the server says to somebody who wants a websocket."""
     with socket.create_connection(("127.0.0.1", studio.port), timeout=10) as line:
@@ -169,10 +264,10 @@ def test_token_is_needed_for_everything(guarded, session):
     paths += ["/view/image/0", "/api/export/labels.csv", "/_nicegui/none.js", "//", "/%2e%2e/"]
     assert {get(url(guarded, path))[0] for path in paths} == {401}
     assert post(url(guarded, "/api/answer"), {"i": 0, "j": 1, "said": "same"})[0] == 401
-    assert get(url(guarded, "/api/question"), token="wrong")[0] == 401
-    assert get(url(guarded, "/api/question"), token="wröng".encode().decode("latin-1"))[0] == 401
-    assert get(url(guarded, "/api/question"), token=guarded.token)[0] == 200
-    assert get(url(guarded, f"/api/question?token={guarded.token}"))[0] == 200
+    assert get(url(guarded, "/api/progress"), token="wrong")[0] == 401
+    assert get(url(guarded, "/api/progress"), token="wröng".encode().decode("latin-1"))[0] == 401
+    assert get(url(guarded, "/api/progress"), token=guarded.token)[0] == 200
+    assert get(url(guarded, f"/api/progress?token={guarded.token}"))[0] == 200
     assert session.answers == []
     assert len(guarded.token) >= 32
     assert guarded.token in guarded.url

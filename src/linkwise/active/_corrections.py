@@ -104,9 +104,15 @@ class Correction:
         if self.kind == "merge":
             return f"clusters {', '.join(numbers)} merged"
         n_rows = sum(map(len, self.details["rows"].values()))
+        rows = f"{n_rows:,} row{'' if n_rows == 1 else 's'}"
+        if "gathered" in self.details:
+            n_gathered = self.details["gathered"]
+            return f"{n_gathered:,} row{'' if n_gathered == 1 else 's'} made a new cluster"
         if self.kind == "split":
             return f"cluster {numbers[0]} split into {len(numbers)}"
-        return f"{n_rows:,} row{'' if n_rows == 1 else 's'} moved to cluster {numbers[0]}"
+        if self.details.get("confirmed"):
+            return f"{rows} confirmed in cluster {', '.join(numbers)}"
+        return f"{rows} moved to cluster {', '.join(numbers)}"
 
 
 def overruled_by(corrections: Sequence[Correction]) -> set[int]:
@@ -257,10 +263,100 @@ class CorrectionsMixin:
         correction : Correction
         """
         labels = self.fit_.labels
-        number, found = self._checked(cluster, labels), np.unique(np.asarray(rows, dtype=np.int64))
+        number, found = self._checked(cluster, labels), self._rows(rows, labels)
+        return self._correct("move", [number], {number: found}, labels, who)
+
+    def gather(self, rows: Sequence[int], *, who: str | None = None) -> Correction:
+        """Make a new cluster of rows, which may come from several clusters.
+
+        Parameters
+        ----------
+        rows : sequence of int
+            At least one row of every cluster they come from must stay there.
+        who : str, default=None
+            Who says so; the session's own `who` if not given.
+
+        Returns
+        -------
+        correction : Correction
+
+        Examples
+        --------
+        >>> from linkwise import Session
+        >>> with Session([[0.0], [1.0], [5.0], [9.0], [9.5]], n_clusters=2) as session:
+        ...     made = session.gather([1, 2])
+        ...     print(len(set(session.labels_.tolist())), made)
+        3 2 rows made a new cluster
+        """
+        labels = self.fit_.labels
+        found = self._rows(rows, labels)
+        numbers = [max(int(labels[found[0]]), 0), self._fresh_number(labels)]
+        bound = {numbers[1]: found}
+        for number in np.unique(labels[found][labels[found] >= 0]).tolist():
+            mine = np.flatnonzero(labels == number)
+            rest = np.setdiff1d(mine, found)
+            if not len(rest):
+                raise InputError(
+                    f"rows: nothing would be left of cluster {number}; leave a row of it, or merge"
+                )
+            if 2 * len(rest) <= len(mine):  # else the rest would follow the majority
+                bound[number] = rest
+        return self._correct("split", numbers, bound, labels, who, {"gathered": len(found)})
+
+    def confirm(self, rows: Sequence[int], *, who: str | None = None) -> Correction:
+        """Say that rows are where they belong; they stay in their clusters.
+
+        Parameters
+        ----------
+        rows : sequence of int
+        who : str, default=None
+            Who says so; the session's own `who` if not given.
+
+        Returns
+        -------
+        correction : Correction
+        """
+        labels = self.fit_.labels
+        found = self._rows(rows, labels)
+        return self._move_each(found, labels[found], labels, who, confirmed=True)
+
+    def exclude(
+        self, rows: Sequence[int], clusters: Sequence[int], *, who: str | None = None
+    ) -> Correction:
+        """Say that rows are not where they belong; each goes to the cluster given for it.
+
+        Parameters
+        ----------
+        rows : sequence of int
+        clusters : sequence of int
+            The next best cluster of each row, another one than its own.
+        who : str, default=None
+            Who says so; the session's own `who` if not given.
+
+        Returns
+        -------
+        correction : Correction
+        """
+        labels = self.fit_.labels
+        found = self._rows(rows, labels)
+        targets = dict(zip(np.asarray(rows).tolist(), np.asarray(clusters).tolist(), strict=True))
+        aims = np.array([self._checked(targets[row], labels) for row in found.tolist()])
+        if (aims == labels[found]).any():
+            raise InputError("clusters: a row cannot be excluded to the cluster that it is in")
+        return self._move_each(found, aims, labels, who)
+
+    def _rows(self, rows: Sequence[int], labels: Labels) -> Ints:
+        found = np.unique(np.asarray(rows, dtype=np.int64))
         if not len(found) or found[0] < 0 or found[-1] >= len(labels):
             raise InputError(f"rows={rows!r}: expected row numbers 0..{len(labels) - 1}")
-        return self._correct("move", [number], {number: found}, labels, who)
+        return found
+
+    def _move_each(
+        self, rows: Ints, aims: Labels, labels: Labels, who: str | None, confirmed: bool = False
+    ) -> Correction:
+        numbers = np.unique(aims[aims >= 0]).tolist()
+        bound = {number: rows[aims == number] for number in numbers}
+        return self._correct("move", numbers, bound, labels, who, {"confirmed": confirmed})
 
     def rename(self, cluster: int, name: str, *, who: str | None = None) -> Correction:
         """Name a cluster; an empty name takes the name away.
@@ -314,7 +410,7 @@ class CorrectionsMixin:
 
     def _correct(
         self, kind: Kind, numbers: list[int], bound: dict[int, Ints], labels: Labels,
-        who: str | None,
+        who: str | None, more: JsonDict | None = None,
     ) -> Correction:  # fmt: skip
         """Store a correction of rows, with the answers that it overrules."""
         after = labels.copy()
@@ -333,6 +429,7 @@ class CorrectionsMixin:
             "clusters": numbers,
             "rows": {str(number): rows.tolist() for number, rows in bound.items()},
             "n_before": len(np.unique(labels[labels >= 0])),
+            **(more or {}),
         }
         return self._keep(kind, details, overruled, who)
 

@@ -149,6 +149,7 @@ class Store:
         self._db = self._connect()
         self._file = self._file_id()
         self._seen: int | None = None
+        self.generation: int | None = None  # of the data; answers name its rows by number
 
     def _connect(self) -> sqlite3.Connection:
         name = ":memory:" if self.path is None else str(self.path)
@@ -160,7 +161,7 @@ class Store:
             raise ValueError(f"session {self.path} cannot be used: {error}") from None
         except sqlite3.DatabaseError as error:
             db.close()
-            raise ValueError(_damaged(self.path, error)) from None
+            raise ValueError(_damaged(self.path, error, "cannot be used")) from None
         except BaseException:
             db.close()
             raise
@@ -212,18 +213,31 @@ class Store:
         with self._lock:
             if self._depth == 0:
                 self._execute("BEGIN IMMEDIATE")
+                self._check_generation()
             self._depth += 1
             try:
                 yield
             except BaseException:
                 self._depth -= 1
-                if self._depth == 0:
+                if self._depth == 0 and self._db.in_transaction:  # SQLite may have done so itself
                     self._db.execute("ROLLBACK")
                 raise
             self._depth -= 1
             if self._depth == 0:
                 self._execute("COMMIT")
                 self._check_file()
+
+    def _check_generation(self) -> None:
+        """Refuse to write about rows by numbers that another process has changed."""
+        if self.generation is None:
+            return
+        row = self._execute("SELECT value FROM setting WHERE name = 'generation'").fetchone()
+        if (0 if row is None else int(row[0])) != self.generation:
+            self._db.execute("ROLLBACK")
+            raise ValueError(
+                f"session {self.path} follows other data now: somebody has carried its answers "
+                "over; open it again with that data"
+            )
 
     def _execute(self, statement: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
         try:
@@ -233,7 +247,7 @@ class Store:
         except sqlite3.IntegrityError:
             raise  # a value that the schema refuses is a fault of the caller
         except sqlite3.DatabaseError as error:
-            raise OSError(_damaged(self.path, error)) from error
+            raise OSError(_damaged(self.path, error, "is damaged")) from error
 
     def _file_id(self) -> tuple[int, int] | None:
         """Tells the open file from another one of the same name; None if there is no such file."""
@@ -506,9 +520,9 @@ def _readable(path: PathLike, query: str) -> Iterator[tuple[Any, ...]]:
         db.close()
 
 
-def _damaged(path: Path | None, error: sqlite3.DatabaseError) -> str:
+def _damaged(path: Path | None, error: sqlite3.DatabaseError, what: str) -> str:
     """What is wrong with a file, and what can be saved of it."""
-    text = f"session {path} cannot be used: {error}"
+    text = f"session {path or 'in memory'} {what}: {error}"
     n = 0 if path is None else len(salvage(path)[0])
     if n == 0:
         return f"{text}; no answer can be read from it: use a copy, or begin a new session"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import typer
@@ -36,8 +37,9 @@ def cluster(request: Request) -> None:
     columns i, j, link[, weight] (or a, b, c[, weight] for recon) and name rows by
     number, or by id with --id-column.
 
-    Without -k, the number of clusters is chosen by holding out some of the constraints, and so is
-    the algorithm unless it is given.
+    Without -k, or with a range such as -k 5-40, the number of clusters is chosen by holding out
+    some of the constraints, and so is the algorithm unless it is given. With -k alone, 20 links or
+    more choose the algorithm; with fewer it is pck (cosine) for texts, else mpck.
 
     Exit code: 0 done, 1 the constraints contradict (cop, recon), 2 wrong usage, 70 a fault in
     linkwise.
@@ -63,19 +65,36 @@ def cluster(request: Request) -> None:
     with out.plain_errors():
         request.check()
         given = _read(request)
+        request = _settled(request, given)
     with _checkpoint_kept(request):
         with out.plain_errors():
             model, diagnosis = _fit(request, given)
         if diagnosis is not None:
             _refuse(request.method, diagnosis, given, request)
         with out.plain_errors():
+            names = _continue(request, given, model)
             report = given.described(model.report_, model.labels_)
-            write(request, given, model, report)
+            write(request, given, model, report, names)
     if request.as_json:
         out.print_json(to_dict(request, given, model, report))
     else:
         show(request, given, model, report)
     given.close()
+
+
+def _continue(request: Request, given: Input, model: BaseEstimator) -> dict[int, str]:
+    """Names of clusters that go on from an earlier model, whose numbers are taken over."""
+    if request.continues is None:
+        return {}
+    from linkwise.persistence import load_model
+
+    if getattr(given, "classes", None):
+        raise ValueError("--continue: clusters have the numbers of the labels; leave it out")
+    saved = load_model(request.continues)
+    changes = saved.continue_numbers(model, given.ids)
+    out.print_note(f"compared with {request.continues}: {changes}")
+    there = set(model.labels_.tolist())
+    return {number: name for number, name in saved.names.items() if number in there}
 
 
 @contextmanager
@@ -108,7 +127,7 @@ def _read(request: Request) -> Input:
     given = _read_rows(request)
     return given.with_knowledge(
         request.constraints, request.column or [], request.method, request.tag,
-        request.group_columns,
+        request.group_columns, request.encoding, request.ignore_unknown,
     )  # fmt: skip
 
 
@@ -120,15 +139,28 @@ def _read_rows(request: Request) -> Input:
         words = find_stop_words(request.stop_words, request.text_column)
         return read_text_input(
             request.data, request.k, request.id_column, request.label_column,
-            request.text_column, words, request.method,
+            request.text_column, words, request.method, request.reading,
+            request.text_embedding or "tfidf",
         )  # fmt: skip
     given = read_input(
         request.data, request.k, request.id_column, request.label_column, request.features,
-        request.impute, request.standardize, list(request.group_columns.values()),
+        request.impute, request.standardize, request.no_features,
+        request.reading,
     )  # fmt: skip
     if not request.standardize and request.method.short != AUTO:  # which tries scaled columns too
         note_uneven(given.X, given.features)
     return given
+
+
+def _settled(request: Request, given: Input) -> Request:
+    """The request with an algorithm that fits what is there, if none was named."""
+    if not request.leaves_method_open or not isinstance(given, ClusterInput):
+        return request
+    if request.choice.has_evidence(given):
+        return replace(request, algorithm=AUTO)
+    if request.text_column is not None:
+        return replace(request, algorithm="pck", method_options={"distortion": "cosine"})
+    return request
 
 
 # -------------------------------------------------------------------- fit

@@ -27,6 +27,9 @@ _OPTIONS = {
     "sample_ids": "--id-column",
     "y": "--label-column",
     "columns": "--column",
+    "min_size": "--min-size",
+    "max_size": "--max-size",
+    "outliers": "--outliers",
 }
 _ADVICE = {
     "give_ids": "name the column that holds the ids with --id-column",
@@ -34,6 +37,7 @@ _ADVICE = {
     "name_features": "name the other columns with --features",
     "name_special_columns": "name the features to use with --features, or name this one with "
     "--id-column if it holds ids, with --text-column if it holds texts",
+    "carry_answers": "--data-changed carry",
     "all_problems": "",
     "ids_as_text": "--ids text",
     "impute_median": "--impute median",
@@ -84,9 +88,14 @@ def print_json(value: object) -> None:
 
 def in_options(name: str, value: object) -> str:
     """How a parameter of the library is worded on the command line."""
+    if name == "name_columns" and value is not None:
+        roles = zip(("i", "j", "link"), str(value).split("|"), strict=True)
+        return " ".join(f"--column {role}={shlex.quote(own)}" for role, own in roles)
     if name in _ADVICE:
         return _ADVICE[name]
     option = _OPTIONS.get(name, "--" + name.replace("_", "-"))
+    if name == "features" and value is not None:
+        value = shlex.quote(str(value))
     return option if value is None else f"{option} {value}"
 
 

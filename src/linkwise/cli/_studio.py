@@ -6,7 +6,7 @@ import threading
 import warnings
 import webbrowser
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
@@ -14,8 +14,9 @@ from rich.markup import escape
 from linkwise._optional import optional
 
 from . import _output as out
-from ._input import Data, FeatureNames, IdColumn, Impute, Standardize, StopWords, TextColumn
+from ._input import FeatureNames, IdColumn, Impute, Standardize, StopWords, TextColumn
 from ._session_options import (
+    DataChanged,
     Known,
     NClusters,
     Options,
@@ -30,9 +31,21 @@ from ._session_options import (
     session_file,
 )
 
+if TYPE_CHECKING:
+    from linkwise._types import JsonDict
+    from linkwise.active import Session
+    from linkwise.studio import Records
+
+MaybeData = Annotated[
+    Path | None,
+    typer.Argument(
+        help="The data: CSV, TSV (also .gz), Parquet or NPY; without it, a page to choose it."
+    ),
+]
+
 
 def studio(
-    data: Data,
+    data: MaybeData = None,
     session: SessionFile = None,
     clusters: NClusters = None,
     show: Shown = None,
@@ -66,13 +79,19 @@ def studio(
     ] = True,
     who: Who = None,
     seed: Seed = None,
+    data_changed: DataChanged = None,
 ) -> None:
     """Answer "same or different?" on a page in the browser, and watch the clusters change.
+
+    Without DATA the page begins with the choice of a file, of a folder of images, or of a recent
+    session. What is dropped there is kept in ~/linkwise, or where LINKWISE_HOME says.
 
     Every answer is on the disk before the next question appears; the same command goes on where
     you stopped. Sessions are the same as those of `linkwise label`. Stop with Ctrl+C.
 
     Examples:
+
+        linkwise studio
 
         linkwise studio beans.csv -k 3 --session work.db --id-column bean
 
@@ -80,10 +99,8 @@ def studio(
     """
     with out.plain_errors():
         optional("nicegui", extra="studio", need="The studio")  # before a session is begun
-        from linkwise.studio import Records, Studio
+        from linkwise.studio import Studio
 
-        session = session_file(data, session)
-        kept = kept_settings(session)
         given = Options(
             id_column,
             features,
@@ -94,24 +111,95 @@ def studio(
             image_column,
             None if images is None else str(images.resolve()),
             stop_words,
-        ).filled(kept)
-        if (given.image_column is None) != (given.images is None):
-            raise ValueError("--image-column and --images belong together; give both")
-        task = read_session_input(data, given)
-        records = Records(
-            task.cells,
-            task.features,
-            given.image_column,
-            given.images,
-            task.recipe,
-            task.units,
         )
-        begun = {"n_clusters": clusters, "strategy": strategy, "random_state": seed}
-        work = open_session(session, kept, task, begun, constraints, who, given)
+        begun: JsonDict = {"n_clusters": clusters, "strategy": strategy, "random_state": seed}
+        if data is None:
+            _check_no_options(session, constraints, given, begun)
+            _serve_start(host, port, browser, who)
+            return
+        session = session_file(data, session)
+        work, records = _open(data, session, given, begun, constraints, who, data_changed)
     warnings.simplefilter("ignore")  # of refits in the background
     with work, out.plain_errors(), Studio(work, records, host=host, port=port) as running:
         _tell(running.url, session, browser)
         threading.Event().wait()
+
+
+def _open(
+    data: Path,
+    session: Path,
+    given: Options,
+    begun: JsonDict,
+    constraints: Path | None,
+    who: str | None,
+    data_changed: str | None,
+) -> tuple[Session, Records]:
+    """The session of a file, begun or gone on with, and its records."""
+    from linkwise.studio import Records
+    from linkwise.studio._plan import reopen_session
+
+    kept = kept_settings(session)
+    if "roles" in kept.get("about", {}):  # begun on the start page
+        return reopen_session(session, kept, who)
+    given = given.filled(kept)
+    if (given.image_column is None) != (given.images is None):
+        raise ValueError("--image-column and --images belong together; give both")
+    task = read_session_input(data, given)
+    records = Records(
+        task.cells, task.features, given.image_column, given.images, task.recipe, task.units,
+        task.others, task.preparation,
+    )  # fmt: skip
+    work = open_session(session, kept, task, begun, constraints, who, given, data_changed)
+    return work, records
+
+
+def _check_no_options(
+    session: Path | None, constraints: Path | None, given: Options, begun: JsonDict
+) -> None:
+    """Without a file there is nothing that options about it could mean."""
+    if any(value is not None for value in (session, constraints, *vars(given).values())) or any(
+        value is not None for value in begun.values()
+    ):
+        raise ValueError(
+            "these options are about a file: linkwise studio FILE ...; `linkwise studio` alone "
+            "opens a page where all of this is chosen"
+        )
+
+
+def _serve_start(host: str | None, port: int | None, browser: bool, who: str | None) -> None:
+    """The start page, until Ctrl+C."""
+    from linkwise.studio import Studio
+    from linkwise.studio._start import Start
+
+    def reopen(path: Path, kept: JsonDict) -> tuple[Session, Records]:
+        nothing = Options(*[None] * 5)
+        begun = {"n_clusters": None, "strategy": None, "random_state": None}
+        return _open(Path(kept["data"]["source"]), path, nothing, begun, None, who, None)
+
+    warnings.simplefilter("ignore")  # of refits in the background
+    start = Start(elsewhere=(Path.cwd(),), reopen=reopen)
+    with Studio(host=host, port=port, start=start) as running:
+        _tell(running.url, start.folder, browser)
+        _warm_up()
+        threading.Event().wait()
+
+
+def _warm_up() -> None:
+    """Compile what the first fit needs, while people choose their data."""
+
+    def compile_loops() -> None:
+        import numpy as np
+
+        from linkwise import Session
+
+        rows = np.random.default_rng(0).normal(size=(300, 3))
+        with Session(rows, n_clusters=2) as session:
+            session.tell("same", (0, 1))
+            session.tell("different", (0, 2))
+            session.ask()
+            session.refit()
+
+    threading.Thread(target=compile_loops, name="linkwise-warm-up", daemon=True).start()
 
 
 def _tell(url: str, session: Path, browser: bool) -> None:

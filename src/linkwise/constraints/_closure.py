@@ -56,6 +56,11 @@ class Closure:
     apart_clashes : ndarray of int
         Positions of the apart groups with two rows of one component: contradictions.
 
+    See Also
+    --------
+    Constraints.closure : Makes it.
+    Diagnosis : Whether the constraints are consistent.
+
     Examples
     --------
     >>> from linkwise import Constraints
@@ -160,7 +165,13 @@ class Closure:
         return [self._given._names(piece) for piece in pieces] if len(self.sizes) else []
 
     def component_of(self, row: Hashable) -> int | None:
-        """The component of a row or id; None when no pairwise constraint touches it."""
+        """The component of a row or id; None when no pairwise constraint touches it.
+
+        Parameters
+        ----------
+        row : hashable
+            Row number or id.
+        """
         node = self._given._code(row)
         if node is None:
             return None
@@ -170,7 +181,15 @@ class Closure:
         return int(self.component[place])
 
     def relation(self, i: Hashable, j: Hashable) -> str | None:
-        """``"must"`` or ``"cannot"`` if the constraints decide about i and j, else None."""
+        """``"must"`` or ``"cannot"`` if the constraints decide about i and j, else None.
+
+        Parameters
+        ----------
+        i : hashable
+            Row number or id.
+        j : hashable
+            Row number or id.
+        """
         if i == j:
             return "must"
         a, b = self.component_of(i), self.component_of(j)
@@ -231,8 +250,10 @@ class Closure:
     def expand(self, limit: int = 10_000_000) -> Constraints:
         """Write out every given and entailed pair.
 
-        Given links keep their weights. An entailed must-link weighs as much as the lightest link
-        of its component; an entailed cannot-link as much as the lightest of all that imply it.
+        An entailed must-link weighs as much as the lightest link of its component; an entailed
+        cannot-link as much as the heaviest between the two components, and at most as the lightest
+        must-link of either. A link that is both given and entailed has the larger of the two
+        weights: to give a light link must not make a pair less sure than others have made it.
 
         Parameters
         ----------
@@ -287,6 +308,11 @@ class Closure:
         members = [frozenset(rows) for rows in self.components]
         apart = {frozenset((members[a], members[b])) for a, b in self.pairs()[0].tolist()}
         return frozenset(members), frozenset(apart), self.consistent
+
+    def _repr_html_(self) -> str:
+        from ._display import closure_html
+
+        return closure_html(self)
 
     def __repr__(self) -> str:
         n_clashes = len(self.clashes) + len(self.apart_clashes)

@@ -17,6 +17,7 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -28,6 +29,7 @@ from ._moments import Moments
 from ._prior import Rayleigh, step_down
 
 Metric = Literal["identity", "diagonal", "full"]
+_CATEGORY_FLOOR = 0.25  # of the variance inside clusters, as a share of that in all the data
 _ROUNDING = 1e-12  # relative error of a difference of squares
 
 
@@ -63,6 +65,10 @@ class Mahalanobis(Geometry):
         Prior of the metric's diagonal.
     eta : float or "exact", default=None
         Step of the gradient; otherwise the minimum in closed form, where there is one.
+    categories : sequence of slice, default=()
+        Features that are the indicators of one category. A diagonal metric has one weight for
+        each of these, which is at most 4 over their mean variance: clusters that are the values of
+        a category have no variance in it, and would learn that nothing else counts.
 
     Examples
     --------
@@ -87,6 +93,7 @@ class Mahalanobis(Geometry):
         mean: Floats | None = None,
         prior: Rayleigh | None = None,
         eta: Eta = None,
+        categories: Sequence[slice] = (),
     ):
         self.per_cluster = per_cluster
         self.n_groups = n_clusters if per_cluster else 1
@@ -98,7 +105,12 @@ class Mahalanobis(Geometry):
         super().__init__(
             n_clusters, d, float(variance.mean()), learns=metric != "identity", prior=prior, eta=eta
         )
-        self.scale: Floats = np.where(variance > 0, variance, 1.0)
+        # Nothing can be learnt of a constant feature: its floor keeps its weight at 1.
+        self.scale: Floats = np.where(variance > 0, variance, 1.0 / regularization)
+        self._categories = tuple(categories)
+        for group in self._categories:
+            floor = max(_CATEGORY_FLOOR / regularization, 1.0)
+            self.scale[group] = floor * self.scale[group].mean()
         # Metrics as a diagonal (groups, d) or as matrices (groups, d, d).
         if metric == "full":
             self.metrics = np.broadcast_to(np.eye(d), (self.n_groups, d, d)).copy()
@@ -158,7 +170,13 @@ class Mahalanobis(Geometry):
         return factors, offsets, -self.log_det
 
     def distances(self, X: Floats) -> Floats:
-        """Complete cost of every row of X (relative to the mean) in every cluster, (m, k)."""
+        """Complete cost of every row of X (relative to the mean) in every cluster, (m, k).
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_rows, n_features)
+            Validated rows.
+        """
         if self.metric == "full" and self.per_cluster:
             cost = np.empty((len(X), self.k))
             for c in range(self.k):
@@ -175,7 +193,13 @@ class Mahalanobis(Geometry):
         return cost + (own * X).sum(axis=1)[:, None] - self.log_det[0]
 
     def lengths(self, difference: Matrix) -> Floats:
-        """Squared length of each difference under each metric, (m, groups)."""
+        """Squared length of each difference under each metric, (m, groups).
+
+        Parameters
+        ----------
+        difference : array or CSR matrix of shape (m, n_features)
+            Differences of rows.
+        """
         if is_sparse(difference):
             return np.asarray(difference.multiply(difference) @ self.metrics.T)
         if self.metric == "full":
@@ -187,7 +211,15 @@ class Mahalanobis(Geometry):
     # ---------------------------------------------------------------- sums over rows
 
     def scatter(self, moments: Moments, assignments: HasSimilaritySquares | None = None) -> Floats:
-        """Sum of (x - mu)(x - mu)' over the rows of each group: diagonals or matrices."""
+        """Sum of (x - mu)(x - mu)' over the rows of each group: diagonals or matrices.
+
+        Parameters
+        ----------
+        moments : Moments
+            Sums over the rows of each cluster.
+        assignments : object with similarity squares
+            The present assignments; only distances that scale rows use them.
+        """
         mu, counts, sums = self.centers, moments.counts, moments.sums
         if self.metric == "full":
             cross = mu[:, :, None] * sums[:, None, :]
@@ -203,7 +235,13 @@ class Mahalanobis(Geometry):
         return (total + about.sum(axis=0))[None]
 
     def distortion(self, moments: Moments) -> float:
-        """Cost of all rows in their clusters."""
+        """Cost of all rows in their clusters.
+
+        Parameters
+        ----------
+        moments : Moments
+            Sums over the rows of each cluster.
+        """
         spread = (self.metrics * self.scatter(moments)).sum()
         return float(spread - (self.weights(moments) * self.log_det).sum())
 
@@ -215,6 +253,13 @@ class Mahalanobis(Geometry):
         Flooring S caps A; under that cap the result is still the exact minimizer, so the
         objective does not rise. A group without rows keeps its metric. With a prior or a gradient
         step, the objective of HMRF-KMeans is minimized instead.
+
+        Parameters
+        ----------
+        slope : ndarray
+            Derivative of the objective by the metrics, in their shape.
+        weights : ndarray of shape (n_metrics,)
+            Weight of the rows under each metric.
         """
         metrics = self.metrics.copy()
         exact = not isinstance(self.eta, float)
@@ -245,6 +290,8 @@ class Mahalanobis(Geometry):
 
     def _invert(self, covariance: Floats) -> Floats:
         if covariance.ndim == 1:
+            for group in self._categories:  # one weight a minimizes a sum S - n log a over them
+                covariance[group] = covariance[group].mean()
             return 1.0 / np.maximum(covariance, self.regularization * self.scale)
         root = np.sqrt(self.scale)
         values, vectors = np.linalg.eigh(covariance / np.outer(root, root))
@@ -252,7 +299,13 @@ class Mahalanobis(Geometry):
         return inverse / np.outer(root, root)
 
     def set_metrics(self, metrics: Floats) -> None:
-        """Take over metrics."""
+        """Take over metrics.
+
+        Parameters
+        ----------
+        metrics : ndarray
+            Weights or matrices: one for all clusters, or one per cluster.
+        """
         self.metrics = metrics
         if metrics.ndim == 2:
             self.log_det = np.log(metrics).sum(axis=1)

@@ -6,6 +6,7 @@ not part of it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Literal
 
 from fastapi import FastAPI, HTTPException, Query, Request
@@ -15,18 +16,32 @@ from pydantic import BaseModel, Field
 
 from linkwise._types import JsonDict
 from linkwise._version import __version__
+from linkwise.active._refit import Fit
 
-from . import _exports as take_away
 from ._controller import Controller
+from ._exports import EXPORTS
+from ._record_pages import Order
+from ._replay import ReplayMiddleware
 
 _LONGEST = 200  # letters of the name of a person
-_Who = Annotated[str | None, Query(max_length=_LONGEST, description="Who is asked.")]
-_EXPORTS = {
-    "labels.csv": (take_away.labels_csv, "text/csv; charset=utf-8"),
-    "constraints.csv": (take_away.constraints_csv, "text/csv; charset=utf-8"),
-    "report.html": (take_away.report_html, "text/html; charset=utf-8"),
-    "reproduce.py": (take_away.python_lines, "text/x-python; charset=utf-8"),
-}
+_MOST_FIELDS = 200  # sent of a pair at once
+_OUT_OF_SPACE = 507  # HTTP: insufficient storage
+
+# The controller of the session that is open; raises if there is none.
+Current = Callable[[], Controller]
+
+
+class Asking(BaseModel):
+    """Who is asked."""
+
+    who: str | None = Field(None, max_length=_LONGEST)
+
+
+class AskingSet(BaseModel):
+    """Who is asked, and about how many records at most."""
+
+    who: str | None = Field(None, max_length=_LONGEST)
+    size: int = Field(8, ge=2, le=12)
 
 
 class GivenAnswer(BaseModel):
@@ -68,8 +83,12 @@ class TakeBack(BaseModel):
     who: str | None = Field(None, max_length=_LONGEST)
 
 
-def make_api(controller: Controller) -> FastAPI:
-    """The web application: JSON API, exports, and the data of the page."""
+def make_api(current: Current) -> FastAPI:
+    """The web application: JSON API, exports, and the data of the page.
+
+    Nothing that asks, computes a fit or writes is a GET, so that no other page can cause it by
+    an image or a link.
+    """
     app = FastAPI(
         title="linkwise studio",
         version=__version__,
@@ -79,10 +98,13 @@ def make_api(controller: Controller) -> FastAPI:
         redoc_url=None,
     )
     app.add_middleware(GZipMiddleware, minimum_size=2000)
+    app.add_middleware(ReplayMiddleware)
     app.add_exception_handler(ValueError, _wrong)
-    _add_interview(app, controller)
-    _add_results(app, controller)
-    _add_view(app, controller)
+    app.add_exception_handler(OSError, _not_stored)
+    app.add_exception_handler(ImportError, _not_installed)
+    _add_interview(app, current)
+    _add_results(app, current)
+    _add_view(app, current)
     return app
 
 
@@ -90,13 +112,21 @@ async def _wrong(_: Request, error: Exception) -> Response:
     return JSONResponse({"detail": str(error)}, status_code=422)
 
 
-def _add_interview(app: FastAPI, controller: Controller) -> None:
-    session = controller.session
+async def _not_stored(_: Request, error: Exception) -> Response:
+    """A full disk, or a damaged file: nothing was recorded."""
+    return JSONResponse({"detail": f"Nothing was recorded: {error}"}, status_code=_OUT_OF_SPACE)
 
-    @app.get("/api/question")
-    def next_question(who: _Who = None) -> JsonDict:
+
+async def _not_installed(_: Request, error: Exception) -> Response:
+    return JSONResponse({"detail": str(error)}, status_code=501)
+
+
+def _add_interview(app: FastAPI, current: Current) -> None:
+    @app.post("/api/question")
+    def next_question(given: Asking | None = None) -> JsonDict:
         """The next question with both records; null when nothing is left to ask."""
-        asked = session.ask(who=who)
+        controller = current()
+        asked = controller.session.ask(who=None if given is None else given.who)
         if asked is None:
             return {"question": None}
         rows = list(asked)
@@ -106,17 +136,16 @@ def _add_interview(app: FastAPI, controller: Controller) -> None:
                 "j": asked.j,
                 "ids": [controller.name(row) for row in rows],
                 "records": [controller.records.fields(row) for row in rows],
-                "reason": session.reason(asked),
+                "reason": controller.session.reason(asked),
             }
         }
 
-    @app.get("/api/set")
-    def next_set(
-        size: Annotated[int, Query(ge=2, le=12, description="The most records.")] = 8,
-        who: _Who = None,
-    ) -> JsonDict:
+    @app.post("/api/set-question")
+    def next_set(given: AskingSet | None = None) -> JsonDict:
         """The next set question: records to be grouped; null when nothing is left to ask."""
-        asked = session.ask_set(size, who=who)
+        controller = current()
+        size, who = (8, None) if given is None else (given.size, given.who)
+        asked = controller.session.ask_set(size, who=who)
         if asked is None:
             return {"set": None}
         return {
@@ -124,19 +153,28 @@ def _add_interview(app: FastAPI, controller: Controller) -> None:
                 "rows": list(asked.rows),
                 "ids": [controller.name(row) for row in asked.rows],
                 "records": [controller.records.fields(row) for row in asked.rows],
-                "reason": session.reason(asked),
+                "reason": controller.session.reason(asked),
             }
         }
 
-    @app.post("/api/set")
+    @app.post("/api/set-answer")
     def answer_set(given: GivenGroups) -> JsonDict:
-        """Record which records belong together. It is on disk when this returns."""
-        clashes = session.tell_set(given.groups, weight=given.weight, who=given.who)
+        """Record which records belong together. It is on disk when this returns.
+
+        What was known already is not stored again, so that a card counts once.
+        """
+        controller = current()
+        clashes = controller.session.tell_set(given.groups, weight=given.weight, who=given.who)
         return {"disputes": [controller.dispute(clash) for clash in clashes]}
 
     @app.post("/api/answer")
     def answer(given: GivenAnswer) -> JsonDict:
-        """Record an answer. It is on disk when this returns."""
+        """Record an answer. It is on disk when this returns.
+
+        The same answer of the same person to the same pair counts once. Other requests count once
+        if they carry the same ``Idempotency-Key`` header.
+        """
+        controller = current()
         pair = (given.i, given.j)
         clash = controller.tell(given.said, pair, given.who, given.weight)
         return {"dispute": None if clash is None else controller.dispute(clash)}
@@ -144,76 +182,109 @@ def _add_interview(app: FastAPI, controller: Controller) -> None:
     @app.post("/api/undo")
     def undo(given: Undo) -> JsonDict:
         """Undo the last answers of a person."""
-        return {"undone": [controller.answer(one) for one in session.undo(given.n, who=given.who)]}
+        controller = current()
+        undone = controller.session.undo(given.n, who=given.who)
+        return {"undone": [controller.answer(one) for one in undone]}
 
     @app.post("/api/clusters")
     def clusters(given: GivenCount) -> JsonDict:
         """Set the number of clusters and refit; undo reverts it."""
+        session = current().session
         session.set_n_clusters(given.n_clusters, who=given.who)
         return {"n_clusters": session.n_clusters}
 
     @app.post("/api/take-back")
     def retract(given: TakeBack) -> JsonDict:
         """Retract one answer of anybody."""
-        session.retract(given.id, who=given.who)
+        current().session.retract(given.id, who=given.who)
         return {"taken_back": given.id}
 
     @app.get("/api/answers")
     def answers() -> JsonDict:
         """Active answers, and the disputes among them."""
-        standing = [controller.answer(one) for one in session.answers if one.is_active]
+        controller = current()
+        standing = [controller.answer(one) for one in controller.session.answers if one.is_active]
         return {"answers": standing, "disputes": controller.disputes()}
 
 
-def _add_results(app: FastAPI, controller: Controller) -> None:
-    session = controller.session
-
+def _add_results(app: FastAPI, current: Current) -> None:
     @app.get("/api/progress")
     def progress() -> JsonDict:
         """How far the session is, and whether to stop."""
-        return {**session.progress.to_dict(), "n_violated": controller.n_violated()}
+        controller = current()
+        return {**controller.session.progress.to_dict(), "n_violated": controller.n_violated()}
 
     @app.get("/api/labels")
-    def labels(refit: bool = False) -> JsonDict:
-        """The cluster of every row in the newest fit, or (refit) with all answers so far."""
-        fit = session.refit() if refit else session.latest or session.fit_
-        ids = [controller.name(row) for row in range(len(fit.labels))]
-        names = {c: controller.cluster_name(c) for c in sorted(set(fit.labels.tolist())) if c >= 0}
-        return {
-            "ids": ids,
-            "labels": fit.labels.tolist(),
-            "names": names,
-            "n_answers": fit.n_answers,
-        }
+    def labels() -> JsonDict:
+        """The cluster of every row in the newest fit; 409 before the first (POST /api/refit)."""
+        controller = current()
+        fit = controller.session.latest
+        if fit is None:
+            raise HTTPException(409, "there is no fit yet; POST /api/refit makes one")
+        return _labels(controller, fit)
 
-    @app.get("/api/export/{name}")
-    def export(
-        name: Literal["labels.csv", "constraints.csv", "report.html", "reproduce.py"],
-    ) -> Response:
-        """Labels, constraints, report, or Python code that reproduces the result."""
-        make, kind = _EXPORTS[name]
+    @app.post("/api/refit")
+    def refit() -> JsonDict:
+        """Refit with all answers so far; the cluster of every row."""
+        controller = current()
+        return _labels(controller, controller.session.refit())
+
+    @app.post("/api/export/{name}")
+    def export(name: str) -> Response:
+        """Data with clusters, constraints, report, map, model, or Python code."""
+        if name not in EXPORTS:
+            raise HTTPException(404, f"no export {name!r}; there are {', '.join(EXPORTS)}")
+        export = EXPORTS[name]
         told = {"content-disposition": f'attachment; filename="{name}"'}
-        return Response(make(controller).encode("utf-8", "replace"), media_type=kind, headers=told)
+        return Response(export.make(current()), media_type=export.media_type, headers=told)
 
 
-def _add_view(app: FastAPI, controller: Controller) -> None:
+def _labels(controller: Controller, fit: Fit) -> JsonDict:
+    names = {c: controller.cluster_name(c) for c in sorted(set(fit.labels.tolist())) if c >= 0}
+    return {
+        "ids": [controller.name(row) for row in range(len(fit.labels))],
+        "labels": fit.labels.tolist(),
+        "names": names,
+        "n_answers": fit.n_answers,
+    }
+
+
+def _add_view(app: FastAPI, current: Current) -> None:
     """Endpoints of the page: map, records, images."""
 
     @app.get("/view/points", include_in_schema=False)
     def points(kind: str = "PCA") -> JsonDict:
-        return controller.points(kind)
+        return current().points(kind)
 
     @app.get("/view/picture", include_in_schema=False)
     def picture(kind: str = "PCA") -> JsonDict:
-        return controller.picture(kind)
+        return current().picture(kind)
 
     @app.get("/view/record/{row}", include_in_schema=False)
     def record(row: int) -> JsonDict:
+        controller = current()
         _check_row(controller, row)
         return {"name": controller.name(row), "fields": controller.records.fields(row)}
 
+    @app.get("/view/records", include_in_schema=False)
+    def records(
+        cluster: int | None = None,
+        order: Order = "typical",
+        search: Annotated[str, Query(max_length=_LONGEST)] = "",
+        start: Annotated[int, Query(ge=0)] = 0,
+    ) -> JsonDict:
+        return current().pages.page(cluster, order, search, start)
+
+    @app.get("/view/fields", include_in_schema=False)
+    def fields(i: int, j: int, search: Annotated[str, Query(max_length=_LONGEST)] = "") -> JsonDict:
+        controller = current()
+        for row in (i, j):
+            _check_row(controller, row)
+        return {"fields": controller.fields(i, j, _MOST_FIELDS, search)}
+
     @app.get("/view/image/{row}", include_in_schema=False)
     def image(row: int) -> FileResponse:
+        controller = current()
         _check_row(controller, row)
         path = controller.records.image(row)
         if path is None:

@@ -25,16 +25,22 @@ from ._clusters import (
     word_columns,
 )
 from ._map import project, projections, sample_rows
+from ._membership import Membership
 from ._model_choice import ModelChoice
+from ._notes import Notes
+from ._people import to_review
+from ._record_pages import RecordPages
 from ._records import Records
+from ._telling import by_separation
 
 Entry = Answer | ClusterCountAnswer | Correction
 LONGEST_NAME = 60
+_SHOWN_FIELDS = 24  # of a question; the others are found by search
 _MOST_LINKS = 2000  # drawn on the map, the newest
 _MOST_SAID = 200  # shown in the history, the newest
-# Okabe and Ito's colors in an order in which neighbors are easy to tell apart; without the
-# yellow, which is too pale on white.
-COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a6d3b", "#6e6e6e")
+# Okabe and Ito's colors in an order in which neighbors are easy to tell apart; the pale ones are
+# replaced, so that all have a contrast of 3 to 1 with the map, in the dark theme too.
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#5a5fd0", "#b37700", "#7b1e3a", "#6e6e6e")
 # Outlines of marks as SVG paths; another one when the colors come again.
 _SHAPES = (
     "M5 0A5 5 0 1 1 -5 0A5 5 0 1 1 5 0Z",  # circle
@@ -64,6 +70,10 @@ class Controller:
         self._words: Columns | None = None
         self._described: tuple[Any, list[Cluster]] = (None, [])
         self._newest: tuple[Any, int] = (None, 0)
+        self._members: tuple[Any, Any] = (None, None)
+        self._telling: tuple[Any, list[str]] = (None, [])
+        self.notes = Notes(session)
+        self.pages = RecordPages(self)
 
     # ---------------------------------------------------------------- questions
 
@@ -73,19 +83,46 @@ class Controller:
         return None if asked is None else self.pair(asked.i, asked.j)
 
     def pair(self, i: int, j: int) -> JsonDict:
-        """Two records side by side."""
+        """Two records side by side, with the fields that tell most."""
         names = [self.name(i), self.name(j)]
-        fields = self.records.compare(i, j)
+        fields = self.fields(i, j, _SHOWN_FIELDS)
         return {
             "i": i,
             "j": j,
             "names": names,
-            # The column of ids stands above the records already.
-            "fields": [field for field in fields if field["texts"] != names],
+            "fields": fields,
+            "n_fields": len(self.records.shown),
+            "note": self.notes.of_pair(i, j),
             "images": [self.records.image(row) is not None for row in (i, j)],
             "guess": self._guess(i, j),
             "reason": self.session.reason((i, j)),
         }
+
+    def fields(self, i: int, j: int, most: int, search: str = "") -> list[JsonDict]:
+        """Fields of two records, the most telling first; `search` filters by name or text."""
+        names = [self.name(i), self.name(j)]
+        wanted, found = search.strip().lower(), []
+        for field in self.telling():
+            texts = self.records.texts(field, i, j)
+            if texts == names:
+                continue  # the column of ids stands above the records already
+            if wanted and wanted not in " ".join([field, *texts]).lower():
+                continue
+            found.append(self.records.compare_field(field, i, j))
+            if len(found) == most:
+                break
+        return found
+
+    def telling(self) -> list[str]:
+        """Names of the shown fields, those first that tell most about the clusters."""
+        fit = self.session.latest
+        if fit is None:
+            return self.records.shown
+        with self._lock:
+            if self._telling[0] is not fit:
+                columns = self._all_columns()
+                self._telling = (fit, by_separation(self.records.shown, columns, fit.labels))
+            return self._telling[1]
 
     def _guess(self, i: int, j: int) -> str:
         """The model's prediction about a question."""
@@ -94,6 +131,10 @@ class Controller:
             return "The model has no opinion yet."
         a, b = (self.cluster_name(int(fit.labels[row])) for row in (i, j))
         return f"The model puts both in {a}." if a == b else f"The model: A in {a}, B in {b}."
+
+    def names(self, *rows: int) -> list[str]:
+        """Ids of rows as text."""
+        return [self.name(row) for row in rows]
 
     def name(self, row: int) -> str:
         """Id of a row as text."""
@@ -118,6 +159,8 @@ class Controller:
         the new group gets a cluster.
         """
         session = self.session
+        if self._is_repeated(said, pair, who, weight):
+            return None
         dispute = session.tell(said, pair, who=who, weight=weight)
         fit = session.latest
         if said == "different" and session.n_clusters is None and fit is not None:
@@ -125,6 +168,16 @@ class Controller:
             if session.progress.n_groups > n_shown:
                 session.request_refit()
         return dispute
+
+    def _is_repeated(
+        self, said: str, pair: tuple[int, int], who: str | None, weight: float
+    ) -> bool:
+        """Whether this is the answer that the same person gave to the same pair last."""
+        me, rows = self.session.who if who is None else who, set(pair)
+        for answer in reversed(self.session.answers):
+            if answer.is_active and answer.who == me and {answer.i, answer.j} == rows:
+                return (answer.said, answer.weight) == (said, weight)
+        return False
 
     def others_asked(self, who: str | None) -> list[str]:
         """Other people with a pending question."""
@@ -176,6 +229,7 @@ class Controller:
             *self.session.corrections,
         ]
         said.sort(key=lambda one: one.at)
+        violated = self.violated()
         return [
             {
                 # The page sends both back to `retract`: corrections have negative ids.
@@ -186,6 +240,8 @@ class Controller:
                 "at": one.at.isoformat(timespec="seconds"),
                 "undone_by": one.undone_by,
                 "disputed": isinstance(one, Answer) and one.id in disputed,
+                "violated": isinstance(one, Answer) and one.id in violated,
+                "pair": [one.i, one.j] if isinstance(one, Answer) else None,
             }
             for one in said[: -_MOST_SAID - 1 : -1]
         ]
@@ -254,10 +310,47 @@ class Controller:
 
     def n_violated(self) -> int | None:
         """Number of answers that the newest fit violates; None before the first fit."""
+        return None if self.session.latest is None else len(self.violated())
+
+    def violated(self) -> set[int]:
+        """The ids of the answers that the newest fit violates."""
         fit = self.session.latest
         if fit is None:
-            return None
-        return sum(not answer.is_kept(fit.labels) for answer in self.accepted())
+            return set()
+        return {answer.id for answer in self.accepted() if not answer.is_kept(fit.labels)}
+
+    def review(self) -> list[JsonDict]:
+        """Pairs to look at again: disputed, violated, unsure."""
+        disputed = {dispute.answer.id for dispute in self.session.disputes}
+        return [
+            {"id": one.id, "pair": [one.i, one.j], "names": self.names(one.i, one.j), "why": why}
+            for one, why in to_review(self.session.answers, disputed, self.violated())
+        ]
+
+    def earlier(self, i: int, j: int) -> str:
+        """What was said of a pair so far, in words."""
+        said = [
+            f"{answer.who} said {answer.said}"
+            for answer in self.session.answers
+            if answer.is_active and {answer.i, answer.j} == {i, j}
+        ]
+        return ", ".join(said)
+
+    def answer_again(self, said: str, pair: tuple[int, int], who: str) -> Dispute | None:
+        """Answer a pair anew: what the same person said of it before is taken back."""
+        for answer in self.session.answers:
+            mine = answer.is_active and answer.who == who
+            if mine and {answer.i, answer.j} == set(pair) and answer.said != said:
+                self.session.retract(answer, who=who)
+        return self.tell(said, pair, who)
+
+    def membership(self) -> Membership:
+        """Probabilities of the clusters of the newest fit."""
+        fit = self.session.latest or self.session.fit_
+        with self._lock:
+            if self._members[0] is not fit:
+                self._members = (fit, Membership.of(self.session.X, fit.labels))
+            return self._members[1]
 
     # ---------------------------------------------------------------- clusters
 
@@ -323,12 +416,65 @@ class Controller:
             raise ValueError("These are the only two clusters; merged, nothing is left to tell.")
         return Proposal("same", pairs_to_merge(found[number], found[other]), k - 1, (number, other))
 
+    def correct(self, kind: str, rows: list[int], cluster: int | None, who: str | None) -> str:
+        """Do what was chosen for selected rows, in one step that undo reverts; tell it."""
+        session, n = self.session, _counted(len(set(rows)), "record")
+        if kind == "move" and cluster is not None:
+            session.move(rows, cluster, who=who)
+            return f"{n} moved to {self.cluster_name(cluster)}"
+        if kind == "new":
+            session.gather(rows, who=who)
+            return f"{n} made a new cluster"
+        if kind == "right":
+            session.confirm(rows, who=who)
+            return f"{n} stay where they are"
+        if kind == "out":
+            aims = self.membership().runner_up[rows].tolist()
+            if -1 in aims:
+                raise ValueError("There is no other cluster; make a new one of these records.")
+            session.exclude(rows, aims, who=who)
+            return f"{n} moved to the next best cluster"
+        if kind == "together":
+            if len(set(rows)) < 2:
+                raise ValueError("Select at least two records that belong together.")
+            first, *others = rows
+            answers = [("same", (first, other)) for other in others]
+            session.set_n_clusters(session.n_clusters, answers, who=who)
+            return f"{n} belong together"
+        raise ValueError(f"unknown correction {kind!r}")
+
+    def preview(self, proposal: Proposal) -> list[JsonDict]:
+        """What will be together after a merge or split: some records of each part."""
+        fit = self.session.latest
+        assert fit is not None
+        if proposal.said == "same":
+            rows = np.flatnonzero(np.isin(fit.labels, proposal.clusters))
+            parts = [rows]
+            titles = [" and ".join(self.cluster_name(c) for c in proposal.clusters)]
+            some = [[r for c in proposal.clusters for r in self._typical(fit.labels == c)]]
+        else:
+            parts = [np.array(part, dtype=np.int64) for part in proposal.parts]
+            titles = [f"Part {'AB'[k] if k < 2 else k + 1}" for k in range(len(parts))]
+            some = [self._typical(np.isin(np.arange(len(fit.labels)), part)) for part in parts]
+        return [
+            {"title": title, "n": len(part), "records": [self.pages.record(row) for row in rows]}
+            for title, part, rows in zip(titles, parts, some, strict=True)
+        ]
+
+    def _typical(self, mine: NDArray[np.bool_], n: int = 5) -> list[int]:
+        with self._lock:
+            return self._all_columns().nearest(np.flatnonzero(mine), n)
+
     def say(self, proposal: Proposal, who: str | None = None) -> None:
         """Apply a merge or split; one undo reverts it."""
         if proposal.said == "same":
             self.session.merge(proposal.clusters, who=who)
         else:
             self.session.split(proposal.clusters[0], proposal.parts, who=who)
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def _lighter(color: str) -> str:

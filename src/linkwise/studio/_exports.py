@@ -1,4 +1,4 @@
-"""Exports: labels, constraints, report, and Python code that reproduces the result.
+"""Exports: data with clusters, constraints, report, map, model, and Python that reproduces it.
 
 Cells that a spreadsheet would take for a formula get an apostrophe in front, which spreadsheets
 show as text.
@@ -8,14 +8,23 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from linkwise._optional import optional
+from linkwise._version import __version__
+from linkwise.active._refit import Fit
 from linkwise.active._settings import public_module
 
 from ._controller import Controller
+from ._map_picture import map_svg
 
 # The last four are the wide forms of the first, which some spreadsheets read alike.
 _FORMULA = (*"=+-@\t\r\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -49,6 +58,118 @@ def labels_csv(controller: Controller) -> str:
     labels = controller.session.refit().labels.tolist()
     rows = ((controller.name(row), c, controller.cluster_name(c)) for row, c in enumerate(labels))
     return _csv(("id", "cluster", "name"), rows)
+
+
+class Columns(NamedTuple):
+    """The data with what was found: names of columns, and their cells."""
+
+    names: list[str]
+    cells: list[Sequence[object] | NDArray]
+
+
+def data_columns(controller: Controller) -> Columns:
+    """All columns of the data, then number and name of the cluster, probability and note."""
+    fit = controller.session.refit()
+    labels = fit.labels.tolist()
+    given = controller.records.all_columns or {
+        "id": [controller.name(row) for row in range(len(labels))]
+    }
+    found: dict[str, Sequence[object]] = {
+        "cluster": [c + 1 if c >= 0 else None for c in labels],
+        "cluster_name": [controller.cluster_name(c) if c >= 0 else "" for c in labels],
+        "probability": [round(p, 4) for p in controller.membership().probability.tolist()],
+    }
+    names = list(given)
+    for name in found:  # a column of the data with the same name stays
+        names.append(_free(name, names))
+    return Columns(names, [*given.values(), *found.values()])
+
+
+def _free(name: str, taken: Sequence[str]) -> str:
+    return name if name not in taken else _free(f"{name}_linkwise", taken)
+
+
+def data_csv(controller: Controller) -> str:
+    """The data with clusters as CSV."""
+    names, cells = data_columns(controller)
+    return _csv([str(harmless(name)) for name in names], zip(*cells, strict=True))
+
+
+def data_parquet(controller: Controller) -> bytes:
+    """The data with clusters as Parquet."""
+    optional("pyarrow.parquet", extra="parquet", need="Taking Parquet home")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names, cells = data_columns(controller)
+    arrays = [pa.array(list(column)) for column in cells]
+    file = io.BytesIO()
+    pq.write_table(pa.Table.from_arrays(arrays, names=names), file)
+    return file.getvalue()
+
+
+def data_excel(controller: Controller) -> bytes:
+    """The data with clusters as a sheet of Excel; numbers as numbers, other cells as text."""
+    openpyxl = optional("openpyxl", extra="studio", need="Taking Excel home")
+    names, cells = data_columns(controller)
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet("clusters")
+
+    def cell(value: object) -> object:
+        if isinstance(value, str):
+            if _is_number(value) and str(float(value)).rstrip("0") == value.rstrip("0") + (
+                "" if "." in value else "."
+            ):
+                return float(value)
+            made = openpyxl.cell.WriteOnlyCell(sheet, _ILLEGAL.sub("", value)[:_LONGEST_CELL])
+            made.data_type = "s"  # never a formula
+            return made
+        return value
+
+    sheet.append([cell(name) for name in names])
+    for row in zip(*cells, strict=True):
+        sheet.append([cell(value) for value in row])
+    file = io.BytesIO()
+    book.save(file)
+    return file.getvalue()
+
+
+_ILLEGAL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")  # characters that no sheet may have
+_LONGEST_CELL = 32_767
+
+
+def model_file(controller: Controller) -> bytes:
+    """The fitted model as a file for `linkwise.load_model` and `linkwise predict`."""
+    from linkwise.persistence import save_model
+
+    fit, session = controller.session.refit(), controller.session
+    n_rows = len(fit.labels)
+    ids = None if session.name(0) == 0 else [session.name(row) for row in range(n_rows)]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.linkwise"
+        save_model(
+            fit.model, path, preparation=controller.records.preparation, sample_ids=ids,
+            constraints=session.constraints, names=_model_names(controller, fit),
+            about={"studio": __version__},
+        )  # fmt: skip
+        return path.read_bytes()
+
+
+def _model_names(controller: Controller, fit: Fit) -> dict[int, str]:
+    """Names by the model's own numbers: those of the cluster that most of its rows are in."""
+    own = np.asarray(fit.model.labels_)
+    found = {}
+    for number in np.unique(own[own >= 0]).tolist():
+        mine = fit.labels[(own == number) & (fit.labels >= 0)]
+        if len(mine):
+            found[number] = controller.cluster_name(int(np.bincount(mine).argmax()))
+    return found
+
+
+def map_picture(controller: Controller) -> str:
+    """The map as an SVG picture."""
+    controller.session.refit()
+    return map_svg(controller.points("PCA"), controller.picture("PCA"))
 
 
 def constraints_csv(controller: Controller) -> str:
@@ -99,3 +220,49 @@ def python_lines(controller: Controller) -> str:
         f"model = {type(model).__name__}({given})\n"
         'labels = model.fit(X, constraints="constraints.csv", sample_ids=ids).labels_\n'
     )
+
+
+class Export(NamedTuple):
+    """A file to take home."""
+
+    make: Callable[[Controller], bytes]
+    media_type: str
+    title: str
+    about: str
+
+
+def _text(make: Callable[[Controller], str]) -> Callable[[Controller], bytes]:
+    return lambda controller: make(controller).encode("utf-8", "replace")
+
+
+_EXCEL = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+_WITH = "all columns of your data, with cluster, name and probability"
+EXPORTS: dict[str, Export] = {
+    "data.csv": Export(_text(data_csv), "text/csv; charset=utf-8", "Data (CSV)", _WITH),
+    "data.xlsx": Export(data_excel, _EXCEL, "Data (Excel)", _WITH),
+    "data.parquet": Export(
+        data_parquet, "application/vnd.apache.parquet", "Data (Parquet)", _WITH
+    ),
+    "labels.csv": Export(
+        _text(labels_csv), "text/csv; charset=utf-8", "Labels (CSV)", "id, cluster and name only"
+    ),
+    "constraints.csv": Export(
+        _text(constraints_csv), "text/csv; charset=utf-8", "Constraints (CSV)",
+        "the answers, for linkwise cluster --constraints",
+    ),
+    "report.html": Export(
+        _text(report_html), "text/html; charset=utf-8", "Report (HTML)",
+        "what the clusters are like, what is violated",
+    ),
+    "map.svg": Export(
+        _text(map_picture), "image/svg+xml; charset=utf-8", "Map (SVG)", "the picture of the map"
+    ),
+    "model.linkwise": Export(
+        model_file, "application/octet-stream", "Saved model",
+        "for new records: linkwise predict, or load_model in Python",
+    ),
+    "reproduce.py": Export(
+        _text(python_lines), "text/x-python; charset=utf-8", "Python lines",
+        "code that gives the same clusters",
+    ),
+}  # fmt: skip

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from functools import cache
-from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
@@ -19,27 +19,24 @@ from nicegui import Client, events, ui
 
 from linkwise._types import JsonDict
 
-from ._panels import Clusters, Contradictions, History, ProgressPanel, TakeAway, button, put
+from ._clusters import Proposal
+from ._elements import Card, Map, add_style, button, put
+from ._panels import Clusters, Contradictions, History, ProgressPanel, TakeHome
+from ._start_page import StartView
 from ._state import TabState, look
+from ._workbench import People, RecordsPanel, ask_whether, show_keys
 
 if TYPE_CHECKING:
     from ._studio import Studio
 
-_STYLE = (Path(__file__).parent / "style.css").read_text("utf-8")
+_TABS = ("Clusters", "Progress", "History", "People", "Take home")
 _POLL = 2.0  # seconds between looks for answers that other processes wrote
+_SILENT = 20.0  # seconds in which the same problem is not shown again
 _THEMES = {"system": None, "light": False, "dark": True}
 # What a browser remembers, also when the studio is started again: who sits there, and the theme.
 _NAME, _THEME = "linkwise_name", "linkwise_theme"
 _YEAR = 365 * 24 * 60 * 60  # seconds
 LONGEST_PERSON = 60
-
-
-class Card(ui.element, component="card.js"):
-    """The question."""
-
-
-class Map(ui.element, component="map.js"):
-    """The map."""
 
 
 @cache
@@ -48,9 +45,14 @@ def register() -> None:
 
     @ui.page("/")
     async def page(request: Request, client: Client) -> None:
-        view = View(request.scope["linkwise.studio"], client, request.cookies)
+        studio = request.scope["linkwise.studio"]
+        if not studio.has_session:
+            StartView(studio, client).build()
+            return
+        # A GET only lays the page out; the first question is asked by the connected page.
+        view = View(studio, client, request.cookies)
         view.build()
-        await view.refresh()
+        ui.timer(0, view.refresh, once=True)
 
 
 def _remember(name: str, value: str) -> None:
@@ -92,20 +94,18 @@ class View:
         self._own: tuple[int, int] | None = None
         self._question: JsonDict | None = None
         self._refreshing = self._again = False
+        self._complained = ("", 0.0)
+        self._earlier = ""
 
     # ---------------------------------------------------------------- building
 
     def build(self) -> None:
         """Lay the page out."""
-        ui.add_head_html(f"<style>{_STYLE}</style>")
+        add_style()
         self._dark = ui.dark_mode(_THEMES[self._theme])
-        with ui.element("main").classes("lw-page"):
+        with ui.element("div").classes("lw-page"):
             self._header()
-            self._card = Card().props(":turn=0")
-            put(self._card, thinking=True, own=False, guess="", note="", question=None, others=[])
-            self._card.on("answer", self._on_answer)
-            self._card.on("undo", self._on_undo)
-            self._card.on("back", self._on_back)
+            self._left()
             with ui.element("div").classes("lw-right"):
                 with ui.element("div").classes("lw-map-box"):
                     self._map = Map()
@@ -119,6 +119,27 @@ class View:
         ui.timer(_POLL, self.refresh, immediate=False)
         if self._is_stranger:
             self._welcome()
+
+    def _left(self) -> None:
+        """The question, or the records of a cluster."""
+        with ui.element("div").classes("lw-left"):
+            with ui.tabs().props("dense align=left no-caps inline-label") as self._views:
+                self._asking, self._listing = ui.tab("Question"), ui.tab("Records")
+            panels = ui.tab_panels(self._views, value=self._asking, animated=False, keep_alive=True)
+            with panels:
+                with ui.tab_panel(self._asking):
+                    self._card = Card()
+                    put(self._card, turn=0, thinking=True, own=False, earlier="", guess="")
+                    put(self._card, note="", others=[], question=None)
+                    for name in ("answer", "undo", "back", "note"):
+                        self._card.on(name, getattr(self, f"_on_{name}"))
+                    self._card.on("keys", lambda: show_keys())
+                with ui.tab_panel(self._listing):
+                    self._records = RecordsPanel(self.controller, self, self._undo)
+
+    def _show_records(self, cluster: int | None) -> None:
+        self._views.set_value(self._listing)
+        self._records.open(cluster)
 
     def _welcome(self) -> None:
         """Ask a new visitor for a name."""
@@ -137,10 +158,12 @@ class View:
 
     def _header(self) -> None:
         with ui.element("header").classes("lw-header"):
-            with ui.element("div").classes("lw-brand"):
+            with ui.element("h1").classes("lw-brand"):
                 ui.label("linkwise studio")
             with ui.element("div").classes("lw-facts").props('role="status"'):
                 self._facts = ui.label()
+            self._guide = ui.label().classes("lw-guidelines")
+            self._guide.set_visibility(False)
             self._clash = button("", lambda: self._contradictions.show(), "lw-warn-button")
             self._clash.set_visibility(False)
             self._hinted = ui.switch("Show the model's guess", on_change=self._show_question)
@@ -153,6 +176,9 @@ class View:
             for happening in ("blur", "keydown.enter"):
                 self._you.on(happening, lambda: self._rename(self._you.value))
             self._theme_button = button(f"Theme: {self._theme}", self._change_theme)
+            button("Keys (?)", lambda: show_keys())
+            if self._studio.start is not None:
+                button("Other data", lambda: self.call(self._studio.go_to_start))
 
     def _change_theme(self) -> None:
         order = list(_THEMES)
@@ -187,16 +213,20 @@ class View:
     def _tabs(self) -> None:
         with ui.element("div").classes("lw-panel"):
             with ui.tabs().props("dense align=left no-caps inline-label") as tabs:
-                names = [ui.tab(name) for name in ("Clusters", "Progress", "History", "Take away")]
+                names = [ui.tab(name) for name in _TABS]
             with ui.tab_panels(tabs, value=names[0], animated=False, keep_alive=True):
                 with ui.tab_panel(names[0]):
-                    self._clusters = Clusters(self.controller, self)
+                    self._clusters = Clusters(
+                        self.controller, self, self._show_records, self._on_dropped
+                    )
                 with ui.tab_panel(names[1]):
                     self._progress = ProgressPanel(self.controller, self)
                 with ui.tab_panel(names[2]):
-                    self._history = History(self.controller, self)
+                    self._history = History(self.controller, self, self._on_again)
                 with ui.tab_panel(names[3]):
-                    TakeAway(self.controller, self)
+                    self._people = People(self.controller, self, self._on_again)
+                with ui.tab_panel(names[4]):
+                    TakeHome()
 
     # ---------------------------------------------------------------- what happens
 
@@ -204,30 +234,81 @@ class View:
         """Run a function in a thread; show wrong input as a notification."""
         try:
             return await self._studio.run(function, *arguments)
-        except (ValueError, TypeError, OSError) as error:
-            with self._client:
-                ui.notify(str(error), type="negative", position="top")
+        except (ValueError, TypeError, OSError, ImportError) as error:
+            self._complain(str(error))
             return None
+
+    def _complain(self, problem: str) -> None:
+        """Show what went wrong; the same again only after a while, for it may come every poll."""
+        now = monotonic()
+        if problem != self._complained[0] or now > self._complained[1] + _SILENT:
+            self._complained = (problem, now)
+            if not self._client.is_deleted:
+                with self._client:
+                    ui.notify(problem, type="negative", position="top", close_button="Close")
+
+    def reload(self) -> None:
+        """Begin anew: another session was opened."""
+        with self._client:
+            ui.run_javascript("window.location.reload()")
+
+    async def confirm(self, title: str, proposal: Proposal, parts: list[JsonDict]) -> bool:
+        """Show what a merge or split gives, and ask whether to do it."""
+        return await ask_whether(title, proposal, parts)
 
     async def _on_answer(self, event: events.GenericEventArguments) -> None:
         given = event.args
         pair = (given["i"], given["j"])
+        put(self._card, note="")
+        tell = self.controller.answer_again if self._own == pair else self.controller.tell
+        kept = await self.call(lambda: (tell(given["said"], pair, self.who),))
+        if kept is None:  # the question stays, to be answered again
+            self._unlock("Your answer was not saved. Try again.")
+            return
         if self._own == pair:
             self._own, self._picked = None, []
-        put(self._card, note="")
-        await self.call(self.controller.tell, given["said"], pair, self.who)
         await self._next()
 
     async def _on_undo(self) -> None:
-        undone = await self.call(lambda: self.controller.session.undo(who=self.who)) or []
-        told = "; ".join(self.controller.told(said) for said in undone)
-        put(self._card, note=f"Taken back: {told}" if told else "Nothing of yours to take back.")
+        told = await self._undo()
+        put(self._card, note=told)
+        self._records.tell(told)
         await self._next()
+
+    async def _undo(self) -> str:
+        """Undo the last step of the person; what was undone, in words."""
+        undone = await self.call(lambda: self.controller.session.undo(who=self.who))
+        if undone is None:
+            return "Nothing was undone. Try again."
+        told = "; ".join(self.controller.told(said) for said in undone)
+        return f"Undone: {told}" if told else "Nothing of yours to undo."
+
+    async def _on_note(self, event: events.GenericEventArguments) -> None:
+        i, j, text = int(event.args["i"]), int(event.args["j"]), str(event.args["text"])
+        await self.call(self.controller.notes.set_pair, i, j, text)
+
+    async def _on_dropped(self, given: JsonDict) -> None:
+        await self._records.correct(given)
+
+    async def _on_again(self, event: events.GenericEventArguments) -> None:
+        """Show a pair of the history once more, to be answered again."""
+        i, j = (int(row) for row in event.args["pair"])
+        self._picked = [i, j]
+        await self._ask_own(i, j)
+
+    def _unlock(self, note: str) -> None:
+        """Take input again after something failed."""
+        self._turn += 1
+        put(self._card, note=note, turn=self._turn)
 
     async def _next(self) -> None:
         """Show the next question; everything else follows with the next refresh."""
         if self._own is None:
-            self._question = await self.call(self.controller.question, self.who)
+            found = await self.call(lambda: (self.controller.question(self.who),))
+            if found is None:
+                self._unlock("The next question could not be saved. Try again.")
+                return
+            (self._question,) = found
         self._turn += 1
         self._show_question()
 
@@ -239,6 +320,7 @@ class View:
             question=question,
             turn=self._turn,
             own=self._own is not None,
+            earlier=self._earlier if self._own is not None else "",
             guess=question["guess"] if question is not None and hinted else "",
             thinking=False,
         )
@@ -264,6 +346,8 @@ class View:
     async def _ask_own(self, i: int, j: int) -> None:
         self._own = (i, j)
         self._question = await self.call(self.controller.pair, i, j)
+        self._earlier = await self.call(self.controller.earlier, i, j) or ""
+        self._views.set_value(self._asking)
         self._show_question()
 
     async def _on_back(self) -> None:
@@ -278,9 +362,10 @@ class View:
             self._again = True
             return
         self._refreshing = True
+        here = self._studio.people
         try:
-            state = await self._studio.run(look, self.controller, self.who, self._own is None)
-            if not self._client.is_deleted:
+            state = await self.call(look, self.controller, self.who, self._own is None, here)
+            if state is not None and not self._client.is_deleted:
                 with self._client:
                     self._show(state)
         finally:
@@ -302,3 +387,7 @@ class View:
         self._clusters.update(state)
         self._progress.update(state)
         self._history.update(state)
+        self._people.update(state)
+        self._records.update(state)
+        self._guide.set_text(state.guidelines)
+        self._guide.set_visibility(bool(state.guidelines))

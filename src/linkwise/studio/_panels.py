@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from typing import Any, Protocol
 
@@ -10,39 +10,14 @@ from nicegui import events, ui
 
 from linkwise._types import JsonDict
 
-from . import _exports as take_away
+from ._clusters import Proposal
 from ._controller import LONGEST_NAME, Controller
+from ._elements import ClusterList, FileList, HistoryList, Pair, Trend, button, put
+from ._exports import EXPORTS
 from ._model_choice import Choice
 from ._state import TabState
 
 _STOP_BELOW = 0.01  # share of labels that changes, below which one may stop
-
-
-def put(element: ui.element, **props: object) -> None:
-    """Update properties of an element; send only what differs."""
-    changed = {name: value for name, value in props.items() if element.props.get(name) != value}
-    if changed:
-        element.props.update(changed)
-        element.update()
-
-
-def button(
-    text: str, on_click: Callable[..., Any] | None = None, look: str = "lw-button"
-) -> ui.button:
-    """A button in the studio's own colors."""
-    return ui.button(text, on_click=on_click, color=None).classes(look).props("no-caps dense")
-
-
-class Trend(ui.element, component="trend.js"):
-    """Small charts over the refits."""
-
-
-class ClusterList(ui.element, component="clusters.js"):
-    """The clusters."""
-
-
-class HistoryList(ui.element, component="history.js"):
-    """Log entries."""
 
 
 class Person(Protocol):
@@ -53,23 +28,38 @@ class Person(Protocol):
     async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Run a function in a thread; None after an error, which is shown."""
 
+    async def confirm(self, title: str, proposal: Proposal, parts: list[JsonDict]) -> bool:
+        """Show what a merge or split gives, and ask whether to do it."""
+
 
 class Clusters:
     """Number, sizes, typical records and traits of clusters; rename, merge, split.
 
     Parameters
     ----------
-    work : Controller
+    controller : Controller
     person : Person
+    show : callable
+        Shows the records of a cluster.
+    move : callable
+        Moves rows that were dropped on a cluster.
     """
 
-    def __init__(self, controller: Controller, person: Person):
+    def __init__(
+        self,
+        controller: Controller,
+        person: Person,
+        show: Callable[[int], None],
+        move: Callable[[JsonDict], Awaitable[None]],
+    ):
         self._controller, self._person = controller, person
         self._list = ClusterList()
         put(self._list, clusters=[], more=0, count=None, groups=0, choice=asdict(Choice()))
         put(self._list, most=controller.session.X.shape[0], longest=LONGEST_NAME)
-        for name in ("rename", "merge", "split", "count", "choose", "stop", "use"):
+        for name in ("rename", "merge", "split", "count", "choose", "stop", "use", "note"):
             self._list.on(name, getattr(self, f"_on_{name}"))
+        self._list.on("records", lambda event: show(int(event.args["number"])))
+        self._list.on("move", lambda event: move(event.args))
 
     def update(self, state: TabState) -> None:
         """Show the clusters."""
@@ -86,6 +76,10 @@ class Clusters:
         await self._person.call(
             self._controller.rename, int(event.args["number"]), str(event.args["name"])
         )
+
+    async def _on_note(self, event: events.GenericEventArguments) -> None:
+        number, text = int(event.args["number"]), str(event.args["text"])
+        await self._person.call(self._controller.notes.set_cluster, number, text)
 
     async def _on_count(self, event: events.GenericEventArguments) -> None:
         await self._set_count(event.args["n"])
@@ -121,21 +115,9 @@ class Clusters:
         if not proposal.pairs:
             ui.notify("All records of this cluster are alike.", position="top")
             return
-        told = "belong together" if proposal.said == "same" else "are different"
-        with ui.dialog() as dialog, ui.card().classes("lw-dialog"):
-            ui.label(title).classes("lw-title")
-            ui.label(
-                f"There will be {proposal.n_clusters} clusters, and this is what you say with it. "
-                "One undo (Z) takes all of it back."
-            )
-            for i, j in proposal.pairs:
-                ui.label(f"{self._controller.name(i)} and {self._controller.name(j)} {told}")
-            with ui.row():
-                button("Yes, say so", lambda: dialog.submit(True), "lw-main")
-                button("No", lambda: dialog.submit(False))
-        if await dialog:
+        parts = await self._person.call(self._controller.preview, proposal)
+        if parts is not None and await self._person.confirm(title, proposal, parts):
             await self._person.call(self._controller.say, proposal, self._person.who)
-        dialog.delete()
 
 
 class History:
@@ -143,14 +125,22 @@ class History:
 
     Parameters
     ----------
-    work : Controller
+    controller : Controller
     person : Person
+    again : callable
+        Shows a pair once more.
     """
 
-    def __init__(self, controller: Controller, person: Person):
+    def __init__(
+        self,
+        controller: Controller,
+        person: Person,
+        again: Callable[[events.GenericEventArguments], Awaitable[None]],
+    ):
         self._controller, self._person = controller, person
         self._list = HistoryList()
         put(self._list, said=[], more=0)
+        self._list.on("again", again)
         self._list.on("back", self._on_back)
 
     def update(self, state: TabState) -> None:
@@ -196,8 +186,8 @@ class ProgressPanel:
         self._hint.classes(remove="lw-stop lw-warn")
         self._hint.classes("lw-warn" if now.n_disputed else "lw-stop" if now.stop else "")
         self._rest.set_text(
-            f"{now.n_covered:,} of {now.n_rows:,} records are placed by answers; about "
-            f"{now.expected_remaining:,} questions would place all. It is good long before."
+            f"{now.n_covered:,} of {now.n_rows:,} records are decided by answers; about "
+            f"{now.expected_remaining:,} questions would decide all. It is good long before."
         )
         violated = "…" if state.n_violated is None else f"{state.n_violated:,}"
         values = (now.n_same, now.n_different, now.n_unsure, violated, now.n_undone)
@@ -206,7 +196,7 @@ class ProgressPanel:
         put(self._trend, rounds=state.rounds)
 
 
-_NUMBERS = ("same", "different", "unsure", "not kept", "taken back")
+_NUMBERS = ("same", "different", "unsure", "violated", "undone")
 
 
 def _sentence(text: str) -> str:
@@ -221,7 +211,7 @@ class Contradictions:
         self._later: set[int] = set()
         self._state: TabState | None = None
         self._shown: int | None = None
-        with ui.dialog() as self._dialog, ui.card().classes("lw-dialog") as self._card:
+        with ui.dialog() as self._dialog, ui.card().classes("lw-dialog lw-broad") as self._card:
             pass
         self._dialog.props("aria-label='Contradiction'")
         self._dialog.on("hide", self._hidden)
@@ -247,8 +237,9 @@ class Contradictions:
         self._shown = dispute["answers"][-1]["id"]
         self._card.clear()
         with self._card:
-            ui.label("These answers cannot all be right").classes("lw-title")
-            ui.label("Follow the chain and take back the answer that is wrong.").classes("lw-soft")
+            title = ui.label("These answers cannot all be right").classes("lw-title")
+            title.props('role="heading" aria-level="2"')
+            ui.label("Follow the chain and undo the answer that is wrong.").classes("lw-soft")
             for answer in dispute["answers"]:
                 self._claim(answer, last=answer is dispute["answers"][-1])
             button("Later", self._dialog.close)
@@ -263,7 +254,8 @@ class Contradictions:
                 when = answer["at"].replace("T", " ")[:16]
                 newest = ", the newest" if last else ""
                 ui.label(f"{answer['who']}, {when} UTC{newest}").classes("lw-soft")
-            button("Take back", lambda: self._take_back(answer["id"]), "lw-warn-button")
+            button("Undo", lambda: self._take_back(answer["id"]), "lw-warn-button")
+        put(Pair(), pair=self._controller.pair(answer["i"], answer["j"]))
 
     async def _take_back(self, number: int) -> None:
         self._dialog.close()
@@ -275,30 +267,12 @@ class Contradictions:
         self._shown = None
 
 
-class TakeAway:
+class TakeHome:
     """Files to download, and Python code that reproduces the clusters."""
 
-    def __init__(self, controller: Controller, person: Person):
-        self._controller, self._person = controller, person
-        with ui.element("div").classes("lw-buttons"):
-            for text, name in _FILES.items():
-                link = ui.link(text, f"/api/export/{name}").classes("lw-button")
-                link.props(f'download="{name}"')
-            button("Show the Python lines", self._show)
-        ui.label("Files are made with all answers so far.").classes("lw-soft")
-        self._code = ui.label().classes("lw-code")
-        self._code.set_visibility(False)
-
-    async def _show(self) -> None:
-        lines = await self._person.call(take_away.python_lines, self._controller)
-        if lines is not None:
-            self._code.set_text(lines)
-            self._code.set_visibility(True)
-
-
-_FILES = {
-    "Labels (CSV)": "labels.csv",
-    "Constraints (CSV)": "constraints.csv",
-    "Report (HTML)": "report.html",
-    "Python file": "reproduce.py",
-}
+    def __init__(self) -> None:
+        files = [
+            {"name": name, "title": export.title, "about": export.about}
+            for name, export in EXPORTS.items()
+        ]
+        put(FileList(), files=files)

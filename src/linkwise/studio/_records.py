@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
+import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from linkwise._types import JsonDict, Matrix, PathLike
+from linkwise.datasets import Preparation
+
+from ._columns import IMAGES
+from ._passages import Part, Vocabulary, mark_words
 
 _PASSAGE = 60  # letters from which a field counts as a passage of text
-_IMAGES = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp"}  # no SVG: it can run scripts
 _FAR = 0.2  # of the range of a column
 _STRONGEST = 12  # features shown of a sparse row
-_WORD = re.compile(r"\w+|\W+")
-
-Part = tuple[str, bool]  # a piece of text, and whether the other record lacks it
 
 
 class Scale(NamedTuple):
@@ -58,6 +58,10 @@ class Records:
     units : ndarray or CSR matrix of shape (n_rows, n_features), default=None
         The data in units that people know, for words on clusters, where that which is clustered
         was standardized.
+    others : mapping of str to sequence, default={}
+        Columns that are not shown, for the file that is taken home.
+    preparation : Preparation, default=None
+        How columns become features, for the saved model.
 
     Examples
     --------
@@ -73,6 +77,8 @@ class Records:
     image_folder: PathLike | None = None
     recipe: str = ""
     units: Matrix | None = None
+    others: Mapping[str, Sequence[object] | NDArray] = field(default_factory=dict)
+    preparation: Preparation | None = None
 
     def __post_init__(self) -> None:
         if (self.image_column is None) != (self.image_folder is None):
@@ -118,18 +124,45 @@ class Records:
         """Names of the columns that are shown as text."""
         return [name for name in self.columns if name != self.image_column]
 
+    @property
+    def all_columns(self) -> dict[str, Sequence[object] | NDArray]:
+        """All columns of the data, those that are not shown last."""
+        return {**self.columns, **self.others}
+
     def fields(self, row: int) -> dict[str, str]:
-        """The fields of a row as text."""
+        """The fields of a row as text.
+
+        Parameters
+        ----------
+        row : int
+            Row number.
+        """
         return {name: str(self.columns[name][row]) for name in self.shown}
 
     def compare(self, i: int, j: int) -> list[JsonDict]:
-        """The fields of two rows side by side, with what differs."""
-        return [self._field(name, i, j) for name in self.shown]
+        """The fields of two rows side by side, with what differs.
 
-    def _field(self, name: str, i: int, j: int) -> JsonDict:
-        one, two = (str(self.columns[name][row]) for row in (i, j))
+        Parameters
+        ----------
+        i : int
+            First row.
+        j : int
+            Second row.
+        """
+        return [self.compare_field(name, i, j) for name in self.shown]
+
+    def texts(self, name: str, *rows: int) -> list[str]:
+        """Cells of a column as text."""
+        return [str(self.columns[name][row]) for row in rows]
+
+    def compare_field(self, name: str, i: int, j: int) -> JsonDict:
+        """A field of two rows, with what differs."""
+        one, two = self.texts(name, i, j)
         passage = max(len(one), len(two)) > _PASSAGE
-        left, right = _marked(one, two) if passage else ([(one, False)], [(two, False)])
+        left: list[Part] = [(one, "")]
+        right: list[Part] = [(two, "")]
+        if passage:
+            left, right = mark_words(one, two, self._vocabulary(name))
         scale = self._scales.get(name)
         places = None if scale is None else [scale.place(i), scale.place(j)]
         return {
@@ -143,16 +176,25 @@ class Records:
             "places": places,
         }
 
+    def _vocabulary(self, name: str) -> Vocabulary:
+        if name not in self._vocabularies:
+            self._vocabularies[name] = Vocabulary(self.columns[name])
+        return self._vocabularies[name]
+
+    @cached_property
+    def _vocabularies(self) -> dict[str, Vocabulary]:
+        return {}
+
     @cached_property
     def _scales(self) -> dict[str, Scale]:
-        found = {}
-        for name in self.shown:
-            values = _numbers(self.columns[name])
-            if values is not None and np.isfinite(values).any():
-                low, high = float(np.nanmin(values)), float(np.nanmax(values))
-                if np.isfinite(high - low) and high > low:
-                    found[name] = Scale(values, low, high)
-        return found
+        return {name: scale for name in self.shown if (scale := self._scale(name)) is not None}
+
+    def _scale(self, name: str) -> Scale | None:
+        values = _numbers(self.columns[name])
+        if values is None or not np.isfinite(values).any():
+            return None
+        low, high = float(np.nanmin(values)), float(np.nanmax(values))
+        return Scale(values, low, high) if np.isfinite(high - low) and high > low else None
 
     @cached_property
     def passages(self) -> list[str] | None:
@@ -164,13 +206,19 @@ class Records:
         return [" ".join(str(self.columns[name][row]) for name in names) for row in range(n_rows)]
 
     def image(self, row: int) -> Path | None:
-        """The image file of a row; None if there is none, or if it is not below the folder."""
+        """The image file of a row; None if there is none, or if it is not below the folder.
+
+        Parameters
+        ----------
+        row : int
+            Row number.
+        """
         if self.image_column is None or self.image_folder is None:
             return None
         folder = Path(self.image_folder).resolve()
         try:
             path = (folder / str(self.columns[self.image_column][row])).resolve()
-            allowed = path.is_relative_to(folder) and path.suffix.lower() in _IMAGES
+            allowed = path.is_relative_to(folder) and path.suffix.lower() in IMAGES
             return path if allowed and path.is_file() else None
         except (OSError, ValueError):  # a name that no file can have
             return None
@@ -196,6 +244,8 @@ def _is_far(places: list[float | None] | None) -> bool:
 
 
 def _numbers(cells: Sequence[object] | NDArray) -> NDArray[np.float64] | None:
+    with contextlib.suppress(TypeError, ValueError):  # fast, where no cell is empty
+        return np.asarray(cells, dtype=object).astype(np.float64)
     try:
         return np.array([np.nan if str(cell).strip() == "" else float(str(cell)) for cell in cells])
     except (TypeError, ValueError):
@@ -205,32 +255,3 @@ def _numbers(cells: Sequence[object] | NDArray) -> NDArray[np.float64] | None:
 def _is_prose(cells: Sequence[object] | NDArray, n_looked_at: int = 200) -> bool:
     some = [str(cell) for cell in cells[:n_looked_at]]
     return sum(len(cell.split()) for cell in some) > 3 * len(some)
-
-
-def _marked(one: str, two: str) -> tuple[list[Part], list[Part]]:
-    """Both texts in pieces; words missing in the other text are marked."""
-    pieces = [_WORD.findall(text) for text in (one, two)]
-    words = [{piece.lower() for piece in found if piece.strip()} for found in pieces]
-    left, right = (
-        [
-            (piece, piece.strip() != "" and _is_word(piece) and piece.lower() not in other)
-            for piece in found
-        ]
-        for found, other in zip(pieces, words[::-1], strict=True)
-    )
-    return _joined(left), _joined(right)
-
-
-def _is_word(piece: str) -> bool:
-    return piece[0].isalnum() or piece[0] == "_"
-
-
-def _joined(parts: list[Part]) -> list[Part]:
-    """Neighboring pieces of the same kind as one."""
-    joined: list[Part] = []
-    for text, mark in parts:
-        if joined and joined[-1][1] == mark:
-            joined[-1] = (joined[-1][0] + text, mark)
-        else:
-            joined.append((text, mark))
-    return joined

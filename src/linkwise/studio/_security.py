@@ -13,6 +13,8 @@ from typing import Any
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
 LARGEST_BODY = 64 * 1024  # bytes of a request
+LARGEST_UPLOAD = 4 * 1024**3  # bytes of a file dropped on the start page
+UPLOAD = "/start/upload"
 LARGEST_MESSAGE = 256 * 1024  # bytes of a message on the websocket
 _THIS_MACHINE = {"127.0.0.1", "localhost", "::1"}
 _POLICY = (
@@ -71,9 +73,12 @@ class SecurityMiddleware:
             return 403, "The studio answers only under a name of this machine."
         if "origin" in headers and _split(headers["origin"]).netloc != host:
             return 403, "Requests from pages of other sites are refused."
+        if _is_foreign(scope, headers):
+            return 403, "Requests from pages of other sites are refused."
         if self._token is not None and not self._has_token(scope, headers):
             return 401, "The studio needs the token: open the whole link that it printed."
-        return _too_large(headers)
+        largest = LARGEST_UPLOAD if scope.get("path") == UPLOAD else LARGEST_BODY
+        return _too_large(headers, largest)
 
     def _has_token(self, scope: Scope, headers: dict[str, str]) -> bool:
         bearer = headers.get("authorization", "")
@@ -104,6 +109,17 @@ class SecurityMiddleware:
         )
 
 
+def _is_foreign(scope: Scope, headers: dict[str, str]) -> bool:
+    """Whether a page of another site asks for more than to open the studio in a tab.
+
+    Images and scripts of other pages send no Origin, but browsers say where they come from.
+    """
+    if headers.get("sec-fetch-site", "none") in ("none", "same-origin"):
+        return False
+    opens = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest"))
+    return opens != ("navigate", "document") or scope.get("path") != "/"
+
+
 def _split(address: str) -> SplitResult:
     """Parts of a URL; empty for an invalid one."""
     try:
@@ -116,12 +132,12 @@ def _query(scope: Scope) -> list[tuple[str, str]]:
     return parse_qsl(scope.get("query_string", b"").decode("latin-1"))
 
 
-def _too_large(headers: dict[str, str]) -> tuple[int, str] | None:
+def _too_large(headers: dict[str, str], largest: int) -> tuple[int, str] | None:
     if "transfer-encoding" in headers:
         return 411, "Send the length of the request (Content-Length)."
     length = headers.get("content-length", "0")
-    if not length.isdigit() or int(length) > LARGEST_BODY:
-        return 413, f"A request may have at most {LARGEST_BODY:,} bytes."
+    if not length.isdigit() or int(length) > largest:
+        return 413, f"A request may have at most {largest:,} bytes."
     return None
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linkwise._types import JsonDict
 from linkwise.active import Progress
+from linkwise.report._profiles import Trait
 
 from ._clusters import Cluster
-from ._controller import Controller
+from ._controller import LONGEST_NAME, Controller
 from ._model_choice import Choice
+from ._people import agreement, people
 
 _MOST_CLUSTERS = 60  # shown in words
+_MOST_FIELDS = 30  # of a typical record
+_LONGEST_CELL = 300
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,11 @@ class TabState:
     choice : Choice
     version : str
         Differs whenever the map does.
+    guidelines : str
+    people : list of dict
+    agreement : dict
+    review : list of dict
+        Pairs to look at again.
     """
 
     asked: bool
@@ -55,6 +65,10 @@ class TabState:
     n_said: int
     choice: Choice
     version: str
+    guidelines: str
+    people: list[JsonDict]
+    agreement: JsonDict
+    review: list[JsonDict]
 
     @property
     def facts(self) -> str:
@@ -65,7 +79,7 @@ class TabState:
             of = "" if now.n_clusters is None else f" of {now.n_clusters}"
             facts.append(f"{now.n_groups}{of} groups found")
         if self.n_violated:
-            facts.append(f"{_counted(self.n_violated, 'answer')} not kept")
+            facts.append(f"{_counted(self.n_violated, 'answer')} violated")
         return "  ·  ".join([*facts, now.hint])
 
 
@@ -73,8 +87,11 @@ def _counted(n: int, what: str) -> str:
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
-def look(controller: Controller, who: str, ask: bool) -> TabState:
-    """Snapshot of a session for a person; `ask` also gets the next question."""
+def look(controller: Controller, who: str, ask: bool, here: Sequence[str]) -> TabState:
+    """Snapshot of a session for a person; `ask` also gets the next question.
+
+    `here` names everybody with an open page.
+    """
     session = controller.session
     question = controller.question(who) if ask else None
     answers, names = session.answers, controller.cluster_names()
@@ -94,12 +111,18 @@ def look(controller: Controller, who: str, ask: bool) -> TabState:
         n_said=len(answers) + len(session.cluster_counts) + len(session.corrections),
         choice=controller.model_choice.now,
         version=f"{len(answers)} {undone} {controller.fit_number()} {names}",
+        guidelines=controller.notes.guidelines,
+        people=people(answers, here),
+        agreement=agreement(answers),
+        review=controller.review(),
     )
 
 
 def _in_words(controller: Controller, cluster: Cluster) -> JsonDict:
     return {
         **controller.mark(cluster.number),
+        "suggestion": suggest_name(cluster.traits),
+        "note": controller.notes.of_cluster(cluster.number),
         "size": cluster.size,
         "share": f"{cluster.size / controller.session.X.shape[0]:.0%}",
         "traits": [(trait.arrow, trait.words) for trait in cluster.traits],
@@ -107,9 +130,28 @@ def _in_words(controller: Controller, cluster: Cluster) -> JsonDict:
             {
                 "row": row,
                 "name": controller.name(row),
-                "fields": controller.records.fields(row),
+                "fields": _few_fields(controller, row),
                 "image": controller.records.image(row) is not None,
             }
             for row in cluster.typical
         ],
     }
+
+
+def _few_fields(controller: Controller, row: int) -> dict[str, str]:
+    names = controller.telling()[:_MOST_FIELDS]
+    return {name: controller.records.texts(name, row)[0][:_LONGEST_CELL] for name in names}
+
+
+def suggest_name(traits: Sequence[Trait]) -> str:
+    """A name for a cluster from what sets it apart; empty if nothing does."""
+    words = []
+    for trait in traits:
+        column, equals, value = trait.name.rpartition("=")
+        if trait.is_word:
+            words.append(trait.name.partition("“")[2].rstrip("”"))
+        elif equals and column:
+            words += [value] if trait.is_high else []
+        else:
+            words.append(f"{'high' if trait.is_high else 'low'} {trait.name}")
+    return ", ".join(dict.fromkeys(words[:2]))[:LONGEST_NAME]

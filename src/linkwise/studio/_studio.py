@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import threading
 from collections.abc import Callable, Coroutine, Sequence
 from html import escape
 from typing import Any
@@ -13,6 +14,7 @@ from linkwise.active import Session
 
 from ._controller import Controller
 from ._records import Records
+from ._start import Start
 
 PORT = 8765
 LOOPBACK = "127.0.0.1"
@@ -23,8 +25,9 @@ class Studio:
 
     Parameters
     ----------
-    session : Session
-        Stays yours: closing the studio does not close it.
+    session : Session, default=None
+        Stays yours: closing the studio does not close it. None: the page begins with the choice
+        of a file, or of a recent session.
     records : Records, DataFrame or mapping of str to sequence, default=None
         What is shown of the rows; the data itself if not given.
     features : sequence of str, default=None
@@ -34,13 +37,19 @@ class Studio:
         random token in it, may answer. None: this machine only.
     port : int, default=None
         Port to listen on, 0 for any; if not given, 8765 or another one that is free.
+    start : Start, default=None
+        Where the start page keeps projects; ``~/linkwise`` if not given.
 
     Attributes
     ----------
     url : str
         The link to open.
-    work : Controller
-        What page and JSON interface show.
+    controller : Controller
+        What page and JSON interface show; ValueError while no session is open.
+
+    See Also
+    --------
+    Session : What the studio shows.
 
     Notes
     -----
@@ -59,33 +68,102 @@ class Studio:
 
     def __init__(
         self,
-        session: Session,
+        session: Session | None = None,
         records: Any = None,
         *,
         features: Sequence[str] | None = None,
         host: str | None = None,
         port: int | None = None,
+        start: Start | None = None,
     ):
         optional("nicegui", extra="studio", need="The studio")
         from . import _page
         from . import _server as _host
         from ._api import make_api
         from ._security import SecurityMiddleware
+        from ._start_api import add_start
 
-        self.controller = Controller(session, Records.of(records, session.X, features))
+        self._controller: Controller | None = None
+        self._owned: Session | None = None  # begun on the start page, closed by the studio
         self._token = None if host is None else secrets.token_urlsafe(24)
         self._loop = _host.event_loop()
         self._views: set[Any] = set()
         self._tasks: set[asyncio.Future[Any]] = set()
+        self._stop_listening: Callable[[], None] = lambda: None
+        self._show_lock = threading.Lock()
+        self.start = None
+        if session is None:
+            self.start = start or Start()
+            if host is not None:
+                self.start.may_read = False
         bound = _bind(host or LOOPBACK, port)
         self._host, self.port = host or LOOPBACK, int(bound.getsockname()[1])
-        app = make_api(self.controller)
+        app = make_api(lambda: self.controller)
+        if self.start is not None:
+            add_start(app, self.start, self._show_owned, self.go_to_start)
         _page.register()
         _host.mount_pages(app)
         self._open = True
+        if session is not None:
+            self.show(session, records, features)
         self._server = _host.Server(bound, SecurityMiddleware(app, self._token, self.port, self))
-        self._stop_listening = session.listen(self._note)
-        self.controller.model_choice.changed = self._note
+
+    @property
+    def controller(self) -> Controller:
+        """What page and JSON interface show; ValueError while no session is open."""
+        if self._controller is None:
+            raise ValueError("no session is open yet; choose the data on the start page")
+        return self._controller
+
+    @property
+    def has_session(self) -> bool:
+        """Whether a session is open."""
+        return self._controller is not None
+
+    def show(
+        self, session: Session, records: Any = None, features: Sequence[str] | None = None
+    ) -> None:
+        """Put a session on the page, in place of the one before.
+
+        Parameters
+        ----------
+        session, records, features
+            As in `Studio`.
+        """
+        controller = Controller(session, Records.of(records, session.X, features))
+        with self._show_lock:
+            self._drop()
+            self._controller = controller
+            self._stop_listening = session.listen(self._note)
+            controller.model_choice.changed = self._note
+        self._reload()
+
+    def _show_owned(self, session: Session, records: Records) -> None:
+        self.show(session, records)
+        self._owned = session
+
+    def go_to_start(self) -> None:
+        """Close the session and show the start page, if the studio began with it."""
+        if self.start is None:
+            raise ValueError("this studio was started with a session; start another one")
+        with self._show_lock:
+            self._drop()
+        self._reload()
+
+    def _drop(self) -> None:
+        self._stop_listening()
+        self._stop_listening = lambda: None
+        if self._controller is not None:
+            self._controller.model_choice.stop()
+        self._controller = None
+        if self._owned is not None:
+            self._owned.close()
+            self._owned = None
+
+    def _reload(self) -> None:
+        """Let all pages begin anew."""
+        if self._open:
+            self._loop.call_soon_threadsafe(lambda: [view.reload() for view in list(self._views)])
 
     @property
     def url(self) -> str:
@@ -108,10 +186,10 @@ class Studio:
         """Close the page; the session goes on."""
         if self._open:
             self._open = False
-            self._stop_listening()
             self._server.close()
-            self.controller.model_choice.stop()
             asyncio.run_coroutine_threadsafe(self._finish(), self._loop).result()
+            with self._show_lock:
+                self._drop()
 
     async def _finish(self) -> None:
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -134,18 +212,41 @@ class Studio:
     # ---------------------------------------------------------------- pages that are open
 
     def add_view(self, view: Any) -> None:
-        """Register a view; ``view.refresh()`` is awaited after each change."""
+        """Register a view; ``view.refresh()`` is awaited after each change.
+
+        Parameters
+        ----------
+        view : object
+            A page with a coroutine `refresh`.
+        """
         self._views.add(view)
 
     def remove_view(self, view: Any) -> None:
-        """Remove a closed page."""
+        """Remove a closed page.
+
+        Parameters
+        ----------
+        view : object
+            A page with a coroutine `refresh`.
+        """
         self._views.discard(view)
         if self._open:
             self._start(self.leave(view.who))
 
+    @property
+    def people(self) -> list[str]:
+        """Everybody with an open page."""
+        return sorted({view.who for view in self._views if view.who})
+
     async def leave(self, who: str) -> None:
-        """Release the pending questions of a person without open tabs."""
-        if self._open and all(view.who != who for view in self._views):
+        """Release the pending questions of a person without open tabs.
+
+        Parameters
+        ----------
+        who : str
+            Name of the person.
+        """
+        if self._open and self.has_session and all(view.who != who for view in self._views):
             await self.run(lambda: self.controller.session.release(who=who))
 
     def _note(self) -> None:
@@ -158,7 +259,13 @@ class Studio:
             self._start(view.refresh())
 
     async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Run a function in a thread; `close` waits for it."""
+        """Run a function in a thread; `close` waits for it.
+
+        Parameters
+        ----------
+        function : callable
+            What to run; further arguments are passed on to it.
+        """
         if not self._open:
             raise ValueError("the studio is closed")
         return await self._start(asyncio.to_thread(function, *arguments))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Real
 from typing import Literal
 
+import numpy as np
 from sklearn.utils import Tags
 
 from linkwise._types import FitCallback, Init, PathLike, Seed
 from linkwise._validation import check_choice, check_number
-from linkwise.geometry import Mahalanobis
+from linkwise.geometry import Mahalanobis, one_hot_groups
+from linkwise.kmeans.rows._local_rows import LocalRows
+from linkwise.kmeans.solver._limits import Outliers, Size
 from linkwise.kmeans.solver._penalties import DistancePenalty, Penalty
 from linkwise.kmeans.solver._problem import Problem, Solution
 
@@ -44,13 +48,23 @@ class MPCKMeans(SoftKMeans):
         published objective. With a number, a violated link costs the log odds that it is right,
         in units of the likelihood that the metric implies; "auto" also estimates that number
         (`noise_`) and starts more often. See the user guide.
+    min_size, max_size : int, float or array-like of shape (n_clusters,), default=None
+        Limits on the size of clusters: a number of rows, a share of the rows (a fraction up to
+        1), or one of these per cluster. Links are violated, at their cost, rather than limits.
+    size_by : {"rows", "weight"}, default="rows"
+        Whether sizes are numbers of rows or sums of `sample_weight`.
+    outliers : int, float, "auto" or None, default=None
+        Rows that stay without a cluster (label -1): their number, their share (below 1), or
+        "auto" for those far outside of all clusters. They are chosen together with the centers;
+        must-linked rows leave only together.
     init : {"auto", "neighborhoods", "k-means++", "random"}, callable or array of shape \
             (n_clusters, n_features), default="auto"
         Initial centers: means of groups of must-linked rows, k-means++, random rows, or as given.
         "auto" depends on the constraints; see `PCKMeans`.
     n_init : "auto" or int, default="auto"
         Number of runs; the one with the lowest objective is kept. "auto" is 1 from given centers
-        or without constraints, else 5.
+        or without constraints, else two different starts and then swaps: a center is replaced by
+        a row, and the run repeated, as long as that lowers the objective.
     max_iter : int, default=300
         The most iterations of a run.
     tol : float, default=1e-4
@@ -89,8 +103,17 @@ class MPCKMeans(SoftKMeans):
     n_features_in_ : int
         Number of features.
 
+    See Also
+    --------
+    PCKMeans : The same without a learnt metric.
+    COPKMeans : Satisfies every constraint.
+    AutoCluster : Chooses a method by constraints held back.
+
     Notes
     -----
+    The indicators of one category (neighboring columns of two values, one of which is high in each
+    row) share one weight of a diagonal metric, whose floor is a quarter of their variance.
+
     The farthest pair is found exactly for up to 500 rows and among the outermost ones beyond. It
     is held while the metric is updated, and a new one is taken only if the objective does not
     rise.
@@ -123,6 +146,10 @@ class MPCKMeans(SoftKMeans):
         per_cluster: bool = False,
         regularization: float = 1e-2,
         noise: Noise = None,
+        min_size: Size = None,
+        max_size: Size = None,
+        size_by: Literal["rows", "weight"] = "rows",
+        outliers: Outliers = None,
         init: Init = "auto",
         n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
@@ -134,6 +161,10 @@ class MPCKMeans(SoftKMeans):
     ):
         super().__init__(
             n_clusters,
+            min_size=min_size,
+            max_size=max_size,
+            size_by=size_by,
+            outliers=outliers,
             init=init,
             n_init=n_init,
             max_iter=max_iter,
@@ -147,6 +178,8 @@ class MPCKMeans(SoftKMeans):
         self.per_cluster = per_cluster
         self.regularization = regularization
         self.noise = noise
+
+    _categories: Sequence[slice] = ()
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -166,6 +199,7 @@ class MPCKMeans(SoftKMeans):
             self.per_cluster,
             self.regularization,
             rows.uncentered_mean(),
+            categories=self._categories,
         )
 
     def _shape(self, problem: Problem) -> Literal["diagonal", "full"]:
@@ -178,6 +212,10 @@ class MPCKMeans(SoftKMeans):
 
     def _best_run(self, problem: Problem) -> Solution:
         self.metric_ = self._shape(problem)
+        # Blocks of rows elsewhere are not searched for indicators.
+        is_here = isinstance(problem.rows, LocalRows) and not problem.rows.is_sparse
+        learns = is_here and self.metric_ == "diagonal"
+        self._categories = one_hot_groups(np.asarray(problem.rows.X), single=True) if learns else []
         return super()._best_run(problem)
 
     def _published_penalty(self, problem: Problem) -> Penalty:

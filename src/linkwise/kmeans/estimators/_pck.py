@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 from linkwise._types import FitCallback, Init, PathLike, Seed
 from linkwise._validation import check_choice
 from linkwise.geometry import Geometry
+from linkwise.kmeans.solver._limits import Outliers, Size
 from linkwise.kmeans.solver._penalties import Penalty
-from linkwise.kmeans.solver._problem import Problem
+from linkwise.kmeans.solver._problem import Problem, Solution
 
 from ._distortion_base import DistortionKMeans
 from ._soft_base import Noise
@@ -17,16 +19,18 @@ from ._soft_base import Noise
 class PCKMeans(DistortionKMeans):
     """k-means with pairwise constraints whose violation costs their weight.
 
-    Minimizes the sum of squared distances to the centers plus the weights of violated links.
+    Minimizes the sum of squared distances to the centers plus the costs of violated links.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
-    penalty : {"weight", "distance"}, default="weight"
-        What a violated link costs: its weight, or its weight times the squared distance of its
-        rows (must-link) or the squared distance of the farthest pair of rows minus that
-        (cannot-link), as in MPCK-Means.
+    penalty : {"scaled", "weight", "distance"}, default="scaled"
+        What a violated link costs. "scaled": its weight times the mean squared distance of the
+        rows to their mean, so that the unit of the data does not matter (Euclidean distortion
+        only; others have a unit of their own). "weight": its weight, as published. "distance":
+        its weight times the squared distance of its rows (must-link) or the squared distance of
+        the farthest pair of rows minus that (cannot-link), as in MPCK-Means.
     distortion : {"euclidean", "cosine", "pearson", "divergence"} or Geometry class, \
             default="euclidean"
         Distance between rows and centers; see `HMRFKMeans`.
@@ -35,6 +39,15 @@ class PCKMeans(DistortionKMeans):
         published objective. With a number, a violated link costs the log odds that it is right,
         in units of the likelihood that the metric implies; "auto" also estimates that number
         (`noise_`) and starts more often. See the user guide.
+    min_size, max_size : int, float or array-like of shape (n_clusters,), default=None
+        Limits on the size of clusters: a number of rows, a share of the rows (a fraction up to
+        1), or one of these per cluster. Links are violated, at their cost, rather than limits.
+    size_by : {"rows", "weight"}, default="rows"
+        Whether sizes are numbers of rows or sums of `sample_weight`.
+    outliers : int, float, "auto" or None, default=None
+        Rows that stay without a cluster (label -1): their number, their share (below 1), or
+        "auto" for those far outside of all clusters. They are chosen together with the centers,
+        as in k-means-- [3]_; must-linked rows leave only together.
     init : {"auto", "neighborhoods", "k-means++", "random"}, callable or array of shape \
             (n_clusters, n_features), default="auto"
         Initial centers: means of groups of must-linked rows that are far apart (missing centers
@@ -43,7 +56,8 @@ class PCKMeans(DistortionKMeans):
         run; otherwise it is "neighborhoods" in the first run and "k-means++" in the others.
     n_init : "auto" or int, default="auto"
         Number of runs; the one with the lowest objective is kept. "auto" is 1 from given centers
-        or without constraints, else 5.
+        or without constraints, else two different starts and then swaps: a center is replaced by
+        a row, and the run repeated, as long as that lowers the objective.
     max_iter : int, default=300
         The most iterations of a run.
     tol : float, default=1e-4
@@ -62,7 +76,7 @@ class PCKMeans(DistortionKMeans):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each row.
+        Cluster of each row; -1 for outliers.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Centers.
     metrics_ : ndarray of shape (n_features,)
@@ -80,12 +94,19 @@ class PCKMeans(DistortionKMeans):
     n_features_in_ : int
         Number of features.
 
+    See Also
+    --------
+    MPCKMeans : Also learns the metric.
+    COPKMeans : Satisfies every constraint.
+
     References
     ----------
     .. [1] S. Basu, A. Banerjee, R. J. Mooney. Active semi-supervision for pairwise constrained
        clustering. SDM 2004.
     .. [2] E. Eaton. Clustering with propagated constraints. MSc thesis, UMBC 2005: equation (2.4)
        without a metric; ``penalty="distance"`` has its costs (2.5) and (2.6).
+    .. [3] S. Chawla, A. Gionis. k-means--: a unified approach to clustering and outlier detection.
+       SDM 2013.
 
     Examples
     --------
@@ -103,9 +124,13 @@ class PCKMeans(DistortionKMeans):
         self,
         n_clusters: int = 8,
         *,
-        penalty: Literal["weight", "distance"] = "weight",
+        penalty: Literal["scaled", "weight", "distance"] = "scaled",
         distortion: str | type[Geometry] = "euclidean",
         noise: Noise = None,
+        min_size: Size = None,
+        max_size: Size = None,
+        size_by: Literal["rows", "weight"] = "rows",
+        outliers: Outliers = None,
         init: Init = "auto",
         n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
@@ -117,6 +142,10 @@ class PCKMeans(DistortionKMeans):
     ):
         super().__init__(
             n_clusters,
+            min_size=min_size,
+            max_size=max_size,
+            size_by=size_by,
+            outliers=outliers,
             init=init,
             n_init=n_init,
             max_iter=max_iter,
@@ -132,12 +161,18 @@ class PCKMeans(DistortionKMeans):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_choice("penalty", self.penalty, ("weight", "distance"))
+        check_choice("penalty", self.penalty, ("scaled", "weight", "distance"))
 
     @property
     def _takes_groups(self) -> bool:  # type: ignore[override]
         # Distances, and the chance that a link is wrong, differ from pair to pair.
         return self.penalty != "distance" and self.noise is None
+
+    def _best_run(self, problem: Problem) -> Solution:
+        if self.penalty == "scaled" and self.noise is None and self._is_euclidean:
+            spread = self._geometry(problem).mean_variance * problem.rows.d
+            problem = replace(problem, link_unit=spread if spread > 0 else 1.0)
+        return super()._best_run(problem)
 
     def _published_penalty(self, problem: Problem) -> Penalty:
         if self.penalty == "distance":

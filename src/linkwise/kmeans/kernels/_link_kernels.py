@@ -154,7 +154,7 @@ def violation_costs(ends, is_must, labels, cost, clusters, start, stop, each):
     for e in range(start, stop):
         a, b = labels[ends[e, 0]], labels[ends[e, 1]]
         paid = 0.0
-        if (a == b) != is_must[e]:
+        if (a == b) != is_must[e] and (a >= 0 or b >= 0):  # -1: no cluster
             paid = 0.5 * (cost[e, a] + cost[e, b]) if clusters else cost[e, 0]
         if each.size:
             each[e] = paid
@@ -295,6 +295,20 @@ def count_members(cliques, labels, counts):
         for q in range(starts[g], starts[g + 1]):
             if labels[members[q]] >= 0:
                 counts[g, labels[members[q]]] += 1
+
+
+@kernel
+def own_clique_costs(cliques, counts, labels, out):
+    """What apart groups cost each row where it is; in no cluster do they cost less than 0.
+
+    IN      counts (n_groups, k); labels (n,), none -1
+    OUT     out (n,)
+    """
+    indptr, group, weight = cliques.indptr, cliques.group, cliques.weight
+    for i in range(labels.shape[0]):
+        out[i] = 0.0
+        for p in range(indptr[i], indptr[i + 1]):
+            out[i] += weight[group[p]] * (counts[group[p], labels[i]] - 1)
 
 
 @kernel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -57,6 +57,11 @@ class LinkGraph:
         _link_kernels.count_ends(ends, 0, known.n_must_link, middle)
         cliques = _clique_lists(known._apart, members, len(rows))
         return cls(rows, ends, is_must, weight, indptr, middle, neighbor, cliques)
+
+    def scaled(self, unit: float) -> LinkGraph:
+        """The same graph with all weights multiplied by a number."""
+        cliques = self.cliques._replace(weight=self.cliques.weight * unit)
+        return replace(self, weight=self.weight * unit, cliques=cliques)
 
     @property
     def n_cliques(self) -> int:
@@ -141,8 +146,8 @@ class LinkGraph:
 
     def violated(self, labels: NDArray) -> Bools:
         """Which links the labels of the constrained rows violate."""
-        together = labels[self.ends[:, 0]] == labels[self.ends[:, 1]]
-        return together != self.is_must
+        a, b = labels[self.ends[:, 0]], labels[self.ends[:, 1]]
+        return ((a == b) != self.is_must) & ((a >= 0) | (b >= 0))  # -1: no cluster
 
     def violation_cost(self, labels: NDArray, cost: Floats, each: Floats | None = None) -> float:
         """Total cost of the violated links; the cost per link is written to `each` if given.

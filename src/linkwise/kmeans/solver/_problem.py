@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise._types import Floats, Ints, Labels
-from linkwise.constraints import Closure, Constraints
-from linkwise.geometry import Geometry
+from linkwise.constraints import Closure, Constraints, number_nodes
+from linkwise.geometry import Geometry, Moments
 from linkwise.kmeans.rows._protocols import Assignments, RowStore
 
 from ._link_graph import LinkGraph
@@ -41,6 +41,8 @@ class Problem:
         A cluster per component that satisfies all cannot-links.
     ids : sequence of shape (n,), default=None
         Ids of the rows, for messages.
+    link_unit : float, default=1.0
+        What the weights of links are multiplied by.
     """
 
     rows: RowStore
@@ -51,10 +53,16 @@ class Problem:
     enforced: Constraints | None = None
     example: NDArray | None = None
     ids: Sequence[Hashable] | None = None
+    link_unit: float = 1.0
 
     @cached_property
     def links(self) -> LinkGraph:
         """The pairwise constraints as a graph, entailed links included if `uses_entailed`."""
+        graph = self._unscaled_links
+        return graph if self.link_unit == 1.0 else graph.scaled(self.link_unit)
+
+    @property
+    def _unscaled_links(self) -> LinkGraph:
         if not self.uses_entailed:
             return LinkGraph.of(self.known)
         if self._groups_stand_alone:
@@ -90,7 +98,7 @@ class Problem:
         known = self.known
         ends = [part.ravel() for part in (known.must_link, known.cannot_link, known.relative)]
         ends.append(known._apart.members)
-        return np.unique(np.concatenate(ends).astype(np.int64))
+        return number_nodes(*(part.astype(np.int64, copy=False) for part in ends))[0]
 
     @property
     def constrained(self) -> Ints:
@@ -99,7 +107,7 @@ class Problem:
         ends = [known.must_link.ravel(), known.cannot_link.ravel(), known._apart.members]
         if self.seeds is not None:
             ends.append(np.flatnonzero(self.seeds >= 0))
-        return np.unique(np.concatenate(ends).astype(np.int64))
+        return number_nodes(*(part.astype(np.int64, copy=False) for part in ends))[0]
 
 
 @dataclass
@@ -116,6 +124,7 @@ class Solution:
     n_iter: int
     converged: bool
     link_cost: Floats
+    moments: Moments
 
     @property
     def labels(self) -> Labels:

@@ -1,0 +1,120 @@
+"""Middleware that answers a repeated request with the first reply, so that it counts once.
+
+A client that does not know whether its request arrived sends it again with the same
+``Idempotency-Key``. The keys are kept in memory, the newest ones, as long as the studio runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import MutableMapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ._security import App, Receive, Scope, Send
+
+_MOST_KEYS = 10_000
+_LONGEST_KEY = 200
+_HEADER = b"idempotency-key"
+
+
+@dataclass
+class _Reply:
+    """A request under way or answered: the hash of its body and the messages of its reply."""
+
+    body: str
+    done: asyncio.Event = field(default_factory=asyncio.Event)
+    messages: list[MutableMapping[str, Any]] = field(default_factory=list)
+
+
+class ReplayMiddleware:
+    """ASGI middleware for POST requests with an ``Idempotency-Key``.
+
+    Parameters
+    ----------
+    app : ASGI application
+    """
+
+    def __init__(self, app: App):
+        self._app = app
+        self._replies: OrderedDict[tuple[str, str], _Reply] = OrderedDict()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or repeat what it was answered."""
+        key = _key_of(scope)
+        if key is None:
+            await self._app(scope, receive, send)
+            return
+        body = await _read(receive)
+        digest = hashlib.sha256(body).hexdigest()
+        known = self._replies.get((scope["path"], key))
+        if known is None:
+            await self._first((scope["path"], key), digest, scope, body, send)
+        elif known.body != digest:
+            await _refuse(send, f"Idempotency-Key {key!r} came with another request before.")
+        else:
+            await known.done.wait()
+            for message in known.messages:
+                await send(_as_replay(message))
+
+    async def _first(
+        self, key: tuple[str, str], digest: str, scope: Scope, body: bytes, send: Send
+    ) -> None:
+        reply = self._replies[key] = _Reply(digest)
+        while len(self._replies) > _MOST_KEYS:
+            self._replies.popitem(last=False)
+
+        async def keep(message: MutableMapping[str, Any]) -> None:
+            reply.messages.append(message)
+            await send(message)
+
+        try:
+            await self._app(scope, _once(body), keep)
+        finally:
+            # What failed on the server's side (a full disk) may be tried again.
+            if not reply.messages or reply.messages[0].get("status", 500) >= 500:
+                self._replies.pop(key, None)
+            reply.done.set()
+
+
+def _key_of(scope: Scope) -> str | None:
+    if scope["type"] != "http" or scope["method"] != "POST":
+        return None
+    found = next((value for name, value in scope["headers"] if name.lower() == _HEADER), b"")
+    return found.decode("latin-1")[:_LONGEST_KEY] or None
+
+
+async def _read(receive: Receive) -> bytes:
+    parts: list[bytes] = []
+    while True:
+        message: MutableMapping[str, Any] = await receive()
+        parts.append(message.get("body", b""))
+        if not message.get("more_body"):
+            return b"".join(parts)
+
+
+def _once(body: bytes) -> Receive:
+    messages = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> MutableMapping[str, object]:
+        if messages:
+            return messages.pop()
+        return {"type": "http.disconnect"}
+
+    return receive
+
+
+def _as_replay(message: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    if message["type"] != "http.response.start":
+        return message
+    return {**message, "headers": [*message.get("headers", []), (b"idempotent-replayed", b"true")]}
+
+
+async def _refuse(send: Send, why: str) -> None:
+    body = json.dumps({"detail": why}).encode()
+    headers = [(b"content-type", b"application/json")]
+    await send({"type": "http.response.start", "status": 422, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,104 @@
+// The clusters: how many, what each is like, names, notes; merging and splitting; rows are dropped here.
+import { breakable, count } from "linkwise/lib/words.js";
+
+const ROWS = "application/x-linkwise-rows";
+
+export default {
+  template: `
+    <section class="lw-wide" aria-label="Clusters">
+      <div class="lw-count">
+        <label>Number of clusters
+          <input type="number" min="1" :max="most" :value="count ?? ''" placeholder="not known"
+            aria-label="number of clusters" @change="setCount"></label>
+        <button v-if="count != null && groups > count" class="lw-plain lw-go" @click="$emit('use', { n: groups })">
+          Use {{ groups }}, as many as your answers tell apart</button>
+        <button v-if="choice.state !== 'running'" class="lw-plain" @click="$emit('choose')">Choose for me</button>
+        <template v-else>
+          <progress :value="choice.n_done" :max="choice.n_total || 1" aria-label="choosing"></progress>
+          <span class="lw-soft">{{ choice.n_total ? choice.n_done + " of " + choice.n_total + " trials" : "beginning…" }};
+            go on answering</span>
+          <button class="lw-plain" @click="$emit('stop')">Stop</button>
+        </template>
+        <span v-if="count == null && choice.state === 'idle'" class="lw-soft">as many as your answers tell apart</span>
+      </div>
+      <div v-if="choice.state === 'done'" class="lw-choice" role="status">
+        <b>{{ choice.n_clusters }} clusters fit your answers best.</b>
+        <button class="lw-plain lw-go" @click="$emit('use', { n: choice.n_clusters })">Use {{ choice.n_clusters }} clusters</button>
+        <button class="lw-plain" @click="$emit('stop')">No</button>
+        <details><summary>Why?</summary><p v-for="(reason, k) in choice.reasons" :key="k">{{ reason }}</p></details>
+      </div>
+      <div v-if="choice.state === 'failed'" class="lw-choice" role="status">Nothing could be chosen: {{ choice.reasons[0] }}
+        <button class="lw-plain" @click="$emit('stop')">Close</button></div>
+      <p v-if="!clusters.length" class="lw-soft" role="status"><span class="lw-spin" aria-hidden="true"></span> The first clusters are being looked for…</p>
+      <article v-for="c in clusters" :key="c.number" class="lw-cluster" :class="{ over: over === c.number }" :data-cluster="c.number"
+        :aria-label="c.name" @dragover="hover($event, c)" @dragleave="over = null" @drop="drop($event, c)">
+        <svg class="lw-swatch" viewBox="-6 -6 12 12" aria-hidden="true"
+          :style="{ '--light': c.color, '--dark': c.dark }"><path :d="c.shape" /></svg>
+        <div class="lw-naming">
+          <input :value="c.name" :maxlength="longest" :aria-label="'name of cluster ' + (c.number + 1)" title="Rename"
+            @keydown.enter="$event.target.blur()" @change="$emit('rename', { number: c.number, name: $event.target.value })">
+          <button v-if="c.suggestion && c.suggestion !== c.name" class="lw-link lw-suggest" @click="$emit('rename', { number: c.number, name: c.suggestion })">call it “{{ c.suggestion }}”</button>
+          <span class="lw-soft">{{ c.size.toLocaleString("en") }} records ({{ c.share }})</span>
+        </div>
+        <ul class="lw-traits"><li v-for="(trait, k) in c.traits" :key="k"><span class="lw-arrow" aria-hidden="true">{{
+          trait[0] }}</span>{{ breakable(trait[1]) }}</li>
+          <li v-if="!c.traits.length" class="lw-soft">much like all the others</li></ul>
+        <div class="lw-buttons">
+          <button class="lw-plain" :aria-label="'records of ' + c.name" @click="$emit('records', { number: c.number })">Records</button>
+          <select v-if="clusters.length > 2" v-model="chosen[c.number]" :aria-label="'merge ' + c.name + ' with'">
+            <option :value="undefined">Merge with…</option>
+            <option v-for="o in others(c)" :key="o.number" :value="o.number">{{ o.name }}</option>
+          </select>
+          <button v-if="chosen[c.number] !== undefined" class="lw-plain lw-go" @click="merge(c)">Merge</button>
+          <button v-else-if="c.size > 1" class="lw-plain" :aria-label="'split ' + c.name"
+            @click="$emit('split', { number: c.number })">Split</button>
+        </div>
+        <details class="lw-typical"><summary>Typical: {{ c.typical.map((r) => r.name).join(", ") }}</summary>
+          <div class="lw-table" tabindex="0" role="group" :aria-label="'typical records of ' + c.name"><table>
+            <thead><tr><th scope="col"><span class="lw-sr">Field</span></th><th v-for="r in c.typical" :key="r.row" scope="col">{{ r.name }}<img v-if="r.image"
+              :src="'/view/image/' + r.row" :alt="'image of ' + r.name" loading="lazy"></th></tr></thead>
+            <tbody><tr v-for="name in Object.keys(c.typical[0].fields)" :key="name"><th scope="row">{{ breakable(name) }}</th>
+              <td v-for="r in c.typical" :key="r.row">{{ r.fields[name] }}</td></tr></tbody>
+          </table></div>
+        </details>
+        <details class="lw-typical" :open="!!c.note"><summary>Note</summary>
+          <textarea :value="c.note" rows="2" maxlength="2000" :aria-label="'note on ' + c.name"
+            @change="$emit('note', { number: c.number, text: $event.target.value })"></textarea></details>
+      </article>
+      <p v-if="more" class="lw-soft">… and {{ more }} more</p>
+    </section>`,
+  props: { clusters: Array, more: Number, count: Number, groups: Number, most: Number, longest: Number, choice: Object },
+  data: () => ({ chosen: {}, over: null }), // chosen: by the number of a cluster, the one to merge it with
+  watch: {
+    clusters() {
+      const there = new Set(this.clusters.map((cluster) => cluster.number));
+      for (const [one, two] of Object.entries(this.chosen)) if (!there.has(two)) delete this.chosen[one];
+    },
+  },
+  methods: {
+    breakable, counted: count,
+    others(cluster) {
+      return this.clusters.filter((other) => other.number !== cluster.number);
+    },
+    merge(cluster) {
+      this.$emit("merge", { number: cluster.number, other: this.chosen[cluster.number] });
+      delete this.chosen[cluster.number];
+    },
+    setCount(event) {
+      this.$emit("count", { n: event.target.value === "" ? null : Number(event.target.value) });
+      event.target.value = this.count ?? ""; // until the studio says so itself
+    },
+    hover(event, cluster) {
+      if (!event.dataTransfer.types.includes(ROWS)) return;
+      event.preventDefault();
+      this.over = cluster.number;
+    },
+    drop(event, cluster) {
+      this.over = null;
+      const rows = event.dataTransfer.getData(ROWS);
+      if (!rows) return;
+      event.preventDefault();
+      this.$emit("move", { kind: "move", cluster: cluster.number, rows: JSON.parse(rows) });
+    },
+  },
+};

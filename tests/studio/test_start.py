@@ -1,0 +1,205 @@
+"""The start page without a browser: guesses, roles, projects, recent sessions, attacks."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from linkwise import Session, Studio
+from linkwise.studio import load_records
+from linkwise.studio._columns import guess_roles, parse_date
+from linkwise.studio._guess_k import guess_n_clusters
+from linkwise.studio._plan import read_source
+from linkwise.studio._start import Start
+
+from .cases import blobs, get, post, write_iris
+
+CUSTOMERS = """\
+customer_id,name,age,plan,since,comment,photo,empty
+{rows}"""
+
+
+@pytest.fixture
+def customers(tmp_path):
+    rng = np.random.default_rng(0)
+    texts = ["asks for a discount every year", "pays late but always in full by mail"]
+    rows = [
+        f"C{row:03d},Person {row},{rng.integers(20, 80)},{'free' if row % 3 else 'pro'},"
+        f"20{rng.integers(10, 25)}-0{rng.integers(1, 9)}-11,{texts[row % 2]} {row},{row}.png,"
+        for row in range(40)
+    ]
+    path = tmp_path / "customers.csv"
+    path.write_text(CUSTOMERS.format(rows="\n".join(rows)))
+    return path
+
+
+def roles_of(path):
+    return {guess.name: guess.role for guess in guess_roles(read_source(path))}
+
+
+def test_columns_are_guessed(customers):
+    assert roles_of(customers) == {
+        "customer_id": "id",
+        "name": "show",
+        "age": "number",
+        "plan": "category",
+        "since": "date",
+        "comment": "show",  # three other columns are measured
+        "photo": "image",
+        "empty": "hide",
+    }
+
+
+def test_a_column_of_texts_is_measured(tmp_path):
+    path = tmp_path / "texts.csv"
+    told = ["where is my new card now", "the transfer has not arrived yet", "card is lost again"]
+    lines = [f"{row},{told[row % 3]} number {row}" for row in range(60)]
+    path.write_text("nr,text\n" + "\n".join(lines))
+    roles = roles_of(path)
+    assert roles == {"nr": "id", "text": "text"}
+    loaded = load_records(path, roles)
+    assert loaded.X.shape[0] == 60
+    np.testing.assert_allclose((loaded.X**2).sum(1), 1)
+    assert "transfer" in loaded.records.features
+
+
+def test_dates():
+    for text in ("2024-02-01", "01.02.2024", "2024/02/01", "2024-02-01T10:00:00", "1 Feb 2024"):
+        assert parse_date(text).isoformat() == "2024-02-01", text
+    for text in ("", "12", "3.5", "hello world", "C0001"):
+        assert parse_date(text) is None
+
+
+def test_roles_become_features_and_constraints(tmp_path):
+    path = tmp_path / "pets.csv"
+    path.write_text(
+        "pet,kg,kind,born,owner,litter\nmia,4,cat,2020-01-01,a,1\nrex,20,dog,2021-01-01,b,1\n"
+        "tom,5,cat,,a,2\n"
+    )
+    roles = {"pet": "id", "kg": "number", "kind": "category", "born": "date", "owner": "together"}
+    loaded = load_records(path, {**roles, "litter": "apart"})
+    assert loaded.records.features == ["kg", "kind=cat", "kind=dog", "born"]
+    np.testing.assert_allclose(loaded.X.mean(0), 0, atol=1e-12)
+    known = loaded.constraints
+    assert [set(pair) for pair in known.must_link.tolist()] == [{"mia", "tom"}]
+    assert [set(pair) for pair in known.cannot_link.tolist()] == [{"mia", "rex"}]
+    assert list(loaded.records.all_columns)[-1] == "litter"
+    for wrong, told in (
+        ({"kg": "nonsense"}, "expected one of"),
+        ({"pet": "show"}, "no column is measured"),
+        ({"owner": "id", "kg": "number"}, "more than once"),
+        ({"none": "number"}, "no column 'none'"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            load_records(path, wrong)
+
+
+def test_a_folder_of_images(tmp_path):
+    from PIL import Image
+
+    folder = tmp_path / "digits"
+    (folder / "deep").mkdir(parents=True)
+    for row in range(8):
+        color = (250, 10, 10) if row % 2 else (10, 10, 250)
+        Image.new("RGB", (12, 10), color).save(folder / "deep" / f"{row}.png")
+    assert roles_of(folder) == {"file": "image"}
+    loaded = load_records(folder, {"file": "image"})
+    assert guess_n_clusters(loaded.X) == 2
+    assert loaded.records.image(3) is not None
+    (folder / "broken.png").write_bytes(b"no image")
+    with pytest.raises(ValueError, match="broken.png: not an image"):
+        load_records(folder, {"file": "image"})
+
+
+def test_guess_of_k():
+    for k in (2, 3, 4):
+        assert guess_n_clusters(blobs(200, k)[0]) == k
+    assert guess_n_clusters(np.ones((5, 2))) == 2
+
+
+@pytest.fixture
+def studio(tmp_path):
+    with Studio(port=0, start=Start(tmp_path / "home")) as made:
+        yield made
+
+
+def url(studio, path):
+    return f"http://127.0.0.1:{studio.port}{path}"
+
+
+def test_from_a_file_to_a_session_and_back(studio, customers, tmp_path):
+    status, text = get(url(studio, "/api/progress"))
+    assert status == 422
+    assert "no session is open" in text
+    assert json.loads(get(url(studio, "/start/recent"))[1])["recent"] == []
+    project = json.loads(post(url(studio, "/start/project"), {"name": "my data.csv"})[1])["project"]
+    assert project == "my-data"
+    path = f"/start/upload?project={project}&name=customers.csv"
+    assert post(url(studio, path), customers.read_bytes())[0] == 200
+    looked = json.loads(post(url(studio, "/start/look"), {"name": project})[1])
+    assert looked["n_rows"] == 40
+    roles = {column["name"]: column["role"] for column in looked["columns"]}
+    wrong = {"project": project, "roles": {**roles, "name": "id"}, "n_clusters": 3}
+    assert post(url(studio, "/start/begin"), wrong)[0] == 422  # two ids; can be corrected
+    begun = {"project": project, "roles": roles, "n_clusters": 3}
+    assert post(url(studio, "/start/begin"), begun) == (200, '{"open":true}')
+    given = {"i": 0, "j": 1, "said": "same", "who": "ana"}
+    assert post(url(studio, "/api/answer"), given)[0] == 200
+    labels = json.loads(post(url(studio, "/api/refit"), {})[1])["labels"]
+    lines = post(url(studio, "/api/export/reproduce.py"), {})[1]
+    assert post(url(studio, "/start/leave"), {})[0] == 200
+    assert not studio.has_session
+    (recent,) = json.loads(get(url(studio, "/start/recent"))[1])["recent"]
+    assert (recent["name"], recent["n_answers"], recent["there"]) == ("my-data", 1, True)
+    names = {}
+    exec(lines, names)
+    assert names["labels"].tolist() == labels
+    assert post(url(studio, "/start/open"), {"name": recent["path"]})[0] == 200
+    assert json.loads(get(url(studio, "/api/progress"))[1])["n_answers"] == 1
+    assert post(url(studio, "/start/open"), {"name": "/etc/passwd"})[0] == 422
+
+
+def test_files_by_path_only_on_this_machine(studio, customers, tmp_path):
+    looked = json.loads(post(url(studio, "/start/adopt"), {"name": str(customers)})[1])
+    assert looked["name"] == "customers.csv"
+    assert post(url(studio, "/start/adopt"), {"name": "/no/such.csv"})[0] == 422
+    with Studio(port=0, host="127.0.0.1", start=Start(tmp_path / "other")) as other:
+        reply = post(url(other, "/start/adopt"), {"name": str(customers)}, token=other.token)
+        assert reply[0] == 422
+        assert "drop the file" in reply[1]
+
+
+@pytest.mark.parametrize(
+    "name", ["../evil.csv", "/etc/evil.csv/..", "a/../../b.csv", "x.py", "", "..\\\\evil.csv"]
+)
+def test_uploads_stay_in_their_project(studio, tmp_path, name):
+    project = json.loads(post(url(studio, "/start/project"), {"name": "a"})[1])["project"]
+    from urllib.parse import quote
+
+    path = f"/start/upload?project={project}&name={quote(name)}"
+    assert post(url(studio, path), b"a,b\n1,2\n")[0] == 422
+    assert post(url(studio, "/start/upload?project=../x&name=a.csv"), b"x")[0] == 422
+    assert [p.name for p in tmp_path.iterdir()] == ["home"]
+    assert post(url(studio, path), b"x", Origin="http://evil.example")[0] == 403
+
+
+def test_sessions_of_others_are_listed(tmp_path):
+    X, _ = blobs(20)
+    Session(X, n_clusters=2, path=tmp_path / "work.db").close()
+    (tmp_path / "other.db").write_bytes(b"no database")
+
+    def reopen(path, kept):
+        raise ValueError(f"{path.name} with {kept['n_clusters']}")
+
+    start = Start(tmp_path / "home", (tmp_path,), reopen)
+    (recent,) = start.recent()
+    assert recent["name"] == "work.db"
+    with pytest.raises(ValueError, match=r"work.db with 2"):
+        start.open(recent["path"])
+
+
+def test_iris_ids(tmp_path):
+    roles = roles_of(write_iris(tmp_path / "iris.csv"))
+    assert list(roles.values()) == ["id", "number", "number", "number", "number"]
