@@ -95,6 +95,7 @@ class Controller:
             "note": self.notes.of_pair(i, j),
             "images": [self.records.image(row) is not None for row in (i, j)],
             "guess": self._guess(i, j),
+            "reason": self.session.reason((i, j)),
         }
 
     def fields(self, i: int, j: int, most: int, search: str = "") -> list[JsonDict]:
