@@ -44,7 +44,7 @@ def main() -> None:
             _answer(browser, studio.url, iris.target)
             session.refit()
             for number, name in _names(session.labels_, iris).items():
-                studio.work.rename(number, name)
+                studio.controller.rename(number, name)
             for name, shot in SHOTS.items():
                 _take(browser, studio.url, FOLDER / f"{name}.png", *shot)
         browser.close()

@@ -62,6 +62,21 @@ def test_every_estimator_is_saved_by_us_by_skops_and_by_pickle(place, tmp_path):
             assert other.predict(X).tolist() == model.predict(X).tolist()
 
 
+@pytest.mark.parametrize("place", range(len(MODELS)), ids=lambda n: type(MODELS[n]).__name__)
+def test_every_estimator_is_saved_without_its_rows(place, tmp_path):
+    model = fitted(MODELS[place])
+    save_model(model, tmp_path / "m.linkwise")
+    save_model(model, tmp_path / "slim.linkwise", keep_rows=False, sample_ids=range(40))
+    slim = load_model(tmp_path / "slim.linkwise")
+    sizes = [(tmp_path / f"{name}.linkwise").stat().st_size for name in ("slim", "m")]
+    assert sizes[0] < sizes[1]
+    assert slim.ids is None
+    assert not {"report_", "probabilities_"} & vars(slim.model).keys()
+    assert hasattr(slim.model, "labels_") == getattr(model, "_predicts_by_rows", False)
+    if hasattr(model, "predict"):
+        assert slim.predict(X).tolist() == model.predict(X).tolist()
+
+
 def test_constraints_ids_and_names_are_kept(tmp_path):
     known = Constraints(must_link=[("a", "b", 0.5)])
     model = PCKMeans(2, random_state=0).fit(
@@ -96,6 +111,9 @@ def test_files_that_are_none_of_ours_are_refused(tmp_path):
     path = tmp_path / "m.linkwise"
     path.write_text("hello")
     with pytest.raises(ValueError, match="no model of linkwise, or is damaged"):
+        load_model(path)
+    rewritten(path, {"kind": "linkwise model", "format": "new"})
+    with pytest.raises(ValueError, match="no format number"):
         load_model(path)
     rewritten(path, {"kind": "linkwise model", "format": 99, "facts": {"linkwise": "9.0"}})
     with pytest.raises(ValueError, match=r"later linkwise \(9.0, format 99"):
@@ -211,6 +229,26 @@ def test_update_keeps_ids_names_and_clusters(pets):
     assert load_model(model).ids[-1] == "s"
 
 
+def test_a_new_fit_continues_numbers_and_names(pets):
+    folder, model, small = pets
+    rng = np.random.default_rng(1)
+    rows = [f"{'xy'[i % 2]},r{i},{10 * (i % 2) + rng.normal():.3f}" for i in range(50)]
+    data = written(folder / "b.csv", rows[::-1])
+    for seed in (3, 4, 5):
+        told = run(
+            "cluster", data, "-k", "2", "--id-column", "id", "--standardize", "--seed", seed,
+            "--continue", model, "--save", folder / "n.linkwise", "-o", folder / "labels.csv",
+        )  # fmt: skip
+        assert "40 rows in both: 0 moved (0.0%), 10 added" in told
+        found = load_model(folder / "n.linkwise")
+        assert found.labels[found.ids.index("r0")] == small
+        assert found.names == load_model(model).names
+        assert f"r0,{small},small" in (folder / "labels.csv").read_text().splitlines()
+    told = run("cluster", data, "-k", "2", "--id-column", "id", "--algorithm", "complete-link",
+               "--continue", model, code=2)  # fmt: skip
+    assert "no k-means method" in told
+
+
 def test_update_of_wrong_files_leaves_the_model(pets):
     folder, model, _ = pets
     with open(model, "rb") as file:
@@ -244,6 +282,30 @@ def test_models_without_rows_are_updated_too(tmp_path):
     found.save(path)
     assert not hasattr(load_model(path).model, "labels_")
     assert load_model(path).facts["n_updates"] == 1
+
+
+@pytest.mark.parametrize("keep_rows", [True, False])
+def test_files_of_format_1_are_read(tmp_path, keep_rows):
+    path = tmp_path / "m.linkwise"
+    model = PCKMeans(3, random_state=0, tol=0).fit(X[:30])
+    whole = PCKMeans(3, random_state=0, tol=0).fit(X[:30]).update(X[30:])
+    for name in ("_moments_", "_cluster_costs_", "_retired_"):  # which format 1 did not have
+        delattr(model, name)
+    save_model(model, path, keep_rows=keep_rows)
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    document = json.loads(parts["model.json"])
+    parts["model.json"] = json.dumps({**document, "format": 1}).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    saved = load_model(path)
+    assert saved.predict(X).tolist() == model.predict(X).tolist()
+    if keep_rows:
+        assert np.allclose(saved.update(X[30:]).model.cluster_centers_, whole.cluster_centers_)
+    else:
+        with pytest.raises(ValueError, match="saved without its rows by an earlier linkwise"):
+            saved.update(X[30:])
 
 
 def test_methods_that_take_no_rows_say_so(tmp_path):

@@ -85,11 +85,10 @@ def test_frame(report):
     assert frame["j"].tolist() == ["c", "e", "b", "f"]
 
 
-@pytest.mark.filterwarnings("ignore:PCKMeans uses must-links and cannot-links only")
 def test_frame_with_relative_constraints():
     pandas = pytest.importorskip("pandas")
     known = Constraints(must_link=[(0, 1)], relative=[(0, 1, 2)])
-    report = PCKMeans(3, random_state=0).fit(X, constraints=known).report_
+    report = ReCon(3).fit(X, constraints=known).report_
     frame = report.named(list("abcdef")).to_frame()
     assert frame["c"][1] == "c"
     assert pandas.isna(frame["c"][0])

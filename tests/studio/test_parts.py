@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
 from linkwise import Constraints, Session
-from linkwise.report import Trait
+from linkwise.report._profiles import Trait
 from linkwise.studio import Records
 from linkwise.studio import _exports as take_away
 from linkwise.studio._clusters import (
@@ -486,6 +486,13 @@ def test_corrections_of_selected_records(work):
     assert session.n_clusters == 4
     assert len(session.undo(who="ana")) == 1  # one step
     assert session.fit_.labels.tolist() == labels.tolist()
+    most = np.flatnonzero(labels == 0)[1:].tolist()  # all but one row of a cluster
+    work.correct("new", most, None, "ana")
+    new = session.fit_.labels
+    assert len(set(new[most].tolist())) == 1
+    assert (new == 0).sum() == 1
+    assert len(set(new.tolist())) == 4
+    session.undo(who="ana")
     work.correct("out", rows, None, "ana")
     assert (session.fit_.labels[rows] != labels[rows]).all()
     session.undo(who="ana")

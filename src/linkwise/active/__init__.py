@@ -11,7 +11,6 @@ from ._oracles import FunctionOracle, LabelOracle, LanguageModelOracle
 from ._pair_strategies import ClosestPairs, FarthestPairs, RandomPairs
 from ._progress import Progress
 from ._questions import Answer, ClusterCountAnswer, Dispute, Question
-from ._refit import Fit
 from ._repair import Repair
 from ._repaired_clustering import RepairedClustering
 from ._session import Session
@@ -27,7 +26,6 @@ __all__ = [
     "Dispute",
     "ExploreConsolidate",
     "FarthestPairs",
-    "Fit",
     "FunctionOracle",
     "ImportedAnswers",
     "LabelOracle",

@@ -105,8 +105,9 @@ class Correction:
             return f"clusters {', '.join(numbers)} merged"
         n_rows = sum(map(len, self.details["rows"].values()))
         rows = f"{n_rows:,} row{'' if n_rows == 1 else 's'}"
-        if self.kind == "split" and len(self.details["rows"]) == 1:
-            return f"{rows} made a new cluster"
+        if "gathered" in self.details:
+            n_gathered = self.details["gathered"]
+            return f"{n_gathered:,} row{'' if n_gathered == 1 else 's'} made a new cluster"
         if self.kind == "split":
             return f"cluster {numbers[0]} split into {len(numbers)}"
         if self.details.get("confirmed"):
@@ -287,13 +288,18 @@ class CorrectionsMixin:
         """
         labels = self.fit_.labels
         found = self._rows(rows, labels)
+        numbers = [max(int(labels[found[0]]), 0), self._fresh_number(labels)]
+        bound = {numbers[1]: found}
         for number in np.unique(labels[found][labels[found] >= 0]).tolist():
-            if np.isin(np.flatnonzero(labels == number), found).all():
+            mine = np.flatnonzero(labels == number)
+            rest = np.setdiff1d(mine, found)
+            if not len(rest):
                 raise InputError(
                     f"rows: nothing would be left of cluster {number}; leave a row of it, or merge"
                 )
-        numbers = [max(int(labels[found[0]]), 0), self._fresh_number(labels)]
-        return self._correct("split", numbers, {numbers[1]: found}, labels, who)
+            if 2 * len(rest) <= len(mine):  # else the rest would follow the majority
+                bound[number] = rest
+        return self._correct("split", numbers, bound, labels, who, {"gathered": len(found)})
 
     def confirm(self, rows: Sequence[int], *, who: str | None = None) -> Correction:
         """Say that rows are where they belong; they stay in their clusters.

@@ -454,7 +454,7 @@ class RefitScheduler:
             grouping = Grouping.of(before.labels)
         else:
             grouping = Grouping(before.prototypes, before.owner)
-        starts: list[NDArray[np.float64] | str | None] = [before.centers, "afresh"]
+        starts = self._restarts(before)
         if prefix.new_correction is not None:
             grouping = grouping.corrected(prefix.new_correction)
             starts = [grouping.centers(self._X)]
@@ -490,10 +490,16 @@ class RefitScheduler:
         if before is None or before.centers is None:
             return [None]
         if len(before.centers) == k:
-            return [before.centers, "afresh"]
+            return self._restarts(before)
         if before.labels is None or len(at.answers) > at.base:
             return [None]
         return [carry_over(self._X, before.labels, at.answers, k)]
+
+    def _restarts(self, before: StoredFit) -> list[NDArray[np.float64] | str | None]:
+        """The previous centers and a cold start; not the latter where only the data changed."""
+        if self.anchor is not None and before is self.anchor.fit:
+            return [before.centers]
+        return [before.centers, "afresh"]
 
     def _start(self, k: int, centers: NDArray[np.float64] | str | None) -> Estimator:
         """An unfitted model with the given init; None keeps the user's."""

@@ -237,6 +237,8 @@ class Store:
             return self._db.execute(statement, values)
         except sqlite3.OperationalError as error:
             raise OSError(f"session {self.path or 'in memory'}: {error}") from error
+        except sqlite3.IntegrityError:  # what was to be written is wrong, not the file
+            raise
         except sqlite3.DatabaseError as error:
             raise OSError(
                 f"session {self.path or 'in memory'} is damaged: {error}. Put a copy of the file "

@@ -39,13 +39,17 @@ _WRITTEN = {
 
 
 def write(
-    request: Request, given: ClusterInput | OutOfCoreInput, model: BaseEstimator, report: Report
+    request: Request,
+    given: ClusterInput | OutOfCoreInput,
+    model: BaseEstimator,
+    report: Report,
+    continued: dict[int, str],
 ) -> None:
-    """Write every file that was asked for."""
+    """Write every file that was asked for; `continued` are names of an earlier model."""
     if request.output is not None and isinstance(given, OutOfCoreInput):
         given.write(request.output, model.labels_)
     elif request.output is not None and not isinstance(given, OutOfCoreInput):
-        names = given.names(model.labels_)
+        names = given.names(model.labels_) or _padded(continued, int(model.labels_.max()))
         sure = probabilities(model, given.X) if request.probabilities or request.append else None
         if request.append:
             write_appended(request.output, given.table.original, model.labels_, names, sure)
@@ -60,12 +64,18 @@ def write(
         save_model(
             model, request.save,
             preparation=getattr(given, "preparation", None),
-            sample_ids=given.ids, constraints=given.known, names=dict(enumerate(called)),
+            sample_ids=given.ids, constraints=given.known,
+            names={**dict(enumerate(called)), **continued},
             about={**_about(request), "id_column": request.id_column},
         )  # fmt: skip
     if request.suspects is not None:
         _write_suspects(request.suspects, report)
     _write_hierarchy(model, given.ids, *request.tree_files.values())
+
+
+def _padded(names: dict[int, str], last: int) -> list[str] | None:
+    """Names of the clusters up to the last, as far as there are any."""
+    return [names.get(number, "") for number in range(last + 1)] if names else None
 
 
 def probabilities(model: BaseEstimator, X: Matrix) -> Floats | None:

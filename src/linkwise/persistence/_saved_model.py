@@ -23,11 +23,14 @@ from linkwise._validation import Knowable
 from linkwise._version import __version__
 from linkwise.constraints import Constraints, as_constraints
 from linkwise.datasets import Preparation
+from linkwise.evaluation import ClusteringChanges
+from linkwise.geometry import Moments
 from linkwise.io import Table, atomic_write, read_table
+from linkwise.kmeans.estimators._update import continue_numbers
 
 from ._encoding import Decoder, Encoder
 
-FORMAT = 1
+FORMAT = 2
 _KIND = "linkwise model"
 _OWN_FACTS = ("linkwise", "python", "numpy", "scikit-learn", "saved", "labels", "keep_rows")
 # What estimators hold per row of the fit, and need not have to place new rows.
@@ -147,6 +150,11 @@ class SavedModel:
                 f"{type(self.model).__name__} cannot take in new rows; save a model of a k-means "
                 "method or of ConstrainedMixture, or fit anew with all rows"
             )
+        if not (hasattr(self.model, "_moments_") or hasattr(self.model, "_counts_")):
+            raise ValueError(
+                "the model was saved without its rows by an earlier linkwise, which kept too "
+                "little for updates; fit anew with all rows"
+            )
         has_rows = hasattr(self.model, "labels_")
         if self.ids is not None and sample_ids is None:
             raise InputError("{sample_ids}: the model has ids for its rows; give those of the new")
@@ -160,6 +168,31 @@ class SavedModel:
         facts = {**self.facts, "n_updates": self.facts.get("n_updates", 0) + 1}
         facts["keep_rows"] = has_rows
         return replace(self, model=model, ids=ids, constraints=known, facts=facts)
+
+    def continue_numbers(
+        self, model: Any, sample_ids: Sequence[Hashable] | None = None
+    ) -> ClusteringChanges:
+        """Give the clusters of a new fit the numbers that they have here, by the best overlap.
+
+        Parameters
+        ----------
+        model : estimator
+            A k-means method, fitted anew; it is changed.
+        sample_ids : sequence of hashable, default=None
+            Ids of its rows; without ids here and there, rows are matched by their place.
+
+        Returns
+        -------
+        changes : ClusteringChanges
+            Clusters that were split, merged, opened or retired, and rows that moved.
+        """
+        if not hasattr(model, "_moments_"):
+            raise InputError(f"{type(model).__name__} is no k-means method; its numbers are fixed")
+        if not hasattr(self.model, "labels_"):
+            raise InputError("the model was saved without its rows; there is nothing to match")
+        continue_numbers(model, self.labels, self.ids, sample_ids)
+        changes: ClusteringChanges = model.changes_
+        return changes
 
     def save(self, path: PathLike) -> None:
         """Write it to a file, whole or not at all, as `save_model` does.
@@ -207,7 +240,8 @@ def save_model(
         Names of clusters.
     keep_rows : bool, default=True
         Whether to keep what there is per row: labels, ids, constraints and the report. Without,
-        the file stays small whatever the number of rows.
+        the file stays small whatever the number of rows; but methods that place new rows by those
+        of the fit (`SpectralLearning`, `BoostCluster`, `ConstrainedHDBSCAN`) keep what they need.
     about : dict, default=None
         Anything else, fit for JSON.
 
@@ -224,7 +258,8 @@ def save_model(
     slim = copy(model)
     slim.__dict__.pop("callback", None)
     for name in () if keep_rows else _PER_ROW:
-        slim.__dict__.pop(name, None)
+        if name != "labels_" or not getattr(model, "_predicts_by_rows", False):
+            slim.__dict__.pop(name, None)
     if hasattr(model, "callback"):
         slim.callback = None
     arrays: dict[str, np.ndarray] = {}
@@ -302,6 +337,8 @@ def load_model(path: PathLike) -> SavedModel:
 def _check(document: JsonDict, path: PathLike) -> None:
     if document.get("kind") != _KIND:
         raise ValueError(f"{path} is no model of linkwise")
+    if not isinstance(document.get("format"), int) or document["format"] < 1:
+        raise ValueError(f"{path} is no model of linkwise, or is damaged (no format number)")
     if document["format"] > FORMAT:
         raise ValueError(
             f"{path} was saved by a later linkwise ({document['facts'].get('linkwise')}, format "
@@ -311,6 +348,8 @@ def _check(document: JsonDict, path: PathLike) -> None:
 
 def _opened(document: JsonDict, decode: Decoder) -> SavedModel:
     model = decode(document["model"])  # first: constraints may be the same object as in its report
+    if document["format"] < 2:
+        _add_statistics(model)
     kept = document["preparation"]
     return SavedModel(
         model,
@@ -320,3 +359,18 @@ def _opened(document: JsonDict, decode: Decoder) -> SavedModel:
         {int(number): name for number, name in document["names"].items()},
         document["facts"],
     )
+
+
+def _add_statistics(model: Any) -> None:
+    """What models of format 1 lack, for `update`: sums per cluster, out of labels and means."""
+    labels = np.asarray(getattr(model, "labels_", ()))
+    if not len(labels):
+        return  # without rows there is nothing to add them up from; `update` says so
+    if hasattr(model, "_geometry_"):
+        geometry = model._geometry_
+        counts = np.bincount(labels[labels >= 0], minlength=geometry.k).astype(np.float64)
+        model._moments_ = Moments(counts, counts[:, None] * geometry.centers, np.zeros((0, 0, 0)))
+        model._cluster_costs_, model._retired_ = None, np.zeros(geometry.k, dtype=bool)
+    elif hasattr(model, "means_") and hasattr(model, "probabilities_"):
+        model._counts_ = model.probabilities_.sum(axis=0)
+        model._retired_ = np.zeros(len(model.means_), dtype=bool)

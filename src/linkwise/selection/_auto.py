@@ -140,6 +140,11 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
     n_features_in_ : int
         Number of features.
 
+    See Also
+    --------
+    MPCKMeans : The default if the method is not to be chosen.
+    linkwise.evaluation.learning_curve : Compares methods where the true classes are known.
+
     Notes
     -----
     **What is held back.** All must-links of a component, and all cannot-links between two

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 
 from linkwise._types import JsonDict
 from linkwise._version import __version__
-from linkwise.active import Fit
+from linkwise.active._refit import Fit
 
 from ._controller import Controller
 from ._exports import EXPORTS

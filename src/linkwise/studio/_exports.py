@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from linkwise._optional import optional
 from linkwise._version import __version__
-from linkwise.active import Fit
+from linkwise.active._refit import Fit
 from linkwise.active._settings import public_module
 
 from ._controller import Controller

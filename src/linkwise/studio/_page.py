@@ -103,7 +103,7 @@ class View:
         """Lay the page out."""
         add_style()
         self._dark = ui.dark_mode(_THEMES[self._theme])
-        with ui.element("main").classes("lw-page"):
+        with ui.element("div").classes("lw-page"):
             self._header()
             self._left()
             with ui.element("div").classes("lw-right"):

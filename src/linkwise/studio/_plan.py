@@ -30,7 +30,7 @@ _LARGEST_APART = 50  # rows with one value; beyond, all pairs of them are too ma
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A file made ready for a session.
+    r"""A file made ready for a session.
 
     Attributes
     ----------
@@ -39,6 +39,19 @@ class Loaded:
     records : Records
     constraints : Constraints or None
         From columns whose equal values belong together, or apart.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from linkwise import Session
+    >>> from linkwise.studio import load_records
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "pets.csv")
+    >>> _ = file.write_text("pet,kg\nmia,4\nrex,20\ntom,5\n")
+    >>> loaded = load_records(file, {"pet": "id", "kg": "number"})
+    >>> with Session(loaded.X, n_clusters=2, sample_ids=loaded.ids) as session:
+    ...     labels = session.labels_
+    >>> bool(labels[0] == labels[2] != labels[1])
+    True
     """
 
     X: Matrix

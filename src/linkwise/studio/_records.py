@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -243,6 +244,8 @@ def _is_far(places: list[float | None] | None) -> bool:
 
 
 def _numbers(cells: Sequence[object] | NDArray) -> NDArray[np.float64] | None:
+    with contextlib.suppress(TypeError, ValueError):  # fast, where no cell is empty
+        return np.asarray(cells, dtype=object).astype(np.float64)
     try:
         return np.array([np.nan if str(cell).strip() == "" else float(str(cell)) for cell in cells])
     except (TypeError, ValueError):

@@ -46,6 +46,8 @@ async def _start_nicegui() -> None:
         show_welcome_message=False,
         reconnect_timeout=10.0,
     )
+    # The components show themselves that they work; Quasar's bar has no name for screen readers.
+    core.app.config.quasar_config["loadingBar"] = {"skipHijack": True}
     # Held open as long as the process lives: studios come and go.
     await root.router.lifespan_context(root).__aenter__()
 

@@ -30,7 +30,7 @@ class StartView:
         """Lay the page out."""
         add_style()
         ui.dark_mode(None)
-        with ui.element("main").classes("lw-page lw-start-page"):
+        with ui.element("div").classes("lw-page lw-start-page"):
             with ui.element("header").classes("lw-header"), ui.element("div").classes("lw-brand"):
                 ui.label("linkwise studio")
             StartForm()

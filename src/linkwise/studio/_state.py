@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from linkwise._types import JsonDict
 from linkwise.active import Progress
-from linkwise.report import Trait
+from linkwise.report._profiles import Trait
 
 from ._clusters import Cluster
 from ._controller import LONGEST_NAME, Controller

@@ -103,6 +103,12 @@ class MPCKMeans(SoftKMeans):
     n_features_in_ : int
         Number of features.
 
+    See Also
+    --------
+    PCKMeans : The same without a learnt metric.
+    COPKMeans : Satisfies every constraint.
+    AutoCluster : Chooses a method by constraints held back.
+
     Notes
     -----
     The indicators of one category (neighboring columns of two values, one of which is high in each

@@ -94,6 +94,11 @@ class PCKMeans(DistortionKMeans):
     n_features_in_ : int
         Number of features.
 
+    See Also
+    --------
+    MPCKMeans : Also learns the metric.
+    COPKMeans : Satisfies every constraint.
+
     References
     ----------
     .. [1] S. Basu, A. Banerjee, R. J. Mooney. Active semi-supervision for pairwise constrained

@@ -1,0 +1,73 @@
+"""The page's own code where it has logic, run by Node without a browser."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import linkwise.studio
+
+LIB = Path(linkwise.studio.__file__).parent / "web" / "lib"
+
+pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="no node on this machine")
+
+
+def run(module, expression, tmp_path):
+    """The value of an expression in which `m` is a module of the page."""
+    copy = tmp_path / f"{module}.mjs"
+    copy.write_text((LIB / f"{module}.js").read_text())
+    code = (
+        f"import * as m from {json.dumps(copy.as_uri())}; console.log(JSON.stringify({expression}))"
+    )
+    command = ["node", "--input-type=module", "-e", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_selection(tmp_path):
+    expression = """(() => {
+      const s = new m.Selection(); const rows = [10, 11, 12, 13, 14];
+      const one = [...s.click(rows, 1)];
+      const many = [...s.click(rows, 3, true)];
+      const fewer = [...s.click(rows, 2)];
+      s.set([]);
+      const walked = [...s.click(rows, 2, true, 1)];
+      return [one, many, fewer, walked];
+    })()"""
+    assert run("selection", expression, tmp_path) == [[11], [11, 12, 13], [11, 13], [11, 12]]
+
+
+def test_files_that_are_dropped(tmp_path):
+    def files(*paths):
+        return json.dumps([{"path": path} for path in paths])
+
+    mixed = files("a/x.csv", "a/1.png", "a/notes.md")
+    expression = f"m.trimmed(m.choose({mixed})).map((f) => f.path)"
+    assert run("files", expression, tmp_path) == ["x.csv", "1.png"]
+    names = f"[m.nameOf({mixed}), m.nameOf({files('digits/1.png')}), m.nameOf({files('1.png')})]"
+    assert run("files", names, tmp_path) == ["x.csv", "digits", "images"]
+    for wrong, told in ((files("a.csv", "b.xlsx"), "One table"), (files("a.py"), "Drop a CSV")):
+        error = f"(() => {{ try {{ m.choose({wrong}) }} catch (e) {{ return e.message }} }})()"
+        assert told in run("files", error, tmp_path)
+
+
+def test_keys_by_letter_then_by_position(tmp_path):
+    keys = [("s", "KeyS"), ("S", "KeyS"), ("ы", "KeyS"), ("z", "KeyY"), ("1", "Digit1")]
+    events = json.dumps([{"key": key, "code": code} for key, code in keys])
+    found = run("keys", f"{events}.map(m.letter)", tmp_path)
+    assert found == ["s", "s", "s", "z", ""]
+
+
+def test_words(tmp_path):
+    assert run("words", "m.breakable('a_b-c.dE')", tmp_path) == "a_\u200bb-\u200bc.\u200bd\u200bE"
+    assert run("words", "[m.count(1, 'row'), m.count(2000, 'row')]", tmp_path) == [
+        "1 row",
+        "2,000 rows",
+    ]
+    told = "[m.explain('{\"detail\":\"no\"}', 422), m.explain('', 500)]"
+    assert run("request", told, tmp_path) == ["no", "The studio answered with 500."]
