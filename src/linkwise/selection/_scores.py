@@ -322,5 +322,6 @@ def clearly_worse(scores: Floats, right: Bools, weight: Floats, share: float) ->
         How much held-out links count in the score.
     """
     lag = (right[0].astype(float) - right) * weight
-    error = share * np.sqrt((lag**2).sum(axis=1))
+    # Two answers more that could have gone the other way: few links are no proof.
+    error = share * np.sqrt((lag**2).sum(axis=1) + 2 * (weight**2).max(initial=0.0))
     return np.asarray(scores[0] - scores > _CLEARLY * error + _SLIGHTLY)
