@@ -14,18 +14,24 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from linkwise._errors import InputError
-from linkwise._types import Estimator, JsonDict, Matrix, PathLike
+from linkwise._types import Estimator, Floats, Ints, JsonDict, Matrix, PathLike
 from linkwise._validation import check_number
 from linkwise.constraints import as_constraints
 
 from ._neighborhood_strategies import ExploreConsolidate, MinMax, NormalizedPointUncertainty
 from ._pair_strategies import ClosestPairs, FarthestPairs, RandomPairs
+from ._questions import Verdict
+from ._repair import Repair
+from ._repaired_clustering import RepairedClustering
 from ._store import Store
 from ._strategy import Strategy
+
+_MOST_FOR_FULL_METRIC = 30  # features
 
 STRATEGIES: dict[str, type[Strategy]] = {
     kind.__name__: kind
     for kind in (
+        Repair,
         ExploreConsolidate,
         MinMax,
         NormalizedPointUncertainty,
@@ -87,7 +93,8 @@ def user_name() -> str:
 
 
 def make_strategy(name: str, params: JsonDict | None = None) -> Strategy:
-    """A built-in strategy by name and parameters."""
+    """A built-in strategy by name and parameters; "auto" is `Repair`."""
+    name = "Repair" if name == "auto" else name
     if name not in STRATEGIES:
         raise ValueError(
             f"strategy {name!r}: expected one of {', '.join(map(repr, STRATEGIES))}, or an object"
@@ -95,11 +102,18 @@ def make_strategy(name: str, params: JsonDict | None = None) -> Strategy:
     return STRATEGIES[name](**(params or {}))
 
 
-def default_model() -> Estimator:
-    """The default model of a session."""
+def auto_model(strategy: Strategy, n_features: int) -> Estimator:
+    """The model of a session that is given none.
+
+    `Repair` keeps a clustering of its own. Otherwise MPCKMeans, with a full metric where the
+    features are few enough for one: it is better than a diagonal one at nearly every number of
+    answers.
+    """
+    if isinstance(strategy, Repair):
+        return RepairedClustering(noise=strategy.noise)
     from linkwise.kmeans import MPCKMeans
 
-    return MPCKMeans()
+    return MPCKMeans(metric="full" if n_features <= _MOST_FOR_FULL_METRIC else "diagonal")
 
 
 def describe_model(model: Estimator) -> JsonDict:
@@ -177,7 +191,7 @@ def stored_settings(path: PathLike) -> JsonDict:
 
 def beforehand(
     constraints: Any, n_rows: int, ids: Sequence[Hashable] | None
-) -> list[tuple[int, int, str, float]]:
+) -> list[tuple[int, int, Verdict, float]]:
     """Constraints as answers: row, row, answer, weight."""
     known = as_constraints(constraints).to_rows(n_rows, ids).as_pairs()
     if known.n_relative:
@@ -185,7 +199,7 @@ def beforehand(
             f"constraints: {known.n_relative:,} are relative; a session asks about pairs, and "
             "begins with must-links and cannot-links only"
         )
-    pairs = (
+    pairs: tuple[tuple[Verdict, Ints, Floats], ...] = (
         ("same", known.must_link, known.must_link_weight),
         ("different", known.cannot_link, known.cannot_link_weight),
     )

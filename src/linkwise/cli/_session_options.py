@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 # How --strategy calls them, and what they are called in Python.
 STRATEGIES = {
+    "repair": "Repair",
     "explore": "ExploreConsolidate",
     "minmax": "MinMax",
     "uncertainty": "NormalizedPointUncertainty",
@@ -221,7 +222,7 @@ def open_session(
         about = {name: getattr(given, name) for name in _REMEMBERED}
         return Session(
             task.X,
-            begun["strategy"] or "ExploreConsolidate",
+            begun["strategy"] or "auto",
             n_clusters=begun["n_clusters"],
             path=path,
             sample_ids=task.ids,
