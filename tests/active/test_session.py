@@ -249,7 +249,7 @@ def test_the_hint_to_stop():
     assert work.progress.hint == "0 of 3 groups found so far: go on"
     work.run(LabelOracle(y), 12)
     assert not work.progress.stop
-    work.run(LabelOracle(y), 10)
+    work.run(LabelOracle(y), 28)
     now = work.progress
     assert now.stop
     assert "you may stop" in now.hint
@@ -403,7 +403,7 @@ def test_wrong_settings_are_refused(settings, message):
 
 def test_wrong_data_and_strategies_are_refused():
     X, _ = blobs()
-    with pytest.raises(ValueError, match="'Best': expected one of 'ExploreConsolidate'"):
+    with pytest.raises(ValueError, match="'Best': expected one of 'Repair', 'ExploreConsolidate'"):
         Session(X, "Best")
     X[3, 1] = np.nan
     with pytest.raises(ValueError, match="NaN"):

@@ -404,6 +404,6 @@ def test_python_lines_give_the_same_clusters(in_file, tmp_path, monkeypatch):
 def test_report_has_the_sizes_of_the_labels(work):
     page = take_away.report_html(work)
     sizes = np.bincount(work.session.refit().labels)
-    assert "MPCKMeans" in page
+    assert "RepairedClustering" in page
     for size in sizes.tolist():
         assert f'<td class="number">{size}</td>' in page

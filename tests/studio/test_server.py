@@ -77,6 +77,23 @@ def test_results_in_json(studio, session):
     assert get(url(studio, "/api/export/secrets.csv"))[0] == 422
 
 
+def test_set_questions_through_the_interface(studio, session):
+    asked = json.loads(get(url(studio, "/api/set?size=5&who=llm"))[1])["set"]
+    assert len(asked["rows"]) == len(asked["ids"]) == len(asked["records"]) <= 5
+    assert asked["reason"]
+    first, *rest = asked["rows"]
+    given = {"groups": [[first, rest[0]], rest[1:]], "who": "llm", "weight": 0.5}
+    assert json.loads(post(url(studio, "/api/set"), given)[1]) == {"disputes": []}
+    n_links = len(session.answers)
+    assert n_links == len(asked["rows"]) - 1
+    assert json.loads(post(url(studio, "/api/set"), given)[1]) == {"disputes": []}
+    assert len(session.answers) == n_links  # sent again: counts once
+    undone = json.loads(post(url(studio, "/api/undo"), {"who": "llm"})[1])["undone"]
+    assert len(undone) == n_links
+    assert post(url(studio, "/api/set"), {"groups": [[0, 0]]})[0] == 422
+    assert get(url(studio, "/api/set?size=13"))[0] == 422
+
+
 def test_described_by_openapi_and_nothing_from_elsewhere(studio):
     described = json.loads(get(url(studio, "/api/openapi.json"))[1])
     assert {"/api/question", "/api/answer", "/api/labels", "/api/export/{name}"} <= set(
@@ -203,7 +220,7 @@ def test_port_that_is_taken_is_told(studio, session):
     [
         (["--image-column", "file"], "--image-column and --images belong together"),
         (["--id-column", "nope"], "nope"),
-        (["--strategy", "nope"], "expected one of explore"),
+        (["--strategy", "nope"], "expected one of repair, explore"),
         (["--host", "no.such.host.invalid"], "host no.such.host.invalid"),
     ],
 )
@@ -220,7 +237,8 @@ def test_a_new_group_is_refitted_at_once_also_through_the_interface():
     """With k unknown, a third group gets a cluster before `refit_every` answers have come in."""
     X, y = blobs(60)
     rows = [int((y == c).argmax()) for c in range(3)]
-    with Session(X, refit_every=1000) as session, Studio(session, port=0) as studio:
+    settings = {"strategy": "ExploreConsolidate", "refit_every": 1000}
+    with Session(X, **settings) as session, Studio(session, port=0) as studio:
         assert len(set(session.refit().labels.tolist())) == 2
         for i, j in ((0, 1), (0, 2), (1, 2)):
             given = {"i": rows[i], "j": rows[j], "said": "different", "who": "llm"}

@@ -11,7 +11,10 @@ from ._oracles import FunctionOracle, LabelOracle, LanguageModelOracle
 from ._pair_strategies import ClosestPairs, FarthestPairs, RandomPairs
 from ._progress import Progress
 from ._questions import Answer, ClusterCountAnswer, Dispute, Question
+from ._repair import Repair
+from ._repaired_clustering import RepairedClustering
 from ._session import Session
+from ._set_questions import SetQuestion
 from ._strategy import QueryContext, Strategy
 from ._terminal import TerminalOracle
 
@@ -34,7 +37,10 @@ __all__ = [
     "QueryContext",
     "Question",
     "RandomPairs",
+    "Repair",
+    "RepairedClustering",
     "Session",
+    "SetQuestion",
     "Strategy",
     "TerminalOracle",
 ]

@@ -27,12 +27,15 @@ class IncrementalClosure:
         Roots of the components that each component is apart from.
     unsure : dict of int to set of int
         For each row, the rows it could not be compared with.
+    history : list of (int, int, str)
+        Every answer in order, also those that contradict earlier ones and were not added.
     """
 
     def __init__(self) -> None:
         self.members: dict[int, list[int]] = {}
         self.apart: dict[int, set[int]] = {}
         self.unsure: dict[int, set[int]] = {}
+        self.history: list[tuple[int, int, Verdict]] = []
         self.version = 0  # rises with every answer; what is derived may be kept until then
         self._root: dict[int, int] = {}
         self._first: dict[int, int] = {}
@@ -58,6 +61,7 @@ class IncrementalClosure:
 
     def add(self, i: int, j: int, said: Verdict) -> bool:
         """Add an answer; return False and change nothing if it contradicts earlier ones."""
+        self.history.append((i, j, said))
         if said == "unsure":
             self.unsure.setdefault(i, set()).add(j)
             self.unsure.setdefault(j, set()).add(i)

@@ -49,11 +49,15 @@ class RandomPairs(Strategy):
     [0, 1]
     """
 
+    def reason(self, context: QueryContext, question: Question) -> str:
+        """See `Strategy.reason`."""
+        return "these two records were drawn at random"
+
     def questions(self, context: QueryContext) -> Questions:
         """See `Strategy.questions`."""
         while context.n_rows > 1:
             yield from _ask_in_order(context, _draws(context))
-            rest = next((pair for pair in _left(context) if context.can_ask(*pair)), None)
+            rest = next((pair for pair in remaining_pairs(context) if context.can_ask(*pair)), None)
             if rest is None:
                 return
             yield Question(*rest)
@@ -67,7 +71,7 @@ def _draws(context: QueryContext) -> Iterator[tuple[int, int]]:
         yield from zip(i.tolist(), (j + (j >= i)).tolist(), strict=True)
 
 
-def _left(context: QueryContext) -> Iterator[tuple[int, int]]:
+def remaining_pairs(context: QueryContext) -> Iterator[tuple[int, int]]:
     """All pairs but those that are decided component by component."""
     known = context.known
     roots = dict.fromkeys(known.root(row) for row in context.order.tolist())
@@ -137,6 +141,10 @@ class ClosestPairs(_ByDistance):
     Question(i=1, j=2)
     """
 
+    def reason(self, context: QueryContext, question: Question) -> str:
+        """See `Strategy.reason`."""
+        return "these two records are the closest that nobody has compared"
+
     def _key(self, distance: np.ndarray) -> np.ndarray:
         return distance
 
@@ -157,6 +165,10 @@ class FarthestPairs(_ByDistance):
     >>> session.ask()
     Question(i=0, j=2)
     """
+
+    def reason(self, context: QueryContext, question: Question) -> str:
+        """See `Strategy.reason`."""
+        return "these two records are the farthest apart that nobody has compared"
 
     def _key(self, distance: np.ndarray) -> np.ndarray:
         return -distance

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from math import ceil
 
 from linkwise._types import JsonDict
 
-ROUNDS, LITTLE = 3, 0.01  # so many refits in a row that change so few labels: time to stop
+from ._meter import ROUNDS as ROUNDS
+from ._meter import Meter, measure
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class Progress:
         Rows that are known to be in one of them.
     changed : tuple of float
         Share of labels that changed in the last refits, the newest last.
+    meter : Meter
+        How many of the last answers the model would have guessed, and what the next may change.
 
     Examples
     --------
@@ -49,6 +52,7 @@ class Progress:
     n_groups: int
     n_covered: int
     changed: tuple[float, ...]
+    meter: Meter = field(default_factory=lambda: measure(()))
 
     @property
     def expected_remaining(self) -> int:
@@ -64,11 +68,10 @@ class Progress:
 
     @property
     def stop(self) -> bool:
-        """Whether the last refits changed few labels."""
+        """Whether the last answers were guessed and the labels are stable, or all is known."""
         if self.n_covered == self.n_rows:
             return True
-        all_found = self.n_groups >= (self.n_clusters or 2)
-        return all_found and len(self.changed) == ROUNDS and max(self.changed) < LITTLE
+        return self.n_groups >= (self.n_clusters or 2) and self.meter.stop
 
     @property
     def hint(self) -> str:
@@ -83,17 +86,18 @@ class Progress:
         if self.n_covered == self.n_rows:
             return "every row has its group: nothing is left to ask"
         if self.stop:
-            return (
-                f"the last {ROUNDS} refits changed fewer than {LITTLE:.0%} of the labels: you may "
-                "stop"
-            )
+            return f"{self.meter}: you may stop"
         if self.n_clusters is not None and self.n_groups < self.n_clusters:
             return f"{self.n_groups} of {self.n_clusters} groups found so far: go on"
-        if self.changed:
-            return f"the last refit changed {self.changed[-1]:.1%} of the labels: go on"
-        return "too early to tell when to stop"
+        if self.meter.is_blind:
+            return (
+                f"{self.meter}, no better than chance: the features hardly carry what is asked; "
+                "try others, or standardize them"
+            )
+        return f"{self.meter}: go on" if self.meter.n_asked else str(self.meter)
 
     def to_dict(self) -> JsonDict:
         """Plain values, for JSON."""
         derived = {name: getattr(self, name) for name in ("expected_remaining", "stop", "hint")}
-        return {**asdict(self), "changed": list(self.changed), **derived}
+        told = {"meter": self.meter._asdict(), "changed": list(self.changed)}
+        return {**asdict(self), **told, **derived}

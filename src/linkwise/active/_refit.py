@@ -23,12 +23,14 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from linkwise._types import Estimator, JsonDict, Matrix
+from linkwise._validation import Knowledge
 from linkwise.constraints import Constraints
 from linkwise.evaluation._matching import keep_numbers
 
 from ._corrections import Correction, bound_rows, overruled_by
 from ._grouping import Grouping
 from ._questions import Answer
+from ._repaired_clustering import RepairedClustering
 from ._settings import describe_model
 from ._store import Store, StoredFit
 from ._warm_start import carry_over
@@ -72,11 +74,15 @@ class RefitSummary(NamedTuple):
         Share of the rows whose cluster was another one before; None for the first.
     n_violated : int or None
         Answers that it did not keep; None if that was not noted.
+    n_asked, n_guessed : int or None
+        Answers since the refit before, and how many of them that one would have guessed.
     """
 
     n_answers: int
     changed: float | None
     n_violated: int | None
+    n_asked: int | None = None
+    n_guessed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -113,6 +119,19 @@ class AnswerPrefix:
     def n_clusters(self) -> int | None:
         """Number of clusters, if it is known."""
         return self.phases[-1].n_clusters
+
+    @property
+    def n_uncorrected(self) -> int | None:
+        """Number of clusters that somebody told, without what corrections merged and split.
+
+        Corrections bind the rows of their clusters: the other rows need no more, or fewer, clusters
+        than before.
+        """
+        last = max(p for p, phase in enumerate(self.phases) if phase.correction is None)
+        k, changes = self.phases[last].n_clusters, self.phases[:last]
+        if k is None:
+            return None
+        return max(1, k - sum(p.correction.change for p in changes if p.correction is not None))
 
     @property
     def corrections(self) -> list[Correction]:
@@ -178,6 +197,8 @@ class Fit:
         Share of the rows whose cluster is another one than before; None for the first fit.
     violated : int
         Answers that it does not keep.
+    asked, guessed : int or None
+        Answers since the fit before, and how many of them that one agreed with.
     view : object
         What the strategy made of it.
     seconds : float
@@ -194,12 +215,18 @@ class Fit:
     view: object
     seconds: float
     grouping: Grouping | None = None
+    asked: int | None = None
+    guessed: int | None = None
 
     @property
     def stored(self) -> StoredFit:
         """What the store keeps of it."""
-        grouping = (None, None) if self.grouping is None else self.grouping
-        return StoredFit(self.changed, self.centers, self.labels, self.violated, *grouping)
+        kept = self.grouping
+        prototypes, owner = (None, None) if kept is None else (kept.prototypes, kept.owner)
+        return StoredFit(
+            self.changed, self.centers, self.labels, self.violated, prototypes, owner, self.asked,
+            self.guessed,
+        )  # fmt: skip
 
 
 class FitAnchor(NamedTuple):
@@ -255,6 +282,8 @@ class RefitScheduler:
         Whether fits run in a thread of their own.
     done : callable
         Called after every fit.
+    cluster : callable, default=None
+        Gives the labels at a prefix, in place of fitting the model.
     """
 
     def __init__(
@@ -267,7 +296,9 @@ class RefitScheduler:
         seed: int,
         background: bool = True,
         done: Callable[[], None] = lambda: None,
+        cluster: Callable[[AnswerPrefix], Labels] | None = None,
     ):
+        self._cluster = cluster
         self._X, self._model, self._knowledge = X, model, knowledge
         self._prepare, self._store, self._seed, self._done = prepare, store, seed, done
         # Fits of another model, kept in the same file, are none of ours.
@@ -322,7 +353,9 @@ class RefitScheduler:
             if fit is None and found:
                 break
             if fit is not None:
-                found.append(RefitSummary(len(at.answers), fit.changed, fit.violated))
+                found.append(
+                    RefitSummary(len(at.answers), fit.changed, fit.violated, fit.asked, fit.guessed)
+                )
             at = at.before
         if found and found[0].n_answers == len(prefix.answers):  # all there is to tell
             self._told = (self._key(prefix), found[::-1])
@@ -402,8 +435,11 @@ class RefitScheduler:
         known, k = self._knowledge(prefix)
         if prefix.corrections and before is not None and before.labels is not None:
             return self._fit_grouped(prefix, before, known, k, started)
-        starts = self._starts(before, prefix, k)
-        model = self._best([self._start(k, start) for start in starts], known)
+        if self._cluster is not None:
+            model = self._take(self._cluster(prefix), k, known, started)
+        else:
+            starts = self._starts(before, prefix, k)
+            model = self._best([self._start(k, start) for start in starts], known)
         labels, changed = np.asarray(model.labels_, dtype=np.int32), None
         centers = getattr(model, "cluster_centers_", None)
         if before is not None and before.labels is not None:
@@ -417,7 +453,10 @@ class RefitScheduler:
         seconds = time.perf_counter() - started
         answers = prefix.answers
         violated = sum(not answer.is_kept(labels) for answer in answers)
-        return Fit(model, labels, centers, len(answers), changed, violated, view, seconds)
+        guesses = _guesses(prefix, before)
+        return Fit(
+            model, labels, centers, len(answers), changed, violated, view, seconds, None, *guesses
+        )
 
     def _fit_grouped(
         self, prefix: AnswerPrefix, before: StoredFit, known: Constraints, k: int, started: float
@@ -435,12 +474,14 @@ class RefitScheduler:
         n_prototypes = min(k + grouping.extra, len(before.labels))
         if starts[0] is None or len(starts[0]) != n_prototypes:
             starts = [None]
-        models = [self._start(n_prototypes, start) for start in starts]
-        model = self._best(models, grouping.for_model(known))
+        if self._cluster is not None:
+            model = self._take(self._cluster(prefix), n_prototypes, known, started)
+        else:
+            models = [self._start(n_prototypes, start) for start in starts]
+            model = self._best(models, grouping.for_model(known))
         found = np.asarray(model.labels_, dtype=np.int32)
         now, order = grouping.continued(found, max(n_prototypes, int(found.max()) + 1))
-        bound = bound_rows(prefix.corrections, prefix.answers, len(found))
-        labels = np.where(bound >= 0, bound, now.labels).astype(np.int32)
+        labels = _with_bound_rows(now, prefix)
         centers = getattr(model, "cluster_centers_", None)
         if centers is not None:
             centers = np.asarray(centers, dtype=np.float64)[order]
@@ -448,7 +489,7 @@ class RefitScheduler:
         violated = sum(not answer.is_kept(labels) for answer in prefix.counted)
         return Fit(
             model, labels, centers, len(prefix.answers), float(np.mean(labels != before.labels)),
-            violated, view, time.perf_counter() - started, now,
+            violated, view, time.perf_counter() - started, now, *_guesses(prefix, before),
         )  # fmt: skip
 
     def _starts(
@@ -486,6 +527,12 @@ class RefitScheduler:
             changes.update({"n_init": 1} if isinstance(centers, str) else {"init": centers})
         return model.set_params(**changes)
 
+    def _take(self, found: Labels, k: int, known: Constraints, started: float) -> Estimator:
+        """The model, with clusters that the strategy keeps."""
+        model = self._start(k, None)
+        assert isinstance(model, RepairedClustering)
+        return model.take(found, Knowledge(known, 0), started)
+
     def _best(self, models: list[Estimator], known: Constraints) -> Estimator:
         """Fit all and return the one with the lowest objective."""
         if not hasattr(models[0], "init"):
@@ -493,3 +540,33 @@ class RefitScheduler:
         for model in models:
             model.fit(self._X, constraints=known)
         return min(models, key=lambda model: getattr(model, "objective_", 0.0))
+
+
+def continued_labels(fit: Fit, found: Labels, prefix: AnswerPrefix) -> Labels:
+    """Clusters after more answers, numbered as in the last fit; corrections hold.
+
+    Parameters
+    ----------
+    fit : Fit
+    found : ndarray of shape (n_rows,)
+        Clusters 0..k-1, numbered in any order.
+    prefix : AnswerPrefix
+        All answers so far.
+    """
+    k = int(found.max()) + 1
+    if fit.grouping is None:
+        return keep_numbers(found, fit.labels, k)[found].astype(np.int32)
+    return _with_bound_rows(fit.grouping.continued(found, k)[0], prefix)
+
+
+def _with_bound_rows(grouping: Grouping, prefix: AnswerPrefix) -> Labels:
+    bound = bound_rows(prefix.corrections, prefix.answers, len(grouping.prototypes))
+    return np.where(bound >= 0, bound, grouping.labels).astype(np.int32)
+
+
+def _guesses(prefix: AnswerPrefix, before: StoredFit | None) -> tuple[int | None, int | None]:
+    """Answers since the fit before, and how many of them it would have guessed."""
+    if prefix.before is None or before is None or before.labels is None:
+        return None, None
+    new = [a for a in prefix.answers[len(prefix.before.answers) :] if a.said != "unsure"]
+    return len(new), sum(answer.is_kept(before.labels) for answer in new)

@@ -23,12 +23,17 @@ from ._imported_answers import sort_answers
 from ._neighborhood_strategies import ExploreConsolidate, MinMax, NormalizedPointUncertainty
 from ._pair_strategies import ClosestPairs, FarthestPairs, RandomPairs
 from ._questions import Verdict
+from ._repair import Repair
+from ._repaired_clustering import RepairedClustering
 from ._store import Store
 from ._strategy import Strategy
+
+_MOST_FOR_FULL_METRIC = 30  # features
 
 STRATEGIES: dict[str, type[Strategy]] = {
     kind.__name__: kind
     for kind in (
+        Repair,
         ExploreConsolidate,
         MinMax,
         NormalizedPointUncertainty,
@@ -90,7 +95,8 @@ def user_name() -> str:
 
 
 def make_strategy(name: str, params: JsonDict | None = None) -> Strategy:
-    """A built-in strategy by name and parameters."""
+    """A built-in strategy by name and parameters; "auto" is `Repair`."""
+    name = "Repair" if name == "auto" else name
     if name not in STRATEGIES:
         raise ValueError(
             f"strategy {name!r}: expected one of {', '.join(map(repr, STRATEGIES))}, or an object"
@@ -98,11 +104,18 @@ def make_strategy(name: str, params: JsonDict | None = None) -> Strategy:
     return STRATEGIES[name](**(params or {}))
 
 
-def default_model() -> Estimator:
-    """The default model of a session."""
+def auto_model(strategy: Strategy, n_features: int) -> Estimator:
+    """The model of a session that is given none.
+
+    `Repair` keeps a clustering of its own. Otherwise MPCKMeans, with a full metric where the
+    features are few enough for one: it is better than a diagonal one at nearly every number of
+    answers.
+    """
+    if isinstance(strategy, Repair):
+        return RepairedClustering(noise=strategy.noise)
     from linkwise.kmeans import MPCKMeans
 
-    return MPCKMeans()
+    return MPCKMeans(metric="full" if n_features <= _MOST_FOR_FULL_METRIC else "diagonal")
 
 
 def describe_model(model: Estimator) -> JsonDict:

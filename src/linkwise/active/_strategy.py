@@ -37,6 +37,8 @@ class QueryContext:
     ----------
     pending : collection of Question
         Questions that others have before them and that should not be asked twice.
+    memo : dict
+        What a strategy keeps to save work, under its own key.
 
     Examples
     --------
@@ -63,6 +65,7 @@ class QueryContext:
         self.known = IncrementalClosure() if known is None else known
         self.pending: Collection[Question] = ()
         self.view = view or (lambda: None)
+        self.memo: dict[object, object] = {}
         self._found: tuple[IncrementalClosure, int, Neighborhoods] | None = None
 
     @cached_property
@@ -137,6 +140,39 @@ class Strategy:
         context : QueryContext
         """
         raise NotImplementedError
+
+    def question_set(self, context: QueryContext, most: int) -> tuple[int, ...]:
+        """Rows of a set question: those of the next questions; fewer than two if none is left.
+
+        Parameters
+        ----------
+        context : QueryContext
+        most : int
+            The most rows.
+        """
+        pending, asked = context.pending, list[Question]()
+        rows: dict[int, None] = {}
+        try:
+            while len(rows) < most:
+                context.pending = (*pending, *asked)
+                question = next(self.questions(context), None)
+                if question is None:
+                    break
+                asked.append(question)
+                rows.update(dict.fromkeys(question))
+        finally:
+            context.pending = pending
+        return tuple(rows)[:most]
+
+    def reason(self, context: QueryContext, question: Question) -> str:
+        """Why a question is asked, in words; empty if the strategy does not say.
+
+        Parameters
+        ----------
+        context : QueryContext
+        question : Question
+        """
+        return ""
 
     @property
     def name(self) -> str:

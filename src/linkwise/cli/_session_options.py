@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 # How --strategy calls them, and what they are called in Python.
 STRATEGIES = {
+    "repair": "Repair",
     "explore": "ExploreConsolidate",
     "minmax": "MinMax",
     "uncertainty": "NormalizedPointUncertainty",
@@ -230,7 +231,7 @@ def open_session(
         with out.warnings_as_notes():
             return Session(
                 task.X,
-                begun["strategy"] or "ExploreConsolidate",
+                begun["strategy"] or "auto",
                 n_clusters=begun["n_clusters"],
                 path=path,
                 sample_ids=task.ids,

@@ -39,6 +39,14 @@ class GivenAnswer(BaseModel):
     who: str | None = Field(None, max_length=_LONGEST, description="Who answers.")
 
 
+class GivenGroups(BaseModel):
+    """Which records of a card belong together, by row numbers; about the others nothing is said."""
+
+    groups: list[Annotated[list[int], Field(max_length=12)]] = Field(max_length=12)
+    weight: float = Field(1.0, gt=0, le=1e6, description="How much it counts.")
+    who: str | None = Field(None, max_length=_LONGEST, description="Who answers.")
+
+
 class GivenCount(BaseModel):
     """A number of clusters; null if unknown."""
 
@@ -98,8 +106,33 @@ def _add_interview(app: FastAPI, controller: Controller) -> None:
                 "j": asked.j,
                 "ids": [controller.name(row) for row in rows],
                 "records": [controller.records.fields(row) for row in rows],
+                "reason": session.reason(asked),
             }
         }
+
+    @app.get("/api/set")
+    def next_set(
+        size: Annotated[int, Query(ge=2, le=12, description="The most records.")] = 8,
+        who: _Who = None,
+    ) -> JsonDict:
+        """The next set question: records to be grouped; null when nothing is left to ask."""
+        asked = session.ask_set(size, who=who)
+        if asked is None:
+            return {"set": None}
+        return {
+            "set": {
+                "rows": list(asked.rows),
+                "ids": [controller.name(row) for row in asked.rows],
+                "records": [controller.records.fields(row) for row in asked.rows],
+                "reason": session.reason(asked),
+            }
+        }
+
+    @app.post("/api/set")
+    def answer_set(given: GivenGroups) -> JsonDict:
+        """Record which records belong together. It is on disk when this returns."""
+        clashes = session.tell_set(given.groups, weight=given.weight, who=given.who)
+        return {"disputes": [controller.dispute(clash) for clash in clashes]}
 
     @app.post("/api/answer")
     def answer(given: GivenAnswer) -> JsonDict:

@@ -84,6 +84,7 @@ class Controller:
             "fields": [field for field in fields if field["texts"] != names],
             "images": [self.records.image(row) is not None for row in (i, j)],
             "guess": self._guess(i, j),
+            "reason": self.session.reason((i, j)),
         }
 
     def _guess(self, i: int, j: int) -> str:

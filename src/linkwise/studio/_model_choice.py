@@ -9,7 +9,7 @@ from typing import Any
 
 from sklearn.base import clone
 
-from linkwise.active import Session
+from linkwise.active import RepairedClustering, Session
 
 _BUDGET = 120.0  # seconds
 
@@ -98,14 +98,18 @@ class ModelChoice:
             self._set(Choice("failed", reasons=(str(error),)))
 
     def _choose(self) -> Any:
+        from linkwise.kmeans import MPCKMeans
         from linkwise.selection import AutoCluster
 
         session = self._session
         n_rows = session.X.shape[0]
         ids = [session.name(row) for row in range(n_rows)]
         known = session.constraints.to_rows(n_rows, ids)
-        # The session's own model, since its clusters are what people will see.
-        candidates = [(type(session.model).__name__, clone(session.model))]
+        # The session's own model, since its clusters are what people will see; but not the one
+        # that finds the number of clusters itself, where every number fits the answers.
+        own = isinstance(session.model, RepairedClustering)
+        model = MPCKMeans() if own else clone(session.model)
+        candidates = [(type(model).__name__, model)]
         chooser = AutoCluster(
             candidates, time_budget=_BUDGET, callback=self._note, random_state=session.random_state
         )

@@ -1,0 +1,120 @@
+"""What answers bought: would the model have guessed them, and what may the next ones change?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+from typing import NamedTuple
+
+WINDOW = 50  # answers that are looked back at
+LEAST_ASKED = 30  # fewer say nothing
+GOOD_GUESSES = 0.75  # the lower end of the interval must reach it
+LITTLE = 0.01  # share of labels
+ROUNDS = 3  # refits in a row that change so little
+_CHANCE = 0.5
+_Z = 1.645  # 90 % intervals
+
+
+class Round(NamedTuple):
+    """The answers between two refits.
+
+    Attributes
+    ----------
+    n_asked : int
+        Answers, unsure ones left out.
+    n_guessed : int
+        Of these, those that the refit before agreed with, which had not been told them.
+    changed : float or None
+        Share of labels that the refit after them changed.
+    """
+
+    n_asked: int
+    n_guessed: int
+    changed: float | None
+
+
+class Meter(NamedTuple):
+    """What the last answers say about the clustering.
+
+    Attributes
+    ----------
+    n_asked, n_guessed : int
+        The last answers, and how many of them the model would have guessed.
+    low, high : float
+        90 % interval of the share that is guessed (Wilson's).
+    expected_change : float or None
+        Share of labels that the next 50 answers are expected to change; None if not known yet.
+    stable : bool
+        Whether the last refits changed fewer than 1 % of the labels each.
+    """
+
+    n_asked: int
+    n_guessed: int
+    low: float
+    high: float
+    expected_change: float | None
+    stable: bool
+
+    @property
+    def stop(self) -> bool:
+        """Whether guesses are good and labels are stable."""
+        return self.stable and self.n_asked >= LEAST_ASKED and self.low >= GOOD_GUESSES
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether guesses are no better than chance, and labels do not settle either."""
+        return self.n_asked >= LEAST_ASKED and self.low <= _CHANCE and not self.stop
+
+    def __str__(self) -> str:
+        if self.n_asked == 0:
+            return "too early to tell when to stop"
+        told = (
+            f"{self.n_guessed} of the last {self.n_asked} answers would have been guessed "
+            f"({self.low:.0%} to {self.high:.0%})"
+        )
+        if self.expected_change is not None:
+            told += f"; the next {WINDOW} may change {self.expected_change:.1%} of the labels"
+        return told
+
+
+def measure(rounds: Sequence[Round]) -> Meter:
+    """The meter after some refits, the oldest first.
+
+    Parameters
+    ----------
+    rounds : sequence of Round
+
+    Returns
+    -------
+    meter : Meter
+
+    Examples
+    --------
+    >>> from linkwise.active._meter import Round, measure
+    >>> meter = measure([Round(10, 9, 0.02)] * 5)
+    >>> meter.n_guessed, meter.n_asked, round(meter.low, 2), meter.stop
+    (45, 50, 0.81, False)
+    """
+    n_asked = n_guessed = 0
+    recent: list[Round] = []
+    for one in reversed(rounds):
+        if n_asked >= WINDOW:
+            break
+        n_asked, n_guessed = n_asked + one.n_asked, n_guessed + one.n_guessed
+        recent.append(one)
+    low, high = wilson(n_guessed, n_asked)
+    changes = [one.changed for one in recent if one.changed is not None]
+    asked = sum(one.n_asked for one in recent if one.changed is not None)
+    expected = min(1.0, sum(changes) * WINDOW / asked) if asked else None
+    stable = len(changes) >= ROUNDS and max(changes[:ROUNDS]) < LITTLE
+    return Meter(n_asked, n_guessed, low, high, expected, stable)
+
+
+def wilson(hits: int, n: int) -> tuple[float, float]:
+    """90 % interval of a share (Wilson 1927); 0 to 1 without any."""
+    if n == 0:
+        return 0.0, 1.0
+    share, z2 = hits / n, _Z**2
+    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = _Z / (1 + z2 / n) * sqrt(share * (1 - share) / n + z2 / (4 * n * n))
+    return max(0.0, middle - half), min(1.0, middle + half)

@@ -1,0 +1,185 @@
+"""Parts of the data: an over-clustering, and a metric learnt from the clusters so far."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import cdist
+from sklearn.cluster import KMeans
+from sklearn.decomposition import TruncatedSVD
+
+from linkwise._types import Floats, Ints, Matrix, is_sparse
+
+_FLAT = 4e9  # multiplications of one k-means step; two levels are quicker, but coarser
+_MOST_FOR_WARD, _WARD_GROUP = 20_000, 5_000  # rows
+_MOST_FEATURES, _REDUCED_TO = 100, 100
+_SHRINKAGE = 4.0  # weight of the spherical prior, in rows per feature
+_ANSWERED = 2.0  # rows that answers put together count so much more than assumed ones
+
+
+def dense_features(X: Matrix, seed: int) -> Floats:
+    """Rows with at most 100 features: larger ones are projected on their main directions."""
+    if X.shape[1] <= _MOST_FEATURES:
+        return X.toarray() if is_sparse(X) else np.asarray(X, dtype=np.float64)
+    if not is_sparse(X):
+        X = X - X.mean(axis=0)
+    n_components = min(_REDUCED_TO, X.shape[0] - 1)
+    return TruncatedSVD(max(n_components, 1), random_state=seed).fit_transform(X)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """An over-clustering.
+
+    Attributes
+    ----------
+    of_row : ndarray of shape (n_rows,)
+        The part of each row.
+    row : ndarray of shape (n_parts,)
+        The row that speaks for each part: one with answers, or the one nearest to the mean.
+    center : ndarray of shape (n_parts, n_features)
+    weight : ndarray of shape (n_parts,)
+        Rows per part.
+    """
+
+    of_row: Ints
+    row: Ints
+    center: Floats
+    weight: Floats
+
+    @property
+    def n_parts(self) -> int:
+        """Number of parts."""
+        return len(self.row)
+
+
+def make_parts(X: Floats, over_clustered: Ints, told: Sequence[Iterable[int]]) -> Parts:
+    """Parts of an over-clustering; rows of different components in `told` never share a part."""
+    if len(np.unique(over_clustered)) == len(X):
+        own = np.arange(len(X))
+        return Parts(own, own, X, np.ones(len(X)))
+    of_row = _split_told(X, over_clustered, told)
+    m = int(of_row.max()) + 1
+    weight = np.bincount(of_row, minlength=m).astype(np.float64)
+    center = np.column_stack([np.bincount(of_row, x, minlength=m) for x in X.T]) / weight[:, None]
+    distance = ((X - center[of_row]) ** 2).sum(axis=1)
+    for rows in told:
+        distance[list(rows)] -= distance.max() + 1.0  # those come first
+    order = np.lexsort((distance, of_row))
+    row = order[np.searchsorted(of_row[order], np.arange(m))]
+    return Parts(of_row, row, center, weight)
+
+
+def over_cluster(X: Floats, n_parts: int, seed: int) -> Ints:
+    """Part of each row.
+
+    Ward's linkage, whose small clusters are purer than those of k-means (CLINC150 in 1,500 parts:
+    94 % against 88 %); in groups of some 3,000 rows, cut at one height. Large data, whose parts
+    have dozens of rows, are divided by k-means.
+    """
+    if n_parts >= len(X):
+        return np.arange(len(X))
+    if len(X) > _MOST_FOR_WARD:
+        return _two_levels(X, n_parts, seed)
+    n_groups = -(-len(X) // _WARD_GROUP)
+    group = _kmeans(X, n_groups, seed) if n_groups > 1 else np.zeros(len(X), dtype=np.int64)
+    rows = [np.flatnonzero(group == g) for g in range(int(group.max()) + 1)]
+    trees = [linkage(X[mine], "ward") if len(mine) > 1 else np.zeros((0, 4)) for mine in rows]
+    heights = np.sort(np.concatenate([tree[:, 2] for tree in trees]))
+    cut = heights[max(0, len(X) - n_parts - 1)]
+    of_row, start = np.empty(len(X), dtype=np.int64), 0
+    for mine, tree in zip(rows, trees, strict=True):
+        of_row[mine] = start + (fcluster(tree, cut, "distance") - 1 if len(tree) else 0)
+        start = int(of_row[mine].max()) + 1
+    return of_row
+
+
+def _two_levels(X: Floats, n_parts: int, seed: int) -> Ints:
+    """k-means; for very large data into sqrt(n_parts) clusters, then within each by its size."""
+    if X.size * n_parts <= _FLAT:
+        return _kmeans(X, n_parts, seed)
+    n_top = max(2, round(np.sqrt(n_parts)))
+    top = _kmeans(X, n_top, seed)
+    of_row = np.empty(len(X), dtype=np.int64)
+    start = 0
+    for c in range(int(top.max()) + 1):
+        rows = np.flatnonzero(top == c)
+        k = min(len(rows), max(1, round(n_parts * len(rows) / len(X))))
+        inner = _kmeans(X[rows], k, seed) if k > 1 else np.zeros(len(rows), dtype=np.int64)
+        of_row[rows] = start + inner
+        start += int(inner.max()) + 1
+    return of_row
+
+
+def _kmeans(X: Floats, k: int, seed: int) -> Ints:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # repeated rows make fewer clusters: that is fine here
+        model = KMeans(k, init="random", n_init=1, max_iter=10, random_state=seed)
+        labels = model.fit_predict(X)
+    return np.unique(labels, return_inverse=True)[1].astype(np.int64)
+
+
+def _split_told(X: Floats, of_row: Ints, told: Sequence[Iterable[int]]) -> Ints:
+    """Split each part with rows of several components by the nearest of these rows."""
+    component = {row: number for number, rows in enumerate(told) for row in rows}
+    within: dict[int, list[int]] = {}
+    for row in component:
+        within.setdefault(int(of_row[row]), []).append(row)
+    of_row, start = of_row.copy(), int(of_row.max()) + 1
+    for part, known in within.items():
+        numbers = np.array([component[row] for row in known])
+        if len(set(numbers.tolist())) > 1:
+            rows = np.flatnonzero(of_row == part)
+            owner = numbers[cdist(X[rows], X[known], "sqeuclidean").argmin(axis=1)]
+            owner[np.searchsorted(rows, known)] = numbers  # also among repeated rows
+            of_row[rows] = start + np.unique(owner, return_inverse=True)[1]
+            start += len(set(owner.tolist()))
+    return np.unique(of_row, return_inverse=True)[1]
+
+
+def learn_metric(parts: Parts, clusters: Ints, told: Sequence[Iterable[int]]) -> Floats:
+    """Centers of the parts, whitened by the shrunk scatter within the clusters.
+
+    The scatter of the clusters so far, of which rows that answers put together count more, is
+    shrunk toward a sphere (an inverse-Wishart prior), and its inverse root applied, as in relevant
+    component analysis.
+    """
+    X = parts.center
+    d = X.shape[1]
+    total = np.cov(X.T, bias=True, aweights=parts.weight).reshape(d, d)
+    scatter, freedom = _scatter(X, clusters, parts.weight)
+    known = [(int(parts.of_row[row]), c) for c, rows in enumerate(told) for row in rows]
+    if known:
+        index, component = np.array(known).T
+        more, freedom_more = _scatter(X[index], component, np.ones(len(index)))
+        scatter, freedom = scatter + _ANSWERED * more, freedom + _ANSWERED * freedom_more
+    variance = np.trace(total) / d
+    if freedom <= 0 or variance <= 0:
+        return X
+    within = scatter / freedom
+    share = min(1.0, np.trace(within) / np.trace(total))
+    prior = _SHRINKAGE * d
+    shrunk = (freedom * within + prior * share * variance * np.eye(d)) / (freedom + prior)
+    values, vectors = np.linalg.eigh(shrunk)
+    values = np.maximum(values, 1e-6 * values.max()) if values.max() > 0 else np.ones(d)
+    return X @ ((vectors * np.sqrt(share / values)) @ vectors.T)
+
+
+def _scatter(X: Floats, labels: Ints, weight: Floats) -> tuple[Floats, float]:
+    labels = np.unique(labels, return_inverse=True)[1]
+    mass = np.bincount(labels, weight)
+    mean = np.column_stack([np.bincount(labels, weight * x) for x in X.T]) / mass[:, None]
+    rest = (X - mean[labels]) * np.sqrt(weight)[:, None]
+    return rest.T @ rest, float(max(weight.sum() - len(mass), 0.0))
+
+
+def ward_linkage(center: Floats, weight: Floats) -> Floats:
+    """Increase of the sum of squares when two parts merge, for all pairs."""
+    H = cdist(center, center, "sqeuclidean")
+    H *= weight[:, None] * weight[None, :] / (weight[:, None] + weight[None, :])
+    np.fill_diagonal(H, np.inf)
+    return H

@@ -1,0 +1,221 @@
+"""The strategy that repairs a clustering: merge parts, test their purity, split what is mixed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from linkwise._types import Ints
+
+from ._pair_strategies import remaining_pairs
+from ._questions import Answer, Question
+from ._repair_model import Candidate, RepairModel, RepairState
+from ._strategy import QueryContext, Questions, Strategy
+
+_EDGES = 200  # questions that a set question is made of
+_REPRESENTATIVES = 8  # rows per side that may stand for it
+
+
+@dataclass(frozen=True)
+class Repair(Strategy):
+    """Ask where the answer is expected to change most pairs of rows.
+
+    The data are over-clustered into parts, which merge from the bottom up: those that answers join,
+    those closest by Ward's linkage, never those that answers keep apart. How heights of merges
+    predict answers is learnt from the answers (a logistic curve); the tree is cut where the
+    expected F-measure over pairs is largest. A question tests either a merge that was made (is
+    this part pure?) or one that was not (are these two groups one?). Its value is the number of
+    pairs between both sides (to the power 3/4) times the chance that the clustering is wrong there.
+    The number of clusters need not be known, and new ones are found on the way.
+
+    Parameters
+    ----------
+    noise : float, default=0.0
+        Expected share of wrong answers. Above 0, answers are evidence instead of facts: those that
+        others outweigh are not believed, and questions are asked again, with other rows, where
+        evidence is against an answer. Such questions may be about pairs that the closure decides;
+        a contradicting answer becomes a dispute of the session, but the strategy counts it.
+
+    See Also
+    --------
+    RepairedClustering : The clustering that the same answers give.
+
+    Notes
+    -----
+    After 10, 13, 17, ... answers, the metric is learnt again from the clusters so far: the shrunk
+    scatter within clusters becomes spherical. Up to 2,000 rows every row is a part; larger data
+    have 1,500 parts, of which those with rows that answers tell apart are split.
+
+    The ideas are those of COBRA [1]_ (super-instances, merged by medoids), COBRAS [2]_ (splitting
+    them while answering) and A3S [3]_ (questions by expected gain, purity tests); the value of a
+    question, the curve and the cut are our own.
+
+    References
+    ----------
+    .. [1] T. Van Craenendonck, S. Dumancic, H. Blockeel. COBRA: a fast and simple method for active
+       clustering with pairwise constraints. IJCAI 2017.
+    .. [2] T. Van Craenendonck, S. Dumancic, E. Van Wolputte, H. Blockeel. COBRAS: interactive
+       clustering with pairwise queries. IDA 2018.
+    .. [3] X. Deng et al. A3S: a general active clustering method with pairwise constraints. ICML
+       2024.
+
+    Examples
+    --------
+    >>> from linkwise.active import LabelOracle, Repair, Session
+    >>> X = [[0.0], [0.1], [5.0], [5.1], [9.0], [9.1]]
+    >>> with Session(X, Repair()) as session:
+    ...     n_questions = session.run(LabelOracle([0, 0, 1, 1, 2, 2]))
+    ...     sorted(session.neighborhoods)
+    [[0, 1], [2, 3], [4, 5]]
+    """
+
+    noise: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.noise < 0.5:
+            raise ValueError(f"noise={self.noise} must be at least 0 and below 0.5")
+
+    def questions(self, context: QueryContext) -> Questions:
+        """See `Strategy.questions`."""
+        while (question := self._next(context)) is not None:
+            yield question
+
+    def state(self, context: QueryContext) -> RepairState:
+        """The clustering at the answers of a context."""
+        return self.model(context).at(context.known)
+
+    def model(self, context: QueryContext) -> RepairModel:
+        """What is kept of the states of a context."""
+        model = context.memo.get(self)
+        if not isinstance(model, RepairModel):
+            model = context.memo[self] = RepairModel(context.X, context.seed, self.noise)
+        return model
+
+    def clusters(
+        self, context: QueryContext, answers: Sequence[Answer], n_clusters: int | None
+    ) -> Ints:
+        """Cluster of each row after some answers."""
+        history = [(answer.i, answer.j, answer.said) for answer in answers]
+        return self.model(context).labels(history, n_clusters)
+
+    def question_set(self, context: QueryContext, most: int) -> tuple[int, ...]:
+        """See `Strategy.question_set`: the rows whose comparisons are worth most together."""
+        if context.n_rows < 2:
+            return ()
+        edges = self._edges(context)
+        if not edges:
+            return super().question_set(context, most)
+        rows = list(next(iter(edges)))
+        while len(rows) < most:
+            gain: dict[int, float] = {}
+            for pair, value in edges.items():
+                inside = [row for row in pair if row in rows]
+                for row in pair:
+                    if len(inside) == 1 and row not in rows:
+                        gain[row] = gain.get(row, 0.0) + value
+            best = max(gain, key=lambda row: gain[row], default=None)
+            if best is None:  # no more about these: go on with the next question elsewhere
+                more = (p for p in edges if not set(p) & set(rows) and len(rows) + 2 <= most)
+                new = next(more, None)
+                if new is None:
+                    break
+                rows += new
+            else:
+                rows.append(best)
+        return tuple(rows)
+
+    def _edges(self, context: QueryContext) -> dict[tuple[int, int], float]:
+        """Questions that may be asked, with their value, the best first."""
+        state, edges = self.state(context), dict[tuple[int, int], float]()
+        for candidate in islice(state.candidates(), _EDGES):
+            if context.pending and _is_pending(context, state, candidate):
+                continue
+            pairs = _pairs(context, state, candidate)
+            pair = next((pair for pair in pairs if self._may_ask(context, *pair)), None)
+            if pair is not None:
+                edges.setdefault(pair, candidate.value)
+        return edges
+
+    def reason(self, context: QueryContext, question: Question) -> str:
+        """See `Strategy.reason`."""
+        state = self.state(context)
+        parts = state.stage.parts
+        a, b = int(parts.of_row[question.i]), int(parts.of_row[question.j])
+        merge = state.join_heights([(a, b)])[0]
+        if a == b:
+            return "no question about parts is left: these two records are in one part"
+        if merge >= 0:
+            one, two = (int(n) for n in state.merges[merge, 3:5])
+            return (
+                f"a group is assumed to be one: these stand for two parts of it, {one:,} and "
+                f"{two:,} record{'s' * (two != 1)}, that nobody has compared"
+            )
+        one, two = (int(parts.weight[state.family == state.family[c]].sum()) for c in (a, b))
+        if state.family[a] == state.family[b]:
+            return f"answers about these two parts are doubtful: {one:,} records hang on them"
+        return (
+            f"these two groups, {one:,} and {two:,} record{'s' * (two != 1)}, are close, and "
+            "nobody has compared them"
+        )
+
+    def _next(self, context: QueryContext) -> Question | None:
+        if context.n_rows < 2:
+            return None
+        state = self.state(context)
+        for busy in (True, False) if context.pending else (False,):
+            for candidate in state.candidates():
+                if busy and _is_pending(context, state, candidate):
+                    continue
+                for pair in _pairs(context, state, candidate):
+                    if self._may_ask(context, *pair):
+                        return Question(*pair)
+        return next((Question(*p) for p in remaining_pairs(context) if context.can_ask(*p)), None)
+
+    def _may_ask(self, context: QueryContext, i: int, j: int) -> bool:
+        if not self.noise:
+            return context.can_ask(i, j)
+        pair = Question(i, j).pair
+        asked = any(Question(*said[:2]).pair == pair for said in context.known.history)
+        return not asked and all(question.pair != pair for question in context.pending)
+
+
+def _is_pending(context: QueryContext, state: RepairState, candidate: Candidate) -> bool:
+    """Whether a question between the two sides is on its way already."""
+    left, right = set(candidate.left.tolist()), set(candidate.right.tolist())
+    asked = (
+        (int(a), int(b)) for a, b in (state.stage.parts.of_row[list(q)] for q in context.pending)
+    )
+    return any((a in left and b in right) or (a in right and b in left) for a, b in asked)
+
+
+def _pairs(
+    context: QueryContext, state: RepairState, candidate: Candidate
+) -> Iterator[tuple[int, int]]:
+    """Rows that may stand for the two sides, the most typical first."""
+    right = list(_representatives(context, state, candidate.right))
+    for i in _representatives(context, state, candidate.left):
+        for j in right:
+            yield i, j
+
+
+def _representatives(context: QueryContext, state: RepairState, side: Ints) -> Iterator[int]:
+    """Rows of a side: the central one with answers, of its largest component, then others.
+
+    A row that has answers already makes the closure say more.
+    """
+    stage, known = state.stage, context.known
+    weight = stage.parts.weight[side]
+    mean = (stage.center[side] * weight[:, None]).sum(axis=0) / weight.sum()
+    distance = ((stage.center[side] - mean) ** 2).sum(axis=1)
+    order = np.argsort(distance, kind="stable")
+    rows = stage.parts.row[side[order]].tolist()
+    roots = [known.root(row) for row in rows if known.root(row) in known.members]
+    first = None
+    if roots:
+        largest = max(dict.fromkeys(roots), key=roots.count)
+        first = next(row for row in rows if known.root(row) == largest)
+        yield first
+    yield from (row for row in rows[:_REPRESENTATIVES] if row != first)

@@ -1,0 +1,219 @@
+"""Agglomeration of parts under answers, compiled.
+
+Ward's linkage by the Lance-Williams update. A node is a part or a merged cluster, named by the
+lowest slot it took; H[i, j] is the increase of the sum of squares when i and j merge.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linkwise._compiled import kernel
+
+
+@kernel
+def agglomerate(
+    H: Any,
+    size: Any,
+    family: Any,
+    apart: Any,
+    nearest: Any,
+    distance: Any,
+    cut: float,
+    pairs: Any,
+    crossing: Any,
+    merges: Any,
+) -> Any:
+    """Merge the closest allowed nodes up to the height `cut`.
+
+    Parameters
+    ----------
+    H : ndarray of shape (m, m), IN/OUT
+        Linkage; infinite on the diagonal. Ends as the linkage between the nodes that are left.
+    size : ndarray of shape (m,), IN/OUT
+        Rows per node.
+    family : ndarray of shape (m,), IN/OUT
+        Nodes of one family are in one cluster by answers, though they need not be merged.
+    apart : ndarray of bool of shape (m, m), IN/OUT
+        Families that must not be joined.
+    nearest, distance : ndarray of shape (m,), IN/OUT
+        The nearest neighbor of each node without constraints, and the linkage to it.
+    cut : float
+    pairs : ndarray of shape (n_pairs, 2), IN
+    crossing : ndarray of shape (n_pairs,), OUT
+        Height at which each pair of parts merged, or would have merged were it allowed.
+    merges : ndarray of shape (m, 6), OUT
+        Nodes, height, sizes, and 1 if both were of one family already.
+
+    Returns
+    -------
+    n_merges : int
+    root : ndarray of shape (m,)
+        The node of each part.
+    """
+    m = H.shape[0]
+    live = np.arange(m)
+    n_live, n_merges = m, 0
+    alive = np.ones(m, dtype=np.bool_)
+    root = np.arange(m)
+    guarded = np.zeros(m, dtype=np.bool_)  # families with anything apart from them
+    for i in range(m):
+        for j in range(m):
+            if apart[i, j]:
+                guarded[i] = True
+                break
+    waiting = np.arange(len(pairs))
+    n_waiting = len(pairs)
+    while n_live > 1:
+        best, height = -1, np.inf
+        for a in range(n_live):
+            if distance[live[a]] < height:
+                best = live[a]
+                height = distance[best]
+        if best < 0 or height > cut:
+            break
+        i, j = best, nearest[best]
+        if not alive[j] or H[i, j] != height or apart[family[i], family[j]]:
+            distance[i] = np.inf  # stale: constraints only grow, so the true distance is higher
+            for a in range(n_live):
+                k = live[a]
+                if k != i and H[i, k] < distance[i] and not apart[family[i], family[k]]:
+                    distance[i], nearest[i] = H[i, k], k
+            continue
+        f, g = family[i], family[j]
+        merges[n_merges, 0], merges[n_merges, 1], merges[n_merges, 2] = i, j, height
+        merges[n_merges, 3], merges[n_merges, 4] = size[i], size[j]
+        merges[n_merges, 5] = 1.0 if f == g else 0.0
+        n_merges += 1
+        if f != g:
+            for k in range(m):
+                if family[k] == g:
+                    family[k] = f
+            if guarded[g]:
+                guarded[f] = True
+                for k in range(m):
+                    if apart[g, k]:
+                        apart[f, k] = apart[k, f] = True
+        alive[j] = False
+        si, sj = size[i], size[j]
+        w = 0
+        for a in range(n_live):
+            k = live[a]
+            if k == j:
+                continue
+            live[w] = k
+            w += 1
+            if k != i:
+                sk = size[k]
+                value = ((si + sk) * H[i, k] + (sj + sk) * H[j, k] - sk * height) / (si + sj + sk)
+                H[i, k] = H[k, i] = value
+        n_live = w
+        size[i] = si + sj
+        for k in range(m):
+            if root[k] == j:
+                root[k] = i
+        distance[i] = np.inf
+        for a in range(n_live):
+            k = live[a]
+            if k != i and not apart[family[i], family[k]]:
+                if H[i, k] < distance[i]:
+                    distance[i], nearest[i] = H[i, k], k
+                if H[i, k] < distance[k]:
+                    distance[k], nearest[k] = H[i, k], i
+        left = 0
+        for a in range(n_waiting):
+            q = waiting[a]
+            x, y = root[pairs[q, 0]], root[pairs[q, 1]]
+            if x == y:
+                crossing[q] = height
+            elif H[x, y] <= height:
+                crossing[q] = H[x, y]
+            else:
+                waiting[left] = q
+                left += 1
+        n_waiting = left
+    for a in range(n_waiting):
+        q = waiting[a]
+        crossing[q] = H[root[pairs[q, 0]], root[pairs[q, 1]]]
+    return n_merges, root
+
+
+@kernel
+def _believed(h: float, evidence: float, slope: float, middle: float, most: float) -> bool:
+    """Whether a merge at height h stands against the answers that speak against it."""
+    return evidence >= 0 or min(slope * (middle - np.log(h)), most) + evidence >= 0
+
+
+@kernel
+def agglomerate_softly(
+    H: Any, size: Any, evidence: Any, cut: float, slope: float, middle: float, most: float
+) -> Any:
+    """Merge the closest nodes up to `cut` where answers, as log odds, do not outweigh closeness.
+
+    Parameters
+    ----------
+    H, size : ndarray, IN/OUT
+        As in `agglomerate`.
+    evidence : ndarray of shape (m, m), IN/OUT
+        Sum of the log odds of the answers between nodes; adds up when nodes merge.
+    cut : float
+    slope, middle : float
+        The log odds of "same" at height h are slope * (middle - log h).
+    most : float
+        The most that closeness counts, so that it never outweighs an answer or two.
+
+    Returns
+    -------
+    root : ndarray of shape (m,)
+    """
+    m = H.shape[0]
+    alive = np.ones(m, dtype=np.bool_)
+    root = np.arange(m)
+    nearest = np.full(m, -1)
+    distance = np.full(m, np.inf)
+    for i in range(m):
+        for k in range(m):
+            if H[i, k] < distance[i] and _believed(H[i, k], evidence[i, k], slope, middle, most):
+                distance[i], nearest[i] = H[i, k], k
+    while True:
+        i, height = -1, np.inf
+        for k in range(m):
+            if alive[k] and distance[k] < height:
+                i, height = k, distance[k]
+        if i < 0 or height > cut:
+            break
+        j = nearest[i]
+        stands = _believed(H[i, j], evidence[i, j], slope, middle, most)
+        if not alive[j] or H[i, j] != height or not stands:
+            distance[i] = np.inf
+            for k in range(m):
+                if (
+                    alive[k]
+                    and k != i
+                    and H[i, k] < distance[i]
+                    and _believed(H[i, k], evidence[i, k], slope, middle, most)
+                ):
+                    distance[i], nearest[i] = H[i, k], k
+            continue
+        alive[j] = False
+        distance[j] = np.inf
+        si, sj = size[i], size[j]
+        distance[i] = np.inf
+        for k in range(m):
+            if root[k] == j:
+                root[k] = i
+            if alive[k] and k != i:
+                sk = size[k]
+                value = ((si + sk) * H[i, k] + (sj + sk) * H[j, k] - sk * height) / (si + sj + sk)
+                H[i, k] = H[k, i] = value
+                evidence[i, k] += evidence[j, k]
+                evidence[k, i] = evidence[i, k]
+                if _believed(value, evidence[i, k], slope, middle, most):
+                    if value < distance[i]:
+                        distance[i], nearest[i] = value, k
+                    if value < distance[k]:
+                        distance[k], nearest[k] = value, i
+        size[i] = si + sj
+    return root

@@ -1,0 +1,176 @@
+"""Repair: its agglomeration, curve and cut against slow versions, and its questions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.cluster.hierarchy import ward
+from sklearn.metrics import adjusted_rand_score
+
+from linkwise import Constraints
+from linkwise.active import LabelOracle, QueryContext, Repair, RepairedClustering, Session
+from linkwise.active._incremental_closure import IncrementalClosure
+from linkwise.active._parts import make_parts, over_cluster, ward_linkage
+from linkwise.active._repair_model import RepairModel, _families, _heights, _link, _logistic, _merge
+
+from .cases import blobs
+
+NO_PAIRS = np.zeros((0, 2), dtype=np.int64)
+
+
+def stage_of(X):
+    parts = make_parts(X, np.arange(len(X)), [])
+    return _link(parts, parts.center)
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=30)
+def test_without_answers_it_is_ward_s_tree(seed):
+    X = np.random.default_rng(seed).normal(size=(15, 3))
+    merges = _heights(stage_of(X), IncrementalClosure(), NO_PAIRS)[1]
+    # Scipy's height is the root of twice the increase of the sum of squares.
+    np.testing.assert_allclose(np.sqrt(2 * merges[:, 2]), ward(X)[:, 2])
+
+
+def slow_merges(X, known):
+    """All clusters compared anew in every step; families follow answers."""
+    clusters = [{row} for row in range(len(X))]
+    family, apart = _families(stage_of(X), known)
+    found = []
+    while True:
+        best = (np.inf, 0, 0)
+        for a in range(len(clusters)):
+            for b in range(a):
+                f, g = (family[min(clusters[c])] for c in (a, b))
+                if not apart[f, g]:
+                    one, two = (X[sorted(clusters[c])] for c in (a, b))
+                    rise = len(one) * len(two) / (len(one) + len(two))
+                    rise *= ((one.mean(axis=0) - two.mean(axis=0)) ** 2).sum()
+                    best = min(best, (rise, a, b))
+        if best[0] == np.inf:
+            return found
+        height, a, b = best
+        f, g = (family[min(clusters[c])] for c in (a, b))
+        family[family == g] = f
+        apart[f] |= apart[g]
+        apart[:, f] |= apart[:, g]
+        found.append(height)
+        clusters[b] |= clusters[a]
+        del clusters[a]
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=20)
+def test_merges_under_answers_are_those_of_a_slow_version(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(12, 2)), rng.integers(0, 3, 12)
+    known = IncrementalClosure()
+    for i, j in rng.integers(0, 12, (8, 2)).tolist():
+        if i != j:
+            known.add(i, j, "same" if y[i] == y[j] else "different")
+    merges = _heights(stage_of(X), known, NO_PAIRS)[1]
+    np.testing.assert_allclose(merges[:, 2], slow_merges(X, known))
+
+
+@given(st.integers(0, 10_000), st.sampled_from([0.0, 0.1]))
+@settings(max_examples=15, deadline=None)
+def test_labels_keep_all_answers_that_are_true(seed, noise):
+    X, y = blobs(30, seed=seed % 50)
+    rng = np.random.default_rng(seed)
+    known = IncrementalClosure()
+    for i, j in rng.integers(0, 30, (25, 2)).tolist():
+        if i != j:
+            known.add(i, j, "same" if y[i] == y[j] else "different")
+    labels = RepairModel(X, 0, noise).at(known).labels
+    if noise == 0:
+        for i, j, said in known.history:
+            assert (labels[i] == labels[j]) == (said == "same")
+
+
+def test_the_curve_is_the_most_probable_one():
+    """Steps in any direction lower the log posterior."""
+    rng = np.random.default_rng(0)
+    height = rng.uniform(0.01, 1, 80)
+    same = (rng.uniform(size=80) < 1 / (1 + (height / 0.1) ** 2)).astype(float)
+
+    def posterior(slope, middle):
+        odds = slope * (middle - np.log(height))
+        a = slope * middle
+        prior = -((a - 1.5 * np.log(0.1)) ** 2) / 18 - (slope - 1.5) ** 2 / 2
+        return (same * odds - np.logaddexp(0, odds)).sum() + prior
+
+    slope, middle = _logistic(height, same, 0.0)
+    best = posterior(slope, middle)
+    for step in (1e-3, -1e-3):
+        assert posterior(slope + step, middle) < best
+        assert posterior(slope, middle + step) < best
+
+
+def test_it_finds_clusters_without_their_number():
+    X, y = blobs(200, k=5, spread=1.0, seed=3)
+    with Session(X, background=False) as work:
+        work.run(LabelOracle(y), 40)
+        assert adjusted_rand_score(y, work.labels_) > 0.9
+
+
+def test_wrong_answers_are_outweighed():
+    X, y = blobs(120, k=3, spread=0.5, seed=1)
+    with Session(X, Repair(noise=0.1), background=False, refit_every=None) as work:
+        work.run(LabelOracle(y, noise=0.1), 80)
+        context = work._context
+        assert adjusted_rand_score(y, Repair(noise=0.1).state(context).labels) > 0.9
+
+
+def test_states_do_not_depend_on_what_was_asked_for_before():
+    X, y = blobs(60)
+    oracle, context, fresh = LabelOracle(y), QueryContext(X, None, 0), IncrementalClosure()
+    strategy, model = Repair(), RepairModel(X, 0)
+    questions = strategy.questions(context)
+    question = next(questions)
+    for _ in range(25):
+        said = oracle(*question)
+        context.known.add(*question, said)
+        fresh.add(*question, said)
+        question = questions.send(said)
+        model.labels(context.known.history[:7])  # in between, an earlier one
+        assert np.array_equal(model.at(fresh).labels, strategy.state(context).labels)
+    assert np.array_equal(RepairModel(X, 0).at(fresh).labels, strategy.state(context).labels)
+
+
+def test_reasons_are_sentences_with_counts():
+    X, y = blobs(60)
+    with Session(X, background=False) as work:
+        for _ in range(20):
+            question = work.ask()
+            assert any(letter.isdigit() for letter in work.reason(question))
+            work.tell(LabelOracle(y)(*question))
+
+
+def test_a_given_number_of_clusters_is_kept():
+    X, _ = blobs(50, k=4)
+    for k in (1, 2, 5, 50):
+        assert len(set(RepairedClustering(k).fit_predict(X))) == k
+    known = Constraints(cannot_link=[(0, 1), (1, 2), (0, 2)])
+    assert len(set(RepairedClustering(2).fit_predict(X, constraints=known))) >= 3
+
+
+def test_large_data_are_taken_in_parts_that_answers_split():
+    X, y = blobs(2500, k=3)
+    told = [[0, 1], [2]]
+    parts = make_parts(X, over_cluster(X, 50, 0), told)
+    assert len({int(parts.of_row[row]) for row in (0, 2)}) == 2
+    assert np.array_equal(parts.of_row[parts.row], np.arange(parts.n_parts))
+    assert parts.weight.sum() == 2500
+    H = ward_linkage(parts.center, parts.weight)
+    assert np.isinf(np.diag(H)).all()
+    state = RepairModel(X, 0).at(IncrementalClosure())
+    assert len(state.labels) == len(y)
+    assert _merge(state.stage, state.prediction, IncrementalClosure(), {}).labels.max() > 0
+
+
+@pytest.mark.parametrize("noise", [-0.1, 0.5])
+def test_wrong_noise_is_refused(noise):
+    with pytest.raises(ValueError, match="noise"):
+        Repair(noise=noise)
