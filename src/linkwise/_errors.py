@@ -26,6 +26,7 @@ ADVICE = {
     "scale_columns": "standardize=True",
     "keep_stop_words": "stop_words=None",
     "assign_auto": 'assignment="auto"',
+    "carry_answers": 'data_changed="carry"',
     "iterate_more": "raise max_iter or tol",
     "all_problems": " (see the error's `problems`)",
 }

@@ -497,3 +497,36 @@ def test_a_studio_without_nicegui_leaves_no_session(beans, monkeypatch):
     assert result.exit_code == 2
     assert "pip install 'linkwise[studio]'" in result.stderr
     assert list(beans.parent.iterdir()) == [beans]
+
+
+def test_data_that_changed_is_carried_over_by_id(tmp_path, beans):
+    work = tmp_path / "work.db"
+    options = ("label", beans, "--session", work, "--id-column", "bean", "--show", "bean,notes")
+    assert run(*options, "-k", 3, input="s\nd\ns\n").exit_code == 0
+    lines = beans.read_text().splitlines()
+    beans.write_text("\n".join([lines[0], *lines[:0:-1], "bean99,new,1,1,dark"]) + "\n")
+    refused = run(*options, input="s\n")
+    assert refused.exit_code == 2
+    assert "--data-changed carry carries the answers over by id" in flat(refused.output)
+    carried = run(*options, "--data-changed", "carry", input="d\n")
+    assert carried.exit_code == 0, carried.output
+    assert "1 row added (bean99); rows reordered; 3 answers carried over" in flat(carried.output)
+    shown = run("sessions", work)
+    assert "4 (" in flat(shown.output)
+    assert "1 row added" in flat(shown.output)
+    assert run(*options, "--data-changed", "perhaps").exit_code == 2
+    other = (
+        "label",
+        beans,
+        "--session",
+        tmp_path / "b.db",
+        "--id-column",
+        "bean",
+        "-k",
+        3,
+        "--show",
+        "bean,notes",
+    )
+    begun = run(*other, "--constraints", work, input="")
+    assert begun.exit_code == 0, begun.output
+    assert "4 in all" in flat(begun.output)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
-from linkwise import Constraints, HMRFKMeans, MPCKMeans, PCKMeans
+from linkwise import Constraints, MPCKMeans, PCKMeans
+from linkwise.engines import open_blocks
 
 
 def rows(n=300, k=4, d=5, seed=0):
@@ -78,10 +79,169 @@ def test_ids_go_on():
     assert "d" in model.report_.ids
     with pytest.raises(ValueError, match="the fit had no ids"):
         PCKMeans(2, random_state=0).fit([[0.0], [1.0]]).update([[2.0]], sample_ids=["x"])
-    with pytest.raises(ValueError, match="not Cosine"):
-        HMRFKMeans(2, distortion="cosine", random_state=0).fit(
-            [[1.0, 0.2], [0.1, 1.0], [2.0, 1.0]]
-        ).update([[1.0, 1.0]])
+    with pytest.raises(ValueError, match=r"1 of the 1 new rows are in the model already \('d'\)"):
+        model.update([[0.5]], sample_ids=["d"])
+    with pytest.raises(ValueError, match="two new rows have the same id"):
+        model.update([[0.5], [0.6]], sample_ids=["e", "e"])
+
+
+def test_cosine_centers_are_those_of_all_rows():
+    X = np.abs(rows(120, 3)[0]) + 0.1
+    model = PCKMeans(3, distortion="cosine", random_state=0).fit(X[:80])
+    model.update(X[80:])
+    units = X / np.linalg.norm(X, axis=1, keepdims=True)
+    sums = np.array([units[model.labels_ == c].sum(axis=0) for c in range(3)])
+    found = model.cluster_centers_ / np.linalg.norm(model.cluster_centers_, axis=1, keepdims=True)
+    touched = [c for c in range(3) if c in model.changes_.joined]
+    assert np.allclose(found[touched], (sums / np.linalg.norm(sums, axis=1)[:, None])[touched])
+
+
+def test_a_weight_of_two_is_the_row_twice():
+    X, _ = rows(200, 3)
+    first, twice = (PCKMeans(3, random_state=0).fit(X[:150]) for _ in range(2))
+    first.update(X[150:], sample_weight=np.full(50, 2.0))
+    twice.update(np.concatenate([X[150:], X[150:]]))
+    assert np.allclose(first.cluster_centers_, twice.cluster_centers_)
+    weighted = PCKMeans(3, random_state=0, tol=0).fit(X[:150], sample_weight=np.full(150, 3.0))
+    weighted.update(X[150:])
+    means = [
+        np.average(X[weighted.labels_ == c], axis=0,
+                   weights=np.where(np.arange(200) < 150, 3.0, 1.0)[weighted.labels_ == c])
+        for c in range(3)
+    ]  # fmt: skip
+    assert np.allclose(weighted.cluster_centers_, means)
+
+
+def test_blocks_and_dask_are_taken_in_one_after_another(tmp_path):
+    import dask.array
+
+    X, _ = rows(400, 3)
+    known = Constraints(must_link=[(0, 205), (210, 390)], cannot_link=[(0, 391)])
+    models = [PCKMeans(3, random_state=0).fit(X[:200]) for _ in range(3)]
+    np.save(tmp_path / "new.npy", X[200:])
+    models[0].update(open_blocks(tmp_path / "new.npy"), constraints=known)
+    models[1].update(X[200:], constraints=known)
+    models[2].update(dask.array.from_array(X[200:], chunks=(70, 5)), constraints=known)
+    for model in models:
+        assert model.report_.satisfaction.n_violated == 0
+        assert model.report_.n_rows == 400
+        means = [X[model.labels_ == c].mean(axis=0) for c in range(3)]
+        assert np.allclose(model.cluster_centers_, means, atol=1e-3)
+    assert models[0].labels_.tolist() == models[1].labels_.tolist()
+
+
+def test_parts_of_a_parquet_table_with_ids(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    X, _ = rows(120, 3)
+    names = [f"r{i}" for i in range(120)]
+    model = PCKMeans(3, random_state=0).fit(X[:60], sample_ids=names[:60])
+    frame = pandas.DataFrame(X[60:], columns=list("abcde")).assign(key=names[60:])
+    frame.to_parquet(tmp_path / "part-1.parquet")
+    known = Constraints(must_link=[("r3", "r100")])
+    model.update(open_blocks(tmp_path / "part-1.parquet", id_column="key"), constraints=known)
+    assert model.labels_[100] == model.labels_[3]
+
+
+def test_empty_clusters_retire_and_numbers_stay():
+    X = np.array([[0.0], [0.1], [9.0], [9.1], [12.0]])
+    model = PCKMeans(3, init=np.array([[0.0], [9.0], [12.0]])).fit(X)
+    assert model.labels_.tolist() == [0, 0, 1, 1, 2]
+    model._moments_.counts[2], model.labels_[4] = 0.0, 1  # as if its row had been moved by hand
+    model.update([[0.2]])
+    assert model.changes_.retired == {2: "it has no rows"}
+    assert set(model.predict([[480.0], [0.0], [12.0]]).tolist()) == {0, 1}
+    model.update([[0.3]])
+    assert model.changes_.retired == {}
+    assert len(model.cluster_centers_) == 3
+
+
+def test_rows_move_only_by_more_than_a_tolerance():
+    X, _ = make_blobs(600, 2, centers=4, cluster_std=3.0, random_state=1)
+    known = Constraints(must_link=[(0, 1)])
+
+    def updated(**options):
+        model = PCKMeans(4, random_state=0).fit(X[:300], constraints=known)
+        before = model.labels_.copy()
+        model.update(X[300:], **options)
+        return model, before
+
+    def cost(model):
+        return ((X - model.cluster_centers_[model.labels_]) ** 2).sum()
+
+    still, before = updated()
+    assert still.labels_[:300].tolist() == before.tolist()
+    loose, before = updated(earlier=X[:300], tolerance=0.0)
+    strict, _ = updated(earlier=X[:300], tolerance=0.2)
+    assert len(strict.changes_.moved) <= len(loose.changes_.moved)
+    assert cost(loose) <= cost(still) + 1e-9
+    for row, old, new, why in loose.changes_.moved:
+        assert (old, new) == (before[row], loose.labels_[row])
+        assert why
+        assert row not in (0, 1)
+    with pytest.raises(ValueError, match="earlier and tolerance belong together"):
+        still.update(X[:3], tolerance=0.1)
+    with pytest.raises(ValueError, match="earlier has 3 rows"):
+        still.update(X[:3], earlier=X[:3], tolerance=0.1)
+
+
+def test_an_error_changes_nothing():
+    X, _ = rows(100, 2)
+    model = PCKMeans(2, random_state=0).fit(X[:90])
+    before = (model.cluster_centers_.copy(), model.labels_.copy())
+    for wrong in (
+        {"constraints": Constraints(must_link=[(0, 500)])},
+        {"sample_weight": [-1.0] * 10},
+        {"earlier": X[:3], "tolerance": 0.0},
+    ):
+        with pytest.raises(ValueError, match="."):
+            model.update(X[90:], **wrong)
+        assert np.array_equal(model.cluster_centers_, before[0])
+        assert np.array_equal(model.labels_, before[1])
+        assert not hasattr(model, "changes_")
+
+
+@pytest.mark.parametrize("d", [1, 2, 8, 64])
+def test_tails_open_no_cluster_and_new_groups_do(d):
+    rng = np.random.default_rng(d)
+    centers = np.array([-20.0, 20.0])[:, None] * np.ones(d) / np.sqrt(d)
+    X = np.repeat(centers, 500, axis=0) + rng.normal(size=(1000, d))
+    model = PCKMeans(2, random_state=0).fit(X)
+    model.update(np.repeat(centers, 5000, axis=0) + rng.normal(size=(10_000, d)))
+    assert model.changes_.opened == {}
+    third = np.concatenate([[60.0], np.zeros(d - 1)])
+    model.update(third + rng.normal(size=(20, d)))
+    assert list(model.changes_.opened) == [2]
+    assert model.changes_.joined == {2: 20}
+
+
+def test_a_wide_cluster_opens_none():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(500, 2)), 40 + 5 * rng.normal(size=(500, 2))])
+    model = PCKMeans(2, random_state=0).fit(X)
+    model.update(40 + 5 * rng.normal(size=(1000, 2)))
+    assert model.changes_.opened == {}
+
+
+def test_a_refit_keeps_the_numbers():
+    X, _ = rows(300, 5, seed=2)
+    names = [f"r{i}" for i in range(300)]
+    model = MPCKMeans(5, per_cluster=True, random_state=0).fit(X[:250], sample_ids=names[:250])
+    before = dict(zip(names, model.labels_.tolist(), strict=False))
+    order = np.random.default_rng(0).permutation(300)[:280]
+    model.set_params(random_state=7)
+    model.refit(X[order], sample_ids=[names[i] for i in order])
+    common = [i for i in range(280) if names[order[i]] in before]
+    same = np.mean([before[names[order[i]]] == model.labels_[i] for i in common])
+    assert same > 0.95
+    assert model.predict(X[order]).tolist() == model.labels_.tolist()
+    assert model.changes_.share_kept == pytest.approx(same)
+    model.set_params(n_clusters=3).refit(X[order], sample_ids=[names[i] for i in order])
+    assert len(set(model.labels_.tolist())) == 3
+    assert model.predict(X[order]).tolist() == model.labels_.tolist()
+    assert model.changes_.retired
+    assert model.report_.cluster_sizes.sum() == 280
+    model.update(X[:5], sample_ids=list("abcde"))
+    assert set(model.labels_.tolist()) == set(model.labels_[:280].tolist())
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -97,6 +97,9 @@ def test_files_that_are_none_of_ours_are_refused(tmp_path):
     path.write_text("hello")
     with pytest.raises(ValueError, match="no model of linkwise, or is damaged"):
         load_model(path)
+    rewritten(path, {"kind": "linkwise model", "format": "new"})
+    with pytest.raises(ValueError, match="no format number"):
+        load_model(path)
     rewritten(path, {"kind": "linkwise model", "format": 99, "facts": {"linkwise": "9.0"}})
     with pytest.raises(ValueError, match=r"later linkwise \(9.0, format 99"):
         load_model(path)
@@ -155,6 +158,127 @@ def test_the_commands(tmp_path):
     refused = run(app, ["predict", str(model), str(new)])
     assert refused.exit_code == 2
     assert "'kind' is not there" in refused.output.replace("\n", " ")
+
+
+def written(path, rows):
+    path.write_text("\n".join(["kind,id,size", *rows]) + "\n")
+    return str(path)
+
+
+@pytest.fixture
+def pets(tmp_path):
+    """A model of two clusters, called small and large, and the folder it is in."""
+    rng = np.random.default_rng(0)
+    rows = [f"{'xy'[i % 2]},r{i},{10 * (i % 2) + rng.normal():.3f}" for i in range(40)]
+    data, model = written(tmp_path / "a.csv", rows), str(tmp_path / "m.linkwise")
+    run("cluster", data, "-k", "2", "--id-column", "id", "--standardize", "--save", model)
+    saved = load_model(model)
+    small = int(saved.labels[0])
+    saved.names.update({small: "small", 1 - small: "large"})
+    saved.save(model)
+    return tmp_path, model, small
+
+
+def run(*arguments, code=0):
+    found = CliRunner().invoke(app, list(map(str, arguments)))
+    assert found.exit_code == code, found.output
+    return found.output.replace("\n", " ")
+
+
+def test_update_keeps_ids_names_and_clusters(pets):
+    folder, model, small = pets
+    before = load_model(model)
+    new = written(folder / "b.csv", ["x,p,0.3", "y,q,9.7", "z,r,9.9"])
+    links = folder / "links.csv"
+    links.write_text("i,j,kind\np,r1,must\n")
+    told = run("update", model, new, "--constraints", links, "-o", folder / "new.csv")
+    assert "1 rows have a category that the model has not seen" in told
+    assert "3 new rows" in told
+    assert "(large)" in told
+    after = load_model(model)
+    assert after.ids == [*before.ids, "p", "q", "r"]
+    assert after.labels[:40].tolist() == before.labels.tolist()
+    assert after.names == before.names
+    assert after.constraints.n_must_link == 1
+    assert after.facts["n_rows"] == 43
+    assert after.facts["id_column"] == "id"
+    lines = (folder / "new.csv").read_text().splitlines()
+    assert lines[0] == "id,cluster,cluster_name"
+    assert lines[1] == f"p,{1 - small},large"  # where r1 is
+    again = run("update", model, new, code=2)
+    assert "3 of the 3 new rows are in the model already ('p', 'q', 'r')" in again
+    assert "all of its 3 rows already" in run("update", model, new, "--skip-known", code=2)
+    more = written(folder / "c.csv", ["x,p,0.3", "x,s,0.1"])
+    told = run("update", model, more, "--skip-known", "--json")
+    assert json.loads(told[told.index("{") :])["new_rows"] == 1
+    assert load_model(model).ids[-1] == "s"
+
+
+def test_update_of_wrong_files_leaves_the_model(pets):
+    folder, model, _ = pets
+    with open(model, "rb") as file:
+        before = file.read()
+    (folder / "b.csv").write_text("id,size\np,0.3\n")
+    assert "'kind' is not there" in run("update", model, folder / "b.csv", code=2)
+    gap = written(folder / "c.csv", ["x,p,"])
+    assert "missing values" in run("update", model, gap, code=2)
+    text = written(folder / "d.csv", ["x,p,tall"])
+    assert "holds text" in run("update", model, text, code=2)
+    new, links = written(folder / "e.csv", ["x,p,1"]), folder / "links.csv"
+    links.write_text("i,j,kind\np,nobody,must\n")
+    assert "nobody" in run("update", model, new, "--constraints", links, code=2)
+    with open(model, "rb") as file:
+        assert file.read() == before
+    run("update", model, new, "--save", folder / "other.linkwise")
+    with open(model, "rb") as file:
+        assert file.read() == before
+    assert len(load_model(folder / "other.linkwise").labels) == 41
+
+
+def test_models_without_rows_are_updated_too(tmp_path):
+    path = tmp_path / "m.linkwise"
+    model = PCKMeans(3, random_state=0).fit(X[:30])
+    save_model(model, path, keep_rows=False)
+    assert not hasattr(load_model(path).model, "labels_")
+    found = load_model(path).update(X[30:])
+    model.update(X[30:])
+    assert np.allclose(found.model.cluster_centers_, model.cluster_centers_)
+    assert found.labels.tolist() == model.labels_[30:].tolist()
+    found.save(path)
+    assert not hasattr(load_model(path).model, "labels_")
+    assert load_model(path).facts["n_updates"] == 1
+
+
+@pytest.mark.parametrize("keep_rows", [True, False])
+def test_files_of_format_1_are_read(tmp_path, keep_rows):
+    path = tmp_path / "m.linkwise"
+    model = PCKMeans(3, random_state=0, tol=0).fit(X[:30])
+    whole = PCKMeans(3, random_state=0, tol=0).fit(X[:30]).update(X[30:])
+    for name in ("_moments_", "_cluster_costs_", "_retired_"):  # which format 1 did not have
+        delattr(model, name)
+    save_model(model, path, keep_rows=keep_rows)
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    document = json.loads(parts["model.json"])
+    parts["model.json"] = json.dumps({**document, "format": 1}).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    saved = load_model(path)
+    assert saved.predict(X).tolist() == model.predict(X).tolist()
+    if keep_rows:
+        assert np.allclose(saved.update(X[30:]).model.cluster_centers_, whole.cluster_centers_)
+    else:
+        with pytest.raises(ValueError, match="saved without its rows by an earlier linkwise"):
+            saved.update(X[30:])
+
+
+def test_methods_that_take_no_rows_say_so(tmp_path):
+    from linkwise import ConstrainedCompleteLink
+
+    save_model(ConstrainedCompleteLink(3).fit(X), tmp_path / "m.linkwise")
+    with pytest.raises(ValueError, match="ConstrainedCompleteLink cannot take in new rows"):
+        load_model(tmp_path / "m.linkwise").update(X)
 
 
 def test_a_kill_while_saving_leaves_the_old_file(tmp_path):

@@ -3,7 +3,9 @@
 `Session` is the way in.
 """
 
+from ._carry import DataChanges
 from ._corrections import Correction
+from ._imported_answers import ImportedAnswers
 from ._neighborhood_strategies import ExploreConsolidate, MinMax, NormalizedPointUncertainty
 from ._oracles import FunctionOracle, LabelOracle, LanguageModelOracle
 from ._pair_strategies import ClosestPairs, FarthestPairs, RandomPairs
@@ -21,10 +23,12 @@ __all__ = [
     "ClosestPairs",
     "ClusterCountAnswer",
     "Correction",
+    "DataChanges",
     "Dispute",
     "ExploreConsolidate",
     "FarthestPairs",
     "FunctionOracle",
+    "ImportedAnswers",
     "LabelOracle",
     "LanguageModelOracle",
     "MinMax",

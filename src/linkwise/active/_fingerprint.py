@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
+from linkwise._errors import InputError
 from linkwise._fingerprint import data_arrays, digest
 from linkwise._types import JsonDict, Matrix, PathLike
 
@@ -33,8 +34,12 @@ def check_same_data(kept: JsonDict, given: JsonDict, path: PathLike | None) -> N
     else:
         return
     begun = f" ({kept['source']})" if kept["source"] else ""
-    raise ValueError(
-        f"session {path} was begun with other data{begun}: {how}. Its answers speak of rows by "
-        "number and would mean something else here; give the data it was begun with, prepared the "
-        "same way, or begin a new session"
-    )
+    if kept["ids"] is not None and given["ids"] is not None:
+        way_out = "Rows have ids: {carry_answers} carries the answers over by id"
+    else:
+        way_out = (
+            "Its answers speak of rows by number and would mean something else here; give the data "
+            "it was begun with, prepared the same way, or begin a new session, with ids for the "
+            "rows ({sample_ids}), so that answers can follow the data"
+        )
+    raise InputError(f"session {path} was begun with other data{begun}: {how}. {way_out}")

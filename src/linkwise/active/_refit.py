@@ -12,7 +12,7 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -229,6 +229,42 @@ class Fit:
         )  # fmt: skip
 
 
+class FitAnchor(NamedTuple):
+    """Clusters that fits go on from after the data of a session changed; see `_carry`.
+
+    Attributes
+    ----------
+    fit : StoredFit
+        On the rows as they are now.
+    after : int
+        The `id` of the last answer that it knows.
+    corrections : tuple of int
+        The `id` of each correction that it has taken in.
+    """
+
+    fit: StoredFit
+    after: int
+    corrections: tuple[int, ...]
+
+    def covers(self, prefix: AnswerPrefix | None) -> bool:
+        """Whether this stands for the fit at a prefix, which was made of other data."""
+        if prefix is None:
+            return True
+        last = prefix.answers[-1].id if prefix.answers else 0
+        return last < self.after or len(prefix.corrections) < len(self.corrections)
+
+    def standing(self, corrections: Sequence[Correction]) -> FitAnchor:
+        """The same; only its numbers, if a correction in it was taken back since."""
+        if set(self.corrections) <= {one.id for one in corrections}:
+            return self
+        return FitAnchor(StoredFit(None, None, self.fit.labels), -1, ())
+
+
+def model_key(model: Estimator) -> str:
+    """What tells fits of a model from those of another in the same file."""
+    return hashlib.sha256(json.dumps(describe_model(model)).encode()).hexdigest()[:16]
+
+
 class RefitScheduler:
     """Run the refits of a session, one at a time.
 
@@ -266,7 +302,8 @@ class RefitScheduler:
         self._X, self._model, self._knowledge = X, model, knowledge
         self._prepare, self._store, self._seed, self._done = prepare, store, seed, done
         # Fits of another model, kept in the same file, are none of ours.
-        self._about = hashlib.sha256(json.dumps(describe_model(model)).encode()).hexdigest()[:16]
+        self._about = model_key(model)
+        self.anchor: FitAnchor | None = None
         self._lock = threading.Lock()
         self._futures: dict[str, Future[Fit]] = {}
         self._fits: dict[str, Fit] = {}
@@ -377,6 +414,8 @@ class RefitScheduler:
             known = fit.stored
 
     def _past(self, prefix: AnswerPrefix | None) -> StoredFit | None:
+        if self.anchor is not None and self.anchor.covers(prefix):
+            return self.anchor.fit
         if prefix is None:
             return None
         fit = self._fits.get(self._key(prefix))
@@ -428,7 +467,7 @@ class RefitScheduler:
             grouping = Grouping.of(before.labels)
         else:
             grouping = Grouping(before.prototypes, before.owner)
-        starts: list[NDArray[np.float64] | str | None] = [before.centers, "afresh"]
+        starts = self._restarts(before)
         if prefix.new_correction is not None:
             grouping = grouping.corrected(prefix.new_correction)
             starts = [grouping.centers(self._X)]
@@ -464,10 +503,16 @@ class RefitScheduler:
         if before is None or before.centers is None:
             return [None]
         if len(before.centers) == k:
-            return [before.centers, "afresh"]
+            return self._restarts(before)
         if before.labels is None or len(at.answers) > at.base:
             return [None]
         return [carry_over(self._X, before.labels, at.answers, k)]
+
+    def _restarts(self, before: StoredFit) -> list[NDArray[np.float64] | str | None]:
+        """The previous centers and a cold start; not the latter where only the data changed."""
+        if self.anchor is not None and before is self.anchor.fit:
+            return [before.centers]
+        return [before.centers, "afresh"]
 
     def _start(self, k: int, centers: NDArray[np.float64] | str | None) -> Estimator:
         """An unfitted model with the given init; None keeps the user's."""

@@ -12,6 +12,7 @@ from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import clone
 
 from linkwise._types import Estimator, JsonDict, Matrix, PathLike
@@ -21,8 +22,10 @@ from linkwise.constraints import Constraints, row_names
 
 from . import _settings
 from ._answer_log import GIVEN_CONSTRAINTS, AnswerLog, LogEntry
+from ._carry import DataCarry, DataChanges, follow, load_anchor, remember_rows
 from ._corrections import CorrectionsMixin
-from ._fingerprint import check_same_data, fingerprint
+from ._fingerprint import fingerprint
+from ._imported_answers import ImportedAnswers, read_source, sort_answers
 from ._incremental_closure import fold, links
 from ._meter import Round, measure
 from ._neighborhoods import find_neighborhoods, inferred_links
@@ -36,7 +39,7 @@ from ._questions import (
     as_question,
     parse_answer,
 )
-from ._refit import AnswerPrefix, Fit, RefitScheduler, RefitSummary, continued_labels
+from ._refit import AnswerPrefix, Fit, RefitScheduler, RefitSummary, continued_labels, model_key
 from ._repair import Repair
 from ._repaired_clustering import RepairedClustering
 from ._set_questions import PENDING_SECONDS, SetQuestion, SetQuestionsMixin
@@ -75,6 +78,9 @@ class Session(CorrectionsMixin, SetQuestionsMixin):
         Whether refits run in a thread of their own. Answering never waits for one.
     about : dict, default=None
         Anything else to keep with a new session; must be fit for JSON.
+    data_changed : {"refuse", "carry"}, default="refuse"
+        What to do if the session was begun with other data. "carry": rows are matched by their
+        ids, answers and corrections are carried over, and `data_changes` lists the rest.
 
     See Also
     --------
@@ -118,7 +124,9 @@ class Session(CorrectionsMixin, SetQuestionsMixin):
         who: str | None = None,
         background: bool = True,
         about: JsonDict | None = None,
+        data_changed: str = "refuse",
     ):
+        self.data_changes: DataChanges | None = None
         ids = row_names(X) if sample_ids is None else list(sample_ids)
         X = _settings.read_rows(X)
         self._ids = _settings.check_ids(ids, X.shape[0])
@@ -137,10 +145,18 @@ class Session(CorrectionsMixin, SetQuestionsMixin):
         self._listeners: list[list[Callable[[], None]]] = []
         self._store = Store(path, self._ids)
         try:
-            self.settings = self._begin(X, constraints, about)
+            self.settings = self._begin(X, constraints, about, data_changed)
         except BaseException:
             self._store.close()
             raise
+        self._background = background
+        self._build(X)
+
+    def _build(self, X: Matrix) -> None:
+        """Make what is derived from data and answers."""
+        self._store.generation = self.settings.get("generation", 0)
+        strategy, random_state = self.strategy, self.random_state
+        n_clusters = self._begun_with
         self._context = QueryContext(X, n_clusters, random_state, view=lambda: self._view)
         self._refits = RefitScheduler(
             X,
@@ -149,10 +165,11 @@ class Session(CorrectionsMixin, SetQuestionsMixin):
             getattr(strategy, "prepare", None),
             self._store,
             random_state,
-            background,
+            self._background,
             self._notify,
             self._repaired if self._repairs else None,
         )
+        self._anchor = load_anchor(self._store)
         self._view: object = None
         self._questions: Questions | None = None
         self._wanted: AnswerPrefix | None = None
@@ -170,6 +187,7 @@ class Session(CorrectionsMixin, SetQuestionsMixin):
         sample_ids: Sequence[Hashable] | None = None,
         who: str | None = None,
         background: bool = True,
+        data_changed: str = "refuse",
     ) -> Session:
         """Open a stored session with the settings it was started with.
 
@@ -183,7 +201,7 @@ class Session(CorrectionsMixin, SetQuestionsMixin):
             Needed only if it is not one of linkwise's own.
         model : estimator, default=None
             Needed only if it is not one of linkwise's own.
-        sample_ids, who, background
+        sample_ids, who, background, data_changed
             As in `Session`.
         """
         kept = _settings.stored_settings(path)
@@ -200,9 +218,12 @@ class Session(CorrectionsMixin, SetQuestionsMixin):
             random_state=kept["random_state"],
             who=who,
             background=background,
+            data_changed=data_changed,
         )
 
-    def _begin(self, X: Matrix, constraints: Any, about: JsonDict | None) -> JsonDict:
+    def _begin(
+        self, X: Matrix, constraints: Any, about: JsonDict | None, data_changed: str
+    ) -> JsonDict:
         """Write the settings of a new session, or compare them with those in the file."""
         about = dict(about or {})
         given = {
@@ -219,9 +240,13 @@ class Session(CorrectionsMixin, SetQuestionsMixin):
                 begun = {"begun": datetime.now(UTC).isoformat(), "linkwise": __version__}
                 first = _settings.beforehand(constraints, X.shape[0], self._ids)
                 self._store.add_all(first, GIVEN_CONSTRAINTS)
+                remember_rows(self._store, X, self._ids)
                 self._store.set(**given, data=data, about=about, **begun)
             else:
-                check_same_data(kept["data"], data, self._store.path)
+                self.data_changes = follow(
+                    self._store, kept, data, X, self._ids, data_changed, kept["refit_every"],
+                    model_key(self.model), self.who,
+                )  # fmt: skip
                 changed = _settings.changed(kept, given, self._store.path, self.strategy.uses_model)
                 self._store.set(**changed)
                 if constraints is not None:
@@ -567,6 +592,90 @@ class Session(CorrectionsMixin, SetQuestionsMixin):
             else:
                 self.retract(wrong)
 
+    # ---------------------------------------------------------------- more rows, more answers
+
+    def update(
+        self,
+        X: Matrix,
+        *,
+        sample_ids: Sequence[Hashable] | None = None,
+        constraints: Any = None,
+        who: str | None = None,
+    ) -> DataChanges:
+        """Add rows to the session. Clusters keep numbers and names; answers and corrections hold.
+
+        The next fit starts from the clusters as they are. To go on later, open the session with
+        all rows, the earlier ones first.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_new, n_features)
+            The new rows.
+        sample_ids : sequence of hashable, default=None
+            Their ids, if the rows of the session have ids.
+        constraints : Constraints, DataFrame or path, default=None
+            What is known about new and earlier rows; new ones follow the earlier ones.
+        who : str, default=None
+            Who says so; the session's own `who` if not given.
+
+        Returns
+        -------
+        changes : DataChanges
+        """
+        new = _settings.read_rows(X)
+        if new.shape[1] != self.X.shape[1]:
+            raise ValueError(f"X has {new.shape[1]} features; the session has {self.X.shape[1]}")
+        if (sample_ids is None) != (self._ids is None):
+            raise ValueError(
+                "sample_ids: give ids for the new rows if, and only if, the session's rows have ids"
+            )
+        stack = sparse.vstack if sparse.issparse(self.X) else np.concatenate
+        both = _settings.read_rows(stack([self.X, new]))
+        ids = None if self._ids is None else [*self._ids, *(sample_ids or ())]
+        ids = _settings.check_ids(ids, both.shape[0])
+        given = _settings.beforehand(constraints, both.shape[0], ids)
+        who = self._person(who)
+        self.fit_  # noqa: B018 - the clusters that the new rows join
+        with self._lock, self._store.writing():
+            self._sync()
+            kept = self._store.settings()
+            changes = DataCarry(self._store, kept, both, ids).apply(
+                fingerprint(both, ids), self.refit_every, model_key(self.model), who
+            )
+            self._ids, self._store._ids = ids, ids
+            self._store.add_all(given, who)
+            self.settings, self.data_changes = self._store.settings(), changes
+            self._store.generation = self.settings["generation"]
+        self._refits.close()
+        with self._lock:
+            self._build(both)
+        self._notify()
+        return changes
+
+    def import_answers(self, source: Any, *, who: str | None = None) -> ImportedAnswers:
+        """Take in answers of another session, or constraints: all that this session can.
+
+        Parameters
+        ----------
+        source : Session, Constraints, DataFrame or path
+            A path may name the file of a session, or a file of constraints.
+        who : str, default=None
+            Whose answers they are; the session's own `who` if not given.
+
+        Returns
+        -------
+        imported : ImportedAnswers
+            How many were taken in, and which were not: their rows are not here, they are relative
+            constraints, or they were known already.
+        """
+        known = read_source(source)
+        given, found = sort_answers(known, self._n, self._ids, self._log.counted)
+        with self._lock:
+            self._store.add_all(given, self._person(who))
+            self._replay()
+        self._notify()
+        return found
+
     # ---------------------------------------------------------------- what is known
 
     def _person(self, who: str | None) -> str:
@@ -801,6 +910,8 @@ class Session(CorrectionsMixin, SetQuestionsMixin):
 
     def _begin_anew(self) -> None:
         """Reset everything derived from the answers."""
+        if self._anchor is not None:
+            self._refits.anchor = self._anchor.standing(self._log.standing)
         self._context.known = self._log.known
         self._context.n_clusters = self._log.phases[-1].n_clusters
         self._questions, self._wanted = None, None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import importlib
 import json
+import warnings
 from collections.abc import Hashable, Sequence
 from numbers import Integral
 from pathlib import Path
@@ -14,10 +15,11 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from linkwise._errors import InputError
-from linkwise._types import Estimator, Floats, Ints, JsonDict, Matrix, PathLike
-from linkwise._validation import check_number
+from linkwise._types import Estimator, JsonDict, Matrix, PathLike
+from linkwise._validation import check_number, refuse_unknown_ids
 from linkwise.constraints import as_constraints
 
+from ._imported_answers import sort_answers
 from ._neighborhood_strategies import ExploreConsolidate, MinMax, NormalizedPointUncertainty
 from ._pair_strategies import ClosestPairs, FarthestPairs, RandomPairs
 from ._questions import Verdict
@@ -193,18 +195,21 @@ def beforehand(
     constraints: Any, n_rows: int, ids: Sequence[Hashable] | None
 ) -> list[tuple[int, int, Verdict, float]]:
     """Constraints as answers: row, row, answer, weight."""
-    known = as_constraints(constraints).to_rows(n_rows, ids).as_pairs()
-    if known.n_relative:
+    given = as_constraints(constraints)
+    if given.n_relative:
         raise ValueError(
-            f"constraints: {known.n_relative:,} are relative; a session asks about pairs, and "
+            f"constraints: {given.n_relative:,} are relative; a session asks about pairs, and "
             "begins with must-links and cannot-links only"
         )
-    pairs: tuple[tuple[Verdict, Ints, Floats], ...] = (
-        ("same", known.must_link, known.must_link_weight),
-        ("different", known.cannot_link, known.cannot_link_weight),
-    )
-    return [
-        (int(i), int(j), said, float(w))
-        for said, ends, weight in pairs
-        for (i, j), w in zip(ends.tolist(), weight.tolist(), strict=True)
-    ]
+    if ids is None:
+        given = given.to_rows(n_rows)  # says what is wrong
+    found, told = sort_answers(given, n_rows, ids)
+    if told.dropped and not found:
+        refuse_unknown_ids(given, list(ids or ()))
+    if told.dropped:
+        warnings.warn(
+            f"constraints on rows that the data does not have are left out: {told}",
+            UserWarning,
+            stacklevel=4,
+        )
+    return found

@@ -149,6 +149,7 @@ class Store:
         self._db = self._connect()
         self._file = self._file_id()
         self._seen: int | None = None
+        self.generation: int | None = None  # of the data; answers name its rows by number
 
     def _connect(self) -> sqlite3.Connection:
         name = ":memory:" if self.path is None else str(self.path)
@@ -212,6 +213,7 @@ class Store:
         with self._lock:
             if self._depth == 0:
                 self._execute("BEGIN IMMEDIATE")
+                self._check_generation()
             self._depth += 1
             try:
                 yield
@@ -224,6 +226,18 @@ class Store:
             if self._depth == 0:
                 self._execute("COMMIT")
                 self._check_file()
+
+    def _check_generation(self) -> None:
+        """Refuse to write about rows by numbers that another process has changed."""
+        if self.generation is None:
+            return
+        row = self._execute("SELECT value FROM setting WHERE name = 'generation'").fetchone()
+        if (0 if row is None else int(row[0])) != self.generation:
+            self._db.execute("ROLLBACK")
+            raise ValueError(
+                f"session {self.path} follows other data now: somebody has carried its answers "
+                "over; open it again with that data"
+            )
 
     def _execute(self, statement: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
         try:

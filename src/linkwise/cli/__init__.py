@@ -23,6 +23,7 @@ from ._predict import predict
 from ._score import score
 from ._sessions import sessions
 from ._studio import studio
+from ._update import update
 
 
 def _version(wanted: bool) -> None:
@@ -52,6 +53,7 @@ def build() -> typer.Typer:
     app.command()(as_command(cluster))
     for command in (
         predict,
+        update,
         check,
         score,
         diff,

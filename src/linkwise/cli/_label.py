@@ -12,6 +12,7 @@ from rich.markup import escape
 from . import _output as out
 from ._input import Data, FeatureNames, IdColumn, Impute, Standardize, StopWords, TextColumn
 from ._session_options import (
+    DataChanged,
     Known,
     NClusters,
     Options,
@@ -62,6 +63,7 @@ def label(
         ),
     ] = None,
     seed: Seed = None,
+    data_changed: DataChanged = None,
 ) -> None:
     """Say of two records whether they belong together; one key per answer.
 
@@ -98,7 +100,7 @@ def label(
         check_target(constraints_out, "--constraints-out", [data, session, constraints])
         task = read_session_input(data, given)
         begun = {"n_clusters": clusters, "strategy": strategy, "random_state": seed}
-        work = open_session(session, kept, task, begun, constraints, who, given)
+        work = open_session(session, kept, task, begun, constraints, who, given, data_changed)
     with work:
         with out.plain_errors():
             _interview(work, task, questions, set_size)

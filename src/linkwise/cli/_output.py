@@ -34,6 +34,7 @@ _ADVICE = {
     "name_features": "name the other columns with --features",
     "name_special_columns": "name the features to use with --features, or name this one with "
     "--id-column if it holds ids, with --text-column if it holds texts",
+    "carry_answers": "--data-changed carry",
     "all_problems": "",
     "ids_as_text": "--ids text",
     "impute_median": "--impute median",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from . import _output as out
 from ._input import (
     check_text_options,
     clusters_option,
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     from linkwise._types import JsonDict, Matrix
     from linkwise.active import Session
+    from linkwise.constraints import Constraints
     from linkwise.datasets import Features, Preparation, Table
 
 # How --strategy calls them, and what they are called in Python.
@@ -69,6 +72,14 @@ StrategyName = Annotated[
 ]
 Known = Annotated[
     Path | None, typer.Option(help="What is known already: CSV, JSON lines or Parquet.")
+]
+DataChanged = Annotated[
+    str | None,
+    typer.Option(
+        help="If the data is not what the session was begun with: carry (answers follow their "
+        "rows by id) or refuse.  [default: asked on a terminal, else refuse]",
+        metavar="carry|refuse",
+    ),
 ]
 Who = Annotated[str | None, typer.Option(help="Your name; the user's name if absent.")]
 Seed = Annotated[
@@ -210,6 +221,7 @@ def open_session(
     constraints: Path | None,
     who: str | None,
     given: Options,
+    data_changed: str | None = None,
 ) -> Session:
     """Begin a session, or go on with one; what is given must be what it was begun with."""
     from linkwise.active import Session
@@ -217,20 +229,21 @@ def open_session(
     begun = {**begun, "strategy": _find_strategy(begun["strategy"])}
     known = None
     if constraints is not None:
-        known = read_constraints(constraints, "text" if task.ids else "auto", [])
+        known = _read_known(constraints, task)
     if not kept:
         about = {name: getattr(given, name) for name in _REMEMBERED}
-        return Session(
-            task.X,
-            begun["strategy"] or "auto",
-            n_clusters=begun["n_clusters"],
-            path=path,
-            sample_ids=task.ids,
-            constraints=known,
-            random_state=begun["random_state"] or 0,
-            who=who,
-            about={**about, "source": str(task.path)},
-        )
+        with out.warnings_as_notes():
+            return Session(
+                task.X,
+                begun["strategy"] or "auto",
+                n_clusters=begun["n_clusters"],
+                path=path,
+                sample_ids=task.ids,
+                constraints=known,
+                random_state=begun["random_state"] or 0,
+                who=who,
+                about={**about, "source": str(task.path)},
+            )
     if known is not None:
         raise ValueError(f"--constraints: {path} is there already; they are only for a new session")
     there = {**kept, "strategy": kept["strategy"]["name"]}
@@ -241,4 +254,36 @@ def open_session(
                 f"{option} {begun[name]}: {path} was begun with {there[name]}; leave it out, or "
                 "begin a new session with its answers (--constraints-out, then --constraints)"
             )
-    return Session.open(path, task.X, sample_ids=task.ids, who=who)
+    how = _when_changed(path, kept, task, data_changed)
+    work = Session.open(path, task.X, sample_ids=task.ids, who=who, data_changed=how)
+    if work.data_changes is not None and data_changed is not None:
+        out.print_note(f"the data changed: {work.data_changes}")
+    return work
+
+
+def _read_known(path: Path, task: SessionInput) -> Constraints:
+    """Constraints out of a file of them, or the answers of another session."""
+    from linkwise.active._imported_answers import is_session, read_source
+
+    if is_session(path):
+        return read_source(path)
+    return read_constraints(path, "text" if task.ids else "auto", [])
+
+
+def _when_changed(path: Path, kept: JsonDict, task: SessionInput, wanted: str | None) -> str:
+    """What to do about data that changed: as wanted, as somebody at the terminal says, or no."""
+    from linkwise.active._carry import CARRY, REFUSE, preview
+    from linkwise.active._fingerprint import fingerprint
+
+    if wanted is not None and wanted not in (CARRY, REFUSE):
+        raise ValueError(f"--data-changed {wanted}: expected carry or refuse")
+    if wanted is not None or not sys.stdin.isatty():
+        return wanted or REFUSE
+    now, there = fingerprint(task.X, task.ids), kept["data"]
+    if all(now[name] == there[name] for name in ("values", "ids", "n_rows")):
+        return REFUSE
+    changes = preview(path, kept, task.X, task.ids)
+    if changes is None:
+        return REFUSE
+    out.print_note(f"the data is not what {path} was begun with: {changes}")
+    return CARRY if typer.confirm("Carry the answers over?", err=True) else REFUSE

@@ -113,6 +113,7 @@ def _read(path: Path, last: int, constraints_out: Path | None) -> JsonDict:
         "file": str(path),
         "begun": settings["begun"],
         "data": settings["data"],
+        "data_changes": settings.get("carried", []),
         "n_clusters": n_clusters,
         "strategy": settings["strategy"],
         "model": settings["model"]["name"],
@@ -159,6 +160,7 @@ def _show(session: JsonDict) -> None:
     facts = [
         ("begun", _time(session["begun"])),
         ("data", f"{source}{data['n_rows']:,} rows, {data['n_features']:,} features"),
+        *((f"  changed {_time(one['at'])}", one["what"]) for one in session["data_changes"]),
         ("clusters", "not known" if k is None else str(k)),
         ("questions by", session["strategy"]["name"]),
         ("model", session["model"]),

@@ -16,6 +16,7 @@ from linkwise._optional import optional
 from . import _output as out
 from ._input import FeatureNames, IdColumn, Impute, Standardize, StopWords, TextColumn
 from ._session_options import (
+    DataChanged,
     Known,
     NClusters,
     Options,
@@ -78,6 +79,7 @@ def studio(
     ] = True,
     who: Who = None,
     seed: Seed = None,
+    data_changed: DataChanged = None,
 ) -> None:
     """Answer "same or different?" on a page in the browser, and watch the clusters change.
 
@@ -116,7 +118,7 @@ def studio(
             _serve_start(host, port, browser, who)
             return
         session = session_file(data, session)
-        work, records = _open(data, session, given, begun, constraints, who)
+        work, records = _open(data, session, given, begun, constraints, who, data_changed)
     warnings.simplefilter("ignore")  # of refits in the background
     with work, out.plain_errors(), Studio(work, records, host=host, port=port) as running:
         _tell(running.url, session, browser)
@@ -130,6 +132,7 @@ def _open(
     begun: JsonDict,
     constraints: Path | None,
     who: str | None,
+    data_changed: str | None,
 ) -> tuple[Session, Records]:
     """The session of a file, begun or gone on with, and its records."""
     from linkwise.studio import Records
@@ -146,7 +149,8 @@ def _open(
         task.cells, task.features, given.image_column, given.images, task.recipe, task.units,
         task.others, task.preparation,
     )  # fmt: skip
-    return open_session(session, kept, task, begun, constraints, who, given), records
+    work = open_session(session, kept, task, begun, constraints, who, given, data_changed)
+    return work, records
 
 
 def _check_no_options(
@@ -170,7 +174,7 @@ def _serve_start(host: str | None, port: int | None, browser: bool, who: str | N
     def reopen(path: Path, kept: JsonDict) -> tuple[Session, Records]:
         nothing = Options(*[None] * 5)
         begun = {"n_clusters": None, "strategy": None, "random_state": None}
-        return _open(Path(kept["data"]["source"]), path, nothing, begun, None, who)
+        return _open(Path(kept["data"]["source"]), path, nothing, begun, None, who, None)
 
     warnings.simplefilter("ignore")  # of refits in the background
     start = Start(elsewhere=(Path.cwd(),), reopen=reopen)

@@ -23,6 +23,7 @@ __all__ = [
     "States",
     "Threads",
     "Work",
+    "as_blocks",
     "drop_pages",
     "engine_of",
     "is_out_of_memory",
@@ -40,6 +41,16 @@ def is_out_of_memory(X: object) -> bool:
     if not (isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub"):
         return False
     return X.nbytes > half_of_memory()
+
+
+def as_blocks(X: object) -> Blocks:
+    """Rows that are not in memory, to be read block by block in this process."""
+    if isinstance(X, Blocks):
+        return X
+    if is_dask(X):
+        return DaskBlocks(X)
+    assert isinstance(X, np.ndarray)
+    return ArrayBlocks(X)
 
 
 def engine_of(X: object) -> Engine:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
+from copy import copy
 from numbers import Integral, Real
 from typing import Any, Literal
 
@@ -41,6 +42,7 @@ from ._em import (
 )
 from ._field import Field
 from ._gaussians import Gaussians, Prior, SingularError
+from ._update import MixtureUpdate
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -360,6 +362,51 @@ class ConstrainedMixture(ConstrainedClusterMixin, DensityMixin, BaseEstimator):
         self.n_approximate_ = len(data.field.loose)
         self.probabilities_, labels = memberships(data, best)
         self.labels_ = labels.astype(np.int32)
+
+        self._counts_ = self.probabilities_.sum(axis=0)
+        self._retired_ = np.zeros(self.n_clusters, dtype=bool)
+        self.__dict__.pop("changes_", None)
+
+    def update(
+        self,
+        X: ArrayLike,
+        *,
+        constraints: Knowable = None,
+        sample_ids: Sequence[Hashable] | None = None,
+        sample_weight: ArrayLike | None = None,
+        min_rows: int = 5,
+    ) -> ConstrainedMixture:
+        """Add new rows to the fitted components, without the earlier rows.
+
+        Earlier rows keep their labels and memberships; new rows get theirs from the mixture as it
+        is, and weights, means and covariances move by the sums over them. Components keep their
+        numbers. `changes_` tells what happened. If anything is wrong with the rows or the
+        constraints, nothing is changed.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_new, n_features)
+            The new rows.
+        constraints : Constraints, DataFrame or path, default=None
+            Constraints on new and earlier rows, by number (new rows follow the earlier ones), or
+            by id if the fit had ids too.
+        sample_ids : sequence of hashable, default=None
+            Ids of the new rows.
+        sample_weight : array-like of shape (n_new,), default=None
+            Weights of the new rows; 1 each if not given.
+        min_rows : int, default=5
+            So many new rows, close to each other and far from all means, open a component.
+
+        Returns
+        -------
+        self : object
+        """
+        check_is_fitted(self)
+        check_number("min_rows", min_rows, Integral, 1)
+        twin = copy(self)  # an error leaves this estimator as it was
+        twin.changes_ = MixtureUpdate(twin, X, sample_weight).run(constraints, sample_ids, min_rows)
+        self.__dict__.update(twin.__dict__)
+        return self
 
     def _costs(self, known: Constraints) -> Floats:
         """What broken cannot-links cost; must-links are never broken."""

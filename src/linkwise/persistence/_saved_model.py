@@ -8,7 +8,7 @@ import platform
 import zipfile
 from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,17 +16,23 @@ from typing import Any
 import numpy as np
 import sklearn
 
+from linkwise._errors import InputError
 from linkwise._fingerprint import digest
 from linkwise._types import JsonDict, Labels, PathLike
+from linkwise._validation import Knowable
 from linkwise._version import __version__
-from linkwise.constraints import Constraints
+from linkwise.constraints import Constraints, as_constraints
 from linkwise.datasets import Preparation
+from linkwise.geometry import Moments
 from linkwise.io import Table, atomic_write, read_table
 
 from ._encoding import Decoder, Encoder
 
-FORMAT = 1
+FORMAT = 2
 _KIND = "linkwise model"
+_OWN_FACTS = ("linkwise", "python", "numpy", "scikit-learn", "saved", "labels", "keep_rows")
+# What estimators hold per row of the fit, and need not have to place new rows.
+_PER_ROW = ("labels_", "report_", "probabilities_", "changes_")
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,15 +95,92 @@ class SavedModel:
                 f"{type(self.model).__name__} has clusters for the rows it was fitted on only; "
                 "save a model of another method to place new rows"
             )
+        return np.asarray(self.model.predict(self.features(rows)))
+
+    def features(self, rows: Any) -> Any:
+        """Rows as the model was fitted on: a table or a file is prepared as its data was.
+
+        Parameters
+        ----------
+        rows : Table, path or array-like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        X : array-like or CSR matrix of shape (n_rows, n_features)
+        """
         if isinstance(rows, str | Path):
             rows = read_table(rows)
-        if isinstance(rows, Table):
-            if self.preparation is None:
-                raise ValueError(
-                    "the model was saved without its columns; give an array of the features"
-                )
-            rows = self.preparation.transform(rows)
-        return np.asarray(self.model.predict(rows))
+        if not isinstance(rows, Table):
+            return rows
+        if self.preparation is None:
+            raise ValueError(
+                "the model was saved without its columns; give an array of the features"
+            )
+        return self.preparation.transform(rows)
+
+    def update(
+        self,
+        rows: Any,
+        *,
+        sample_ids: Sequence[Hashable] | None = None,
+        constraints: Knowable = None,
+        **options: Any,
+    ) -> SavedModel:
+        """The model with new rows; clusters keep their numbers and names. This one stays.
+
+        Parameters
+        ----------
+        rows : Table, path or array-like of shape (n_new, n_features)
+        sample_ids : sequence of hashable, default=None
+            Ids of the new rows; needed if the model has ids.
+        constraints : Constraints, DataFrame or path, default=None
+            Constraints on new and earlier rows.
+        **options
+            As for `update` of the model, such as ``sample_weight``.
+
+        Returns
+        -------
+        updated : SavedModel
+            ``updated.model.changes_`` tells what happened.
+        """
+        if not hasattr(self.model, "update"):
+            raise ValueError(
+                f"{type(self.model).__name__} cannot take in new rows; save a model of a k-means "
+                "method or of ConstrainedMixture, or fit anew with all rows"
+            )
+        if not (hasattr(self.model, "_moments_") or hasattr(self.model, "_counts_")):
+            raise ValueError(
+                "the model was saved without its rows by an earlier linkwise, which kept too "
+                "little for updates; fit anew with all rows"
+            )
+        has_rows = hasattr(self.model, "labels_")
+        if self.ids is not None and sample_ids is None:
+            raise InputError("{sample_ids}: the model has ids for its rows; give those of the new")
+        given = as_constraints(constraints)
+        model = copy(self.model)
+        if has_rows and self.ids is not None and model.report_.ids is None:
+            model.report_ = replace(model.report_, ids=list(self.ids))
+        model.update(self.features(rows), sample_ids=sample_ids, constraints=given, **options)
+        ids = None if self.ids is None or sample_ids is None else [*self.ids, *sample_ids]
+        known = given if self.constraints is None else self.constraints + given
+        facts = {**self.facts, "n_updates": self.facts.get("n_updates", 0) + 1}
+        facts["keep_rows"] = has_rows
+        return replace(self, model=model, ids=ids, constraints=known, facts=facts)
+
+    def save(self, path: PathLike) -> None:
+        """Write it to a file, whole or not at all, as `save_model` does.
+
+        Parameters
+        ----------
+        path : str or path
+        """
+        about = {name: value for name, value in self.facts.items() if name not in _OWN_FACTS}
+        save_model(
+            self.model, path, preparation=self.preparation, sample_ids=self.ids,
+            constraints=self.constraints, names=self.names,
+            keep_rows=self.facts.get("keep_rows", True) and hasattr(self.model, "labels_"),
+            about=about,
+        )  # fmt: skip
 
 
 def save_model(
@@ -143,12 +226,11 @@ def save_model(
     Traceback (most recent call last):
     FileNotFoundError: gone.linkwise: no such model
     """
-    labels = np.asarray(model.labels_)
+    labels = np.asarray(getattr(model, "labels_", ()))
     slim = copy(model)
     slim.__dict__.pop("callback", None)
-    slim.__dict__.pop("report_", None) if not keep_rows else None
-    if not keep_rows:
-        slim.__dict__.pop("labels_", None)
+    for name in () if keep_rows else _PER_ROW:
+        slim.__dict__.pop(name, None)
     if hasattr(model, "callback"):
         slim.callback = None
     arrays: dict[str, np.ndarray] = {}
@@ -167,10 +249,11 @@ def save_model(
             "python": platform.python_version(),
             "numpy": np.__version__,
             "scikit-learn": sklearn.__version__,
+            **(about or {}),
             "saved": datetime.now(UTC).isoformat(),
             "n_rows": len(labels),
             "labels": digest(labels),
-            **(about or {}),
+            "keep_rows": keep_rows,
         },
         "model": encode(slim),
         "preparation": None if preparation is None else preparation.to_dict(),
@@ -225,6 +308,8 @@ def load_model(path: PathLike) -> SavedModel:
 def _check(document: JsonDict, path: PathLike) -> None:
     if document.get("kind") != _KIND:
         raise ValueError(f"{path} is no model of linkwise")
+    if not isinstance(document.get("format"), int) or document["format"] < 1:
+        raise ValueError(f"{path} is no model of linkwise, or is damaged (no format number)")
     if document["format"] > FORMAT:
         raise ValueError(
             f"{path} was saved by a later linkwise ({document['facts'].get('linkwise')}, format "
@@ -234,6 +319,8 @@ def _check(document: JsonDict, path: PathLike) -> None:
 
 def _opened(document: JsonDict, decode: Decoder) -> SavedModel:
     model = decode(document["model"])  # first: constraints may be the same object as in its report
+    if document["format"] < 2:
+        _add_statistics(model)
     kept = document["preparation"]
     return SavedModel(
         model,
@@ -243,3 +330,18 @@ def _opened(document: JsonDict, decode: Decoder) -> SavedModel:
         {int(number): name for number, name in document["names"].items()},
         document["facts"],
     )
+
+
+def _add_statistics(model: Any) -> None:
+    """What models of format 1 lack, for `update`: sums per cluster, out of labels and means."""
+    labels = np.asarray(getattr(model, "labels_", ()))
+    if not len(labels):
+        return  # without rows there is nothing to add them up from; `update` says so
+    if hasattr(model, "_geometry_"):
+        geometry = model._geometry_
+        counts = np.bincount(labels[labels >= 0], minlength=geometry.k).astype(np.float64)
+        model._moments_ = Moments(counts, counts[:, None] * geometry.centers, np.zeros((0, 0, 0)))
+        model._cluster_costs_, model._retired_ = None, np.zeros(geometry.k, dtype=bool)
+    elif hasattr(model, "means_") and hasattr(model, "probabilities_"):
+        model._counts_ = model.probabilities_.sum(axis=0)
+        model._retired_ = np.zeros(len(model.means_), dtype=bool)

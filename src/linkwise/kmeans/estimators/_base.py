@@ -357,6 +357,22 @@ class BaseKMeans(
         metrics = best.geometry.metrics
         self.metrics_ = metrics if best.geometry.per_cluster else metrics[0]
         self._n_features_out = self.n_clusters
+        self._keep_statistics(best, rows)
+
+    def _keep_statistics(self, best: Solution, rows: LocalRows | RemoteRows) -> None:
+        """What `update` needs of the rows: sums per cluster, and costs if they are at hand."""
+        counts, sums = best.moments.counts.copy(), best.moments.sums.copy()
+        self._moments_ = Moments(counts, sums, np.zeros((0, 0, 0)))
+        self._retired_ = np.zeros(best.geometry.k, dtype=bool)
+        self._cluster_costs_ = None
+        self.__dict__.pop("changes_", None)
+        if isinstance(rows, LocalRows) and isinstance(best.geometry, Mahalanobis):
+            labels = np.asarray(best.labels, dtype=np.int32)
+            inside = np.flatnonzero(labels >= 0)
+            geometry, mine = best.geometry, labels[inside]
+            own = rows.own_costs(inside, mine, geometry) + geometry.log_det[geometry.group(mine)]
+            own = np.maximum(own, 0.0) * (rows.weight[inside] if rows.weighted else 1.0)
+            self._cluster_costs_ = np.bincount(mine, own, minlength=geometry.k)
 
     def _warn_of_duplicates(self, best: Solution, rows: LocalRows) -> None:
         """Warn as scikit-learn does; clusters that only constraints keep empty are no problem."""
@@ -488,7 +504,7 @@ class BaseKMeans(
 
     def _open_costs(self, X: Matrix) -> Iterator[tuple[slice, Floats]]:
         """Costs block by block; infinite in clusters that accept no new rows."""
-        closed = self._closed_clusters()
+        closed = self._closed_to_rows()
         for part, costs in self._cost_blocks(X):
             if closed is not None:
                 costs[:, closed] = np.inf
@@ -514,7 +530,7 @@ class BaseKMeans(
         with self._new_rows(X) as rows:
             labels, pinned = np.full(rows.n, -1, dtype=np.int32), np.zeros(rows.n, dtype=bool)
             nothing = Moments.zeros(0, 0)  # sums are not needed
-            rows.assign(self._geometry_, labels, pinned, nothing, self._closed_clusters())
+            rows.assign(self._geometry_, labels, pinned, nothing, self._closed_to_rows())
         return labels
 
     def _cost_blocks(self, X: Matrix) -> Iterator[tuple[slice, Floats]]:

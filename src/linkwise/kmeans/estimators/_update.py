@@ -2,89 +2,129 @@
 
 Earlier rows keep their clusters. A center moves to the mean of its old and new rows,
 
-    mu' = mu + n_new / (n_old + n_new) (mean of the new rows - mu),
+    mu' = mu + w_new / (w_old + w_new) (mean of the new rows - mu),
 
-so by at most the share n_new / (n_old + n_new) of the way. A learnt metric A stands for the
-scatter S = n A^-1 that it is the minimum of (equation 2.7 of MPCK-means); that of the new rows is
-added to it. A cluster opens only on evidence: cannot-links that leave a row no other place, or at
-least `min_rows` new rows close to each other and far from every center.
+with w the weight of the rows, so by at most the share w_new / (w_old + w_new) of the way. A learnt
+metric A stands for the scatter S = w A^-1 that it is the minimum of (equation 2.7 of MPCK-means);
+that of the new rows is added to it. `_placing` says which clusters new rows join, and when one
+opens. A cluster without rows retires: its number is not used again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Hashable, Iterator, Sequence
+from copy import copy, deepcopy
+from dataclasses import replace
+from itertools import pairwise
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from linkwise._errors import InputError
-from linkwise._types import Floats, Ints, Labels
-from linkwise._validation import Knowable, read_data
+from linkwise._types import Floats, Ints, Labels, Matrix, MatrixLike
+from linkwise._validation import Knowable, check_number, read_data, read_features
 from linkwise.constraints import Constraints, as_constraints
-from linkwise.geometry import Mahalanobis
+from linkwise.engines import as_blocks, is_out_of_memory
+from linkwise.evaluation import compare_clusterings
+from linkwise.evaluation._matching import keep_numbers
+from linkwise.geometry import Mahalanobis, Moments
+from linkwise.report import Report
 
-_FAR = 9.0  # times the mean cost of a row: three standard deviations in one dimension
+from ._placing import MovedRow, Placing, UpdateChanges, by_row, not_kept
 
-
-@dataclass
-class UpdateChanges:
-    """What an update changed.
-
-    Attributes
-    ----------
-    n_new : int
-        Number of new rows.
-    joined : dict of int to int
-        Number of new rows per cluster.
-    opened : dict of int to str
-        New clusters, and why each was opened.
-    empty : list of int
-        Clusters without rows.
-    moved : list of int
-        Earlier rows that changed their cluster: none.
-    center_shift : ndarray of shape (n_clusters,)
-        Distance that each center moved.
-    """
-
-    n_new: int = 0
-    joined: dict[int, int] = field(default_factory=dict)
-    opened: dict[int, str] = field(default_factory=dict)
-    empty: list[int] = field(default_factory=list)
-    moved: list[int] = field(default_factory=list)
-    center_shift: Floats = field(default_factory=lambda: np.zeros(0))
+_AT_ONCE = 20_000_000  # costs, or cells of dense rows, that are held at a time
+_PRIOR_ROWS = 5.0  # so many rows of usual cost count in the mean cost of each cluster
+_MOST_ROUNDS = 100  # in which earlier rows may move
+_EMPTY = "it has no rows"
 
 
 class UpdateMixin:
-    """`update` of the k-means estimators."""
+    """`update` and `refit` of the k-means estimators."""
 
     def update(
         self,
-        X: ArrayLike,
+        X: MatrixLike,
         *,
         constraints: Knowable = None,
         sample_ids: Sequence[Hashable] | None = None,
+        sample_weight: ArrayLike | None = None,
         min_rows: int = 5,
+        earlier: ArrayLike | None = None,
+        tolerance: float | None = None,
     ) -> Self:
         """Add new rows to the fitted clusters, without the earlier rows.
 
         Earlier rows keep their cluster, so that no constraint on them that was kept is lost; new
         rows join the nearest cluster that their constraints allow. `labels_` and `report_` are of
-        all rows afterwards, `changes_` tells what happened. Rows count equally.
+        all rows afterwards, `changes_` tells what happened. Clusters keep their numbers. If
+        anything is wrong with the rows or the constraints, nothing is changed.
 
         Parameters
         ----------
-        X : array-like of shape (n_new, n_features)
-            The new rows, in memory.
+        X : array-like, CSR matrix, Dask collection or Blocks of shape (n_new, n_features)
+            The new rows. Blocks and partitions are taken in one after another.
         constraints : Constraints, DataFrame or path, default=None
             Constraints on new and earlier rows, by number (new rows follow the earlier ones), or
             by id if the fit had ids too.
         sample_ids : sequence of hashable, default=None
             Ids of the new rows.
+        sample_weight : array-like of shape (n_new,), default=None
+            Weights of the new rows; 1 each if not given.
         min_rows : int, default=5
-            So many new rows, close to each other and far from all centers, open a cluster.
+            So many new rows, close to each other and far from all clusters, open a cluster.
+        earlier : array-like of shape (n_old, n_features), default=None
+            The earlier rows, in the order of `labels_`; only for `tolerance`.
+        tolerance : float, default=None
+            Earlier rows that no constraint names may change their cluster if that lowers their
+            cost by more than this share of the mean cost of a row; `changes_` lists them. Not
+            given: no row does.
+
+        Returns
+        -------
+        self : object
+        """
+        check_is_fitted(self)
+        check_number("min_rows", min_rows, Integral, 1)
+        if (earlier is None) != (tolerance is None):
+            raise InputError(
+                "earlier and tolerance belong together: rows can move only if they are given, and "
+                "only by more than a tolerance"
+            )
+        twin: Any = copy(self)  # an error leaves this estimator as it was
+        twin._geometry_ = deepcopy(twin._geometry_)
+        twin._moments_ = deepcopy(twin._moments_)
+        work = _Update(twin, X, sample_weight, min_rows)
+        work.run(constraints, sample_ids)
+        if tolerance is not None:
+            check_number("tolerance", tolerance, Real, 0)
+            work.settle(earlier, float(tolerance))
+        work.finish(sample_ids)
+        vars(self).update(vars(twin))
+        return self
+
+    def refit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        *,
+        constraints: Knowable = None,
+        sample_ids: Sequence[Hashable] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Fit anew; clusters keep their numbers by the best overlap with the fit before.
+
+        Numbers are matched so that as many rows as possible keep theirs (the assignment problem).
+        Rows are matched by id if the fit before and this one have ids, otherwise by their place:
+        there may then be more rows than before at the end. `changes_` tells which clusters were
+        split, merged, opened or retired, and which rows moved.
+
+        Parameters
+        ----------
+        X, y, constraints, sample_ids, sample_weight
+            As in `fit`.
 
         Returns
         -------
@@ -92,194 +132,395 @@ class UpdateMixin:
         """
         check_is_fitted(self)
         model: Any = self
-        geometry = model._geometry_
-        if not isinstance(geometry, Mahalanobis):
-            raise InputError(
-                f"update is for Euclidean and Mahalanobis distances, not {type(geometry).__name__}"
-            )
-        rows = read_data(model, X, reset=False)
-        rows = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
-        n_old = len(model.labels_)
-        new = _by_row(model, constraints, sample_ids, n_old, len(rows))
-        changes = UpdateChanges(len(rows))
-        labels = _Placing(model, rows, new, n_old, min_rows, changes).labels()
-        _absorb(model, rows, labels, changes)
-        _report(model, labels, new, sample_ids, changes)
-        model.changes_ = changes
+        before, old_ids = _labels(model), model.report_.ids
+        more = {} if sample_weight is None else {"sample_weight": sample_weight}
+        model.fit(X, y, constraints=constraints, sample_ids=sample_ids, **more)
+        now, ids = _labels(model), sample_ids
+        if old_ids is None or ids is None:
+            old_ids, ids = range(len(before)), range(len(now))
+        place = {name: row for row, name in enumerate(old_ids)}
+        rows = np.array([place.get(name, -1) for name in ids])
+        known = np.where(rows >= 0, before[rows] if len(before) else -1, -1)
+        _renumber(model, keep_numbers(now, known, len(model.cluster_centers_)))
+        model.changes_ = compare_clusterings(
+            before, model.labels_, old_ids=list(old_ids), new_ids=list(ids)
+        )
         return self
 
-
-def _by_row(
-    model: Any, constraints: Knowable, ids: Sequence[Hashable] | None, n_old: int, n_new: int
-) -> Constraints:
-    """Constraints by number of all rows, earlier ones first."""
-    given = as_constraints(constraints)
-    if ids is None:
-        return given.to_rows(n_old + n_new)
-    before = model.report_.ids
-    if before is None:
-        raise InputError(
-            "{sample_ids}: the fit had no ids for its rows; give sample_ids and constraints to "
-            "fit, or leave both by row number"
-        )
-    if len(ids) != n_new:
-        raise InputError(f"{{sample_ids}}: {len(ids):,} ids for {n_new:,} new rows")
-    return given.to_rows(n_old + n_new, [*before, *ids])
+    def _closed_to_rows(self) -> NDArray[np.bool_] | None:
+        """Clusters that take no new rows: closed by the method, or retired."""
+        model: Any = self
+        closed, retired = model._closed_clusters(), getattr(model, "_retired_", None)
+        if closed is None and (retired is None or not retired.any()):
+            return None
+        mask = np.zeros(model._geometry_.k, dtype=bool)
+        for part in (closed, retired):
+            if part is not None:
+                mask[: len(part)] |= part
+        return mask
 
 
-class _Placing:
-    """Clusters of new rows, one group of must-linked rows after the other."""
+def _labels(model: Any) -> Labels:
+    """Clusters of the rows of the model; none if they were not kept."""
+    return np.asarray(getattr(model, "labels_", np.zeros(0)), dtype=np.int32)
 
-    def __init__(
-        self, model: Any, rows: Floats, new: Constraints, n_old: int, min_rows: int,
-        changes: UpdateChanges,
-    ):  # fmt: skip
-        self.model, self.rows, self.n_old = model, rows, n_old
-        self.min_rows, self.changes = min_rows, changes
-        self.costs = np.concatenate([costs for _, costs in model._open_costs(rows)])
-        self.known = new
-        self.all = np.concatenate([model.labels_, np.full(len(rows), -1)]).astype(np.int32)
 
-    def labels(self) -> Labels:
-        """Place constrained rows first, then rows that fit nowhere, then all others."""
-        groups = self._groups()
-        linked = np.zeros(len(self.rows), dtype=bool)
-        for group in groups:
-            linked[group] = True
-        self._open_far(np.flatnonzero(~linked))
-        for group in sorted(groups, key=lambda group: -len(self._forbidden(group))):
-            self._place(group)
-        left = np.flatnonzero(self.all[self.n_old :] < 0)
-        self.all[self.n_old + left] = self.costs[left].argmin(axis=1)
-        return self.all[self.n_old :]
+class _Update:
+    """One call of `update`, on a model of its own; also the clusters that rows join."""
 
-    def _groups(self) -> list[Ints]:
-        """New rows that constraints name, by must-link component."""
-        closure = self.known.closure()
-        nodes, found = np.asarray(self.known.rows, dtype=np.int64), dict[int, list[int]]()
-        for row in nodes[nodes >= self.n_old].tolist():
-            part = closure.component_of(row)
-            found.setdefault(-1 - row if part is None else part, []).append(row - self.n_old)
-        return [np.array(group) for group in found.values()]
-
-    def _linked(self, group: Ints, pairs: Ints) -> Labels:
-        """Clusters of the placed rows at the other ends of links of a group."""
-        mine = group + self.n_old
-        ends = [pairs[np.isin(pairs[:, a], mine), 1 - a] for a in (0, 1)]
-        found = self.all[np.concatenate(ends)] if len(pairs) else self.all[:0]
-        return found[found >= 0]
-
-    def _forbidden(self, group: Ints) -> Ints:
-        return np.unique(self._linked(group, self.known.cannot_link)).astype(np.int64)
-
-    def _place(self, group: Ints) -> None:
-        with_it = self._linked(group, self.known.must_link)
-        cost, forbidden = self.costs[group].sum(axis=0), self._forbidden(group)
-        if len(with_it):
-            cluster = int(np.bincount(with_it).argmax())
-        elif len(forbidden) == len(cost):
-            cluster = self._open(self.rows[group].mean(axis=0), "cannot-links leave no other place")
+    def __init__(self, model: Any, X: Any, weight: ArrayLike | None, min_rows: int):
+        self.model, self.geometry, self.min_rows = model, model._geometry_, min_rows
+        self.before, self.changes = _labels(model), UpdateChanges()
+        self.found: list[Labels] = []
+        self.is_remote = is_out_of_memory(X)
+        if self.is_remote:
+            read_features(model, X, reset=False)
+            self.X: Any = as_blocks(X)
+            starts = self.X.starts.tolist()
         else:
-            cost[forbidden] = np.inf
-            cluster = int(cost.argmin())
-        self.all[self.n_old + group] = cluster
+            self.X = read_data(model, X, reset=False)
+            size = max(1, _AT_ONCE // max(self.geometry.k, self.X.shape[1]))
+            starts = [*range(0, self.X.shape[0], size), self.X.shape[0]]
+        self.starts, self.n_new = starts, starts[-1]
+        self.weight = self._read_weight(weight)
+        self.distant = isinstance(self.geometry, Mahalanobis)
 
-    def _open_far(self, free: Ints) -> None:
-        """Open clusters for rows that are close to each other and far from all centers."""
-        near = self.costs[free] + self.model._geometry_.log_det[0]
-        typical = _mean_cost(self.model)
-        far = free[near.min(axis=1) > _FAR * typical] if len(free) and typical > 0 else free[:0]
-        while len(far) >= self.min_rows:
-            metric = self.model._geometry_.metrics[0]
-            seed = far[self.costs[far].min(axis=1).argmax()]
-            away = self.rows[far] - self.rows[seed]
-            around = (away @ metric * away if metric.ndim == 2 else away**2 * metric).sum(axis=1)
-            close = around <= 4 * typical
-            if close.sum() >= self.min_rows:
-                why = f"{int(close.sum())} new rows are close to each other and far from all others"
-                center = self.rows[far[close]].mean(axis=0)
-                self.all[self.n_old + far[close]] = self._open(center, why)
-            far = far[~close]
+    def _read_weight(self, weight: ArrayLike | None) -> Floats | None:
+        if weight is None:
+            return None
+        given = np.asarray(weight, dtype=np.float64)
+        if self.is_remote and given.shape != (self.n_new,):
+            raise InputError(
+                f"sample_weight has shape {given.shape}; expected ({self.n_new},), one weight per "
+                "new row"
+            )
+        like = np.empty((self.n_new, 1)) if self.is_remote else self.X
+        return np.asarray(
+            _check_sample_weight(given, like, dtype=np.float64, ensure_non_negative=True)
+        )
 
-    def _open(self, center: Floats, why: str) -> int:
-        geometry, model = self.model._geometry_, self.model
+    # ---------------------------------------------------------------- new rows
+
+    def run(self, constraints: Knowable, ids: Sequence[Hashable] | None) -> None:
+        """Take in the rows, block by block; constraints count once both ends are there."""
+        self.known = self._by_row(constraints, ids)
+        n_old, labels = len(self.before), self.before
+        last = _last_rows(self.known)
+        for (start, stop), rows in zip(pairwise(self.starts), self._parts(), strict=True):
+            if start == stop:  # a partition that a filter left without rows
+                continue
+            first = -1 if start == self.starts[0] else n_old + start
+            here = self.known.take(np.flatnonzero((last >= first) & (last < n_old + stop)))
+            changes = UpdateChanges(len(rows))
+            mine = Placing(self, rows, here, labels, self.min_rows, changes).labels()
+            self._absorb(rows, mine, None if self.weight is None else self.weight[start:stop],
+                         changes)  # fmt: skip
+            self.changes.add(changes)
+            self.found.append(mine)
+            labels = np.concatenate([labels, mine])
+        self.labels: Labels = labels.astype(np.int32)
+
+    def _by_row(self, constraints: Knowable, ids: Sequence[Hashable] | None) -> Constraints:
+        n_old = len(self.before)
+        report = getattr(self.model, "report_", None)
+        before = None if report is None else report.ids
+        given = as_constraints(constraints)
+        if self.is_remote and ids is None and given.n_constraints and given.has_ids:
+            there = {name: row for row, name in enumerate(before or ())}
+            new = self.X.locate([name for name in given.rows if name not in there]) or {}
+            there |= {name: n_old + row for name, row in new.items()}
+            return given.to_rows(n_old + self.n_new, there).as_pairs()
+        return by_row(given, before, ids, n_old, self.n_new)
+
+    def _parts(self) -> Iterator[Floats]:
+        if self.is_remote:
+            plain = copy(self.model)
+            vars(plain).pop("feature_names_in_", None)  # checked already; blocks have no names
+            for _, rows in self.X.parts():
+                yield _dense(read_data(plain, rows, reset=False) if rows.shape[0] else rows)
+            return
+        for start, stop in pairwise(self.starts):
+            yield _dense(self.X[start:stop])
+
+    # ---------------------------------------------------------------- clusters that rows join
+
+    @property
+    def typical(self) -> Floats:
+        """Mean squared distance of the rows of each cluster, drawn to that of all rows."""
+        weight, costs = self.model._moments_.counts, self.model._cluster_costs_
+        if costs is None or not self.distant:
+            return np.zeros(self.geometry.k)
+        usual = costs.sum() / max(weight.sum(), 1e-300)
+        return (costs + _PRIOR_ROWS * usual) / (weight + _PRIOR_ROWS)
+
+    def costs(self, rows: Floats) -> Floats:
+        """Cost of each row in each cluster."""
+        return np.concatenate([costs for _, costs in self.model._open_costs(rows)])
+
+    def distances(self, rows: Floats) -> Floats:
+        """Squared distance of each row to each center."""
+        found = np.concatenate([costs for _, costs in self.model._cost_blocks(rows)])
+        log_det = self.geometry.log_det[self.geometry.group(np.arange(self.geometry.k))]
+        return np.maximum(found + log_det, 0.0)
+
+    def apart(self, rows: Floats, one: Floats) -> Floats:
+        """Squared distance of each row to another row, under the mean metric."""
+        return (self._scaled(rows - one) ** 2).sum(axis=1)
+
+    def residuals(self, rows: Floats, labels: Labels) -> Floats:
+        """Rows relative to their centers, under the mean metric."""
+        return self._scaled(rows - self.model._shift_ - self.geometry.centers[labels])
+
+    def _scaled(self, away: Floats) -> Floats:
+        metric = self.geometry.metrics.mean(axis=0)
+        return away * np.sqrt(metric) if metric.ndim == 1 else away @ np.linalg.cholesky(metric)
+
+    def open(self, center: Floats) -> int:
+        """Open a cluster."""
+        model, geometry = self.model, self.geometry
         number = geometry.k
         geometry.k += 1
-        geometry.centers = np.vstack([geometry.centers, center - model._shift_])
+        row = _dense(geometry.scaled(geometry.validate_rows(center[None]))) - model._shift_
+        geometry.set_centers(np.vstack([geometry.centers, row]))
         if geometry.per_cluster:
             geometry.n_groups += 1
             geometry.set_metrics(np.concatenate([geometry.metrics, geometry.metrics.mean(0)[None]]))
+        old = model._moments_
+        model._moments_ = Moments(
+            np.append(old.counts, 0.0), np.vstack([old.sums, np.zeros_like(row)]), old.squares
+        )
+        if model._cluster_costs_ is not None:
+            model._cluster_costs_ = np.append(model._cluster_costs_, 0.0)
+        model._retired_ = np.append(model._retired_, False)
         model.cluster_centers_ = np.vstack([model.cluster_centers_, center[None]])
-        model._n_features_out = geometry.k
-        self.costs = np.concatenate([costs for _, costs in model._open_costs(self.rows)])
-        self.changes.opened[number] = why
         return number
 
+    # ---------------------------------------------------------------- sufficient statistics
 
-def _mean_cost(model: Any) -> float:
-    """Mean squared distance of a row of the fit to its center, under the metric."""
-    if model._geometry_.learns:
-        return float(model.cluster_centers_.shape[1])  # by equation (2.7)
-    return float((model.objective_ - model.report_.costs.sum()) / max(len(model.labels_), 1))
+    def _absorb(
+        self, rows: Floats, labels: Labels, weight: Floats | None, changes: UpdateChanges
+    ) -> None:
+        """Move centers and metrics by the sufficient statistics of the new rows."""
+        geometry, model = self.geometry, self.model
+        n_each = np.bincount(labels, minlength=geometry.k)
+        changes.joined = {int(c): int(n_each[c]) for c in np.flatnonzero(n_each)}
+        before = model._moments_.counts.copy()
+        away = _dense(geometry.scaled(geometry.validate_rows(rows))) - model._shift_
+        _add(model._moments_, away, labels, weight, 1.0)
+        changes.center_shift = self._move_centers(n_each > 0)
+        if isinstance(geometry, Mahalanobis):
+            mass = np.ones(len(rows)) if weight is None else weight
+            _move_metrics(geometry, away - geometry.centers[labels], labels, before, mass)
+            self._add_costs(away - geometry.centers[labels], labels, mass)
+
+    def _move_centers(self, touched: NDArray[np.bool_]) -> Floats:
+        """Centers of these clusters to the means of their rows; how far each moved."""
+        geometry, moments = self.geometry, self.model._moments_
+        old, counts = geometry.centers, np.where(touched, moments.counts, 0.0)
+        geometry.move_centers(Moments(counts, moments.sums, moments.squares))
+        return np.sqrt(((geometry.centers - old) ** 2).sum(axis=1))
+
+    def _add_costs(self, away: Floats, labels: Labels, mass: Floats) -> None:
+        if self.model._cluster_costs_ is None:
+            return
+        metrics, group = self.geometry.metrics, self.geometry.group(labels)
+        if metrics.ndim == 2:
+            own = (away**2 * metrics[group]).sum(axis=1)
+        else:
+            own = np.array([a @ metrics[g] @ a for a, g in zip(away, group, strict=True)])
+        self.model._cluster_costs_ += np.bincount(labels, own * mass, minlength=self.geometry.k)
+
+    # ---------------------------------------------------------------- earlier rows
+
+    def settle(self, earlier: ArrayLike | None, tolerance: float) -> None:
+        """Let free earlier rows go where they cost less, by more than a tolerance."""
+        rows = read_data(self.model, earlier, reset=False)
+        if rows.shape[0] != len(self.before):
+            raise InputError(
+                f"earlier has {rows.shape[0]:,} rows; the model has clusters of "
+                f"{len(self.before):,} earlier rows"
+            )
+        dense = _dense(rows)
+        report = getattr(self.model, "report_", None)
+        known = self.known if report is None else report.constraints + self.known
+        free = np.ones(len(self.labels), dtype=bool)
+        free[np.asarray(known.rows, dtype=np.int64)] = False
+        free = free[: len(dense)] & (self.before >= 0)
+        least = tolerance * self._mean_cost()
+        for _ in range(_MOST_ROUNDS):
+            if not self._move_rows(dense, np.flatnonzero(free), least):
+                break
+        now = self.labels[: len(dense)]
+        self.changes.moved = [
+            MovedRow(int(row), int(self.before[row]), int(now[row]), "another center is nearer")
+            for row in np.flatnonzero(now != self.before)
+        ]
+
+    def _mean_cost(self) -> float:
+        costs = self.model._cluster_costs_
+        if costs is None:
+            return 0.0
+        return float(costs.sum() / max(self.model._moments_.counts.sum(), 1e-300))
+
+    def _move_rows(self, rows: Floats, free: Ints, least: float) -> bool:
+        costs = self.costs(rows[free])
+        mine = self.labels[free]
+        best = costs.argmin(axis=1).astype(np.int32)
+        gain = costs[np.arange(len(free)), mine] - costs.min(axis=1)
+        going = (gain > max(least, 1e-12)) & (best != mine)
+        if not going.any():
+            return False
+        geometry = self.geometry
+        away = _dense(geometry.scaled(geometry.validate_rows(rows[free[going]])))
+        away = away - self.model._shift_
+        # Weights of earlier rows are not kept: they count once.
+        _add(self.model._moments_, away, mine[going], None, -1.0)
+        _add(self.model._moments_, away, best[going], None, 1.0)
+        self.labels[free[going]] = best[going]
+        touched = np.zeros(geometry.k, dtype=bool)
+        touched[mine[going]] = touched[best[going]] = True
+        self._move_centers(touched)
+        return True
+
+    # ---------------------------------------------------------------- the result
+
+    def finish(self, ids: Sequence[Hashable] | None) -> None:
+        """Labels, objective and report of all rows."""
+        model, geometry = self.model, self.geometry
+        counts = model._moments_.counts
+        if len(self.before):  # a row of weight 0 is a row
+            counts = np.bincount(self.labels[self.labels >= 0], minlength=geometry.k)
+        empty = (counts <= 0) & ~model._retired_
+        self.changes.retired = {int(c): _EMPTY for c in np.flatnonzero(empty)}
+        model._retired_ = model._retired_ | empty
+        model.labels_ = self.labels
+        centers = geometry.centers + model._shift_
+        model.cluster_centers_ = centers.astype(model.cluster_centers_.dtype)
+        model.metrics_ = geometry.metrics if geometry.per_cluster else geometry.metrics[0]
+        model._n_features_out = geometry.k
+        shift = self.changes.center_shift
+        self.changes.center_shift = np.pad(shift, (0, geometry.k - len(shift)))
+        model.report_ = _report(model, self.known, ids, self.n_new, len(self.before))
+        self.changes.violated = not_kept(self.known, self.labels, model.report_.ids)
+        model.changes_ = self.changes
 
 
-def _absorb(model: Any, rows: Floats, labels: Labels, changes: UpdateChanges) -> None:
-    """Move centers and metrics by the sufficient statistics of the new rows."""
-    geometry, k = model._geometry_, model._geometry_.k
-    before = np.bincount(model.labels_[model.labels_ >= 0], minlength=k).astype(np.float64)
-    counts = np.bincount(labels, minlength=k).astype(np.float64)
-    sums = np.zeros((k, rows.shape[1]))
-    np.add.at(sums, labels, rows - model._shift_)
-    old, filled = geometry.centers, counts > 0
-    centers = old.copy()
-    share = counts[filled] / (before + counts)[filled]
-    centers[filled] += share[:, None] * (sums[filled] / counts[filled, None] - old[filled])
-    geometry.set_centers(centers)
-    _move_metrics(geometry, rows - model._shift_ - centers[labels], labels, before)
-    model.cluster_centers_ = (centers + model._shift_).astype(model.cluster_centers_.dtype)
-    metrics = geometry.metrics
-    model.metrics_ = metrics if geometry.per_cluster else metrics[0]
-    changes.center_shift = np.sqrt(((centers - old) ** 2).sum(axis=1))
-    changes.joined = {int(c): int(counts[c]) for c in np.flatnonzero(counts)}
-    changes.empty = np.flatnonzero(before + counts == 0).tolist()
+def _dense(rows: Matrix) -> Floats:
+    return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
 
 
-def _move_metrics(geometry: Mahalanobis, away: Floats, labels: Labels, before: Floats) -> None:
+def _last_rows(known: Constraints) -> Ints:
+    """The largest row number in each constraint, in the order of `Constraints.at`."""
+    ends = (known.must_link, known.cannot_link, known.relative)
+    parts = [part.max(axis=1) if len(part) else np.zeros(0, dtype=np.int64) for part in ends]
+    return np.concatenate(parts).astype(np.int64)
+
+
+def _add(
+    moments: Moments, rows: Floats, labels: Labels, weight: Floats | None, sign: float
+) -> None:
+    """Add rows to counts and sums, or take them away."""
+    mass = np.ones(len(rows)) if weight is None else weight
+    moments.counts[:] += sign * np.bincount(labels, mass, minlength=len(moments.counts))
+    np.add.at(moments.sums, labels, sign * mass[:, None] * rows)
+
+
+def _move_metrics(
+    geometry: Mahalanobis, away: Floats, labels: Labels, before: Floats, weight: Floats
+) -> None:
     if not geometry.learns or geometry.prior is not None or isinstance(geometry.eta, float):
         return
     group = geometry.group(labels)
     old = before if geometry.per_cluster else np.array([before.sum()])
-    slope, weight = np.zeros_like(geometry.metrics), old.copy()
+    slope, total = np.zeros_like(geometry.metrics), old.astype(np.float64)
     for g in range(len(geometry.metrics)):
-        mine, metric = away[group == g], geometry.metrics[g]
-        weight[g] += len(mine)
+        mine, mass, metric = away[group == g], weight[group == g], geometry.metrics[g]
+        total[g] += mass.sum()
         if metric.ndim == 1:
-            slope[g] = old[g] / metric + (mine**2).sum(axis=0)
+            slope[g] = old[g] / metric + mass @ mine**2
         else:
-            slope[g] = old[g] * np.linalg.inv(metric) + mine.T @ mine
-    geometry.set_metrics(geometry.proposal(slope, weight))
+            slope[g] = old[g] * np.linalg.inv(metric) + (mine * mass[:, None]).T @ mine
+    geometry.set_metrics(geometry.proposal(slope, total))
 
 
 def _report(
-    model: Any, labels: Labels, new: Constraints, ids: Sequence[Hashable] | None,
-    changes: UpdateChanges,
-) -> None:  # fmt: skip
-    """Labels, objective and report of all rows; new links cost their weight if violated."""
-    old = model.report_
-    model.labels_ = np.concatenate([model.labels_, labels]).astype(np.int32)
-    kept = new.satisfied(model.labels_)
-    mask = np.concatenate([kept.must_link, kept.cannot_link, kept.relative])
-    weights = np.concatenate([new.must_link_weight, new.cannot_link_weight, new.relative_weight])
+    model: Any, new: Constraints, ids: Sequence[Hashable] | None, n_new: int, n_old: int
+) -> Report:
+    """Report of all rows; new links cost their weight if violated."""
+    weights = np.concatenate([new.must_link_weight, new.cannot_link_weight])
+    old = getattr(model, "report_", None)
+    if old is None:  # the model was saved without its rows
+        return Report.of(
+            new, model.labels_, algorithm=type(model).__name__, costs=weights, objective=None,
+            n_iter=model.n_iter_, converged=True, seconds=0.0,
+            ids=None if ids is None else list(ids),
+        )  # fmt: skip
     known = old.constraints + new
-    same_size = known.n_constraints == old.constraints.n_constraints + new.n_constraints
-    costs = np.where(mask, 0.0, weights)
-    both = np.concatenate([old.costs, costs]) if same_size else np.zeros(known.n_constraints)
-    model.report_ = replace(
+    kept = known.satisfied(model.labels_)
+    names = None
+    if old.ids is not None:
+        names = [*old.ids, *(range(n_old, n_old + n_new) if ids is None else ids)]
+    return replace(
         old,
         constraints=known,
-        satisfaction=known.satisfied(model.labels_),
-        costs=both,
-        cluster_sizes=np.bincount(model.labels_, minlength=model._geometry_.k),
+        satisfaction=kept,
+        costs=_costs(old, known, ~np.concatenate(kept.masks), len(model.labels_)),
+        cluster_sizes=np.bincount(model.labels_[model.labels_ >= 0], minlength=model._geometry_.k),
         n_components=int((known.closure().sizes > 1).sum()),
-        ids=None if old.ids is None else [*old.ids, *(ids or range(len(labels)))],
+        ids=names,
+        wrong=None,
+        profiles=(),
     )
+
+
+def _costs(old: Report, known: Constraints, broken: NDArray, n: int) -> Floats:
+    """What each constraint costs: as before where it was there, else its weight if broken."""
+    before, found, mine, theirs = old.constraints, np.zeros(known.n_constraints), 0, 0
+    for now, weight, then in (
+        (known.must_link, known.must_link_weight, before.must_link),
+        (known.cannot_link, known.cannot_link_weight, before.cannot_link),
+    ):
+        keys, old_keys = _pair_keys(now, n), _pair_keys(then, n)
+        order = np.argsort(old_keys)
+        at = np.searchsorted(old_keys, keys, sorter=order).clip(max=max(len(then) - 1, 0))
+        there = old_keys[order[at]] == keys if len(then) else np.zeros(len(now), dtype=bool)
+        costs = weight.copy()
+        costs[there] = old.costs[theirs + order[at[there]]]
+        found[mine : mine + len(now)] = costs
+        mine, theirs = mine + len(now), theirs + len(then)
+    if known.n_apart == before.n_apart and known.n_apart:
+        found[-known.n_apart :] = old.costs[-known.n_apart :]
+    return np.where(broken, found, 0.0)
+
+
+def _pair_keys(pairs: Ints, n: int) -> Ints:
+    """One number per pair of rows, whatever their order."""
+    return pairs.min(axis=1) * n + pairs.max(axis=1) if len(pairs) else np.zeros(0, dtype=np.int64)
+
+
+def _renumber(model: Any, numbers: Ints) -> None:
+    """Give cluster c the number ``numbers[c]``; numbers left out are retired clusters."""
+    geometry, k = model._geometry_, int(numbers.max(initial=-1)) + 1
+    model.labels_ = np.where(
+        model.labels_ < 0, -1, numbers[np.asarray(model.labels_)]
+    ).astype(np.int32)  # fmt: skip
+
+    def placed(array: NDArray, fill: Any) -> NDArray:
+        found = np.empty((k, *array.shape[1:]), dtype=array.dtype)
+        found[:] = fill
+        found[numbers] = array
+        return found
+
+    geometry.centers = placed(geometry.centers, geometry.centers.mean(axis=0))
+    model.cluster_centers_ = placed(model.cluster_centers_, model.cluster_centers_.mean(axis=0))
+    if geometry.per_cluster:
+        geometry.set_metrics(placed(geometry.metrics, geometry.metrics.mean(axis=0)))
+        model.metrics_, geometry.n_groups = geometry.metrics, k
+    moments = model._moments_
+    squares = placed(moments.squares, 0.0) if len(moments.squares) else moments.squares
+    model._moments_ = Moments(placed(moments.counts, 0.0), placed(moments.sums, 0.0), squares)
+    if model._cluster_costs_ is not None:
+        model._cluster_costs_ = placed(model._cluster_costs_, 0.0)
+    model._retired_ = placed(model._retired_, True)
+    geometry.k = model._n_features_out = k
+    model.report_ = replace(model.report_, cluster_sizes=placed(model.report_.cluster_sizes, 0))

@@ -339,4 +339,5 @@ class _Run:
             n_iter=n_iter,
             converged=converged,
             link_cost=link_cost,
+            moments=self.moments,
         )

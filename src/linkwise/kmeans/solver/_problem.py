@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from linkwise._types import Floats, Ints, Labels
 from linkwise.constraints import Closure, Constraints
-from linkwise.geometry import Geometry
+from linkwise.geometry import Geometry, Moments
 from linkwise.kmeans.rows._protocols import Assignments, RowStore
 
 from ._link_graph import LinkGraph
@@ -116,6 +116,7 @@ class Solution:
     n_iter: int
     converged: bool
     link_cost: Floats
+    moments: Moments
 
     @property
     def labels(self) -> Labels:

@@ -1,0 +1,493 @@
+"""A session follows its data: rows added, changed, removed or reordered, matched by their ids.
+
+`DataCarry` compares the rows that a session knows with new ones and renumbers, in one transaction,
+whatever the file says about rows. What speaks of a row that is gone is left out, and comes back
+when the row does. The clusters of the last fit become the anchor of the fits that follow: numbers
+and names of clusters go on from there.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from linkwise._errors import InputError
+from linkwise._types import Floats, Ints, JsonDict, Labels, Matrix
+
+from ._answer_log import AnswerLog
+from ._corrections import Correction
+from ._fingerprint import check_same_data
+from ._refit import AnswerPrefix, FitAnchor
+from ._store import Store, StoredFit
+
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS data_row (name TEXT PRIMARY KEY, value BLOB NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS left_out (kind TEXT NOT NULL, names TEXT NOT NULL, "
+    "line TEXT NOT NULL)",
+)
+_MAX_SHOWN = 5
+REFUSE, CARRY = "refuse", "carry"
+
+
+@dataclass(frozen=True)
+class DataChanges:
+    """How the data of a session changed, and what became of its answers.
+
+    Attributes
+    ----------
+    added, removed, changed : list
+        Ids of rows.
+    reordered : bool
+        Whether rows that stayed are in another order.
+    n_answers : int
+        Answers that were carried over.
+    dropped : list of str
+        Answers and corrections on rows that are gone.
+    restored : list of str
+        Answers and corrections that came back with their rows.
+    n_features : tuple of int
+        Number of features before and now.
+
+    Examples
+    --------
+    >>> from linkwise.active import DataChanges
+    >>> print(DataChanges(added=["d"], n_answers=2))
+    1 row added (d); 2 answers carried over
+    """
+
+    added: list[Hashable] = field(default_factory=list)
+    removed: list[Hashable] = field(default_factory=list)
+    changed: list[Hashable] = field(default_factory=list)
+    reordered: bool = False
+    n_answers: int = 0
+    dropped: list[str] = field(default_factory=list)
+    restored: list[str] = field(default_factory=list)
+    n_features: tuple[int, int] = (0, 0)
+
+    def __str__(self) -> str:
+        parts = [
+            f"{len(rows):,} row{'' if len(rows) == 1 else 's'} {what} ({_some(rows)})"
+            for rows, what in (
+                (self.added, "added"), (self.removed, "removed"), (self.changed, "changed"),
+            )
+            if rows
+        ]  # fmt: skip
+        parts += ["rows reordered"] if self.reordered else []
+        if self.n_features[0] != self.n_features[1]:
+            parts.append(f"{self.n_features[1]:,} features in place of {self.n_features[0]:,}")
+        parts.append(f"{self.n_answers:,} answer{'' if self.n_answers == 1 else 's'} carried over")
+        text = "; ".join(parts)
+        lines = [f"dropped: {what}" for what in self.dropped]
+        return "\n".join([text, *lines, *(f"back again: {what}" for what in self.restored)])
+
+
+def _some(names: Sequence[Hashable]) -> str:
+    shown = ", ".join(map(str, names[:_MAX_SHOWN]))
+    return shown + (", ..." if len(names) > _MAX_SHOWN else "")
+
+
+# -------------------------------------------------------------------- rows that a session knows
+
+
+def row_digests(X: Matrix) -> NDArray[np.uint64]:
+    """One number per row that changes when a value of the row does."""
+    rows = sparse.csr_matrix(X) if sparse.issparse(X) else np.ascontiguousarray(X, np.float64)
+    n, d = rows.shape
+    factors = np.random.default_rng(0).integers(1, 2**63, size=d, dtype=np.uint64) | np.uint64(1)
+    if isinstance(rows, np.ndarray):
+        return (_mixed(rows + 0.0) * factors).sum(axis=1, dtype=np.uint64)  # -0.0 is 0.0
+    sums = np.zeros(n, dtype=np.uint64)
+    of_row = np.repeat(np.arange(n), np.diff(rows.indptr))
+    np.add.at(sums, of_row, _mixed(rows.data.astype(np.float64)) * factors[rows.indices])
+    return sums
+
+
+def _mixed(values: Floats) -> NDArray[np.uint64]:
+    bits = np.ascontiguousarray(values).view(np.uint64)
+    bits = (bits ^ (bits >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+    return bits ^ (bits >> np.uint64(32))
+
+
+def remember_rows(store: Store, X: Matrix, ids: Sequence[Hashable] | None) -> None:
+    """Keep ids and digests of the rows, to compare later data with."""
+    if ids is None:
+        return
+    with store.writing():
+        _keep(store, "ids", json.dumps([str(name) for name in ids]).encode())
+        _keep(store, "digests", row_digests(X).tobytes())
+
+
+def _keep(store: Store, name: str, value: bytes) -> None:
+    for statement in _TABLES:
+        store._execute(statement)
+    store._execute("INSERT OR REPLACE INTO data_row VALUES (?, ?)", (name, zlib.compress(value, 1)))
+
+
+def _kept(store: Store, name: str) -> bytes | None:
+    there = store._execute("SELECT count(*) FROM sqlite_master WHERE name = 'data_row'")
+    if not there.fetchone()[0]:
+        return None
+    row = store._execute("SELECT value FROM data_row WHERE name = ?", (name,)).fetchone()
+    return None if row is None else zlib.decompress(row[0])
+
+
+# -------------------------------------------------------------------- following
+
+
+class DataCarry:
+    """The way from the rows of a session to new ones.
+
+    Parameters
+    ----------
+    store : Store
+    kept : dict
+        Settings of the session.
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
+        The new data.
+    ids : sequence or None
+        Ids of its rows. None: the earlier rows are the first of the new ones.
+
+    Attributes
+    ----------
+    changes : DataChanges
+    """
+
+    def __init__(self, store: Store, kept: JsonDict, X: Matrix, ids: Sequence[Hashable] | None):
+        self._store, self._kept, self._X, self._ids = store, kept, X, ids
+        self._n_old = int(kept["data"]["n_rows"])
+        self._place = None if ids is None else {str(name): row for row, name in enumerate(ids)}
+        old = self._old_ids()
+        self._to_new = self._mapping(old)
+        self._stays, self._goes = self._sorted_answers()
+        self._corrections = [self._renumbered(one) for one in store.corrections()]
+        self._returning = self._find_returning()
+        self.changes = self._compare(old)
+
+    def _old_ids(self) -> dict[int, str]:
+        """Ids of the earlier rows; only of those with answers in files of earlier versions."""
+        found = _kept(self._store, "ids")
+        if found is not None:
+            return dict(enumerate(json.loads(found)))
+        return self._store.names()
+
+    def _mapping(self, old: dict[int, str]) -> Ints:
+        """New number of each earlier row; -1 if it is gone."""
+        if self._place is None:
+            return np.arange(self._n_old)
+        found = np.full(self._n_old, -1, dtype=np.int64)
+        for row, name in old.items():
+            found[row] = self._place.get(name, -1)
+        return found
+
+    # ---------------------------------------------------------------- what is compared
+
+    def _compare(self, old: dict[int, str]) -> DataChanges:
+        stays = self._to_new[self._to_new >= 0]
+        gone = [old[row] for row in np.flatnonzero(self._to_new < 0).tolist() if row in old]
+        names: Sequence[Hashable] = range(self._X.shape[0]) if self._ids is None else self._ids
+        new = np.setdiff1d(np.arange(self._X.shape[0]), stays).tolist()
+        complete = len(old) == self._n_old or self._place is None
+        return DataChanges(
+            added=[names[row] for row in new] if complete else [],
+            removed=list(gone),
+            changed=self._changed_rows(names),
+            reordered=bool(len(stays) > 1 and (np.diff(stays) < 0).any()),
+            n_answers=sum(line["undone_at"] is None for line in self._stays),
+            dropped=[*map(self._answer_text, self._goes), *self._dropped_corrections()],
+            restored=[text for text, _, _ in self._returning],
+            n_features=(int(self._kept["data"]["n_features"]), int(self._X.shape[1])),
+        )
+
+    def _changed_rows(self, names: Sequence[Hashable]) -> list[Hashable]:
+        found = _kept(self._store, "digests")
+        if found is None or self._X.shape[1] != self._kept["data"]["n_features"]:
+            return []
+        before, now = np.frombuffer(found, np.uint64), row_digests(self._X)
+        rows = np.flatnonzero(self._to_new >= 0)
+        other = before[rows] != now[self._to_new[rows]]
+        return [names[row] for row in self._to_new[rows[other]].tolist()]
+
+    def _sorted_answers(self) -> tuple[list[JsonDict], list[JsonDict]]:
+        """Lines of the table of answers: with new numbers if both rows are there, and others."""
+        cursor = self._store._execute("SELECT * FROM answer ORDER BY id")
+        columns = [column[0] for column in cursor.description]
+        stays, goes = [], []
+        for values in cursor.fetchall():
+            line = dict(zip(columns, values, strict=True))
+            i, j = (int(self._to_new[line[end]]) for end in "ij")
+            if min(i, j) < 0:
+                goes.append(line)
+            else:
+                stays.append({**line, "i": i, "j": j})
+        return stays, goes
+
+    def _answer_text(self, line: JsonDict) -> str:
+        called = self._store.names()
+        i, j = (called.get(line[end], f"row {line[end]}") for end in "ij")
+        back = "" if line["undone_at"] is None else ", taken back"
+        return f"{i} and {j}: {line['said']} ({line['who']}{back})"
+
+    def _renumbered(self, one: Correction) -> tuple[Correction, JsonDict | None]:
+        """A correction, and its details with new row numbers; None if a part has no rows left."""
+        if "rows" not in one.details:
+            return one, one.details
+        rows = {
+            number: [int(new) for new in self._to_new[mine] if new >= 0]
+            for number, mine in one.details["rows"].items()
+        }
+        whole = all(rows.values())
+        return one, {**one.details, "rows": rows} if whole else None
+
+    def _dropped_corrections(self) -> list[str]:
+        return [f"{one} ({one.who})" for one, details in self._corrections if details is None]
+
+    # ---------------------------------------------------------------- what comes back
+
+    def _find_returning(self) -> list[tuple[str, int, JsonDict]]:
+        """Answers that were left out and whose rows are back: text, line of the table, values."""
+        if self._place is None or _kept(self._store, "ids") is None:
+            return []
+        lines = self._store._execute(
+            "SELECT rowid, names, line FROM left_out WHERE kind = 'answer'"
+        )
+        found = []
+        for number, names, line in lines.fetchall():
+            i, j = (self._place.get(name, -1) for name in json.loads(names))
+            if min(i, j) >= 0:
+                values = {**json.loads(line), "i": i, "j": j}
+                pair = " and ".join(json.loads(names))
+                found.append((f"{pair}: {values['said']} ({values['who']})", number, values))
+        return found
+
+    # ---------------------------------------------------------------- carrying
+
+    def apply(self, data: JsonDict, refit_every: int | None, about: str, who: str) -> DataChanges:
+        """Write the new numbers and the anchor.
+
+        Parameters
+        ----------
+        data : dict
+            Fingerprint of the new data.
+        refit_every : int or None
+        about : str
+            What the keys of fits of the session's model begin with.
+        who : str
+        """
+        store = self._store
+        with store.writing():
+            anchor = self._find_anchor(refit_every, about)
+            for statement in _TABLES:
+                store._execute(statement)
+            self._write_answers()
+            self._write_corrections()
+            store._execute("DELETE FROM in_hand")
+            store._execute("DELETE FROM fit")
+            self._write_names()
+            remember_rows(store, self._X, self._ids)
+            if anchor is not None:
+                keep_anchor(store, anchor)
+            told = {"at": datetime.now(UTC).isoformat(), "who": who, "what": str(self.changes)}
+            settings = store.settings()
+            store.set(
+                data={**data, "source": data["source"] or self._kept["data"]["source"]},
+                carried=[*settings.get("carried", []), told],
+                generation=settings.get("generation", 0) + 1,
+            )
+        return self.changes
+
+    def _write_answers(self) -> None:
+        store = self._store
+        for line in self._goes:
+            names = [self._store.names().get(line[end], str(line[end])) for end in "ij"]
+            self._leave_out("answer", names, line)
+            store._execute("DELETE FROM answer WHERE id = ?", (line["id"],))
+        for line in self._stays:
+            store._execute(
+                "UPDATE answer SET i = ?, j = ? WHERE id = ?", (line["i"], line["j"], line["id"])
+            )
+        for _, number, line in self._returning:
+            marks = ", ".join("?" * len(line))
+            store._execute(
+                f"INSERT INTO answer ({', '.join(line)}) VALUES ({marks})", tuple(line.values())
+            )
+            store._execute("DELETE FROM left_out WHERE rowid = ?", (number,))
+
+    def _leave_out(self, kind: str, names: list[str], line: JsonDict) -> None:
+        self._store._execute(
+            "INSERT INTO left_out VALUES (?, ?, ?)", (kind, json.dumps(names), json.dumps(line))
+        )
+
+    def _write_corrections(self) -> None:
+        store = self._store
+        for one, details in self._corrections:
+            if details is None:
+                self._leave_out("correction", [], {"who": one.who, "what": str(one)})
+                store._execute("DELETE FROM correction WHERE id = ?", (one.id,))
+            else:
+                values = (json.dumps(details), one.id)
+                store._execute("UPDATE correction SET details = ? WHERE id = ?", values)
+
+    def _write_names(self) -> None:
+        store = self._store
+        store._execute("DELETE FROM row_name")
+        if self._ids is None:
+            return
+        rows = {line[end] for line in self._stays for end in "ij"}
+        rows |= {line[end] for _, _, line in self._returning for end in "ij"}
+        for _, details in self._corrections:
+            rows |= {row for mine in (details or {}).get("rows", {}).values() for row in mine}
+        for row in sorted(rows):
+            store._execute("INSERT INTO row_name VALUES (?, ?)", (row, str(self._ids[row])))
+
+    # ---------------------------------------------------------------- the anchor
+
+    def _find_anchor(self, every: int | None, about: str) -> FitAnchor | None:
+        """The last fit that is stored, on the new rows; the earlier anchor if there is none."""
+        log = AnswerLog(self._store, self._kept["n_clusters"], None)
+        whole = AnswerPrefix(tuple(log.accepted), log.phases, every)
+        earlier = load_anchor(self._store)
+        for at in _back(whole):
+            fit = self._store.fit(f"{about}:{at.key}")
+            if fit is not None and fit.labels is not None and len(fit.labels) == self._n_old:
+                return self._on_new_rows(
+                    fit, at.answers[-1].id if at.answers else 0, at.corrections
+                )
+        if earlier is None or len(earlier.fit.labels) != self._n_old:  # type: ignore[arg-type]
+            return None
+        standing = [one for one in log.standing if one.id in earlier.corrections]
+        return self._on_new_rows(earlier.fit, earlier.after, standing)
+
+    def _on_new_rows(
+        self, fit: StoredFit, after: int, corrections: Sequence[Correction]
+    ) -> FitAnchor:
+        assert fit.labels is not None
+        labels = self._spread(fit.labels)
+        prototypes = None if fit.prototypes is None else self._spread(fit.prototypes)
+        n = len(np.unique(labels)) if fit.owner is None else len(fit.owner)
+        codes = np.unique(labels, return_inverse=True)[1] if prototypes is None else prototypes
+        centers = (
+            None if fit.centers is None else _means(self._X, codes.reshape(-1).astype(np.int64), n)
+        )
+        there = tuple(one.id for one, details in self._corrections if details is not None)
+        kept = tuple(one.id for one in corrections if one.id in there)
+        return FitAnchor(StoredFit(None, centers, labels, None, prototypes, fit.owner), after, kept)
+
+    def _spread(self, labels: Labels) -> Labels:
+        """Labels of the new rows: as before where a row was there, else of the nearest mean."""
+        found = np.full(self._X.shape[0], -1, dtype=np.int32)
+        stays = np.flatnonzero(self._to_new >= 0)
+        found[self._to_new[stays]] = labels[stays]
+        known, new = np.flatnonzero(found >= 0), np.flatnonzero(found < 0)
+        if not len(known):
+            return np.zeros_like(found)
+        if len(new):
+            numbers, codes = np.unique(found[known], return_inverse=True)
+            centers = _means(self._X[known], codes.reshape(-1), len(numbers))
+            assert centers is not None
+            squares = (centers**2).sum(axis=1)
+            found[new] = numbers[(squares - 2 * (self._X[new] @ centers.T)).argmin(axis=1)]
+        return found
+
+
+def _back(prefix: AnswerPrefix) -> list[AnswerPrefix]:
+    """A prefix and those before it, the last first."""
+    found: list[AnswerPrefix] = [prefix]
+    at: AnswerPrefix | None = prefix.due
+    while at is not None and len(found) < 50:
+        found.append(at)
+        at = at.before
+    return found
+
+
+def _means(X: Matrix, codes: Ints, n: int) -> Floats | None:
+    """Mean of the rows of each code; None if one has no rows."""
+    counts = np.bincount(codes, minlength=n)
+    if (counts == 0).any():
+        return None
+    shape = (n, X.shape[0])
+    hot = sparse.csr_matrix((np.ones(len(codes)), (codes, np.arange(len(codes)))), shape=shape)
+    sums = hot @ X
+    return np.asarray(sums.todense() if sparse.issparse(sums) else sums) / counts[:, None]
+
+
+def keep_anchor(store: Store, anchor: FitAnchor) -> None:
+    """Store the clusters that the next fits go on from."""
+    fit = anchor.fit
+    arrays: dict[str, Any] = {
+        "labels": fit.labels, "centers": fit.centers, "prototypes": fit.prototypes,
+        "owner": fit.owner,
+    }  # fmt: skip
+    told = {name: None if a is None else a.tolist() for name, a in arrays.items()}
+    told |= {"after": anchor.after, "corrections": list(anchor.corrections)}
+    _keep(store, "anchor", json.dumps(told).encode())
+
+
+def load_anchor(store: Store) -> FitAnchor | None:
+    """Clusters that fits go on from, if the data changed once."""
+    found = _kept(store, "anchor")
+    if found is None:
+        return None
+    told = json.loads(found)
+    kinds = {"labels": np.int32, "centers": np.float64, "prototypes": np.int32, "owner": np.int64}
+    labels, centers, prototypes, owner = (
+        None if told[name] is None else np.array(told[name], dtype=kind)
+        for name, kind in kinds.items()
+    )
+    fit = StoredFit(None, centers, labels, None, prototypes, owner)
+    return FitAnchor(fit, told["after"], tuple(told["corrections"]))
+
+
+# -------------------------------------------------------------------- opening a session
+
+
+def follow(
+    store: Store, kept: JsonDict, data: JsonDict, X: Matrix, ids: Sequence[Hashable] | None,
+    data_changed: str, refit_every: int | None, about: str, who: str,
+) -> DataChanges | None:  # fmt: skip
+    """Carry a session over to data that changed; None if it did not. Refused unless "carry".
+
+    Parameters
+    ----------
+    store : Store
+    kept : dict
+        Settings of the session.
+    data : dict
+        Fingerprint of `X`.
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
+    ids : sequence or None
+    data_changed : {"refuse", "carry"}
+    refit_every : int or None
+    about : str
+        What the keys of fits of the session's model begin with.
+    who : str
+    """
+    if data_changed not in (REFUSE, CARRY):
+        raise InputError(f"data_changed={data_changed!r}: expected 'refuse' or 'carry'")
+    same = all(kept["data"][name] == data[name] for name in ("values", "ids", "n_rows"))
+    if same:
+        return None
+    if data_changed == REFUSE or ids is None or kept["data"]["ids"] is None:
+        check_same_data(kept["data"], data, store.path)
+        return None
+    return DataCarry(store, kept, X, ids).apply(data, refit_every, about, who)
+
+
+def preview(
+    path: Any, kept: JsonDict, X: Matrix, ids: Sequence[Hashable] | None
+) -> DataChanges | None:
+    """What `follow` would change; None if rows have no ids, in the session or now."""
+    if ids is None or kept["data"]["ids"] is None:
+        return None
+    store = Store(path)
+    try:
+        return DataCarry(store, kept, X, ids).changes
+    finally:
+        store.close()
