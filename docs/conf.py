@@ -45,6 +45,7 @@ myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
+copybutton_line_continuation_character = "\\"  # copy all lines of a command
 
 # ------------------------------------------------------------------ reference
 
@@ -74,6 +75,13 @@ if (EXAMPLES / "GALLERY_HEADER.rst").exists() or (EXAMPLES / "README.rst").exist
         "examples_dirs": str(EXAMPLES),
         "gallery_dirs": "auto_examples",
         "filename_pattern": r"plot_",
+        "subsection_order": [
+            str(Path("..") / "examples" / name)
+            for name in ("start", "knowledge", "questions", "scale")
+        ],
+        "backreferences_dir": "reference/backreferences",
+        "doc_module": ("linkwise",),
+        "reference_url": {"linkwise": None},
         "show_memory": False,
         "remove_config_comments": True,
         "download_all_examples": False,

@@ -5,6 +5,7 @@ Each comes in two versions, for the light and the dark theme, as SVG in docs/ima
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Callable
@@ -12,15 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import field_pictures
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
-from sklearn.cluster import KMeans
 
-from linkwise import Constraints, MPCKMeans, PCKMeans, ReCon
-from linkwise.datasets import load
-from linkwise.evaluation import Protocol, learning_curve
+from linkwise import Constraints, ReCon
 
 FOLDER = Path(__file__).parent / "images"
 
@@ -71,7 +70,7 @@ def main(names: list[str]) -> None:
 def smaller(svg: str) -> str:
     """The same picture without metadata and indentation, to a hundredth of a point."""
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
-    svg = re.sub(r"(\d\.\d\d)\d+", r"\1", svg)
+    svg = re.sub(r"(?<!scale\()\b(\d+\.\d\d)\d+", r"\1", svg)  # glyphs are scaled by 1/64
     return re.sub(r"\s*\n\s*", "\n", svg)
 
 
@@ -119,18 +118,17 @@ def _link(axes: Any, color: str, style: Any, one: Any, two: Any, *names: str) ->
 _QUESTIONS = (
     ("Triplets, a tree,\nor a hierarchy wanted?", "ReCon", ""),
     ("Classes of some rows?", "ConstrainedKMeans", "SeededKMeans, if only a hint"),
-    ("Must every pair be kept?", "COPKMeans", ""),
-    ("May many answers be wrong?", "BoostCluster", "ConstrainedKernelKMeans"),
-    ("Text or counts?", "HMRFKMeans", "cosine, divergence"),
-    ("Clusters that are no blobs?", "SpectralLearning", "BoostCluster(your clusterer)"),
-    ("Few pairs, few columns?", "GPKMeans", ""),
+    ("Must every pair be satisfied?", "COPKMeans", ""),
+    ("May many answers be wrong?", "MPCKMeans", 'metric="full", noise="auto"'),
+    ("Text or embeddings?", "PCKMeans", 'distortion="cosine"'),
+    ("Clusters that are not round?", "SpectralLearning", "ConstrainedHDBSCAN, if k is unknown"),
 )
 
 
 def draw_choose(theme: Theme) -> Figure:
     """The questions from top to bottom; yes goes to the right."""
-    figure = Figure(figsize=(7.6, 7.4))
-    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, 10), ylim=(0, 9.9))
+    figure = Figure(figsize=(7.6, 6.5))
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, 10), ylim=(1.7, 9.9))
     axes.set_axis_off()
     top = 9.2
     for place, (question, method, also) in enumerate(_QUESTIONS):
@@ -193,8 +191,8 @@ def draw_tree(theme: Theme) -> Figure:
     from scipy.cluster.hierarchy import dendrogram
 
     animals = ["cat", "dog", "bat", "eel", "trout", "wren"]
-    X = [[4, 0, 0, 0.3], [4, 0, 0, 0.8], [2, 2, 0, 0.1], [0, 0, 1, 0.9], [0, 0, 1, 0.6]]
-    X = [*X, [2, 2, 0, 0.2]]
+    X = [[1, 0, 0, 0.3], [1, 0, 0, 0.8], [1, 1, 0, 0.1], [0, 0, 1, 0.9], [0, 0, 1, 0.6]]
+    X = [*X, [0, 1, 0, 0.2]]
     known = Constraints(relative=[("cat", "bat", "wren"), ("cat", "dog", "bat")])
     figure = Figure(figsize=(8.6, 3), layout="constrained")
     titles = ("by features alone", "told: cat bat | wren, cat dog | bat")
@@ -219,42 +217,30 @@ def draw_tree(theme: Theme) -> Figure:
 
 # -------------------------------------------------------------------- how many
 
-_CURVES = {"iris": (3, (0, 5, 10, 20, 50, 100, 200)), "digits": (10, (0, 50, 100, 200, 500, 1000))}
-_measured: dict[str, Any] = {}
-
 
 def draw_curve(theme: Theme) -> Figure:
-    """Scores on held-out rows by the number of random pairs."""
-    figure = Figure(figsize=(8.6, 3.3), layout="constrained")
-    colors = {"k-means": theme.soft, "PCK-Means": theme.orange, "MPCK-Means": theme.blue}
-    for axes, name in zip(figure.subplots(1, 2), _CURVES, strict=True):
-        curve = _curve(name)
-        for method, line in zip(curve.methods, curve.values("ari").mean(axis=(2, 3)), strict=True):
-            axes.plot(
-                curve.n_constraints, line, "o-", ms=4, lw=2, color=colors[method], label=method
-            )
-        axes.set_title(name, size=12, loc="left", weight="bold")
-        axes.set_xlabel("random pairs")
+    """Scores on rows that no constraint names, from docs/results/curves.json."""
+    found = json.loads((FOLDER.parent / "results" / "curves.json").read_text(encoding="utf-8"))
+    figure = Figure(figsize=(8.4, 3.4), layout="constrained")
+    looks = {"k-means": (theme.soft, "o"), "PCKMeans": (theme.orange, "s")}
+    looks["MPCKMeans"] = (theme.blue, "^")
+    place = np.arange(len(found["numbers"]))
+    for axes, name in zip(figure.subplots(1, 2, sharey=True), ("iris", "digits"), strict=True):
+        for method, line in found["ari"][name].items():
+            color, mark = looks[method]
+            shown = line if method != "k-means" else [line[0]] * len(line)
+            axes.plot(place, shown, marker=mark, ms=5, lw=2, color=color, label=method)
+        axes.set_title(name, size=13, loc="left", weight="bold")
+        axes.set_xlabel("random pairs", size=12)
+        axes.set_xticks(place, [str(number) for number in found["numbers"]])
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_ylim(0.3, 1)
-    figure.axes[0].set_ylabel("ARI, held-out rows")
+    figure.axes[0].set_ylabel("ARI, rows not named", size=12)
     figure.axes[0].legend(frameon=False, loc="lower right")
     return figure
 
 
-def _curve(name: str) -> Any:
-    if name not in _measured:
-        k, numbers = _CURVES[name]
-        X, y = load(name, return_X_y=True)
-        methods = {
-            "k-means": KMeans(k, n_init=3), "PCK-Means": PCKMeans(k), "MPCK-Means": MPCKMeans(k)
-        }  # fmt: skip
-        protocol = Protocol(n_trials=3, n_folds=3)
-        _measured[name] = learning_curve(methods, X, y, n_constraints=numbers, protocol=protocol)
-    return _measured[name]
-
-
-PICTURES: dict[str, Callable[[Theme], Figure]] = {
+PICTURES: dict[str, Callable[[Theme], Figure]] = field_pictures.PICTURES | {
     "kinds": draw_kinds,
     "choose": draw_choose,
     "tree": draw_tree,

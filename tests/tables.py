@@ -1,4 +1,4 @@
-"""Tables of README and guide, made from the registry: ``python -m tests.tables`` writes them."""
+"""Tables of the pages, made from the registry: ``python -m tests.tables`` writes them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,6 @@ from linkwise import _methods
 from linkwise._methods import listed, on_blocks
 
 ROOT = Path(__file__).resolve().parents[1]
-
-
-def readme() -> str:
-    """The table of README.md."""
-    lines = ["| method | takes | keeps | distance | from |", "|---|---|---|---|---|"]
-    lines += [
-        f"| `{m.name}` | {m.takes} | {m.keeps} | {m.metric} | {m.source} |"
-        for m in _methods.METHODS
-    ]
-    return "\n".join(lines) + "\n"
 
 
 def guide() -> str:
@@ -42,7 +32,6 @@ def scale() -> str:
 
 # File: what is there now, and what should be.
 PLACES = {
-    "README.md": (r"\| method \|.*?(?=\n\n)\n", readme),
     "docs/guide/choose.md": (r"\| method \|.*?(?=\n\n)\n", guide),
     "docs/scale.md": (r"The (?:k-means )?methods (?:\()?`.*?also fit rows ", scale),
 }

@@ -44,7 +44,7 @@ from linkwise import (
     SpectralLearning,
 )
 from linkwise._adapters import fit, labels_of
-from linkwise.selection._candidates import given_candidates
+from linkwise.selection._candidates import given_kinds, with_counts
 from papers._archive import shrink
 from papers.datasets import BAUMANN_HOCHBAUM, load
 
@@ -111,7 +111,7 @@ def draws(names: Iterable[str], n_draws: int, done: set[tuple]) -> Iterator[list
 def scores(X: Any, y: Any, known: Constraints, seed: int) -> Iterator[dict[str, Any]]:
     """Method, ARI, number of clusters and processor time of everything that is compared."""
     k = len(set(y))
-    for kind in given_candidates(fixed(), [k]):
+    for kind in with_counts(given_kinds(fixed()), [k]):
         started = time.process_time()
         try:
             labels = labels_of(fit(kind.estimator, X, known, np.random.RandomState(seed)), X)

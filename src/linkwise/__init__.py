@@ -14,6 +14,7 @@ from ._version import __version__
 if TYPE_CHECKING:
     from .active import Session
     from .constraints import Closure, ConstraintError, Constraints, Diagnosis, Tree, one_tree
+    from .datasets import TextEmbedder
     from .density import ConstrainedHDBSCAN
     from .engines import open_blocks
     from .ensemble import BoostCluster
@@ -48,6 +49,7 @@ _MODULE_OF = {
     "RCA": "linkwise.geometry",
     "Session": "linkwise.active",
     "Studio": "linkwise.studio",
+    "TextEmbedder": "linkwise.datasets",
     "Tree": "linkwise.constraints",
     "load_model": "linkwise.persistence",
     "one_tree": "linkwise.constraints",
@@ -88,6 +90,7 @@ __all__ = [
     "Session",
     "SpectralLearning",
     "Studio",
+    "TextEmbedder",
     "Tree",
     "__version__",
     "load_model",

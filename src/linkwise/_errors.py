@@ -33,7 +33,7 @@ ADVICE = {
 # Parameters that a template may name together with the value: ``{n_clusters=3}``.
 _PARAMETERS = (
     "n_clusters", "n_constraints", "max_iter", "y", "tag", "ids", "sample_ids", "columns",
-    "features", "impute",
+    "features", "impute", "min_size", "max_size", "outliers", "encoding", "missing", "sheet",
 )  # fmt: skip
 _FIELD = re.compile(rf"\{{({'|'.join((*_PARAMETERS, *ADVICE))})(?:=([^{{}}]*))?\}}")
 
@@ -91,7 +91,13 @@ class Worded:
         return None if found is None else found[2]
 
     def in_words(self, wording: Wording) -> str:
-        """The message, with parameters worded by the caller."""
+        """The message, with parameters worded by the caller.
+
+        Parameters
+        ----------
+        wording : callable
+            Called as ``wording(name, value)`` for each parameter in the message; returns its words.
+        """
         text = fill(self.template, wording)
         return text if self.topic is None else text + see(self.topic)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 # Words for sections that errors send people to: page and heading.
 SECTIONS = {
@@ -15,7 +16,6 @@ SECTIONS = {
     "ids": ("knowledge", "Rows by number or by id"),
     "files": ("knowledge", "Files"),
     "labels": ("knowledge", "Labels"),
-    "groups": ("knowledge", "Groups that belong together or apart"),
     "clusters": ("consistency", "How many clusters it needs"),
     "triplets": ("consistency", "Triplets"),
     "methods": ("choose", "All of them"),
@@ -25,6 +25,17 @@ SECTIONS = {
     "folds": ("pipelines", "Folds"),
     "extras": ("quickstart", "Extras"),
 }
+
+
+# What people look for under another word; stems.
+_SYNONYMS = {
+    "outlier": ("noise",),
+    "size": ("balanc", "min_cluster_size", "capacity"),
+    "soft": ("probab", "membership"),
+    "group": ("together",),
+    "probabilit": ("proba",),
+}
+_MOST_PLACES = 8
 
 
 def see(topic: str) -> str:
@@ -51,6 +62,42 @@ def text(topic: str) -> str:
     return page if heading is None else _section(page, heading)
 
 
+class Place(NamedTuple):
+    """A section of a page in which a word stands: what to type, its heading, a sentence of it."""
+
+    topic: str
+    heading: str
+    sentence: str
+
+
+def find(word: str) -> list[Place]:
+    """Sections in which a word stands, those that have it in their heading or most often first.
+
+    None for words that are topics. Other forms count too: outlier, outliers.
+    """
+    if word in topics() or len(word) < 3:
+        return []
+    stem = re.sub(r"(?<=\w{4})(?:ies|y|s)$", "", word.lower())
+    also = "|".join(map(re.escape, (stem, *_SYNONYMS.get(stem, ()))))
+    form = re.compile(rf"\b(?:{also})\w*", re.IGNORECASE)
+    found: list[tuple[int, Place]] = []
+    for path in _pages():
+        page = _plain(path.read_text(encoding="utf-8"))
+        for section in re.split(r"^(?=##? )", page, flags=re.M):
+            heading, _, rest = section.strip().partition("\n")
+            prose = re.sub(r"^```.*?^```$", "", rest, flags=re.M | re.S)
+            times = len(form.findall(prose)) + 5 * len(form.findall(heading))
+            if times and (said := _sentence(prose, form)):
+                found.append((times, Place(path.stem, heading.lstrip("# "), said)))
+    found.sort(key=lambda own: -own[0])
+    return [place for _, place in found[:_MOST_PLACES]]
+
+
+def _sentence(prose: str, form: re.Pattern[str]) -> str:
+    lines = [part.strip(" -*|") for part in re.split(r"(?<=[.:]) |\n", prose)]
+    return next((line for line in lines if form.search(line)), "")
+
+
 def _folder() -> Path:
     here = Path(__file__).resolve().parent
     inside = here / "guide"
@@ -74,6 +121,7 @@ def _section(page: str, heading: str) -> str:
 
 def _plain(page: str) -> str:
     """The page without what only a browser can show."""
+    page = re.sub(r"<!-- [\w -]+ -->\n*", "", page)  # marks of tests/figures.py
     page = re.sub(r"^```\{(?:image|toctree)\}.*?^```\n", "", page, flags=re.M | re.S)
     page = re.sub(
         r"^```\{code-block\} *\w*\n:caption: (\S+)\n\n", r"`\1`:\n\n```\n", page, flags=re.M

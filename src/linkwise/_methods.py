@@ -126,6 +126,13 @@ _NOISE = (
     Option("noise", 'links may be wrong, with this probability (below 0.5), or "auto"'),
     Option("suspects", "write links that are probably wrong to this CSV file", "path"),
 )
+_SIZES = (
+    Option("min_size", "fewest rows per cluster: a number, a share such as 0.2, or one per "
+           "cluster, separated by commas"),
+    Option("max_size", "most rows per cluster, given likewise"),
+    Option("outliers", "rows that may stay without a cluster: a share such as 0.02, a number of "
+           'rows, or "auto"'),
+)  # fmt: skip
 _PER_CLUSTER = Option("per_cluster", "one metric per cluster", "flag")
 _DISTORTION = Option(
     "distortion",
@@ -141,44 +148,49 @@ _TREE_FILES = (
 METHODS: list[Method] = [
     Method(
         "SeededKMeans", "seeded", "linkwise.kmeans",
-        "labels", "as a start", "Euclidean", "Basu et al. 2002", blocks=True,
+        "labels", "as a start", "Euclidean", "Basu et al. 2002", blocks=True, options=_SIZES,
     ),
     Method(
         "ConstrainedKMeans", "constrained", "linkwise.kmeans",
-        "labels", "always", "Euclidean", "Basu et al. 2002", blocks=True,
+        "labels", "always", "Euclidean", "Basu et al. 2002", blocks=True, options=_SIZES,
     ),
     Method(
         "PreIdentifiedKMeans", "preidentified", "linkwise.kmeans",
         "one tagged group", "always", "Euclidean", "Teja", blocks=True,
-        options=(Option("tag", "label of the known cluster"),),
+        options=(Option("tag", "label of the known cluster"), *_SIZES),
     ),
     Method(
         "COPKMeans", "cop", "linkwise.kmeans",
         "pairs", "always", "Euclidean", "Wagstaff et al. 2001", blocks=True,
-        cost="3-4 x k-means", rows="millions, few of them in pairs",
+        cost="2.5 x k-means", rows="millions, few of them in pairs",
         options=(
             Option("assignment", "how rows find their clusters",
                    choices=("auto", "greedy", "exact")),
             Option("on_infeasible", "if not all constraints can be kept: stop, or drop the "
                    "lightest", choices=("raise", "relax")),
+            *_SIZES,
         ),
     ),
     Method(
         "PCKMeans", "pck", "linkwise.kmeans",
         "weighted pairs", "at a cost", "Euclidean, cosine, Pearson, divergence", "Basu et al. 2004",
-        blocks=True, options=(_DISTORTION, *_NOISE),
+        blocks=True, options=(_DISTORTION, *_NOISE, *_SIZES),
     ),
     Method(
         "MPCKMeans", "mpck", "linkwise.kmeans",
         "weighted pairs", "at a cost", "learnt: diagonal or full, one or per cluster",
-        "Bilenko et al. 2004", sparse="diagonal", blocks=True, cost="1.4-2.5 x k-means",
-        options=(_MPCK_METRIC, _PER_CLUSTER, *_NOISE),
+        "Bilenko et al. 2004", sparse="diagonal", blocks=True, cost="1.4-2.6 x k-means",
+        options=(_MPCK_METRIC, _PER_CLUSTER, *_NOISE, *_SIZES),
     ),
     Method(
         "HMRFKMeans", "hmrf", "linkwise.kmeans",
         "weighted pairs", "at a cost", "learnt: Euclidean, cosine, Pearson, divergence, your own",
-        "Basu et al. 2006", blocks=True, cost="2-3.5 x k-means",
-        options=(_METRIC, _DISTORTION, *_NOISE),
+        "Basu et al. 2006", blocks=True, cost="2-3 x k-means",
+        options=(
+            _METRIC, _PER_CLUSTER, _DISTORTION, *_NOISE, *_SIZES,
+            Option("inference", "how constrained rows get their clusters",
+                   choices=("icm", "belief_propagation", "mean_field")),
+        ),
     ),
     Method(
         "GPKMeans", "gpk", "linkwise.kmeans",
@@ -186,7 +198,7 @@ METHODS: list[Method] = [
         sparse="as its base", cost="a few x its base", rows="100,000",
         options=(
             Option("base", "method inside", choices=("mpck", "pck", "cop", "hmrf")),
-            _METRIC, _PER_CLUSTER, _DISTORTION,
+            _METRIC, _PER_CLUSTER, _DISTORTION, *_SIZES,
             Option("threshold", "least weight of an inferred link, above 0, at most 1", "number"),
             Option("reduced", "only the heaviest link per pair of rows", "flag"),
         ),
@@ -198,8 +210,9 @@ METHODS: list[Method] = [
         options=(
             Option("linkage", "distance between two clusters",
                    choices=("centroid", "average", "complete", "single", "ward")),
-            Option("min_branch", "smaller branches are outliers without a cluster", "integer",
-                   least=1),
+            Option("min_branch", "no cluster is cut off for a branch of fewer rows than this, its "
+                   "rows count as outliers, as long as a larger branch can be cut; 5 % of an "
+                   "average cluster if not given", "integer", least=1),
             Option("on_conflict", "if triplets contradict each other: stop, or drop the lightest",
                    choices=("raise", "drop")),
             *_TREE_FILES,
@@ -208,7 +221,7 @@ METHODS: list[Method] = [
     Method(
         "ConstrainedCompleteLink", "complete-link", "linkwise.hierarchy",
         "pairs", "mostly", "any, or a matrix", "Klein et al. 2002",
-        family="hierarchy", sparse="no", cost="6 x SciPy's linkage", rows="10,000",
+        family="hierarchy", sparse="no", cost="2-4 x SciPy's linkage", rows="10,000",
         options=_TREE_FILES,
     ),
     Method(

@@ -9,7 +9,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -27,6 +27,7 @@ from linkwise.constraints import (
     label_codes,
     row_names,
 )
+from linkwise.io import AnnDataLike, DatasetLike, as_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,6 +50,7 @@ def read_data(
     accept_sparse : bool, default=True
     """
     _refuse_elsewhere(estimator, X)
+    X = _in_memory(X)
     try:
         X = validate_data(
             estimator, X, accept_sparse="csr" if accept_sparse else False, order="C", reset=reset,
@@ -60,6 +62,41 @@ def read_data(
         X = X.copy()
         X.sum_duplicates()
     return X
+
+
+def read_new_rows(estimator: BaseEstimator, X: Any, *, accept_sparse: bool = True) -> Any:
+    """Rows for a fitted estimator, as `read_data`; none may be too large for squares."""
+    X = read_data(estimator, X, reset=False, accept_sparse=accept_sparse)
+    check_scale(X, vanishing=False)
+    return X
+
+
+def check_scale(X: Any, *, vanishing: bool = True, dtype: DTypeLike | None = None) -> None:
+    """Refuse rows whose squares overflow or (if asked) underflow.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix
+    vanishing : bool, default=True
+        Whether all values may not be too small either; one block of many may be.
+    dtype : dtype, default=None
+        In which squares are computed; by default that of X.
+    """
+    values = X.data if sparse.issparse(X) else X
+    if values.size:
+        largest = max(float(values.max()), -float(values.min()))  # no copy, as `abs` would make
+        check_range(largest, X.dtype if dtype is None else np.dtype(dtype), vanishing)
+
+
+def check_range(largest: float, dtype: np.dtype, vanishing: bool = True) -> None:
+    """Refuse data by its largest absolute value; see `check_scale`."""
+    low, high = (1e-16, 1e16) if dtype == np.float32 else (1e-140, 1e140)
+    if largest and not (low if vanishing else 0.0) <= largest <= high:
+        raise ValueError(
+            f"the largest absolute value in X is {largest:.3g}; its square overflows or "
+            f"underflows in {dtype}, whose limits here are {low:.0e} and {high:.0e}: rescale the "
+            "features (StandardScaler)"
+        )
 
 
 def _refuse_elsewhere(estimator: BaseEstimator, X: Any) -> None:
@@ -79,6 +116,24 @@ def _refuse_elsewhere(estimator: BaseEstimator, X: Any) -> None:
         f"{type(X).__name__}. Give it rows in memory: X.compute(), or a sample of them; {others} "
         "work on it as it is"
     )
+
+
+def _in_memory(X: Any) -> Any:
+    """Rows that scikit-learn does not read by itself: lazy frames, Arrow tables, datasets."""
+    if hasattr(X, "__array_namespace__") and not isinstance(X, np.ndarray | np.generic):
+        raise TypeError(
+            f"X is a {type(X).__module__.partition('.')[0]} {type(X).__name__}; linkwise computes "
+            "with NumPy and does not dispatch on other arrays: give np.asarray(X) (from a GPU "
+            "X.get() or X.cpu().numpy())"
+        )
+    if isinstance(X, AnnDataLike) and hasattr(X, "n_vars"):
+        there = ", ".join(f"adata.obsm[{name!r}]" for name in X.obsm) or "adata.X"
+        raise TypeError(f"X is an AnnData object; give one of its arrays: {there}")
+    if type(X).__module__.partition(".")[0] == "polars" and hasattr(X, "collect"):
+        return X.collect()
+    if type(X).__module__.partition(".")[0] == "pyarrow" or isinstance(X, DatasetLike):
+        return as_table(X).matrix()
+    return X
 
 
 def read_features(estimator: BaseEstimator, X: Any, *, reset: bool = True) -> None:
@@ -362,7 +417,26 @@ class ConstrainedClusterMixin(ClusterMixin):  # type: ignore[misc]
     ) -> tuple[Any, Knowledge]:  # fmt: skip
         """Rows in memory, and the constraints on them by row number."""
         rows = read_data(self, X, accept_sparse=accept_sparse)
+        check_scale(rows)
         return rows, read_named(constraints, rows.shape[0], sample_ids, X)
+
+    def _name_clusters(self, y: ArrayLike | None) -> None:
+        """Set `cluster_labels_`, the label of y that most labeled rows of each cluster have.
+
+        None without y, and for a cluster without labeled rows; the first of equally frequent ones.
+        """
+        self.cluster_labels_: list[Any] | None = None
+        if y is None or not isinstance(self.labels_, np.ndarray):  # labels on workers stay there
+            return
+        codes = label_codes(y)[1]
+        cells = y.tolist() if hasattr(y, "tolist") else list(y)  # type: ignore[arg-type]
+        levels, first = np.unique(codes, return_index=True)
+        names = [cells[row] for row, level in zip(first, levels, strict=True) if level >= 0]
+        n_clusters = max(int(self.labels_.max(initial=-1)) + 1, getattr(self, "n_clusters", 0) or 0)
+        count = np.zeros((n_clusters, max(len(names), 1)), dtype=np.int64)
+        seen = (codes >= 0) & (self.labels_ >= 0)
+        np.add.at(count, (self.labels_[seen], codes[seen]), 1)
+        self.cluster_labels_ = [names[row.argmax()] if row.any() else None for row in count]
 
     def _check_enough_rows(self, n_samples: int) -> None:
         if self.n_clusters is not None and n_samples < self.n_clusters:

@@ -68,6 +68,40 @@ def test_the_algorithm_alone_is_chosen_for_a_k(files, tmp_path):
     assert len(note.read_text().splitlines()) == n_lines > 20
 
 
+def test_a_range_of_k(files):
+    result = run(*files, "-k", "3-6", "--algorithm", "pck", "--json", "--explain")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert {row["n_clusters"] for row in found["candidates"]} <= {3, 4, 5, 6}
+    assert len(found["cluster_sizes"]) == 3
+    assert found["expected"]["ari_interval"][1] > 0.9
+    assert found["next_step"].startswith("Next: ")
+
+
+def test_links_choose_the_algorithm_for_a_k(files, tmp_path):
+    result = run(*files, "-k", "3", "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["algorithm"].startswith("AutoCluster: ")
+    few = tmp_path / "few.csv"
+    few.write_text("i,j,link\np0,p3,must\np0,p1,cannot\n")
+    told = [few if item == files[2] else item for item in files]
+    assert json.loads(run(*told, "-k", "3", "--json").stdout)["algorithm"] == "MPCKMeans"
+    asked = run(*files, "-k", "3", "--metric", "full", "--json")
+    assert json.loads(asked.stdout)["algorithm"] == "MPCKMeans"
+
+
+def test_texts_are_compared_by_cosine(tmp_path):
+    words = {0: "red green blue color", 1: "dog cat bird animal"}
+    rng = np.random.default_rng(0)
+    lines = [" ".join(rng.choice(words[i % 2].split(), 3)) for i in range(20)]
+    (tmp_path / "texts.csv").write_text("text\n" + "\n".join(lines) + "\n")
+    (tmp_path / "links.csv").write_text("i,j,link\n0,2,must\n0,1,cannot\n")
+    result = run(tmp_path / "texts.csv", "-k", "2", "--text-column", "text", "--constraints",
+                 tmp_path / "links.csv", "--json")  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["algorithm"] == "PCKMeans"
+
+
 def test_a_time_budget(files):
     result = run(*files, "--time-budget", "0.5")
     assert result.exit_code == 0, result.output
@@ -77,8 +111,10 @@ def test_a_time_budget(files):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["-k", "3", "--explain"], "--explain is about choosing"),
-        (["-k", "3", "--time-budget", "5"], "--time-budget is about choosing"),
+        (["-k", "3", "--algorithm", "pck", "--explain"], "--explain is about choosing"),
+        (["-k", "3", "--algorithm", "pck", "--time-budget", "5"], "--time-budget is about"),
+        (["-k", "5-2"], "expected the smaller"),
+        (["-k", "2-x"], "expected a whole number"),
         (["--algorithm", "seeded"], "-k is missing: seeded starts from labels"),
         (["--n-init", "5"], "--n-init is no option of auto"),
         (["--metric", "full"], "--metric is an option of mpck"),

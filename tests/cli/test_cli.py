@@ -205,9 +205,10 @@ def test_data_with_gaps_is_measured_with_gaps_filled(links, data):
     data.write_text(data.read_text().replace("20,1.5", ",1.5"))
     result = run("check", links, "--data", data, "--id-column", "name", "-k", 2, "--json")
     worth = json.loads(result.stdout)["worth"]
-    assert worth["columns"] == ["age", "height"]
+    assert worth["columns"] == ["age", "height", "city"]  # as `linkwise cluster` has it
     assert worth["with_gaps"] == ["age"]
-    assert worth["text"] == ["city"]
+    assert worth["categories"] == ["city"]
+    assert worth["left_out"] == []
 
 
 # -------------------------------------------------------------------- score

@@ -95,9 +95,11 @@ def test_probabilities_are_columns_of_the_result(points, links, tmp_path):
     assert sum(map(float, first.split(",")[2:])) == pytest.approx(1.0)
     assert run(points, *known, "--algorithm", "hdbscan", "--min-cluster-size", 3).exit_code == 0
     assert target.read_text().startswith("name,cluster,probability\n")
-    refused = run(points, "-k", 3, *known, "--algorithm", "pck")
+    assert run(points, "-k", 3, *known, "--algorithm", "pck").exit_code == 0
+    assert target.read_text().startswith("name,cluster,probability_0,")
+    refused = run(points, "-k", 3, *known, "--algorithm", "spectral")
     assert refused.exit_code == 2
-    assert "--probabilities is for mixture and hdbscan" in flat(refused)
+    assert "--probabilities: spectral has none" in flat(refused)
     refused = run(points, "-k", 3, *known, "--algorithm", "hdbscan")
     assert refused.exit_code == 2
     assert "-k is no option of hdbscan" in flat(refused)
@@ -528,7 +530,7 @@ def test_labels_that_contradict_constraints(tmp_path):
         (["-k", 3, "--impute", "mean"], "--impute mean: expected median"),
         (["-k", 3, "--column", "i=a"], "give --constraints too"),
         (["-k", 3, "--algorithm", "preidentified", "--tag", "a"], "give --label-column too"),
-        (["-k", 3, "-o", "labels.xlsx"], "cannot write files of the kind '.xlsx'"),
+        (["-k", 3, "-o", "labels.ods"], "cannot write files of the kind '.ods'"),
         (["-k", 3, "-o", "labels.npy.gz"], "drop the .gz"),
         (["-k", 3, "-o", "nowhere/labels.csv"], "there is no folder nowhere"),
         (["-k", 3, "-o", "."], "is a folder"),

@@ -145,11 +145,14 @@ def test_labels_against_links_are_noted(shop):
 def test_check_says_what_it_measured_on(shop):
     data, links = shop
     result = run("check", links, "--data", data, "--id-column", "cid", "-k", 3)
-    assert "measured on age (standardized; plan is text)" in flat(result.stdout)
+    assert "measured on age, plan (standardized; one column per value of plan)" in flat(
+        result.stdout
+    )
     data.write_text(data.read_text().replace("104,40.4", "104,"))
     options = ["--data", data, "--id-column", "cid", "-k", 3, "--features", "age,plan"]
     result = run("check", links, *options)
-    told = "measured on age, plan (standardized; gaps in age filled with the median)"
+    told = "measured on age, plan (standardized; gaps in age filled with the median; "
+    told += "one column per value of plan)"
     assert told in flat(result.stdout)
 
 

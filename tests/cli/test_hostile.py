@@ -59,7 +59,7 @@ def test_text_beyond_the_memory_is_refused(tmp_path, monkeypatch):
 
 
 def test_lack_of_memory_is_said_as_such(tmp_path, monkeypatch):
-    def fail(path):
+    def fail(path, **how):
         raise MemoryError
 
     monkeypatch.setattr("linkwise.datasets.read_table", fail)

@@ -3,6 +3,7 @@
 - ``pycon`` blocks are doctests, ``python`` blocks are run; both share one namespace a page.
 - ``console`` blocks: ``$ linkwise ...`` runs, and what the page shows below must come out. A
   command that the page shows nothing of must end with exit code 0.
+- ``$ cd FOLDER`` changes the folder for the rest of the page.
 - A block with a caption that is the name of a file is written to that file.
 
 How long it took, the course of the objective and the order of clusters may differ, and ``...``
@@ -12,6 +13,7 @@ stands for anything.
 from __future__ import annotations
 
 import doctest
+import os
 import re
 import shlex
 import subprocess
@@ -28,7 +30,6 @@ NOT_RUN = (
     "pip",
     "make",
     "git",
-    "cd",
     "python",
     "python3",
     "source",
@@ -94,6 +95,9 @@ def _run_commands(block: Block, path: Path) -> None:
     for command, wanted in _commands(block.body):
         program, *arguments = shlex.split(command)
         if program in NOT_RUN:
+            continue
+        if program == "cd":
+            os.chdir(*arguments)
             continue
         if program == "linkwise":
             code, out = _run_linkwise(arguments)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -14,22 +12,22 @@ ROOT = Path(__file__).parents[2]
 PAGES = [
     ROOT / "README.md",
     ROOT / "docs" / "index.md",
-    *sorted((ROOT / "docs" / "guide").glob("*.md")),
+    *(
+        path
+        for folder in ("tutorials", "guide", "explanation", "reference")
+        for path in sorted((ROOT / "docs" / folder).glob("*.md"))
+    ),
 ]
 
 
 @pytest.fixture
 def workplace(tmp_path, monkeypatch):
-    """A folder with the sample of `linkwise demo`, as a reader has it."""
-    sample = resources.files("linkwise.datasets") / "sample"
-    for name in ("beans.csv", "tastings.csv"):
-        with resources.as_file(sample / name) as path:
-            shutil.copyfile(path, tmp_path / name)
+    """An empty folder, as a reader has it: a page makes the files that it uses."""
     monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.usefixtures("workplace")
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_the_code_of_a_page_runs(path):
     run_page(path)
 

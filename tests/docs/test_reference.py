@@ -91,3 +91,50 @@ def test_a_method_says_where_it_comes_from(name):
 def test_equations_are_named(name):
     doc = inspect.getdoc(getattr(linkwise, name))
     assert re.search(PAPERS[name], doc), f"{name} names no equation"
+
+
+_INHERITED = {
+    "get_params", "set_params", "get_metadata_routing", "set_output", "with_traceback", "add_note",
+}  # fmt: skip
+
+
+def public_methods() -> dict[str, object]:
+    """Every public method of a class of the reference, by the name it is defined under."""
+    found: dict[str, object] = {}
+    for name, value in NAMES.items():
+        if not inspect.isclass(value) or listed(name) > SHARED:
+            continue
+        for method, function in inspect.getmembers(value, inspect.isroutine):
+            routed = method.startswith("set_") and method.endswith("_request")
+            own = "linkwise" in (getattr(function, "__module__", "") or "")
+            if own and not method.startswith("_") and not routed and method not in _INHERITED:
+                found[function.__qualname__] = function
+    return found
+
+
+METHODS_OF_CLASSES = public_methods()
+
+
+@pytest.mark.parametrize("name", METHODS_OF_CLASSES)
+def test_a_method_says_what_its_parameters_are(name):
+    function = METHODS_OF_CLASSES[name]
+    doc = inspect.getdoc(function)
+    assert doc, f"{name} has no docstring"
+    told = section(doc, "Parameters")
+    for parameter in inspect.signature(function).parameters.values():
+        optional = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        if not optional and parameter.name not in ("self", "cls"):
+            assert re.search(rf"^[\w, ]*\b{parameter.name}\b", told, re.M), parameter.name
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_no_docstring_sends_readers_to_another_class(name):
+    doc = inspect.getdoc(getattr(linkwise, name)) or ""
+    assert not re.search(r"^ +As in `\w+`", doc, re.M)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_fit_predict_shows_constraints(name):
+    method = getattr(getattr(linkwise, name), "fit_predict", None)
+    if method is not None:
+        assert "constraints" in inspect.signature(method).parameters

@@ -372,3 +372,36 @@ def test_transform_of_a_dask_dataframe_with_an_empty_partition():
     )
     for method in (model.transform, model.predict):
         np.testing.assert_allclose(np.asarray(method(parts).compute()), method(frame))
+
+
+@pytest.mark.parametrize("limit", ["16GB", None])
+def test_rows_that_fit_into_the_limit_are_read_once(file, monkeypatch, limit):
+    reads = []
+    original = _source.ArrayBlocks._parts
+
+    def counted(self, which):
+        for number, rows in original(self, which):
+            reads.append(number)
+            yield number, rows
+
+    monkeypatch.setattr(_source.ArrayBlocks, "_parts", counted)
+    rows = open_blocks(file, memory_limit=limit)
+    model = PCKMeans(4, random_state=0).fit(rows, constraints=KNOWN)
+    assert sorted(reads) == list(range(8))
+    assert_same(model, PCKMeans(4, random_state=0).fit(np.load(file), constraints=KNOWN))
+    assert len(pickle.dumps(rows)) < 10_000  # what is kept does not travel
+
+
+def test_rows_that_do_not_fit_are_read_in_every_pass(file, monkeypatch):
+    monkeypatch.setattr(_source, "_KEPT_SHARE", 10**9)
+    rows = open_blocks(file)
+    list(rows.parts())
+    assert not rows._kept
+
+
+def test_kept_rows_are_those_after_standardizing(file):
+    rows = open_blocks(file)
+    list(rows.parts())
+    found = np.concatenate([part for _, part in rows.standardize().parts()])
+    np.testing.assert_allclose(found.std(axis=0), 1.0)
+    np.testing.assert_allclose(np.concatenate([part for _, part in rows.parts()]), found)

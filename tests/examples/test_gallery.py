@@ -13,7 +13,7 @@ matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402
 
-PAGES = sorted((Path(__file__).parents[2] / "examples").glob("plot_*.py"))
+PAGES = sorted((Path(__file__).parents[2] / "examples").rglob("plot_*.py"))
 EXTRAS = {"plot_dask": "dask.array"}
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 from scipy.cluster.hierarchy import is_valid_linkage, linkage
@@ -15,9 +13,6 @@ from linkwise.hierarchy import _merge
 from papers.datasets import load, load_cars60, load_taxonomy, load_tree
 
 LINKAGES = ("single", "complete", "average", "centroid", "ward")
-needs_data = pytest.mark.skipif(
-    not os.environ.get("LINKWISE_DATA"), reason="LINKWISE_DATA names no folder with the data sets"
-)
 
 
 def normal(n: int = 40, d: int = 3, seed: int = 0) -> np.ndarray:
@@ -100,7 +95,6 @@ def test_a_whole_tree_as_knowledge_comes_back(seed):
 # -------------------------------------------------------------------- R2
 
 
-@needs_data
 @pytest.mark.parametrize("scale", [False, True])
 @pytest.mark.parametrize(
     "name", ["iris", "wine", "ionosphere", "transfusion", "digits389", "letters_ijlt"]
@@ -362,7 +356,6 @@ def test_what_does_not_fit_into_memory_is_refused(monkeypatch):
 # -------------------------------------------------------------------- real knowledge
 
 
-@needs_data
 @pytest.mark.parametrize("name", ["zoo", "carnivora70", "fish49"])
 def test_animals_with_their_trees(name):
     tree, data = load_tree(name)
@@ -374,7 +367,6 @@ def test_animals_with_their_trees(name):
         assert known.satisfied(model.cut(k), sample_ids=data.ids)
 
 
-@needs_data
 def test_carnivores_with_their_taxonomy():
     taxonomy = load_taxonomy("carnivora")
     carnivora = load("carnivora")
@@ -387,7 +379,6 @@ def test_carnivores_with_their_taxonomy():
     assert pair_scores(taxonomy["superfamily"], model.labels_).f == 1.0
 
 
-@needs_data
 def test_sixty_cars_and_what_people_said_of_them():
     # a is the most central of a, b, c: b and c are the farthest two. Where people disagree about a
     # triple, the pair that was never called the farthest is the closest.

@@ -87,12 +87,11 @@ def test_blank_lines_and_blanks_after_delimiters_do_not_count(write):
     assert table.columns["y"].tolist() == ["a, b", "c"]
 
 
-def test_decimal_comma_with_semicolons_only(write):
+def test_decimal_comma_with_semicolons(write):
     table = read_table(write("x;y\n1,5;a\n-2,25;b\n"))
     assert table.column("x").tolist() == [1.5, -2.25]
     assert table.text("x").tolist() == ["1,5", "-2,25"]
-    assert read_table(write('x\ty\n1,5\t"2,5"\n', "a.tsv")).numeric_names == []
-    assert read_table(write("x;y\n1,234.5;1\n2;2\n")).numeric_names == ["y"]
+    assert table.notes == {}  # usual there
 
 
 def test_other_alphabets_and_long_text(write):
@@ -287,7 +286,7 @@ def test_damaged_gzip(write, tmp_path):
     refuses(path, "damaged gzip")
 
 
-@pytest.mark.parametrize("name", ["a.xlsx", "a.json.gz", "noextension"])
+@pytest.mark.parametrize("name", ["a.ods", "a.json.gz", "noextension"])
 def test_unknown_kind(write, name):
     refuses(write("x\n1\n", name), "cannot read files of the kind", ".csv", ".parquet", ".npz")
 
@@ -333,15 +332,16 @@ def test_parquet_of_pandas(tmp_path):
     assert np.isnan(table.column("no")).all()
 
 
-def test_parquet_dates_are_text(tmp_path):
+def test_parquet_dates_are_days(tmp_path):
     import datetime
 
-    table = read_table(parquet(tmp_path / "a.pq", day=[datetime.date(2024, 2, 29)]))
-    assert table.column("day").tolist() == ["2024-02-29"]
+    table = read_table(parquet(tmp_path / "a.pq", day=[datetime.date(1970, 2, 1)]))
+    assert table.column("day").tolist() == [31]
+    assert table.text("day").tolist() == ["1970-02-01"]
 
 
-def test_parquet_of_lists(tmp_path):
-    refuses(parquet(tmp_path / "a.parquet", x=[[1, 2]]), "column 'x' is of type list")
+def test_parquet_of_lists_of_text(tmp_path):
+    refuses(parquet(tmp_path / "a.parquet", x=[["a", "b"]]), "column 'x' is of type list")
 
 
 def test_parquet_that_is_none(write):

@@ -70,9 +70,9 @@ def watched(model: Any, X: Any, y: Any = None, **fit: Any) -> Spy:
         spy.penalties.append(penalty(problem))
         return spy.penalties[-1]
 
-    def watched_run(problem: Any, *args: Any) -> Any:
+    def watched_run(problem: Any, *args: Any, **options: Any) -> Any:
         spy.problems.append(problem)
-        spy.solutions.append(run(problem, *args))
+        spy.solutions.append(run(problem, *args, **options))
         return spy.solutions[-1]
 
     model._penalty, model._run = watched_penalty, watched_run

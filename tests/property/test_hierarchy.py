@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from linkwise import Constraints, ReCon, Tree, one_tree
 from linkwise.constraints import consistent_subset
+from linkwise.constraints._kernels import split_down
 from linkwise.hierarchy import _kernels
 from linkwise.hierarchy import _triplet_kernels as _relative_kernels
 from tests import reference
@@ -39,8 +40,9 @@ def test_compatibility_agrees_with_brute_force(case):
     for i in range(n):
         for j in range(i + 1, n):
             wanted = any(frozenset((i, j)) in clades for clades in keeping)
-            search = _relative_kernels.make_search(n)
-            assert _relative_kernels.compatible(forest, state, search, i, j, n) == wanted
+            search, refusals = _relative_kernels.make_search(n), _relative_kernels.make_refusals(n)
+            arguments = (forest, state, search, refusals, i, j, n)
+            assert _relative_kernels.compatible(*arguments) == wanted
 
 
 @settings(max_examples=150)
@@ -97,3 +99,39 @@ def test_what_is_kept_is_consistent_and_cannot_grow(case, data):
         for tree in TREES[n]
     )
     assert weight[kept].sum() >= best / 2
+
+
+def merged_slowly(X, relative):
+    """Centroid linkage: in every round the closest pair that leaves a tree for the triplets."""
+    n = len(X)
+    members, name, children = {v: [v] for v in range(n)}, dict(enumerate(range(n))), []
+    while len(members) > 1:
+        center = {v: X[rows].mean(axis=0) for v, rows in members.items()}
+        pairs = [(a, b) for a in members for b in members if a < b]
+        for x, y in sorted(
+            pairs, key=lambda pair: np.linalg.norm(center[pair[0]] - center[pair[1]])
+        ):
+            called = np.arange(n)
+            for v, rows in members.items():
+                called[rows] = y if v == x else v
+            ends = called[relative]
+            ends = ends[ends[:, 0] != ends[:, 1]]
+            broken = (ends[:, 2] == ends[:, 0]) | (ends[:, 2] == ends[:, 1])
+            if not broken.any() and len(split_down(ends, n)[0]):
+                break
+        children.append(sorted((name[x], name[y])))
+        members[y] += members.pop(x)
+        name[y] = n + len(children) - 1
+    return children
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10_000), st.integers(10, 60))
+def test_former_refusals_change_nothing(seed, n_triplets):
+    """Overlapping groups: many pairs are refused for the same reason."""
+    rng = np.random.default_rng(seed)
+    group = rng.integers(0, 3, 24)
+    X = rng.normal(size=(24, 2)) + 0.3 * group[:, None]
+    known = Constraints.from_labels(group, n_triplets, "triplets", random_state=seed)
+    model = ReCon().fit(X, constraints=known)
+    assert model.children_.tolist() == merged_slowly(X, known.relative)

@@ -65,7 +65,9 @@ def test_default_candidates_hidden_groups():
     names = {row["algorithm"] for row in model.results_}
     assert {"k-means", "PCK-Means", "MPCK-Means", "COP-KMeans", "BoostCluster"} < names
     assert {"HMRF-KMeans", "ReCon", "kernel k-means", "spectral learning"} < names
-    assert {"standardized", "as is", "RCA"} == {row["preprocessing"] for row in model.results_}
+    assert {"standardized", "as is", "RCA", "ITML"} == {
+        row["preprocessing"] for row in model.results_
+    }
     json.dumps(model.report_.to_dict(), allow_nan=False)
 
 
@@ -383,9 +385,80 @@ def test_compiling_is_done_before_the_clock_starts(monkeypatch):
 
 def test_the_largest_k_that_was_tried_is_noted():
     X, _, known = drawn()
-    told = "k = 3 is the largest that was tried; there may be more clusters."
+    told = (
+        "k = 3 is the largest that was tried; there may be more clusters: try "
+        "n_clusters=(3, 12), or -k 3-12."
+    )
     assert told in few(n_clusters=[2, 3]).fit(X, constraints=known).report_.reasons
     assert told not in few(n_clusters=3).fit(X, constraints=known).report_.reasons
+
+
+def test_k_is_searched_upwards_as_long_as_links_ask_for_more():
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 40
+    X = rng.normal(size=(40, 12))[y] * 3 + rng.normal(size=(400, 12))
+    must = [(i, i + 40) for i in range(0, 360, 2)]
+    apart = [(i, i + 1) for i in range(0, 399, 2)]
+    known = Constraints(must_link=must, cannot_link=apart)
+    one = [PCKMeans(n_init=1)]
+    model = AutoCluster(one, n_folds=3, random_state=0).fit(X, constraints=known)
+    assert 30 <= model.n_clusters_ <= 55
+    assert adjusted_rand_score(y, model.labels_) > 0.9
+    tried = {row["n_clusters"] for row in model.results_}
+    assert {2, 4, 8, 16, 32, 64} <= tried
+    limited = AutoCluster(one, (5, 20), n_folds=3, random_state=0).fit(X, constraints=known)
+    tried = {row["n_clusters"] for row in limited.results_}
+    assert min(tried) == 5
+    assert max(tried) == 20
+    k = limited.n_clusters_
+    assert k >= 18
+    assert any(f"-k {k}-{4 * k}" in reason for reason in limited.report_.reasons)
+
+
+def test_large_data_is_tried_on_a_sample_and_fitted_on_everything():
+    X, y = blobs(9000)
+    known = Constraints.from_labels(y, 60, random_state=0)
+    model = AutoCluster([PCKMeans()], [2, 3], n_folds=2, random_state=0).fit(X, constraints=known)
+    assert len(model.labels_) == 9000
+    assert adjusted_rand_score(y, model.labels_) > 0.95
+    assert any("sample of 5,000 rows" in reason for reason in model.report_.reasons)
+
+
+def test_the_result_says_how_sure_it_is_and_what_to_do_next():
+    X, y, known = drawn(60)
+    model = few().fit(X, constraints=known)
+    (low, high), truth = model.expected_.ari_interval, adjusted_rand_score(y, model.labels_)
+    assert low <= model.expected_.ari <= high
+    assert low <= truth <= high
+    assert 0.9 < model.expected_.pairs_right <= 1
+    assert "Expected adjusted Rand index" in str(model.report_)
+    assert model.report_.next_step.startswith("Next: ")
+    assert model.report_.to_dict()["expected"]["ari"] == model.expected_.ari
+    without = few().fit(X)
+    assert not without.expected_.is_known
+    assert "give links" in without.report_.next_step
+
+
+def test_results_are_rows_columns_and_a_frame():
+    pytest.importorskip("pandas")
+    X, _, known = drawn()
+    found = few().fit(X, constraints=known).results_
+    assert found["score"][0] == found[0]["score"]
+    frame = found.to_frame()
+    assert list(frame.columns) == found.columns
+    assert len(frame) == len(found)
+    assert "<table>" in found._repr_html_()
+
+
+def test_progress_bar_moves(monkeypatch):
+    from linkwise.selection import _progress
+
+    with _progress.progress_bar(True) as move:
+        move(1, 2, "a [candidate]")
+    with _progress.progress_bar(False) as none:
+        assert none is None
+    X, _, known = drawn()
+    few(progress=True, n_clusters=3).fit(X, constraints=known)
 
 
 def test_equals_with_other_clusters_make_a_choice_weak():
@@ -460,6 +533,8 @@ def test_verbose(capsys):
         ({"n_clusters": []}, "n_clusters is empty"),
         ({"n_clusters": 0}, "at least 1"),
         ({"n_clusters": 1000}, "n_samples=90 should be >= n_clusters=1000"),
+        ({"n_clusters": (5, 2)}, "the first should be the least"),
+        ({"n_clusters": (100, 200)}, "n_samples=90 should be >= n_clusters=100"),
         ({"n_folds": 1}, "at least 2"),
         ({"time_budget": -1}, "at least 0"),
         ({"checkpoint": "x", "random_state": None}, "integer random_state"),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.metrics import cohen_kappa_score, f1_score
+from sklearn.metrics import adjusted_rand_score, cohen_kappa_score, f1_score
 
 from linkwise import Constraints
-from linkwise.selection import _scores
+from linkwise.selection import Expected, _scores
 from linkwise.selection._splits import ConstraintFold
 
 
@@ -49,7 +49,7 @@ def test_clearly_worse_is_a_paired_test_with_kinds_of_equal_weight():
     few_wrong = must.copy()
     few_wrong[:2] = False
     answers = [[must], [few_wrong], [np.ones(40, bool)]]
-    right, weight = _scores.right_answers([exam_of(must)], answers)
+    right, weight = _scores.right_answers([exam_of(must)], answers, (0.5, 0.5))
     assert weight[must].sum() == pytest.approx(0.5)
     assert weight[~must].sum() == pytest.approx(0.5)
     scores = right @ weight
@@ -85,3 +85,41 @@ def test_stability_is_kappa():
     assert _scores.stability([np.ones(4, bool)] * 2).tolist() == [1, 1]
     opposite = [same[0], ~same[0]]
     assert _scores.stability(opposite).tolist() == [-1, -1]
+
+
+def test_expected_ari_is_the_adjusted_rand_index_of_all_pairs():
+    rng = np.random.default_rng(0)
+    y, labels = rng.integers(0, 4, 60), rng.integers(0, 5, 60)
+    labels[:40] = y[:40]
+    i, j = np.triu_indices(60, 1)
+    must, together = y[i] == y[j], labels[i] == labels[j]
+    counts = _scores.link_counts(exam_of(must), together)
+    found = _scores.expected_ari(counts, must.mean())
+    assert found == pytest.approx(adjusted_rand_score(y, labels))
+    # All pairs are known: every candidate gives the share of equal pairs exactly.
+    assert _scores.base_rate(counts[None], np.array([together.mean()])) == pytest.approx(
+        must.mean()
+    )
+
+
+def test_slopes_are_derivatives_of_the_expected_ari():
+    counts = np.array([[40.0, 10.0, 5.0, 45.0]])
+    own = _scores.Figures(counts, *np.ones((3, 1)), n_links=100, base_rate=0.1)
+    by_must, by_cannot = own.slopes
+    less_must, more_joined = counts - [[1, -1, 0, 0]], counts + [[0, 0, 1, -1]]
+    drop = own.held_out - _scores.expected_ari(less_must.sum(axis=0), 0.1)
+    assert by_must * 0.02 == pytest.approx(drop)
+    drop = own.held_out - _scores.expected_ari(more_joined.sum(axis=0), 0.1)
+    assert by_cannot * 0.02 == pytest.approx(drop)
+    assert by_cannot > by_must  # most pairs belong apart
+
+
+def test_interval_covers_the_rates_that_links_were_drawn_from():
+    rng = np.random.default_rng(0)
+    truth, n_inside = float(_scores.rand_index(*map(np.asarray, (0.8, 0.1, 0.2)))), 0
+    for _ in range(100):
+        must, joined = rng.binomial(50, 0.8), rng.binomial(50, 0.1)
+        counts = np.array([must, 50 - must, joined, 50 - joined], float)
+        low, high = Expected.of(counts, 100, 0.2, 0.0, 0.0, 1.0).ari_interval
+        n_inside += low <= truth <= high
+    assert n_inside >= 82

@@ -115,3 +115,18 @@ def test_what_constraints_decide():
     assert decided_share(Constraints(), 1) == 0
     clash = Constraints(must_link=[(0, 1)], cannot_link=[(0, 1)])
     assert decided_share(clash, 4) == 0
+
+
+def test_a_large_component_counts_as_much_as_its_links():
+    """Twenty must-links in one component entail 190 pairs; ten others one each."""
+    chain = [(i, i + 1) for i in range(20)]
+    pairs = [(30 + 2 * i, 31 + 2 * i) for i in range(10)]
+    apart = [(i, 60 + i) for i in range(30)]
+    known = Constraints(must_link=chain + pairs, cannot_link=apart)
+    folds = held_out(known, 5, np.random.RandomState(0))
+    inside = large = 0.0
+    for fold in folds:
+        own = (fold.pairs[fold.must] <= 20).all(axis=1)
+        large += fold.weight[fold.must][own].sum()
+        inside += fold.weight[fold.must].sum()
+    assert large / inside == pytest.approx(2 / 3, abs=0.1)

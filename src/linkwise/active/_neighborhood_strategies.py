@@ -31,7 +31,13 @@ class _NeighborhoodStrategy(Strategy):
     _why: ClassVar[str] = "is next"
 
     def questions(self, context: QueryContext) -> Questions:
-        """See `Strategy.questions`."""
+        """See `Strategy.questions`.
+
+        Parameters
+        ----------
+        context : QueryContext
+            What is known so far: rows, answers, labels of the last fit.
+        """
         while (question := self._next(context)) is not None:
             yield question
 
@@ -266,7 +272,17 @@ class NormalizedPointUncertainty(_NeighborhoodStrategy):
                 raise ValueError(f"{name}={getattr(self, name)} must be at least {least}")
 
     def prepare(self, X: Matrix, labels: NDArray[np.int32], seed: int) -> sparse.csr_array:
-        """The leaves of every row, one in each tree, as a matrix of zeros and ones."""
+        """The leaves of every row, one in each tree, as a matrix of zeros and ones.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            The rows.
+        labels : ndarray of shape (n_samples,)
+            Clusters of the last fit.
+        seed : int
+            Seed of the forest.
+        """
         from sklearn.ensemble import RandomForestClassifier
 
         n_rows = X.shape[0]

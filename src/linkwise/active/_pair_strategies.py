@@ -54,7 +54,13 @@ class RandomPairs(Strategy):
         return "these two records were drawn at random"
 
     def questions(self, context: QueryContext) -> Questions:
-        """See `Strategy.questions`."""
+        """See `Strategy.questions`.
+
+        Parameters
+        ----------
+        context : QueryContext
+            What is known so far: rows, answers, labels of the last fit.
+        """
         while context.n_rows > 1:
             yield from _ask_in_order(context, _draws(context))
             rest = next((pair for pair in remaining_pairs(context) if context.can_ask(*pair)), None)
@@ -91,7 +97,13 @@ class _ByDistance(Strategy):
             raise ValueError(f"max_rows={self.max_rows} must be at least 2")
 
     def questions(self, context: QueryContext) -> Questions:
-        """See `Strategy.questions`."""
+        """See `Strategy.questions`.
+
+        Parameters
+        ----------
+        context : QueryContext
+            What is known so far: rows, answers, labels of the last fit.
+        """
         return _ask_in_order(context, self._pairs(context))
 
     def _pairs(self, context: QueryContext) -> Iterator[tuple[int, int]]:

@@ -94,7 +94,13 @@ class Answer:
         return Question(self.i, self.j)
 
     def is_kept(self, labels: Labels) -> bool:
-        """Whether labels satisfy it; -1 is no cluster."""
+        """Whether labels satisfy it; -1 is no cluster.
+
+        Parameters
+        ----------
+        labels : array-like of shape (n_samples,)
+            Cluster of each row.
+        """
         together = bool(labels[self.i] == labels[self.j] and labels[self.i] >= 0)
         return self.said == "unsure" or together == (self.said == "same")
 

@@ -768,7 +768,13 @@ class Session(CorrectionsMixin, SetQuestionsMixin):
         return dict(self._store.settings().get("kept", {}))
 
     def name(self, row: int) -> Hashable:
-        """The id of a row, or its number."""
+        """The id of a row, or its number.
+
+        Parameters
+        ----------
+        row : int
+            Row number.
+        """
         return row if self._ids is None else self._ids[row]
 
     # ---------------------------------------------------------------- the model

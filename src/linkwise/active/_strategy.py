@@ -92,7 +92,15 @@ class QueryContext:
         return self._found[2]
 
     def can_ask(self, i: int, j: int) -> bool:
-        """Whether a pair is undecided and not pending."""
+        """Whether a pair is undecided and not pending.
+
+        Parameters
+        ----------
+        i : int
+            First row.
+        j : int
+            Second row.
+        """
         pair = Question(i, j).pair
         return self.known.is_undecided(i, j) and all(asked.pair != pair for asked in self.pending)
 

@@ -229,7 +229,13 @@ class TerminalOracle:
                 typed += key
 
     def undone(self, said: Sequence[LogEntry]) -> None:
-        """Show what was undone with the next question."""
+        """Show what was undone with the next question.
+
+        Parameters
+        ----------
+        said : sequence of log entries
+            What was undone.
+        """
         told = [
             f"{self._called(one.i)} and {self._called(one.j)}: {one.said}"
             if isinstance(one, Answer)
@@ -239,7 +245,13 @@ class TerminalOracle:
         self._note = f"taken back: {'; '.join(told)}" if told else "nothing of yours to take back"
 
     def resolve(self, dispute: Dispute) -> Answer | None:
-        """Show contradicting answers; return the one to retract, or None for later."""
+        """Show contradicting answers; return the one to retract, or None for later.
+
+        Parameters
+        ----------
+        dispute : Dispute
+            The answers that contradict each other.
+        """
         ways = dispute.choices[: len(_CHOICES)]
         lines = [
             Text("These answers cannot all be right. Which one do you take back?", style="bold"),

@@ -17,6 +17,7 @@ from ._cluster_options import as_command
 from ._compare import compare
 from ._demo import demo
 from ._diff import diff
+from ._doctor import doctor
 from ._help import show_help
 from ._label import label
 from ._predict import predict
@@ -45,7 +46,7 @@ def build() -> typer.Typer:
     app = typer.Typer(
         help="Constrained clustering that listens: bring data and what you know about it.",
         no_args_is_help=True,
-        add_completion=False,
+        add_completion=True,  # --install-completion
         pretty_exceptions_enable=False,
         rich_markup_mode="rich",
     )
@@ -63,6 +64,7 @@ def build() -> typer.Typer:
         sessions,
         demo,
         algorithms,
+        doctor,
     ):
         app.command()(command)
     app.command("help")(show_help)

@@ -25,11 +25,14 @@ if TYPE_CHECKING:
 
     from ._cluster import Input
     from ._cluster_options import Value
+    from ._input import Counts
 
 AUTO = "auto"
 _DEFAULT = "mpck"  # when only the number of clusters is given
 _MAX_SHOWN_CANDIDATES = 15
 _FEW_LINKS = 30
+_LEAST_LINKS = 20  # with -k alone, fewer do not choose the method
+_SECONDS = 20.0  # for the choice, unless asked otherwise
 
 
 @dataclass(frozen=True)
@@ -40,8 +43,8 @@ class Choice:
     ----------
     method : Method
         The one to use, or "auto".
-    clusters : int or None
-        None to choose it.
+    clusters : Counts or None
+        A number, a range to choose from, or None to choose it.
     explain : bool
         Whether to show the table.
     time_budget : float or None
@@ -51,18 +54,20 @@ class Choice:
     """
 
     method: Method
-    clusters: int | None
+    clusters: Counts | None
     explain: bool
     time_budget: float | None
     checkpoint: Path | None
 
     @classmethod
     def of(
-        cls, algorithm: str | None, clusters: int | None, explain: bool,
+        cls, algorithm: str | None, clusters: Counts | None, explain: bool,
         time_budget: float | None, checkpoint: Path | None,
     ) -> Choice:  # fmt: skip
         """What the options leave open; refuses options of the choice when nothing is."""
-        name = algorithm or (AUTO if clusters is None else _DEFAULT)
+        is_open = clusters is None or clusters.one is None
+        asks = explain or time_budget is not None
+        name = algorithm or (AUTO if is_open or asks else _DEFAULT)
         choice = cls(find_algorithm(name), clusters, explain, time_budget, checkpoint)
         asked = {"--explain": explain, "--time-budget": time_budget}
         for option, value in asked.items():
@@ -71,7 +76,7 @@ class Choice:
                     f"{option} is about choosing, but -k and the algorithm ({choice.method.short}) "
                     "are given; leave out -k, or say --algorithm auto"
                 )
-        if clusters is None and choice.method.starts_from_labels:
+        if is_open and choice.method.starts_from_labels:
             raise ValueError(
                 f"-k is missing: {choice.method.short} starts from labels, and k is chosen by "
                 "links; give -k, or leave out --algorithm too"
@@ -83,7 +88,21 @@ class Choice:
         """Whether there is anything to choose; a hierarchy needs no number of clusters."""
         if self.method.short == AUTO:
             return True
-        return self.clusters is None and not (self.method.merges or self.method.finds_clusters)
+        if self.clusters is not None:
+            return self.clusters.one is None
+        return not (self.method.merges or self.method.finds_clusters)
+
+    @property
+    def n_clusters(self) -> int | tuple[int, int] | None:
+        """The number or range of clusters, as `AutoCluster` takes it."""
+        if self.clusters is None:
+            return None
+        return self.clusters.one or (self.clusters.least, self.clusters.most)
+
+    @property
+    def budget(self) -> float:
+        """Seconds for the choice."""
+        return _SECONDS if self.time_budget is None else self.time_budget
 
     def fit(
         self, given: Input, options: Mapping[str, Value | None], runs: Mapping[str, int | None]
@@ -101,7 +120,7 @@ class Choice:
             seed = options["random_state"]
             assert isinstance(seed, int)
             model = AutoCluster(
-                self._candidates(options, runs), self.clusters, time_budget=self.time_budget,
+                self._candidates(options, runs), self.n_clusters, time_budget=self.budget,
                 checkpoint=self.checkpoint, n_jobs=-1, callback=callback,
                 random_state=seed,
             )  # fmt: skip
@@ -126,6 +145,16 @@ class Choice:
                     f"--{name.replace('_', '-')} is no option of {AUTO}; name an --algorithm"
                 )
         return "default"
+
+    @staticmethod
+    def has_evidence(given: Input) -> bool:
+        """Whether enough is known to choose the method by constraints that are held back."""
+        from linkwise.selection import can_hold_out
+
+        known = given.all_known()
+        if known.n_relative or known.n_must_link + known.n_cannot_link < _LEAST_LINKS:
+            return False
+        return can_hold_out(known.to_rows(given.n_rows, given.ids, missing="drop"))
 
     def show(self, model: BaseEstimator) -> None:
         """The table of candidates, if it is wanted."""

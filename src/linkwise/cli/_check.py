@@ -96,6 +96,7 @@ def _against_data(
 ) -> tuple[Constraints, int, JsonDict]:
     """The constraints checked against the data, its size, and what they are worth on it."""
     from linkwise.datasets import read_table
+    from linkwise.datasets._features import is_feature
 
     table = read_table(data)
     names = read_ids(table, id_column)
@@ -105,9 +106,9 @@ def _against_data(
     if features is not None:
         columns, left_out = column_names(features), []
     else:
-        numbers = table.numeric_names
-        columns = [name for name in numbers if name != id_column and _has_numbers(table, name)]
-        left_out = [name for name in table.columns if name not in (*numbers, id_column)]
+        others = [name for name in table.columns if name != id_column]
+        columns = [name for name in others if is_feature(table, name)]
+        left_out = [name for name in others if name not in columns]
     if not columns or not by_row:
         return known, table.n_rows, {}
     made = make_features(table, columns, leave_out=[], impute="median", standardize=True)
@@ -115,17 +116,10 @@ def _against_data(
         "features": made.X.shape[1],
         "columns": columns,
         "with_gaps": [name for name in columns if _gaps(table, name).any()],
-        "text": left_out,
+        "categories": [name for name in columns if name not in table.numeric_names],
+        "left_out": left_out,
     }
     return known, table.n_rows, {"worth": about | _worth(by_row, made.X, clusters)}
-
-
-def _has_numbers(table: Table, name: str) -> bool:
-    """Whether a column of numbers has any, and no infinite ones."""
-    import numpy as np
-
-    values = table.column(name)[~_gaps(table, name)]
-    return len(values) > 0 and bool(np.isfinite(values).all())
 
 
 def _gaps(table: Table, name: str) -> Any:
@@ -181,8 +175,10 @@ def _worth_lines(worth: JsonDict) -> list[str]:
         how = ["standardized"]
         if worth["with_gaps"]:
             how.append(f"gaps in {_some(worth['with_gaps'])} filled with the median")
-        if worth["text"]:
-            how.append(f"{_some(worth['text'])} {'is' if len(worth['text']) == 1 else 'are'} text")
+        if worth["categories"]:
+            how.append(f"one column per value of {_some(worth['categories'])}")
+        if worth["left_out"]:
+            how.append(f"without {_some(worth['left_out'])}: no numbers or categories")
         lines.append(f"measured on {_some(worth['columns'])} ({'; '.join(how)})")
     return lines
 

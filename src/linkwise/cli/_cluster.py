@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import typer
@@ -36,8 +37,9 @@ def cluster(request: Request) -> None:
     columns i, j, link[, weight] (or a, b, c[, weight] for recon) and name rows by
     number, or by id with --id-column.
 
-    Without -k, the number of clusters is chosen by holding out some of the constraints, and so is
-    the algorithm unless it is given.
+    Without -k, or with a range such as -k 5-40, the number of clusters is chosen by holding out
+    some of the constraints, and so is the algorithm unless it is given. With -k alone, 20 links or
+    more choose the algorithm; with fewer it is pck (cosine) for texts, else mpck.
 
     Exit code: 0 done, 1 the constraints contradict (cop, recon), 2 wrong usage, 70 a fault in
     linkwise.
@@ -63,6 +65,7 @@ def cluster(request: Request) -> None:
     with out.plain_errors():
         request.check()
         given = _read(request)
+        request = _settled(request, given)
     with _checkpoint_kept(request):
         with out.plain_errors():
             model, diagnosis = _fit(request, given)
@@ -108,7 +111,7 @@ def _read(request: Request) -> Input:
     given = _read_rows(request)
     return given.with_knowledge(
         request.constraints, request.column or [], request.method, request.tag,
-        request.group_columns,
+        request.group_columns, request.encoding, request.ignore_unknown,
     )  # fmt: skip
 
 
@@ -120,15 +123,28 @@ def _read_rows(request: Request) -> Input:
         words = find_stop_words(request.stop_words, request.text_column)
         return read_text_input(
             request.data, request.k, request.id_column, request.label_column,
-            request.text_column, words, request.method,
+            request.text_column, words, request.method, request.reading,
+            request.text_embedding or "tfidf",
         )  # fmt: skip
     given = read_input(
         request.data, request.k, request.id_column, request.label_column, request.features,
         request.impute, request.standardize, list(request.group_columns.values()),
+        request.reading,
     )  # fmt: skip
     if not request.standardize and request.method.short != AUTO:  # which tries scaled columns too
         note_uneven(given.X, given.features)
     return given
+
+
+def _settled(request: Request, given: Input) -> Request:
+    """The request with an algorithm that fits what is there, if none was named."""
+    if not request.leaves_method_open or not isinstance(given, ClusterInput):
+        return request
+    if request.choice.has_evidence(given):
+        return replace(request, algorithm=AUTO)
+    if request.text_column is not None:
+        return replace(request, algorithm="pck", method_options={"distortion": "cosine"})
+    return request
 
 
 # -------------------------------------------------------------------- fit

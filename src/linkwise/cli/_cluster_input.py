@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from linkwise._help import see
 
 from . import _output as out
-from ._input import check_rows, column_names, make_features, read_constraints, read_rows
+from ._input import Reading, check_rows, column_names, make_features, read_constraints, read_rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,7 +49,7 @@ class ClusterInput:
 
     def with_knowledge(
         self, path: Path | None, columns: list[str], method: Method, tag: str | None,
-        groups: dict[str, str],
+        groups: dict[str, str], encoding: str | None = None, ignore_unknown: bool = False,
     ) -> ClusterInput:  # fmt: skip
         """The same input with constraints and labels."""
         if path is None and columns:
@@ -58,8 +58,11 @@ class ClusterInput:
         classes: tuple[str, ...] = ()
         labels: tuple[str, ...] = ()
         if path is not None:
-            known = read_constraints(path, "text" if self.ids else "auto", columns)
-            check_rows(known, self.table, self.ids, self.features)
+            known = read_constraints(path, "text" if self.ids else "auto", columns, encoding)
+            found = check_rows(
+                known, self.table, self.ids, self.features, ignore_unknown=ignore_unknown
+            )
+            known = found if ignore_unknown and not self.ids else known
         if groups:
             known = self._groups(groups) if known is None else known + self._groups(groups)
         if self.label_column is not None:
@@ -167,9 +170,10 @@ def read_input(
     impute: str | None,
     standardize: bool,
     groups: Sequence[str] = (),
+    how: Reading | None = None,
 ) -> ClusterInput:
     """The input from a file whose columns are the features."""
-    table, ids = _read_table(data, k, id_column, label_column)
+    table, ids = _read_table(data, k, id_column, label_column, how)
     leave_out = [name for name in (id_column, label_column, *groups) if name is not None]
     chosen = None if features is None else column_names(features)
 
@@ -212,11 +216,15 @@ def note_uneven(X: NDArray[np.float64], names: list[str]) -> None:
 
 
 def _read_table(
-    data: Path, k: int | None, id_column: str | None, label_column: str | None
+    data: Path,
+    k: int | None,
+    id_column: str | None,
+    label_column: str | None,
+    how: Reading | None = None,
 ) -> tuple[Table, list[str] | None]:
     if id_column is not None and id_column == label_column:
         raise ValueError(f"--id-column and --label-column are both {id_column!r}")
-    table, ids = read_rows(data, id_column)
+    table, ids = read_rows(data, id_column, how)
     if k is not None and k > table.n_rows:
         raise ValueError(
             f"-k {k} is larger than the number of rows, {table.n_rows:,}" + see("clusters")
@@ -232,21 +240,24 @@ def read_text_input(
     text_column: str,
     stop_words: str | None,
     method: Method,
+    how: Reading | None = None,
+    embedding: str = "tfidf",
 ) -> ClusterInput:
     """The input from a file in which the words of one column are the features."""
     from linkwise.datasets import prepare_text
 
-    table, ids = _read_table(data, k, id_column, label_column)
-    made = prepare_text(table, text_column, stop_words=stop_words)
+    table, ids = _read_table(data, k, id_column, label_column, how)
+    made = prepare_text(table, text_column, stop_words=stop_words, embedding=embedding)
     X = made.X
-    if method.sparse == "no":
+    if method.sparse == "no" and embedding == "tfidf":
         if X.shape[0] * X.shape[1] > _MAX_DENSE_CELLS:
             raise ValueError(
                 f"{method.short} needs dense data; {X.shape[0]:,} texts of {X.shape[1]:,} words "
                 "are too large for that: use hmrf, pck or mpck"
             )
         X = X.toarray()
-    features = [f"{text_column} ({len(made.names):,} words)"]
+    what = "words" if embedding == "tfidf" else f"dimensions of {embedding}"
+    features = [f"{text_column} ({len(made.names):,} {what})"]
     texts = table.text(text_column).tolist()
     return ClusterInput(
         table,

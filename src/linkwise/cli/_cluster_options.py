@@ -15,27 +15,35 @@ from linkwise import _methods
 from linkwise._methods import Method, Option
 
 from . import _output as out
-from ._auto import Choice
+from ._auto import AUTO, Choice
 from ._input import (
+    Counts,
     Data,
+    Encoding,
     FeatureNames,
     IdColumn,
     Impute,
+    Missing,
+    Reading,
+    Sheet,
     Standardize,
     StopWords,
     TextColumn,
-    clusters_option,
+    TextEmbedding,
+    counts_option,
+    find_embedding,
     find_stop_words,
 )
 from ._write import CLUSTER, NAME, check_kind, check_target
 
-Value: TypeAlias = str | int | float | bool | Path
+Value: TypeAlias = str | int | float | bool | Path | list[float]
+_NUMBERS = {"min_size", "max_size", "outliers"}  # options that are numbers, shares or lists
 _KINDS = {"text": str, "integer": int, "number": float, "path": Path}
 
 
 def _algorithm_help() -> str:
     names = ", ".join(method.short for method in _methods.METHODS)
-    return f"{names}; see `linkwise algorithms`. mpck; auto without -k."
+    return f"{names}; see `linkwise algorithms`. By what is known."
 
 
 @dataclass(frozen=True)
@@ -47,13 +55,15 @@ class Request:
 
     data: Data
     clusters: Annotated[
-        int | None,
-        clusters_option(
-            "Number of clusters; chosen if not given (recon and complete-link do without)."
+        Counts | None,
+        counts_option(
+            "Number of clusters, or a range such as 5-40 to choose from; chosen if not given "
+            "(recon and complete-link do without)."
         ),
     ] = None
     constraints: Annotated[
-        Path | None, typer.Option(help="File of constraints: CSV, JSON lines or Parquet.")
+        Path | None,
+        typer.Option(help="File of constraints: CSV, JSON lines, Parquet, Excel; .nwk is a tree."),
     ] = None
     algorithm: Annotated[str | None, typer.Option(help=_algorithm_help())] = None
     id_column: IdColumn = None
@@ -71,16 +81,30 @@ class Request:
     ] = None
     features: FeatureNames = None
     text_column: TextColumn = None
+    text_embedding: TextEmbedding = None
     stop_words: StopWords = None
     standardize: Standardize = False
     impute: Impute = None
+    missing: Missing = None
+    encoding: Encoding = None
+    sheet: Sheet = None
+    ignore_unknown: Annotated[
+        bool,
+        typer.Option("--ignore-unknown", help="Leave out constraints on rows that are not there."),
+    ] = False
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="File for the labels: .csv, .tsv, .parquet, .npy."),
+        typer.Option(
+            "--output", "-o", help="File for the labels: .csv, .tsv, .xlsx, .parquet, .npy."
+        ),
     ] = None
+    append: Annotated[
+        bool,
+        typer.Option("--append", help="-o has the columns of the data too, then the clusters."),
+    ] = False
     probabilities: Annotated[
         bool,
-        typer.Option(help="Also write how sure the cluster of each row is; for mixture, hdbscan."),
+        typer.Option(help="Also write how probable the clusters of each row are."),
     ] = False
     report: Annotated[Path | None, typer.Option(help="File for an HTML report.")] = None
     save: Annotated[
@@ -101,7 +125,7 @@ class Request:
         bool, typer.Option("--explain", help="auto: show the scores of what was tried.")
     ] = False
     time_budget: Annotated[
-        float | None, typer.Option(help="auto: seconds for the choice; no limit if not given.")
+        float | None, typer.Option(help="auto: seconds for the choice; 20 if not given.")
     ] = None
     checkpoint: Annotated[
         Path | None,
@@ -133,13 +157,21 @@ class Request:
             check_target(path, flag, earlier)
             earlier.append(path)
         check_kind(self.output)
-        if self.probabilities and self.method.family not in ("mixture", "density"):
+        if self.probabilities and self.method.short != AUTO and not has_probabilities(self.method):
             raise ValueError(
-                f"--probabilities is for mixture and hdbscan; {self.method.short} has none"
+                f"--probabilities: {self.method.short} has none; use mixture, hdbscan or a method "
+                "of the k-means family"
             )
-        if self.probabilities and (self.output is None or self.output.suffix == ".npy"):
-            raise ValueError("--probabilities needs -o with a .csv, .tsv or .parquet file")
+        for flag in ("probabilities", "append"):
+            if getattr(self, flag) and (self.output is None or self.output.suffix == ".npy"):
+                raise ValueError(f"--{flag} needs -o with a .csv, .tsv, .xlsx or .parquet file")
+        if self.append and (self.memory_limit is not None or self.scheduler is not None):
+            raise ValueError(
+                "--append is for data in memory, not for --memory-limit or --scheduler; join the "
+                "labels by id instead"
+            )
         find_stop_words(self.stop_words, self.text_column)
+        find_embedding(self.text_embedding, self.text_column, self.stop_words)
         if self.id_column in (CLUSTER, NAME) and self.output is not None:
             raise ValueError(
                 f"--id-column {self.id_column}: a column of the result has this name too; "
@@ -161,6 +193,20 @@ class Request:
         )
 
     @property
+    def leaves_method_open(self) -> bool:
+        """Whether only the number of clusters is given, and nothing that some methods lack."""
+        asked = (self.algorithm, self.n_init, self.max_iter, self.checkpoint, self.save)
+        return (
+            all(value is None for value in asked)
+            and not (self.choice.open or self.own_options or self.probabilities)
+        )  # fmt: skip
+
+    @property
+    def reading(self) -> Reading:
+        """How the data is to be read."""
+        return Reading(tuple(self.missing or ()), self.encoding, self.sheet)
+
+    @property
     def group_columns(self) -> dict[str, str]:
         """Columns of groups that are together or apart."""
         given = {"together": self.together_column, "apart": self.apart_column}
@@ -174,7 +220,9 @@ class Request:
     @property
     def k(self) -> int | None:
         """Number of clusters to check the data against."""
-        return 1 if self.choice.open and self.clusters is None else self.clusters
+        if self.clusters is None:
+            return 1 if self.choice.open else None
+        return self.clusters.least
 
     @property
     def own_options(self) -> dict[str, Value]:
@@ -217,6 +265,8 @@ class Request:
             own["checkpoint"] = self.checkpoint
         if self.noise is not None:
             own["noise"] = self.noise
+        for name in _NUMBERS.intersection(own):
+            own[name] = _numbers(name, str(own[name]))
         return {**own, "random_state": self.seed}
 
     @property
@@ -231,6 +281,27 @@ class Request:
         return {"n_init": self.n_init, "max_iter": self.max_iter}
 
 
+def _numbers(name: str, given: str) -> Value:
+    """A number, a share, several of them, or "auto" for outliers."""
+    if name == "outliers" and given.strip() == "auto":
+        return "auto"
+    try:
+        found = [_number(part) for part in given.split(",")]
+    except ValueError:
+        wanted = 'a number, a share or "auto"' if name == "outliers" else "numbers or shares"
+        flag = "--" + name.replace("_", "-")
+        raise ValueError(f"{flag} {given}: expected {wanted}") from None
+    return found[0] if len(found) == 1 else found
+
+
+def _number(text: str) -> float:
+    """A whole number as an integer, as it counts rows; a percentage as a share."""
+    text = text.strip()
+    if text.endswith("%"):
+        return float(text[:-1]) / 100
+    return float(text) if "." in text or "e" in text.lower() else int(text)
+
+
 def _check_option(method: Method, name: str, value: Value) -> None:
     """Refuse options of other methods, and values that are none of the choices."""
     option = method.option(name)
@@ -240,6 +311,11 @@ def _check_option(method: Method, name: str, value: Value) -> None:
         raise ValueError(f"{owners[0][1].flag} is an option of {listed}, not of {method.short}")
     if option.choices and value not in option.choices:
         raise ValueError(f"{option.flag} {value}: expected one of {', '.join(option.choices)}")
+
+
+def has_probabilities(method: Method) -> bool:
+    """Whether a method says how probable clusters are."""
+    return hasattr(method.estimator, "predict_proba") or method.family in ("mixture", "density")
 
 
 def as_command(run: Callable[[Request], None]) -> Callable[..., None]:

@@ -14,13 +14,14 @@ from rich.table import Table as RichTable
 from . import _output as out
 from ._cluster_options import Request
 from ._out_of_core import OutOfCoreInput
-from ._write import write_labels
+from ._write import write_appended, write_labels
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from sklearn.base import BaseEstimator
 
+    from linkwise._types import Floats, Matrix
     from linkwise.report import Report
 
     from ._cluster_input import ClusterInput
@@ -42,10 +43,13 @@ def write(
     """Write every file that was asked for."""
     if request.output is not None and isinstance(given, OutOfCoreInput):
         given.write(request.output, model.labels_)
-    elif request.output is not None:
+    elif request.output is not None and not isinstance(given, OutOfCoreInput):
         names = given.names(model.labels_)
-        sure = model.probabilities_ if request.probabilities else None
-        write_labels(request.output, model.labels_, given.ids, request.id_column, names, sure)
+        sure = probabilities(model, given.X) if request.probabilities or request.append else None
+        if request.append:
+            write_appended(request.output, given.table.original, model.labels_, names, sure)
+        else:
+            write_labels(request.output, model.labels_, given.ids, request.id_column, names, sure)
     if request.report is not None:
         report.to_html(request.report, about=_about(request), weights=_weights(model, given))
     if request.save is not None:
@@ -61,6 +65,14 @@ def write(
     if request.suspects is not None:
         _write_suspects(request.suspects, report)
     _write_hierarchy(model, given.ids, *request.tree_files.values())
+
+
+def probabilities(model: BaseEstimator, X: Matrix) -> Floats | None:
+    """How probable the clusters of the rows are, where the method says so."""
+    found = getattr(model, "probabilities_", None)
+    if found is None and hasattr(model, "predict_proba"):
+        found = model.predict_proba(X)
+    return found
 
 
 def to_dict(

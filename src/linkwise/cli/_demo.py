@@ -7,6 +7,7 @@ import shutil
 import sys
 from dataclasses import dataclass
 from importlib import resources
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -70,7 +71,7 @@ class _Findings:
     without: _Result
     using: _Result
     weights: tuple[float, float]
-    picture: Path
+    picture: Path | None
 
     def to_dict(self) -> JsonDict:
         """The same as plain values, ready for JSON."""
@@ -84,7 +85,7 @@ class _Findings:
             },
             "learnt_weights": dict(zip(_FEATURES, self.weights, strict=True)),
             "diagnosis": self.diagnosis.to_dict(),
-            "picture": str(self.picture),
+            "picture": self.picture and str(self.picture),
         }
 
 
@@ -111,9 +112,11 @@ def _run(folder: Path) -> _Findings:
         return _Result(labels, ari, by_row.satisfied(labels).n_kept)
 
     without, using = judged(plain), judged(model.labels_)
-    picture = folder / "demo.png"
-    panels = {"without": without, "with": using}
-    _draw(table.matrix(_FEATURES), origin, panels, by_row, picture)
+    picture = None
+    if find_spec("matplotlib") is not None:
+        picture = folder / "demo.png"
+        panels = {"without": without, "with": using}
+        _draw(table.matrix(_FEATURES), origin, panels, by_row, picture)
     diagnosis = known.diagnose(3, n_rows=table.n_rows)
     acidity, roast = model.metrics_.tolist()
     return _Findings(table.n_rows, known, diagnosis, without, using, (acidity, roast), picture)
@@ -137,8 +140,11 @@ def _show(found: _Findings, folder: Path) -> None:
         f"acidity {found.weights[0] / found.weights[1]:.0f} times as much as roast."
     )
     _second_thoughts(found.known)
-    picture = escape(str(found.picture))
-    say(f"\nA picture is in [bold]{picture}[/bold]. Now try it yourself:", soft_wrap=True)
+    if found.picture is None:
+        say(escape("\nFor a picture: pip install 'linkwise[plot]'. Now try it yourself:"))
+    else:
+        picture = escape(str(found.picture))
+        say(f"\nA picture is in [bold]{picture}[/bold]. Now try it yourself:", soft_wrap=True)
     beans, tastings = shlex.quote(str(folder / "beans.csv")), folder / "tastings.csv"
     tasted, ids = shlex.quote(str(tastings)), "--id-column bean"
     columns = f"--features {','.join(_FEATURES)} --standardize --n-init 10"
@@ -185,11 +191,9 @@ def _draw(
     path: Path,
 ) -> None:
     """Both clusterings side by side, with the links and those of them that each breaks."""
-    from linkwise._optional import optional
-    from linkwise.report import plot_clusters
-
-    optional("matplotlib", extra="plot", need="The picture")
     from matplotlib.figure import Figure
+
+    from linkwise.report import plot_clusters
 
     figure = Figure(figsize=(11, 5.6), layout="constrained")
     left, right = figure.subplots(1, 2, sharex=True, sharey=True)

@@ -8,11 +8,15 @@ import typer
 from rich.markup import escape
 from rich.table import Table as RichTable
 
+from linkwise import _help
+
 from . import _output as out
 
 
 def show_help(
-    topic: Annotated[str | None, typer.Argument(help="A page or section; all are listed.")] = None,
+    topic: Annotated[
+        str | None, typer.Argument(help="A page, a section, or any word that pages may have.")
+    ] = None,
 ) -> None:
     """Show a page of the guide, or list what there is.
 
@@ -21,16 +25,26 @@ def show_help(
         linkwise help
 
         linkwise help consistency
-    """
-    from linkwise import _help
 
+        linkwise help outlier
+    """
     with out.plain_errors():
+        if topic is not None and (places := _help.find(topic)):
+            _show_places(topic, places)
+            return
         if topic is not None:
             _show(_help.text(topic))
             return
         table = RichTable("topic", "what it is about")
         for name, title in _help.topics().items():
             table.add_row(escape(name), escape(title))
+    out.console.print(table)
+
+
+def _show_places(word: str, places: list[_help.Place]) -> None:
+    table = RichTable("read", "section", "what it says", title=f"Pages on {escape(word)!r}")
+    for place in places:
+        table.add_row(f"linkwise help {place.topic}", escape(place.heading), escape(place.sentence))
     out.console.print(table)
 
 

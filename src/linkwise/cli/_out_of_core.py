@@ -104,7 +104,7 @@ class OutOfCoreInput:
 
     def with_knowledge(
         self, path: Path | None, columns: list[str], method: Method, tag: str | None,
-        groups: dict[str, str],
+        groups: dict[str, str], encoding: str | None = None, ignore_unknown: bool = False,
     ) -> OutOfCoreInput:  # fmt: skip
         """The same input with constraints, by row number."""
         if groups:
@@ -119,10 +119,13 @@ class OutOfCoreInput:
                 raise ValueError("--column names columns of --constraints; give --constraints too")
             out.print_note("nothing is known: --constraints is not given")
             return self
-        known = read_constraints(path, "text" if self.id_column else "auto", columns)
+        known = read_constraints(path, "text" if self.id_column else "auto", columns, encoding)
         ids = self.blocks.locate(known.rows)
         names = None if ids is None else Names(self.n_rows, {row: n for n, row in ids.items()})
-        return replace(self, known=known.to_rows(self.n_rows, ids), called=names)
+        found = known.to_rows(
+            self.n_rows, ids, missing="drop" if ignore_unknown and ids is not None else "raise"
+        )
+        return replace(self, known=found, called=names)
 
     def names(self, found: Any) -> None:
         """Clusters have no names."""

@@ -27,6 +27,9 @@ _OPTIONS = {
     "sample_ids": "--id-column",
     "y": "--label-column",
     "columns": "--column",
+    "min_size": "--min-size",
+    "max_size": "--max-size",
+    "outliers": "--outliers",
 }
 _ADVICE = {
     "give_ids": "name the column that holds the ids with --id-column",
@@ -88,6 +91,8 @@ def in_options(name: str, value: object) -> str:
     if name in _ADVICE:
         return _ADVICE[name]
     option = _OPTIONS.get(name, "--" + name.replace("_", "-"))
+    if name == "features" and value is not None:
+        value = shlex.quote(str(value))
     return option if value is None else f"{option} {value}"
 
 

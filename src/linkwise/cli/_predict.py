@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from . import _output as out
-from ._input import Data, IdColumn, read_rows
-from ._write import check_kind, check_target, write_labels
+from ._input import Data, Encoding, IdColumn, Missing, Reading, Sheet, read_rows
+from ._write import check_kind, check_target, write_appended, write_labels
 
 
 def predict(
@@ -17,9 +17,18 @@ def predict(
     data: Data,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="File for the labels: .csv, .tsv, .parquet, .npy."),
+        typer.Option(
+            "--output", "-o", help="File for the labels: .csv, .tsv, .xlsx, .parquet, .npy."
+        ),
     ] = None,
+    append: Annotated[
+        bool,
+        typer.Option("--append", help="-o has the columns of the data too, then the clusters."),
+    ] = False,
     id_column: IdColumn = None,
+    missing: Missing = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     as_json: out.Json = False,
 ) -> None:
     """Give new rows the clusters of a saved model.
@@ -39,13 +48,16 @@ def predict(
         check_kind(output)
         saved = load_model(model)
         id_column = id_column or saved.facts.get("id_column")
-        table, ids = read_rows(data, id_column)
+        how = Reading(tuple(missing or ()), encoding, sheet)
+        table, ids = read_rows(data, id_column, how)
         with out.warnings_as_notes():
             labels = saved.predict(table)
         called = None
         if saved.names:
             called = [saved.names.get(c, "") for c in range(int(labels.max(initial=-1)) + 1)]
-        if output is not None:
+        if output is not None and append:
+            write_appended(output, table.original, labels, called)
+        elif output is not None:
             write_labels(output, labels, ids, id_column, called)
     sizes = {int(c): int((labels == c).sum()) for c in sorted(set(labels.tolist()))}
     if as_json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,7 @@ def check_kind(path: Path | None) -> None:
     from linkwise.io import PARQUET, check_output_format
 
     if path is not None:
-        check_output_format(path, (".csv", ".tsv", *PARQUET, ".npy"))
+        check_output_format(path, (".csv", ".tsv", ".xlsx", *PARQUET, ".npy"))
 
 
 def write_labels(
@@ -62,6 +62,37 @@ def write_labels(
         columns.extend(probabilities.T)
         names.extend(f"{PROBABILITY}_{c}" for c in range(probabilities.shape[1]))
     _write(path, names, [columns], labels)
+
+
+def write_appended(
+    path: Path,
+    table: Mapping[str, Any],
+    labels: NDArray[np.integer],
+    called: Sequence[str] | None = None,
+    probabilities: NDArray[np.floating] | None = None,
+) -> None:
+    """Write the columns of the data, then cluster, name and probability of the row's cluster.
+
+    A column of the data that has such a name already gets the ending ``_before``.
+    """
+    import numpy as np
+
+    added: dict[str, Any] = {CLUSTER: labels}
+    if called is not None:
+        added[NAME] = ["" if label < 0 else called[label] for label in labels.tolist()]
+    if probabilities is not None:
+        own = probabilities
+        if own.ndim == 2:
+            own = np.where(labels < 0, 0.0, own[np.arange(len(labels)), np.maximum(labels, 0)])
+        added[PROBABILITY] = np.round(own, 4)
+    names = [f"{name}_before" if name in added else name for name in table]
+    columns = [_plain_cells(cells) for cells in table.values()]
+    _write(path, [*names, *added], [[*columns, *added.values()]], labels)
+
+
+def _plain_cells(cells: Any) -> Any:
+    """Arrow columns as they are; a missing number as an empty cell."""
+    return [None if c != c else c for c in cells] if isinstance(cells, list) else cells
 
 
 def write_label_parts(

@@ -160,7 +160,13 @@ class Closure:
         return [self._given._names(piece) for piece in pieces] if len(self.sizes) else []
 
     def component_of(self, row: Hashable) -> int | None:
-        """The component of a row or id; None when no pairwise constraint touches it."""
+        """The component of a row or id; None when no pairwise constraint touches it.
+
+        Parameters
+        ----------
+        row : hashable
+            Row number or id.
+        """
         node = self._given._code(row)
         if node is None:
             return None
@@ -170,7 +176,15 @@ class Closure:
         return int(self.component[place])
 
     def relation(self, i: Hashable, j: Hashable) -> str | None:
-        """``"must"`` or ``"cannot"`` if the constraints decide about i and j, else None."""
+        """``"must"`` or ``"cannot"`` if the constraints decide about i and j, else None.
+
+        Parameters
+        ----------
+        i : hashable
+            Row number or id.
+        j : hashable
+            Row number or id.
+        """
         if i == j:
             return "must"
         a, b = self.component_of(i), self.component_of(j)

@@ -312,8 +312,9 @@ class Constraints:
         columns: dict[str, str] | None = None,
         ids: IdMode = "auto",
         progress: Callable[[int, int], None] | None = None,
+        encoding: str | None = None,
     ) -> Constraints:
-        """Read constraints from a CSV, JSON lines or Parquet file.
+        """Read constraints from a CSV, JSON lines, Parquet or Excel file.
 
         Columns are found by name: ``i, j, link[, weight]`` with link one of must/cannot,
         same/different, 1/-1, yes/no, 1/0; or ``a, b, c[, weight]``; or ``group, row, kind[,
@@ -323,21 +324,29 @@ class Constraints:
         Parameters
         ----------
         path : str or path
-            ``.csv``, ``.tsv``, ``.txt`` (also ``.gz``), ``.jsonl``, ``.ndjson`` or ``.parquet``.
+            ``.csv``, ``.tsv``, ``.txt`` (also ``.gz``), ``.jsonl``, ``.ndjson``, ``.parquet`` or
+            ``.xlsx``.
         columns : dict, default=None
             Own names of the columns, such as ``{"i": "person_1", "j": "person_2"}``.
         ids : {"auto", "rows", "text"}
             Whether the cells are row numbers, ids, or whichever all agree on.
         progress : callable, default=None
             Called as ``progress(bytes_read, bytes_in_all)`` now and then.
+        encoding : str, default=None
+            Encoding of a text file, such as ``"cp1252"``; UTF-8 if not given.
         """
-        return cls._of(_files.parse_file(path, columns, ids, progress))
+        return cls._of(_files.parse_file(path, columns, ids, progress, encoding))
 
     def write(self, path: str | PathLike[str]) -> None:
         """Write the constraints to a CSV, JSON lines or Parquet file that `read` understands.
 
         The file is written completely or not at all. Ids must be text or numbers. CSV does not tell
         the text "12" from the number 12: read such ids with ``ids="text"``.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file; its suffix decides the format.
         """
         _write.write(self, path)
 
@@ -485,7 +494,13 @@ class Constraints:
             )
 
     def at(self, position: int) -> _diagnosis.Given:
-        """One constraint: must-links are counted first, then cannot-links, then relative ones."""
+        """One constraint: must-links are counted first, then cannot-links, then relative ones.
+
+        Parameters
+        ----------
+        position : int
+            Position of the constraint, counted from 0.
+        """
         place = position
         for kind in KINDS:
             if place < len(self._links(kind)):
@@ -724,6 +739,11 @@ class Constraints:
         """The constraints whose ends are all among the given rows or ids.
 
         Of an apart group those members stay that are among them, if there are two or more.
+
+        Parameters
+        ----------
+        rows : iterable of hashable
+            Row numbers or ids to keep.
         """
         codes = [self._code(row) for row in rows]
         chosen = np.array([code for code in codes if code is not None], dtype=np.int64)
@@ -738,6 +758,11 @@ class Constraints:
     def take(self, chosen: ArrayLike) -> Constraints:
         """The constraints at some positions, counted as in `at`, or where a mask is True.
 
+        Parameters
+        ----------
+        chosen : array-like of int or bool
+            Positions, or a mask with one entry per constraint.
+
         Examples
         --------
         >>> from linkwise import Constraints
@@ -751,7 +776,15 @@ class Constraints:
         return self._where(*_sample.by_kind(self, mask))
 
     def sample(self, n: int, *, random_state: Seed = None) -> Constraints:
-        """A random subset of `n` constraints."""
+        """A random subset of `n` constraints.
+
+        Parameters
+        ----------
+        n : int
+            Number of constraints to draw.
+        random_state : int, RandomState or None, default=None
+            Seed of the choice.
+        """
         return _sample.subset(self, n, random_state)
 
     def flip(self, share: float, *, random_state: Seed = None) -> Constraints:
@@ -759,6 +792,13 @@ class Constraints:
 
         Must-links become cannot-links and the other way round; in ab|c, c changes places with
         a or b. The number is rounded to the nearest integer.
+
+        Parameters
+        ----------
+        share : float
+            Share of the constraints to change, 0 to 1.
+        random_state : int, RandomState or None, default=None
+            Seed of the choice.
         """
         return _sample.flip(self, share, random_state)
 
@@ -841,7 +881,14 @@ class Constraints:
     ) -> Constraints:
         """The constraints that a labeling, or a hierarchy, does not keep.
 
-        Parameters are those of `satisfied`.
+        Parameters
+        ----------
+        labels : array-like of shape (n_samples,), default=None
+            Cluster of each row; -1 is no cluster.
+        hierarchy : Tree, Newick text, or what `Tree` accepts, default=None
+            Hierarchy that relative constraints are compared with.
+        sample_ids : sequence of hashable, default=None
+            Id of each row, if the constraints use ids.
         """
         return self.satisfied(labels, hierarchy=hierarchy, sample_ids=sample_ids).violated
 
@@ -973,16 +1020,26 @@ def as_constraints(given: Constraints | pd.DataFrame | str | PathLike[str] | Non
     )
 
 
+def _shown(value: object) -> str:
+    """A value as it can be typed, if it is short."""
+    text = repr(value.tolist() if isinstance(value, np.ndarray) else value)
+    return text if len(text) <= 60 else "..."
+
+
 def _meant(given: object) -> str:
     """The line to type instead of pairs or a dict."""
     if isinstance(given, dict):
         known = {"must_link", "cannot_link", "relative", "groups", "labels", "together", "apart"}
         if given and set(map(str, given)) <= known:
-            return f"Constraints({', '.join(f'{name}=...' for name in given)})"
-        return "Constraints(labels=...) for a label per row id"
+            return f"Constraints({', '.join(f'{n}={_shown(v)}' for n, v in given.items())})"
+        return f"Constraints(labels={_shown(given)}) for a label per row id"
     if isinstance(given, (list, tuple, set, np.ndarray)) and len(given):
         first = next(iter(given))
+        rows = given if isinstance(first, (list, tuple, np.ndarray)) else [given]
+        pairs = _shown(rows)
         if isinstance(first, (list, tuple, np.ndarray)) and len(first) == 3:
-            return "Constraints(relative=...) for triplets, or must_link=... for weighted pairs"
-        return "Constraints(must_link=...) for rows that belong together, or cannot_link=..."
+            other = f"or must_link={pairs} for weighted pairs"
+            return f"Constraints(relative={pairs}) for triplets, {other}"
+        other = f"or Constraints(cannot_link={pairs}) for rows that do not"
+        return f"Constraints(must_link={pairs}) for rows that belong together, {other}"
     return "Constraints(must_link=..., cannot_link=...)"

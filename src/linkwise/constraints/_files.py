@@ -1,8 +1,8 @@
 """Constraints from files and frames.
 
-Entry points: `parse_file` (CSV, JSON lines, Parquet) and `parse_frame`. Files are read in blocks:
-ten million lines need no more memory than the constraints in them. One error names every wrong
-line.
+Entry points: `parse_file` (CSV, JSON lines, Parquet, Excel) and `parse_frame`. Files are read in
+blocks: ten million lines need no more memory than the constraints in them. One error names every
+wrong line.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ from numpy.typing import NDArray
 from linkwise._errors import InputError
 from linkwise.io import (
     DELIMITED,
+    EXCEL,
     JSON_LINES,
     PARQUET,
     FileFormatError,
     Progress,
     open_parquet,
     quoted,
+    read_sheet,
     require_file,
     suffix_of,
     text_blocks,
@@ -330,6 +332,7 @@ def parse_file(
     columns: dict[str, str] | None,
     ids: IdMode,
     progress: Progress | None,
+    encoding: str | None = None,
 ) -> Parts:
     """Read a file of constraints; see `Constraints.read`."""
     path = Path(path)
@@ -340,9 +343,11 @@ def parse_file(
     try:
         if suffix in PARQUET:
             _read_parquet(path, builder, source, columns)
+        elif suffix in EXCEL:
+            _read_excel(path, builder, source, columns)
         else:
             read = _read_json if suffix in JSON_LINES else _read_csv
-            read(text_blocks(path, progress), path, builder, source, columns)
+            read(text_blocks(path, progress, encoding), path, builder, source, columns)
     except FileFormatError as error:
         raise ConstraintError(error.template, topic="files") from None
     return builder.build()
@@ -350,7 +355,7 @@ def parse_file(
 
 def file_kind(path: Path) -> str:
     """Return the suffix of a file of constraints; refuse those of other formats."""
-    suffix, known = suffix_of(path), (*DELIMITED, *JSON_LINES, *PARQUET)
+    suffix, known = suffix_of(path), (*DELIMITED, *JSON_LINES, *PARQUET, *EXCEL)
     if suffix not in known:
         raise ConstraintError(
             f"{path}: cannot tell the format from {suffix!r}; use one of {', '.join(known)}"
@@ -519,6 +524,17 @@ def _read_parquet(
             line += batch.num_rows
     if line == 1:
         raise ConstraintError(f"{path} has columns but no constraints")
+
+
+def _read_excel(path: Path, builder: Builder, source: int, columns: dict[str, str] | None) -> None:
+    names, cells, _ = read_sheet(path)
+    reader = _Reader(builder, source, _layout(names, columns, str(path)), from_text=False)
+    whole = [[_whole(cell) for cell in column] for column in cells]
+    reader.columns(whole, np.arange(2, 2 + len(cells[0])))
+
+
+def _whole(cell: object) -> object:
+    return int(cell) if isinstance(cell, float) and cell.is_integer() else cell
 
 
 def _arrow_column(column: pyarrow.Array) -> Cells | NDArray:

@@ -91,12 +91,23 @@ class Tree:
 
         Names that are all integers become integers (row numbers). Names of inner nodes are
         read over.
+
+        Parameters
+        ----------
+        text : str
+            The tree in Newick format.
         """
         return _from_events(*_newick_events(text))
 
     @classmethod
     def from_nested(cls, nested: Nested) -> Tree:
-        """Build a tree from nested lists or tuples, such as ``[["a", "b"], "c"]``."""
+        """Build a tree from nested lists or tuples, such as ``[["a", "b"], "c"]``.
+
+        Parameters
+        ----------
+        nested : nested lists or tuples
+            The tree.
+        """
         leaves: list[Hashable] = []
         # Post-order events without recursion: trees may be as deep as they have leaves.
         events: list[int] = []
@@ -137,6 +148,13 @@ class Tree:
         """The two-level tree of a partition: a node per class below one root.
 
         Rows with label -1 are unknown and take no part.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            Class of each row; -1 for unknown.
+        ids : sequence of hashable
+            Names of the leaves.
         """
         names, codes = label_codes(y, ids)
         rows = np.argsort(codes, kind="stable")[(codes < 0).sum() :]
@@ -223,7 +241,15 @@ class Tree:
         return jumps
 
     def lca(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.int64]:
-        """Lowest common ancestors of nodes `a` and `b`, elementwise."""
+        """Lowest common ancestors of nodes `a` and `b`, elementwise.
+
+        Parameters
+        ----------
+        a : array-like of int
+            Numbers of nodes.
+        b : array-like of int
+            Numbers of nodes.
+        """
         low, high = np.broadcast_arrays(np.asarray(a, np.int64), np.asarray(b, np.int64))
         swap = self.depth[low] < self.depth[high]
         low, high = np.where(swap, high, low), np.where(swap, low, high)
@@ -236,7 +262,13 @@ class Tree:
         return np.where(low == high, low, self._jumps[0][low])
 
     def displays(self, triplets: Iterable[Sequence[Hashable]]) -> NDArray[np.bool_]:
-        """Which triplets (a, b, c), read ab|c, the tree induces: a and b meet below c."""
+        """Which triplets (a, b, c), read ab|c, the tree induces: a and b meet below c.
+
+        Parameters
+        ----------
+        triplets : iterable of (a, b, c)
+            Triplets of leaves.
+        """
         nodes = self._nodes(triplets)
         if not len(nodes):
             return np.zeros(0, dtype=bool)
@@ -283,7 +315,13 @@ class Tree:
         return parts[-1]
 
     def restrict(self, ids: Iterable[Hashable]) -> Tree:
-        """The tree that is left when only the leaves `ids` are kept."""
+        """The tree that is left when only the leaves `ids` are kept.
+
+        Parameters
+        ----------
+        ids : sequence of hashable
+            Names of the leaves.
+        """
         wanted = set(ids)
         kept = np.array([leaf in wanted for leaf in self.leaves] + [True] * self._n_inner)
         below = np.zeros(len(self.parent), dtype=np.int64)  # kept leaves below each node

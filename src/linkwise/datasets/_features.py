@@ -18,6 +18,7 @@ from linkwise._help import see
 from linkwise._types import JsonDict
 from linkwise.io import (
     DELIMITED,
+    EXCEL,
     FileFormatError,
     Table,
     is_number,
@@ -28,6 +29,7 @@ from linkwise.io import (
     suffix_of,
 )
 
+from ._embedding import TextEmbedder
 from ._preparation import ColumnPreparation, Preparation
 
 # A column with more distinct texts than this is a category only if texts repeat.
@@ -113,19 +115,20 @@ def prepare_features(
     if impute not in (None, "median"):
         raise InputError(f"{{impute={impute!r}}}: expected 'median', or nothing")
     chosen = _chosen(table, columns, leave_out)
-    gaps = {name: missing(table.column(name)) for name in chosen}
-    _check_gaps(table, {name: gap for name, gap in gaps.items() if gap.any()}, impute)
+    gaps = {name: missing(table.columns[name]) for name in chosen if name in table.columns}
+    troubles = _troubles(table, chosen, gaps, impute)
+    if troubles:
+        raise FileFormatError(table.path, _told(table, chosen, troubles))
     blocks: list[NDArray[np.float64]] = []
     names: list[str] = []
     kept: list[ColumnPreparation] = []
     for name in chosen:
         column = _filled(table.column(name), gaps[name])
         if column.dtype == object:
-            _check_slips(table, name, column, gaps[name])
-            block, values = _one_hot(table, name, column)
+            block, values = _one_hot(column)
             names.extend(f"{name}={value}" for value in values)
         else:
-            block = _finite(table, name, column)[:, None]
+            block = column[:, None]
             names.append(name)
             values = None
         blocks.append(block)
@@ -148,8 +151,19 @@ def prepare_features(
     return Features(units, names, units, prepared)
 
 
-def prepare_text(table: Table, column: str, *, stop_words: str | None = "english") -> Features:
-    r"""The words of a column of texts, weighed by TF-IDF.
+def is_feature(table: Table, name: str) -> bool:
+    """Whether `prepare_features` can measure with a column: finite numbers, or categories."""
+    try:
+        prepare_features(table, [name], impute="median", standardize=True)
+    except FileFormatError:
+        return False
+    return True
+
+
+def prepare_text(
+    table: Table, column: str, *, stop_words: str | None = "english", embedding: str = "tfidf"
+) -> Features:
+    r"""The words of a column of texts, weighed by TF-IDF, or their meanings.
 
     Parameters
     ----------
@@ -158,12 +172,14 @@ def prepare_text(table: Table, column: str, *, stop_words: str | None = "english
         The column of texts.
     stop_words : {"english"} or None, default="english"
         Words that are left out since they say nothing: the, and, how, ... None keeps all.
+    embedding : str, default="tfidf"
+        ``"tfidf"``, or a model of `TextEmbedder` such as ``"wordllama"``.
 
     Returns
     -------
     features : Features
         `X` is a CSR matrix with rows of length one; `names` are the words. In tables of more
-        than 100 rows, words of only one row are left out.
+        than 100 rows, words of only one row are left out. With an embedding, `X` is dense.
 
     Examples
     --------
@@ -179,6 +195,8 @@ def prepare_text(table: Table, column: str, *, stop_words: str | None = "english
     if stop_words not in (None, "english"):
         raise ValueError(f"stop_words={stop_words!r}: expected 'english', or None to keep all")
     texts = table.text(column)
+    if embedding != "tfidf":
+        return _embedded(table, column, texts, embedding)
     vectorizer = TfidfVectorizer(
         sublinear_tf=True,
         strip_accents="unicode",
@@ -204,15 +222,30 @@ def prepare_text(table: Table, column: str, *, stop_words: str | None = "english
     return Features(X, words, X, prepared)
 
 
+def _embedded(table: Table, column: str, texts: NDArray[np.object_], embedding: str) -> Features:
+    X = TextEmbedder(embedding).fit_transform(texts)
+    empty = np.flatnonzero(~X.any(axis=1))
+    if len(empty):
+        raise FileFormatError(
+            table.path,
+            f"column {column!r} has {len(empty):,} texts that say nothing (the first in "
+            f"{place_of(table, int(empty[0]))}); leave these rows out",
+        )
+    names = [f"{column}[{place}]" for place in range(X.shape[1])]
+    return Features(X, names, X, Preparation([], column, embedding=embedding))
+
+
 def _kept(stop_words: str | None) -> str:
     return "" if stop_words is None else "; {keep_stop_words} keeps such as 'the' and 'how' too"
 
 
 def _chosen(table: Table, columns: Sequence[str] | None, leave_out: Collection[str]) -> list[str]:
-    for name in (*leave_out, *(columns or ())):
+    leave_out = table.expanded(leave_out)
+    for name in (*leave_out, *table.expanded(columns or ())):
         table.column(name)  # raises if it does not exist
     if columns is None:
-        chosen = [name for name in table.columns if name not in leave_out]
+        there = [*table.columns, *table.unreadable]
+        chosen = [name for name in there if name not in leave_out]
         if not chosen:
             raise FileFormatError(
                 table.path, f"no column is left to measure with beside {quoted(leave_out)}"
@@ -220,11 +253,55 @@ def _chosen(table: Table, columns: Sequence[str] | None, leave_out: Collection[s
         return chosen
     if not columns:
         raise ValueError("no features are named")
+    columns = table.expanded(columns)
     if again := repeated(columns):
         raise InputError(f"{{features}}: {quoted(again)} named more than once")
     if both := [name for name in columns if name in leave_out]:
         raise InputError(f"{{features}}: {quoted(both)} holds ids or labels; it is no feature")
-    return list(columns)
+    return columns
+
+
+# -------------------------------------------------------------------- troubles
+
+
+def _troubles(
+    table: Table, chosen: list[str], gaps: dict[str, NDArray[np.bool_]], impute: str | None
+) -> dict[str, str]:
+    """What is wrong with each column that cannot be used; the reason may be the same for some."""
+    found: dict[str, str] = {}
+    for name in chosen:
+        if name in table.unreadable:
+            found[name] = f"column {name!r} {table.unreadable[name]}"
+        elif gaps[name].all():
+            continue
+        elif table.columns[name].dtype == object:
+            cells = _filled(table.columns[name], gaps[name])
+            text = _slips(table, name, cells, gaps[name]) or _too_many_values(table, name, cells)
+            found |= {name: text} if text else {}
+        elif np.isinf(table.columns[name]).any():
+            found[name] = _infinite(table, name)
+    empty = {name: gap for name, gap in gaps.items() if gap.all()}
+    partly = {name: gap for name, gap in gaps.items() if gap.any() and name not in found}
+    if empty:
+        found |= dict.fromkeys(empty, f"no row has a value in {quoted(empty)}; {{name_features}}")
+    if partly and impute is None and not empty:
+        found |= dict.fromkeys(partly, _gap_text(table, partly))
+    return found
+
+
+def _told(table: Table, chosen: list[str], troubles: dict[str, str]) -> str:
+    """All troubles in one message, with the features to name in order to use the others."""
+    texts = list(dict.fromkeys(troubles.values()))
+    lists = {own: name for name, places in table.lists.items() for own in places}
+    good = dict.fromkeys(lists.get(name, name) for name in chosen if name not in troubles)
+    if len(texts) == 1 and (len(troubles) > 1 or not good):
+        return texts[0]
+    cells = ",".join(f'"{name}"' if "," in name else name for name in good)
+    rest = f"\nTo use the other columns: {{features={cells}}}" if good else ""
+    if len(texts) == 1:
+        return texts[0] + rest
+    lines = "".join(f"\n- {text}" for text in texts)
+    return f"{len(troubles):,} columns cannot be used as they are:{lines}{rest}"
 
 
 # -------------------------------------------------------------------- gaps
@@ -237,21 +314,12 @@ def missing(column: NDArray) -> NDArray[np.bool_]:
     return np.isnan(column)
 
 
-def _check_gaps(table: Table, gaps: dict[str, NDArray[np.bool_]], impute: str | None) -> None:
-    empty = [name for name, gap in gaps.items() if gap.all()]
-    if empty:
-        raise FileFormatError(
-            table.path,
-            f"no row has a value in {quoted(empty)}; {{name_features}}",
-        )
-    if impute is not None or not gaps:
-        return
+def _gap_text(table: Table, gaps: dict[str, NDArray[np.bool_]]) -> str:
     first = place_of(table, min(int(gap.argmax()) for gap in gaps.values()))
     counts = [f"{int(gap.sum()):,} in {name!r}" for name, gap in gaps.items()]
-    raise FileFormatError(
-        table.path,
+    return (
         f"values are missing: {listed(counts)}; the first is in {first}. "
-        "Fill them, leave these columns out, or use {impute_median}" + see("missing"),
+        "Fill them, leave these columns out, or use {impute_median}" + see("missing")
     )
 
 
@@ -273,63 +341,73 @@ def _fill_value(column: NDArray, gap: NDArray[np.bool_]) -> float | str:
 
 def place_of(table: Table, row: int) -> str:
     """Where a row is in its file: the line for text files, else the row number."""
-    if suffix_of(table.path) in DELIMITED:
-        return f"line {line_of_row(table.path, row):,}"
+    suffix = suffix_of(table.path)
+    if suffix in DELIMITED:
+        return f"line {line_of_row(table.path, row, table.encoding):,}"
+    if suffix in EXCEL:
+        return f"row {row + 2:,} of the sheet"
     return f"row {row:,} (counted from 0)"
 
 
 # -------------------------------------------------------------------- columns to features
 
 
-def _finite(table: Table, name: str, column: NDArray[np.float64]) -> NDArray[np.float64]:
-    wrong = ~np.isfinite(column)
-    if wrong.any():
-        raise FileFormatError(
-            table.path,
-            f"column {name!r} has {int(wrong.sum()):,} infinite values, the first in "
-            f"{place_of(table, int(wrong.argmax()))}; correct or leave out this column",
-        )
-    return column
-
-
-def _check_slips(
-    table: Table, name: str, column: NDArray[np.object_], gap: NDArray[np.bool_]
-) -> None:
-    """Refuse a column of numbers that a few cells of text would turn into categories."""
-    cells = [(row, column[row].strip()) for row in np.flatnonzero(~gap).tolist()]
-    slips = [(row, cell) for row, cell in cells if not is_number(cell)]
-    if not slips or len(cells) - len(slips) < _NEARLY_ALL * len(cells):
-        return
-    values = {cell for _, cell in cells}
-    if len(values) <= min(_FEW_NUMBERS, len(cells) / 2):
-        return
-    raise FileFormatError(table.path, _numbers_but(table, name, *slips[0], len(slips)))
-
-
-def _numbers_but(table: Table, name: str, row: int, cell: str, n_such: int) -> str:
-    many = f" ({n_such:,} such cells)" if n_such > 1 else ""
+def _infinite(table: Table, name: str) -> str:
+    wrong = np.isinf(table.columns[name])
     return (
-        f"column {name!r} has numbers, but also {cell[:40]!r} in {place_of(table, row)}{many}; "
-        "correct or empty such cells, or leave the column out: {name_features}"
+        f"column {name!r} has {int(wrong.sum()):,} infinite values, the first in "
+        f"{place_of(table, int(wrong.argmax()))}; correct or leave out this column"
     )
 
 
-def _one_hot(
-    table: Table, name: str, column: NDArray[np.object_]
-) -> tuple[NDArray[np.float64], list[str]]:
-    cells = np.array([str(cell).strip() for cell in column], dtype=object)
+def _slips(
+    table: Table, name: str, column: NDArray[np.object_], gap: NDArray[np.bool_]
+) -> str | None:
+    """What to say of a column of numbers that a few cells of text would turn into categories."""
+    cells = [(row, column[row].strip()) for row in np.flatnonzero(~gap).tolist()]
+    slips = [(row, cell) for row, cell in cells if not is_number(cell)]
+    if not slips or len(cells) - len(slips) < _NEARLY_ALL * len(cells):
+        return None
+    values = {cell for _, cell in cells}
+    if len(values) <= min(_FEW_NUMBERS, len(cells) / 2):
+        return None
+    return _numbers_but(table, name, *slips[0], slips)
+
+
+def _numbers_but(
+    table: Table, name: str, row: int, cell: str, slips: Sequence[tuple[int, str]]
+) -> str:
+    many = f" ({len(slips):,} such cells)" if len(slips) > 1 else ""
+    advice = "correct or empty such cells, or leave the column out: {name_features}"
+    if len({text for _, text in slips}) == 1 and not set("{}=") & set(cell) and len(cell) <= 20:
+        advice = f"if it stands for a missing value, give {{missing={cell!r}}}; else {advice}"
+    return (
+        f"column {name!r} has numbers, but also {cell[:40]!r} in {place_of(table, row)}{many}; "
+        f"{advice}"
+    )
+
+
+def _one_hot(column: NDArray[np.object_]) -> tuple[NDArray[np.float64], list[str]]:
+    cells = _stripped(column)
     values, code = np.unique(cells, return_inverse=True)
-    if len(values) > _FEW and (len(values) > len(cells) / 2 or len(values) > _MOST_CATEGORIES):
-        raise FileFormatError(table.path, _too_many(table, name, cells, len(values)))
     block = np.zeros((len(cells), len(values)))
     block[np.arange(len(cells)), code.reshape(-1)] = 1.0
     return block, values.tolist()
 
 
-def _too_many(table: Table, name: str, cells: NDArray[np.object_], n_values: int) -> str:
-    text = [row for row, cell in enumerate(cells) if not is_number(cell)]
+def _stripped(column: NDArray[np.object_]) -> NDArray[np.object_]:
+    return np.array([str(cell).strip() for cell in column], dtype=object)
+
+
+def _too_many_values(table: Table, name: str, column: NDArray[np.object_]) -> str | None:
+    """What to say of a column of text with too many values for a category."""
+    cells = _stripped(column)
+    n_values = len(set(cells))
+    if n_values <= _FEW or (n_values <= len(cells) / 2 and n_values <= _MOST_CATEGORIES):
+        return None
+    text = [(row, cell) for row, cell in enumerate(cells) if not is_number(cell)]
     if 0 < len(text) < len(cells) / 2:
-        return _numbers_but(table, name, text[0], cells[text[0]], len(text))
+        return _numbers_but(table, name, *text[0], text)
     return (
         f"column {name!r} holds text with {n_values:,} different values in {len(cells):,} rows, "
         f"too many for a category; {{name_special_columns}}. Columns of numbers: "

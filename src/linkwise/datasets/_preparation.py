@@ -10,6 +10,8 @@ import numpy as np
 from linkwise._types import Floats, JsonDict, Matrix
 from linkwise.io import FileFormatError, Table, quoted
 
+from ._embedding import TextEmbedder
+
 
 @dataclass(frozen=True)
 class ColumnPreparation:
@@ -116,6 +118,8 @@ class Preparation:
     words : list of str
     idf : list of float
         Weight of each word.
+    embedding : str
+        ``"tfidf"`` for words, or a model of `TextEmbedder`.
 
     Examples
     --------
@@ -128,6 +132,7 @@ class Preparation:
     text_column: str | None = None
     words: list[str] = field(default_factory=list)
     idf: list[float] = field(default_factory=list)
+    embedding: str = "tfidf"
 
     def transform(self, table: Table) -> Matrix:
         """Features of new rows; columns may come in another order, and others may be there.
@@ -157,6 +162,8 @@ class Preparation:
         from sklearn.feature_extraction.text import TfidfVectorizer
 
         assert self.text_column is not None
+        if self.embedding != "tfidf":
+            return TextEmbedder(self.embedding).fit_transform(table.text(self.text_column))
         vectorizer = TfidfVectorizer(
             sublinear_tf=True, strip_accents="unicode", vocabulary=self.words
         )
@@ -178,5 +185,11 @@ class Preparation:
 
     @classmethod
     def from_dict(cls, kept: JsonDict) -> Preparation:
-        """A preparation from such values."""
+        """A preparation from such values.
+
+        Parameters
+        ----------
+        kept : dict
+            What `to_dict` returned.
+        """
         return cls(**{**kept, "columns": [ColumnPreparation(**one) for one in kept["columns"]]})

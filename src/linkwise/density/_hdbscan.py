@@ -17,8 +17,8 @@ from linkwise._validation import (
     Knowable,
     check_choice,
     check_number,
-    read_data,
     read_labels,
+    read_new_rows,
 )
 from linkwise.constraints import Constraints
 from linkwise.report import Report
@@ -180,6 +180,7 @@ class ConstrainedHDBSCAN(ConstrainedClusterMixin, BaseEstimator):
             pairs._by_id(ids).diagnose().raise_if_inconsistent()
         tree = self._grow(X, pairs)
         self._choose(tree, pairs)
+        self._name_clusters(y)
         self.report_ = Report.of(
             known,
             self.labels_,
@@ -274,7 +275,7 @@ class ConstrainedHDBSCAN(ConstrainedClusterMixin, BaseEstimator):
     def _place(self, X: ArrayLike) -> tuple[NDArray[np.int32], Floats]:
         """Label and density of each row among those of the fit."""
         check_is_fitted(self)
-        queries = read_data(self, X, reset=False, accept_sparse=False)
+        queries = read_new_rows(self, X, accept_sparse=False)
         order = self._index.order
         wanted = self.min_cluster_size if self.min_samples is None else self.min_samples
         near = min(2 * wanted, len(order))

@@ -1,7 +1,8 @@
 """Rows on disk, read block by block under a memory limit.
 
-Entry point: `open_blocks` for memory-mapped arrays, NPY files and Parquet files. At most one block
-is in memory; a pass over the rows is a pass over the file.
+Entry point: `open_blocks` for memory-mapped arrays, NPY files and Parquet files. Rows that take at
+most half of the spare memory are kept once they are read; otherwise at most one block is in memory,
+and a pass over the rows is a pass over the file.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ MemoryLimit = int | float | str | None
 
 _UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 _BLOCK_SHARE = 16  # a block takes 1/16 of the spare memory: tasks make copies of it
+_KEPT_SHARE = 2  # all blocks are kept if they take at most 1/2 of the spare memory
 _LEAST_BLOCK, _LARGEST_BLOCK = 2**20, 2**26  # bytes
 _KERNELS = 50_000_000  # bytes of compiled loops, which are loaded when a fit begins
 _LEAST_SPARE = 2**26  # bytes that a fit needs beyond that
@@ -108,6 +110,8 @@ class Blocks:
         self.starts: Ints = np.zeros(1, dtype=np.int64)
         self._shift: NDArray | None = None
         self._scale: NDArray | None = None
+        self._keeps = _KEPT_SHARE * shape[0] * shape[1] * self.dtype.itemsize <= self.spare
+        self._kept: dict[int, NDArray] = {}
 
     def _rows_at_once(self) -> int:
         size = min(max(self.spare // _BLOCK_SHARE, _LEAST_BLOCK), _LARGEST_BLOCK)
@@ -116,9 +120,15 @@ class Blocks:
     def parts(self, which: Sequence[int] | None = None) -> Iterator[tuple[int, NDArray]]:
         """Numbers and rows of the blocks, in order; each is valid until the next one is read."""
         wanted = range(len(self.starts) - 1) if which is None else which
+        if all(number in self._kept for number in wanted):
+            yield from ((number, self._kept[number]) for number in wanted)
+            return
         for number, X in self._parts(wanted):
             shifted = X if self._shift is None else X - self._shift
-            yield number, shifted if self._scale is None else shifted * self._scale
+            rows = shifted if self._scale is None else shifted * self._scale
+            if self._keeps:
+                rows = self._kept[number] = np.array(rows)
+            yield number, rows
 
     def _parts(self, which: Iterable[int]) -> Iterator[tuple[int, NDArray]]:
         raise NotImplementedError
@@ -147,6 +157,7 @@ class Blocks:
         flat = deviation <= 10 * np.finfo(float).eps * np.abs(mean)
         scale = np.where(flat, 0.0, 1.0 / np.where(flat, 1.0, deviation))
         self._shift, self._scale = mean.astype(self.dtype), scale.astype(self.dtype)
+        self._kept.clear()
         return self
 
     def to_dask(self) -> NDArray:
@@ -194,7 +205,7 @@ class ArrayBlocks(Blocks):
         name, base = getattr(self._X, "filename", None), self._X.base
         if name is None or (base is not None and base is not getattr(self._X, "_mmap", None)):
             raise ValueError("only a whole .npy file can be read by Dask workers; give its path")
-        return {**self.__dict__, "_X": str(name)}
+        return {**self.__dict__, "_X": str(name), "_kept": {}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Opens the file after unpickling."""
@@ -293,7 +304,13 @@ class ParquetBlocks(Blocks):
 
     def __getstate__(self) -> dict[str, Any]:
         """Names of files travel, open files do not; a worker reads single blocks as they are."""
-        own = {"_files": None, "_arrow": None, "_store": None, "_rearranges": False}
+        own: dict[str, Any] = {
+            "_files": None,
+            "_arrow": None,
+            "_store": None,
+            "_rearranges": False,
+            "_kept": {},
+        }
         return {**self.__dict__, **own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

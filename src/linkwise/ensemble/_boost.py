@@ -19,9 +19,9 @@ from linkwise._types import SampleIds, Seed
 from linkwise._validation import (
     ConstrainedClusterMixin,
     check_number,
-    read_data,
     read_labels,
     read_links,
+    read_new_rows,
 )
 from linkwise.report import Report
 
@@ -185,6 +185,7 @@ class BoostCluster(ConstrainedClusterMixin, BaseEstimator):
         started = time.perf_counter()
         base = self._check_parameters()
         X, (known, n_dropped, ids) = self._read_rows(X, constraints, sample_ids)
+        self._check_enough(base, X.shape[0])
         n_components = self._n_components(base, X.shape[1])
         known, links = read_links(known, read_labels(y, X.shape[0]), entailed=self.entailed)
         work = Boosting(
@@ -199,6 +200,7 @@ class BoostCluster(ConstrainedClusterMixin, BaseEstimator):
         self.history_, self.n_iter_ = work.history, len(work.history)
         self.base_, self._work = work.last, work.forget()
         self.objective_ = exp(loss.log_loss)
+        self._name_clusters(y)
         self.report_ = Report.of(
             known,
             self.labels_,
@@ -233,6 +235,16 @@ class BoostCluster(ConstrainedClusterMixin, BaseEstimator):
             )
         return base
 
+    def _check_enough(self, base: Any, n_samples: int) -> None:
+        """Refuse fewer rows than clusters, in words of what the caller gave."""
+        k = n_clusters_of(base) or 0
+        if n_samples < k:
+            given = "the default base, KMeans(n_clusters=8)," if self.base is None else repr(base)
+            raise ValueError(
+                f"n_samples={n_samples}: {given} makes {k} clusters; give base=KMeans(n_clusters) "
+                f"with at most {n_samples}, or more rows"
+            )
+
     def _n_components(self, base: Any, n_features: int) -> int:
         if self.n_components == "auto":
             return min(max(n_clusters_of(base) or 0, _AUTO_COMPONENTS), n_features)
@@ -263,7 +275,7 @@ class BoostCluster(ConstrainedClusterMixin, BaseEstimator):
         labels : ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        X = read_data(self, X, reset=False)
+        X = read_new_rows(self, X)
         return self._work.predict(X, self.labels_).astype(np.int32)
 
     def __sklearn_tags__(self) -> Any:

@@ -2,11 +2,15 @@
 
 `score` compares a clustering with the truth, `pair_scores` over pairs of rows. `learning_curve`
 measures methods by the number of constraints they get; `rank_methods` ranks them over data sets.
-`compare_clusterings` tells what became of the clusters of an earlier clustering.
+`LinksScorer` scores by constraints on held-out rows, for scikit-learn's searches.
+`description_length` compares clusterings without the truth, and `compare_clusterings` tells what
+became of the clusters of an earlier one.
 """
 
 from ._curve import LearningCurve
+from ._description_length import description_length
 from ._learning_curve import learning_curve
+from ._links_scorer import LinksScorer
 from ._matching import ClusteringChanges, compare_clusterings
 from ._protocol import PROTOCOLS, Draw, Protocol
 from ._ranking import Ranking, rank_methods
@@ -20,12 +24,14 @@ __all__ = [
     "Comparison",
     "Draw",
     "LearningCurve",
+    "LinksScorer",
     "PairScores",
     "Protocol",
     "Ranking",
     "Scores",
     "adjusted",
     "compare_clusterings",
+    "description_length",
     "learning_curve",
     "pair_scores",
     "paired_p",

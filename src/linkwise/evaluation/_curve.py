@@ -70,7 +70,15 @@ class LearningCurve:
 
     @classmethod
     def of(cls, experiment: Experiment, points: Mapping[Key, Point]) -> LearningCurve:
-        """The curve of an experiment whose points are all measured."""
+        """The curve of an experiment whose points are all measured.
+
+        Parameters
+        ----------
+        experiment : Experiment
+            Methods, numbers and protocol.
+        points : mapping
+            Scores by method, number, trial and fold.
+        """
         wanted = {key: points[key] for key in experiment.keys()}  # noqa: SIM118
         return cls(
             wanted, tuple(experiment.estimators), experiment.n_constraints,
@@ -83,6 +91,11 @@ class LearningCurve:
         """The curve of a file that `learning_curve` has written, as far as it got.
 
         Methods and trials that are not complete are read too; what is missing is NaN.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
         """
         path = Path(path)
         points = dict(read_points(path))
@@ -124,7 +137,13 @@ class LearningCurve:
         return cls(points, methods, *shape)
 
     def only(self, methods: Sequence[str]) -> LearningCurve:
-        """The curve of some of the methods, in this order."""
+        """The curve of some of the methods, in this order.
+
+        Parameters
+        ----------
+        methods : sequence of str
+            Names of methods.
+        """
         for method in methods:
             if method not in self.methods:
                 raise ValueError(f"method={method!r}: there are {', '.join(self.methods)}")
@@ -132,13 +151,25 @@ class LearningCurve:
         return replace(self, points=points, methods=tuple(methods))
 
     def with_numbers(self, n_constraints: Numbers) -> LearningCurve:
-        """The curve of some of the numbers of constraints."""
+        """The curve of some of the numbers of constraints.
+
+        Parameters
+        ----------
+        n_constraints : int or sequence of int
+            Numbers of constraints; all if None is given.
+        """
         numbers = tuple(sorted(self._chosen(n_constraints)))
         points = {key: p for key, p in self.points.items() if key.n_constraints in numbers}
         return replace(self, points=points, n_constraints=numbers)
 
     def first(self, n_trials: int) -> LearningCurve:
-        """The curve of the first trials only."""
+        """The curve of the first trials only.
+
+        Parameters
+        ----------
+        n_trials : int
+            How many trials to keep.
+        """
         check_number("n_trials", n_trials, Integral, 1)
         points = {key: point for key, point in self.points.items() if key.trial < n_trials}
         return replace(self, points=points, n_trials=min(n_trials, self.n_trials))
@@ -178,11 +209,24 @@ class LearningCurve:
         """Scores averaged over folds, shape (n_methods, n_numbers, n_trials).
 
         A trial with a missing fold is missing.
+
+        Parameters
+        ----------
+        metric : str
+            Name of a score, such as 'ari'.
+        n_constraints : int or sequence of int
+            Numbers of constraints; all if None is given.
         """
         return self.values(metric, n_constraints).mean(axis=3)
 
     def mean(self, metric: str) -> Floats:
-        """Mean scores, shape (n_methods, n_numbers); missing trials are left out."""
+        """Mean scores, shape (n_methods, n_numbers); missing trials are left out.
+
+        Parameters
+        ----------
+        metric : str
+            Name of a score, such as 'ari'.
+        """
         return _mean(self.by_trial(metric))
 
     def _chosen(self, n_constraints: Numbers | None) -> tuple[int, ...]:
@@ -264,7 +308,13 @@ class LearningCurve:
         )  # fmt: skip
 
     def baseline_or(self, given: str | None) -> str:
-        """The method of this name; if None the first that takes no constraints, or the first."""
+        """The method of this name; if None the first that takes no constraints, or the first.
+
+        Parameters
+        ----------
+        given : str or None
+            Name of a method.
+        """
         if given is None:
             known = self._experiment.estimators if self._experiment else {}
             without = [
@@ -324,7 +374,17 @@ class LearningCurve:
     # ---------------------------------------------------------------- one point again
 
     def draw(self, n_constraints: int, trial: int, fold: int) -> Draw:
-        """Folds, constraints and seed of a point, the same for every method."""
+        """Folds, constraints and seed of a point, the same for every method.
+
+        Parameters
+        ----------
+        n_constraints : int or sequence of int
+            Numbers of constraints; all if None is given.
+        trial : int
+            Number of the trial.
+        fold : int
+            Number of the fold.
+        """
         return self._made_by().draw(n_constraints, trial, fold)
 
     def recompute(
@@ -407,7 +467,15 @@ class LearningCurve:
         return draw_curve(self, metric, against, baseline, levels, band, spacing, title, figure)
 
     def summary(self, metric: str | None = None, *, baseline: str | None = None) -> str:
-        """Summary in words: which method is best, and from how many constraints on."""
+        """Summary in words: which method is best, and from how many constraints on.
+
+        Parameters
+        ----------
+        metric : str
+            Name of a score, such as 'ari'.
+        baseline : str, default=None
+            Method to compare the others with.
+        """
         return _words.summary(self, metric or self.metrics[0], self.baseline_or(baseline))
 
     def __str__(self) -> str:

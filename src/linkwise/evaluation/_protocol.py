@@ -96,14 +96,40 @@ class Protocol:
     # ---------------------------------------------------------------- draws
 
     def folds(self, y: Rows, seed: int, trial: int) -> list[Rows]:
-        """The rows of each fold of a trial."""
+        """The rows of each fold of a trial.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_samples,)
+            Class of each row.
+        seed : int
+            Seed of the experiment.
+        trial : int
+            Number of the trial.
+        """
         order = _random(seed, _FOLDS, trial).permutation(len(y))
         if self.stratified:
             order = order[np.argsort(y[order], kind="stable")]
         return [np.sort(order[fold :: self.n_folds]) for fold in range(self.n_folds)]
 
     def draw(self, X: Matrix, y: Rows, n: int, seed: int, trial: int, fold: int) -> Draw:
-        """What one fit sees, and which rows it is scored on."""
+        """What one fit sees, and which rows it is scored on.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_samples, n_features)
+            The rows.
+        y : ndarray of shape (n_samples,)
+            Class of each row.
+        n : int
+            Number of constraints.
+        seed : int
+            Seed of the experiment.
+        trial : int
+            Number of the trial.
+        fold : int
+            Number of the fold.
+        """
         folds = self.folds(y, seed, trial)
         others = [rows for number, rows in enumerate(folds) if number != fold]
         train = np.sort(np.concatenate(others)) if others else np.arange(len(y))

@@ -115,7 +115,13 @@ class Ranking:
             reached = max(reached, end)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the mean ranks on a line; bars join methods that do not differ."""
+        """Draw the mean ranks on a line; bars join methods that do not differ.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure if not given.
+        """
         from ._plot import draw_ranking
 
         return draw_ranking(self, list(self._groups()), ax)

@@ -144,6 +144,11 @@ class Comparison:
     def level(self, levels: Sequence[float] = LEVELS) -> Floats:
         """The highest level of confidence reached; negative where the method is worse, 0 if none.
 
+        Parameters
+        ----------
+        levels : sequence of float
+            Levels of confidence to try.
+
         Examples
         --------
         >>> import numpy as np

@@ -73,17 +73,35 @@ class Bregman(Geometry):
         self._values: Floats | None = None  # weighted sum of f(x) over the rows, by feature
 
     def value(self, x: Floats) -> Floats:
-        """The convex function, elementwise."""
+        """The convex function, elementwise.
+
+        Parameters
+        ----------
+        x : ndarray
+            Entries of rows.
+        """
         raise NotImplementedError
 
     def derivative(self, x: Floats) -> Floats:
-        """Its derivative, elementwise."""
+        """Its derivative, elementwise.
+
+        Parameters
+        ----------
+        x : ndarray
+            Entries of rows.
+        """
         raise NotImplementedError
 
     # ---------------------------------------------------------------- costs
 
     def row_terms(self, X: Matrix) -> Floats:
-        """f(x) of each row, weighted."""
+        """f(x) of each row, weighted.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_rows, n_features)
+            Validated rows.
+        """
         return np.asarray(self._each(X) @ self.metrics[0]).ravel()
 
     def _each(self, X: Matrix) -> Matrix:
@@ -116,7 +134,15 @@ class Bregman(Geometry):
         return -(slope * weights).T, np.zeros((0, 0)), bias
 
     def block_stats(self, X: Matrix, sample_weight: Floats) -> Floats:
-        """Weighted sum of f(x) per feature."""
+        """Weighted sum of f(x) per feature.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_rows, n_features)
+            Validated rows.
+        sample_weight : ndarray of shape (n_rows,)
+            Weight of each row.
+        """
         weight = sample_weight if sample_weight.size else np.ones(X.shape[0])
         total = np.zeros(X.shape[1])
         for start in range(0, X.shape[0], _BLOCK):
@@ -125,7 +151,13 @@ class Bregman(Geometry):
         return total
 
     def set_stats(self, stats: Sequence[Floats]) -> None:
-        """Add up f(x) of all rows."""
+        """Add up f(x) of all rows.
+
+        Parameters
+        ----------
+        stats : sequence
+            What `block_stats` returned, one entry per block.
+        """
         self._values = np.sum(stats, axis=0)
 
     def _by_feature(self, moments: Moments) -> Floats:
@@ -135,17 +167,37 @@ class Bregman(Geometry):
         return self._values + rest - (slope * moments.sums).sum(axis=0)
 
     def distortion(self, moments: Moments) -> float:
-        """Sum of the divergences of all rows, and what smoothing costs."""
+        """Sum of the divergences of all rows, and what smoothing costs.
+
+        Parameters
+        ----------
+        moments : Moments
+            Sums over the rows of each cluster.
+        """
         return float(self._by_feature(moments) @ self.metrics[0])
 
     # ---------------------------------------------------------------- updates
 
     def set_centers(self, centers: Floats) -> None:
-        """Mix the uniform row into the centers: equation (3.23) over the features."""
+        """Mix the uniform row into the centers: equation (3.23) over the features.
+
+        Parameters
+        ----------
+        centers : ndarray of shape (n_clusters, n_features)
+            The new centers.
+        """
         self.centers = self._mixed(centers)
 
     def set_center(self, cluster: int, row: Floats) -> None:
-        """Put one center at a row, mixed like the others."""
+        """Put one center at a row, mixed like the others.
+
+        Parameters
+        ----------
+        cluster : int
+            Number of the cluster.
+        row : ndarray of shape (n_features,)
+            The new center.
+        """
         super().set_center(cluster, self._mixed(row))
 
     def _mixed(self, centers: Floats) -> Floats:
@@ -153,7 +205,13 @@ class Bregman(Geometry):
         return (centers + self.smoothing / centers.shape[-1]) / (1 + self.smoothing)
 
     def move_centers(self, moments: Moments) -> float:
-        """Means of the rows; a cluster without any keeps its center."""
+        """Means of the rows; a cluster without any keeps its center.
+
+        Parameters
+        ----------
+        moments : Moments
+            Sums over the rows of each cluster.
+        """
         before, empty = self.centers, moments.counts <= 0
         shift = super().move_centers(moments)
         if not empty.any():
@@ -164,13 +222,28 @@ class Bregman(Geometry):
         return float(((self.centers - before) ** 2).sum())
 
     def scatter(self, moments: Moments, assignments: HasSimilaritySquares) -> Floats:
-        """The distortion by feature: costs are linear in the weights."""
+        """The distortion by feature: costs are linear in the weights.
+
+        Parameters
+        ----------
+        moments : Moments
+            Sums over the rows of each cluster.
+        assignments : object with similarity squares
+            The present assignments; only distances that scale rows use them.
+        """
         return self._by_feature(moments)[None]
 
     def proposal(self, slope: Floats, weights: Floats) -> Floats:
         """A gradient step, or the minimum under the prior.
 
         Without a prior the objective is linear in the weights, and its minimum would be at 0.
+
+        Parameters
+        ----------
+        slope : ndarray
+            Derivative of the objective by the metrics, in their shape.
+        weights : ndarray of shape (n_metrics,)
+            Weight of the rows under each metric.
         """
         if self.prior is not None and self.eta == "exact":
             return self.prior.minimum(slope, 0.0)
@@ -197,11 +270,33 @@ class Bregman(Geometry):
         return self._each(a) + self._each(b) - 2 * self._each((a + b) / 2)
 
     def pairs(self, X: RowSlices, i: Ints, j: Ints) -> Floats:
-        """Divergence of two rows from their mean, equation (3.20)."""
+        """Divergence of two rows from their mean, equation (3.20).
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_rows, n_features)
+            Validated rows.
+        i : ndarray of shape (n_pairs,)
+            First row of each pair.
+        j : ndarray of shape (n_pairs,)
+            Second row of each pair.
+        """
         return np.asarray(self._pair_terms(X, i, j) @ self.metrics[0]).ravel()
 
     def pair_slopes(self, X: RowSlices, i: Ints, j: Ints, weight: Floats) -> Floats:
-        """Weighted sum of the divergences by feature."""
+        """Weighted sum of the divergences by feature.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_rows, n_features)
+            Validated rows.
+        i : ndarray of shape (n_pairs,)
+            First row of each pair.
+        j : ndarray of shape (n_pairs,)
+            Second row of each pair.
+        weight : ndarray of shape (n_pairs,)
+            Weight of each pair.
+        """
         return np.asarray(self._pair_terms(X, i, j).T @ weight).ravel()
 
 
@@ -222,7 +317,13 @@ class Divergence(Bregman):
     """
 
     def validate_rows(self, X: Matrix) -> Matrix:
-        """Rows that sum to one; negative entries and rows of zeros are refused."""
+        """Rows that sum to one; negative entries and rows of zeros are refused.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_rows, n_features)
+            The rows as they were given.
+        """
         values = X.data if is_sparse(X) else X
         if values.min(initial=0) < 0:
             raise ValueError(
@@ -234,11 +335,23 @@ class Divergence(Bregman):
         return divided(X, total)
 
     def value(self, x: Floats) -> Floats:
-        """The function x log x - x."""
+        """The function x log x - x.
+
+        Parameters
+        ----------
+        x : ndarray
+            Entries of rows.
+        """
         return x * np.log(np.maximum(x, _TINY)) - x
 
     def derivative(self, x: Floats) -> Floats:
-        """Its derivative, log x."""
+        """Its derivative, log x.
+
+        Parameters
+        ----------
+        x : ndarray
+            Entries of rows.
+        """
         return np.log(np.maximum(x, _TINY))
 
     def bound(self) -> float:

@@ -16,7 +16,15 @@ from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted
 
 from linkwise._types import Floats, Ints, MatrixLike, RandomState, SampleIds, Seed
-from linkwise._validation import Knowable, check_number, read_data, read_knowledge, read_labels
+from linkwise._validation import (
+    Knowable,
+    check_number,
+    check_scale,
+    read_data,
+    read_knowledge,
+    read_labels,
+    read_new_rows,
+)
 from linkwise.constraints import Closure, Constraints
 
 
@@ -127,6 +135,7 @@ class ComparisonMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_number("max_iter", self.max_iter, Integral, 1)
         check_number("tol", self.tol, Real, 0)
         given, X = X, read_data(self, X, accept_sparse=False)
+        check_scale(X, dtype=np.float64)
         known, _ = read_knowledge(constraints, X.shape[0], sample_ids, given)
         labels = read_labels(y, X.shape[0])
         if labels is not None and (labels >= 0).any():
@@ -172,7 +181,7 @@ class ComparisonMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X_new : ndarray of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        X = read_data(self, X, reset=False, accept_sparse=False)
+        X = read_new_rows(self, X, accept_sparse=False)
         return X * np.sqrt(self.weights_).astype(X.dtype)
 
     def __sklearn_tags__(self) -> Tags:

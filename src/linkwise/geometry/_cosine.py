@@ -20,6 +20,7 @@ import numpy as np
 from scipy import sparse
 
 from linkwise._types import Floats, Ints, Matrix, is_sparse
+from linkwise._validation import check_scale
 
 from . import _kernels
 from ._divide import refuse_zeros
@@ -50,7 +51,14 @@ class Cosine(Geometry):
     signed = False  # whether any row has negative entries, so that angles may be obtuse
 
     def validate_rows(self, X: Matrix) -> Matrix:
-        """Rows of length one; a row of zeros has no direction and is refused."""
+        """Rows of length one; a row of zeros has no direction and is refused.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_rows, n_features)
+            The rows as they were given.
+        """
+        check_scale(X, vanishing=False)
         scaled, length = _scaled(X, np.ones(X.shape[1]))
         refuse_zeros(
             length,
@@ -60,23 +68,53 @@ class Cosine(Geometry):
         return scaled
 
     def block_stats(self, X: Matrix, sample_weight: Floats) -> bool:
-        """Whether angles may be obtuse."""
+        """Whether angles may be obtuse.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_rows, n_features)
+            Validated rows.
+        sample_weight : ndarray of shape (n_rows,)
+            Weight of each row.
+        """
         return bool((X.data if is_sparse(X) else X).min(initial=0) < 0)
 
     def set_stats(self, stats: Sequence[bool]) -> None:
-        """Whether any block has negative entries."""
+        """Whether any block has negative entries.
+
+        Parameters
+        ----------
+        stats : sequence
+            What `block_stats` returned, one entry per block.
+        """
         self.signed = any(stats)
 
     def scaled(
         self, X: Matrix, map_ranges: MapRanges | None = None, out: Matrix | None = None
     ) -> Matrix:
-        """Rows of length one under the metric; validated rows have it under equal weights."""
+        """Rows of length one under the metric; validated rows have it under equal weights.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_rows, n_features)
+            Validated rows.
+        map_ranges : callable, default=None
+            Calls a function for ranges of rows, possibly in threads.
+        out : array or CSR matrix of shape (n_rows, n_features), default=None
+            An earlier result whose memory may be used again.
+        """
         if (self.metrics == 1.0).all():
             return X
         return _scaled(X, self.metrics[0], map_ranges, out)[0]
 
     def row_terms(self, X: Matrix) -> float:
-        """One minus the cosine."""
+        """One minus the cosine.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_rows, n_features)
+            Validated rows.
+        """
         return 1.0
 
     def forms(self) -> tuple[Floats, Floats, Floats]:
@@ -95,16 +133,36 @@ class Cosine(Geometry):
         return 2.0 * slope, curve, np.ones(self.k)
 
     def distortion(self, moments: Moments) -> float:
-        """Sum of the distances of all rows to their centers."""
+        """Sum of the distances of all rows to their centers.
+
+        Parameters
+        ----------
+        moments : Moments
+            Sums over the rows of each cluster.
+        """
         return float(moments.counts.sum() - (self.centers * self.metrics[0] * moments.sums).sum())
 
     def set_centers(self, centers: Floats) -> None:
-        """Centers of length one under the metric."""
+        """Centers of length one under the metric.
+
+        Parameters
+        ----------
+        centers : ndarray of shape (n_clusters, n_features)
+            The new centers.
+        """
         length = np.sqrt((centers**2 * self.metrics[0]).sum(axis=1, keepdims=True))
         self.centers = np.asarray(centers, dtype=np.float64) / np.maximum(length, _TINY)
 
     def scatter(self, moments: Moments, assignments: HasSimilaritySquares) -> Floats:
-        """Derivative of the distortion by the weights: (3.29) with its sign corrected."""
+        """Derivative of the distortion by the weights: (3.29) with its sign corrected.
+
+        Parameters
+        ----------
+        moments : Moments
+            Sums over the rows of each cluster.
+        assignments : object with similarity squares
+            The present assignments; only distances that scale rows use them.
+        """
         scaled = self.centers * self.metrics[0]
         cosines = (scaled * moments.sums).sum(axis=1)
         slope = -(self.centers * moments.sums).sum(axis=0)
@@ -113,11 +171,25 @@ class Cosine(Geometry):
         return slope[None]
 
     def proposal(self, slope: Floats, weights: Floats) -> Floats:
-        """A gradient step; costs do not depend on the scale of the weights."""
+        """A gradient step; costs do not depend on the scale of the weights.
+
+        Parameters
+        ----------
+        slope : ndarray
+            Derivative of the objective by the metrics, in their shape.
+        weights : ndarray of shape (n_metrics,)
+            Weight of the rows under each metric.
+        """
         return self._descended(slope, self.eta if isinstance(self.eta, float) else _ETA)
 
     def set_metrics(self, metrics: Floats) -> None:
-        """Set the weights; centers keep their directions."""
+        """Set the weights; centers keep their directions.
+
+        Parameters
+        ----------
+        metrics : ndarray
+            Weights or matrices: one for all clusters, or one per cluster.
+        """
         self.metrics = metrics
         self.set_centers(self.centers)
 
@@ -126,7 +198,17 @@ class Cosine(Geometry):
         return 2.0 if self.signed else 1.0
 
     def pairs(self, X: RowSlices, i: Ints, j: Ints) -> Floats:
-        """Cosine distance of rows that have length one under the metric."""
+        """Cosine distance of rows that have length one under the metric.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_rows, n_features)
+            Validated rows.
+        i : ndarray of shape (n_pairs,)
+            First row of each pair.
+        j : ndarray of shape (n_pairs,)
+            Second row of each pair.
+        """
         if not isinstance(X, np.ndarray):
             return 1.0 - _cosines(X[i], X[j], self.metrics[0])
         cosines = np.empty(len(i))
@@ -134,7 +216,19 @@ class Cosine(Geometry):
         return 1.0 - cosines
 
     def pair_slopes(self, X: RowSlices, i: Ints, j: Ints, weight: Floats) -> Floats:
-        """Weighted sum of the derivatives of the distances."""
+        """Weighted sum of the derivatives of the distances.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_rows, n_features)
+            Validated rows.
+        i : ndarray of shape (n_pairs,)
+            First row of each pair.
+        j : ndarray of shape (n_pairs,)
+            Second row of each pair.
+        weight : ndarray of shape (n_pairs,)
+            Weight of each pair.
+        """
         a, b = X[i], X[j]
         half = 0.5 * weight * _cosines(a, b, self.metrics[0])
         if is_sparse(a) and is_sparse(b):

@@ -95,20 +95,46 @@ class Geometry:
         self.log_det: Floats = np.zeros(self.n_groups)
 
     def group(self, clusters: Ints | Labels) -> Ints | Labels:
-        """Which metric each cluster uses."""
+        """Which metric each cluster uses.
+
+        Parameters
+        ----------
+        clusters : ndarray of int
+            Numbers of clusters.
+        """
         return clusters if self.per_cluster else np.zeros_like(clusters)
 
     # ---------------------------------------------------------------- rows
 
     def validate_rows(self, X: Matrix) -> Matrix:
-        """Rows as this geometry needs them; raises if they are outside its domain."""
+        """Rows as this geometry needs them; raises if they are outside its domain.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_rows, n_features)
+            The rows as they were given.
+        """
         return X
 
     def block_stats(self, X: Matrix, sample_weight: Floats) -> object:
-        """Statistics of a block of validated rows that the geometry needs."""
+        """Statistics of a block of validated rows that the geometry needs.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_rows, n_features)
+            Validated rows.
+        sample_weight : ndarray of shape (n_rows,)
+            Weight of each row.
+        """
 
     def set_stats(self, stats: Sequence[Any]) -> None:
-        """Combine the `block_stats` of all blocks; called once, before anything else."""
+        """Combine the `block_stats` of all blocks; called once, before anything else.
+
+        Parameters
+        ----------
+        stats : sequence
+            What `block_stats` returned, one entry per block.
+        """
 
     def scaled(
         self, X: Matrix, map_ranges: MapRanges | None = None, out: Matrix | None = None
@@ -117,11 +143,26 @@ class Geometry:
 
         `map_ranges(work)` calls ``work(start, stop)`` for ranges of rows, possibly in threads.
         `out` is an earlier result, whose memory may be used again.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_rows, n_features)
+            Validated rows.
+        map_ranges : callable, default=None
+            Calls a function for ranges of rows, possibly in threads.
+        out : array or CSR matrix of shape (n_rows, n_features), default=None
+            An earlier result whose memory may be used again.
         """
         return X
 
     def row_terms(self, X: Matrix) -> Floats | float:
-        """Per-row constant, equal for all clusters, that `forms` and `own` leave out."""
+        """Per-row constant, equal for all clusters, that `forms` and `own` leave out.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_rows, n_features)
+            Validated rows.
+        """
         return 0.0
 
     # ---------------------------------------------------------------- costs
@@ -139,7 +180,13 @@ class Geometry:
         return np.zeros(0)
 
     def distortion(self, moments: Moments) -> float:
-        """Cost of all rows in their clusters."""
+        """Cost of all rows in their clusters.
+
+        Parameters
+        ----------
+        moments : Moments
+            Sums over the rows of each cluster.
+        """
         raise NotImplementedError
 
     def regularizer(self) -> float:
@@ -149,17 +196,37 @@ class Geometry:
     # ---------------------------------------------------------------- updates
 
     def set_centers(self, centers: Floats) -> None:
-        """Set all centers."""
+        """Set all centers.
+
+        Parameters
+        ----------
+        centers : ndarray of shape (n_clusters, n_features)
+            The new centers.
+        """
         self.centers = np.array(centers, dtype=np.float64)
 
     def set_center(self, cluster: int, row: Floats) -> None:
-        """Set one center to a row."""
+        """Set one center to a row.
+
+        Parameters
+        ----------
+        cluster : int
+            Number of the cluster.
+        row : ndarray of shape (n_features,)
+            The new center.
+        """
         centers = self.centers.copy()
         centers[cluster] = row
         self.centers = centers
 
     def move_centers(self, moments: Moments) -> float:
-        """Set centers to the means of their rows; returns the squared distance moved."""
+        """Set centers to the means of their rows; returns the squared distance moved.
+
+        Parameters
+        ----------
+        moments : Moments
+            Sums over the rows of each cluster.
+        """
         before = self.centers
         filled = moments.counts > 0
         means = before.copy()
@@ -168,15 +235,37 @@ class Geometry:
         return float(((self.centers - before) ** 2).sum())
 
     def scatter(self, moments: Moments, assignments: HasSimilaritySquares) -> Floats:
-        """Derivative of the distortion by the metrics, with centers and labels held."""
+        """Derivative of the distortion by the metrics, with centers and labels held.
+
+        Parameters
+        ----------
+        moments : Moments
+            Sums over the rows of each cluster.
+        assignments : object with similarity squares
+            The present assignments; only distances that scale rows use them.
+        """
         raise NotImplementedError
 
     def weights(self, moments: Moments) -> Floats:
-        """Weight of the rows under each metric."""
+        """Weight of the rows under each metric.
+
+        Parameters
+        ----------
+        moments : Moments
+            Sums over the rows of each cluster.
+        """
         return moments.counts if self.per_cluster else np.array([moments.counts.sum()])
 
     def proposal(self, slope: Floats, weights: Floats) -> Floats:
-        """Metrics that should lower the objective, given its derivative (rows and links)."""
+        """Metrics that should lower the objective, given its derivative (rows and links).
+
+        Parameters
+        ----------
+        slope : ndarray
+            Derivative of the objective by the metrics, in their shape.
+        weights : ndarray of shape (n_metrics,)
+            Weight of the rows under each metric.
+        """
         raise NotImplementedError
 
     def _descended(self, slope: Floats, eta: float) -> Floats:
@@ -187,7 +276,13 @@ class Geometry:
         return found * (found.size / found.sum())
 
     def set_metrics(self, metrics: Floats) -> None:
-        """Set the metrics."""
+        """Set the metrics.
+
+        Parameters
+        ----------
+        metrics : ndarray
+            Weights or matrices: one for all clusters, or one per cluster.
+        """
         self.metrics = metrics
 
     def state(self) -> GeometryState:
@@ -195,7 +290,13 @@ class Geometry:
         return {"centers": self.centers, "metrics": self.metrics, "log_det": self.log_det}
 
     def restore(self, state: GeometryState) -> None:
-        """Continue from such a state."""
+        """Continue from such a state.
+
+        Parameters
+        ----------
+        state : GeometryState
+            What `state` returned.
+        """
         for name, value in state.items():
             setattr(self, name, value)
 
@@ -221,9 +322,31 @@ class Geometry:
         return bound, np.zeros(self.metrics.shape[1])
 
     def pairs(self, X: RowSlices, i: Ints, j: Ints) -> Floats:
-        """phi: distances between rows i and j of X."""
+        """phi: distances between rows i and j of X.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_rows, n_features)
+            Validated rows.
+        i : ndarray of shape (n_pairs,)
+            First row of each pair.
+        j : ndarray of shape (n_pairs,)
+            Second row of each pair.
+        """
         raise NotImplementedError
 
     def pair_slopes(self, X: RowSlices, i: Ints, j: Ints, weight: Floats) -> Floats:
-        """Weighted sum of the derivatives of phi by the feature weights, (d,)."""
+        """Weighted sum of the derivatives of phi by the feature weights, (d,).
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_rows, n_features)
+            Validated rows.
+        i : ndarray of shape (n_pairs,)
+            First row of each pair.
+        j : ndarray of shape (n_pairs,)
+            Second row of each pair.
+        weight : ndarray of shape (n_pairs,)
+            Weight of each pair.
+        """
         raise NotImplementedError

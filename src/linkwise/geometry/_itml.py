@@ -19,9 +19,11 @@ from linkwise._validation import (
     Knowable,
     check_choice,
     check_number,
+    check_scale,
     read_data,
     read_knowledge,
     read_labels,
+    read_new_rows,
     with_entailed,
 )
 from linkwise.constraints import Constraints
@@ -160,6 +162,7 @@ class ITML(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         self._check_parameters()
         given_X, X = X, read_data(self, X, accept_sparse=False)
+        check_scale(X, dtype=np.float64)
         if X.shape[0] < 2:
             raise ValueError("n_samples=1: ITML needs at least two rows that are linked")
         known, _ = read_knowledge(constraints, X.shape[0], sample_ids, given_X)
@@ -228,11 +231,21 @@ class ITML(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Z : ndarray of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        X = read_data(self, X, reset=False, accept_sparse=False)
+        X = read_new_rows(self, X, accept_sparse=False)
         return ((X - self.mean_) @ self.components_.T).astype(X.dtype)
 
     def fit_transform(self, X: MatrixLike, y: ArrayLike | None = None, **params: Any) -> NDArray:
-        """Fit and transform; parameters are those of `fit`."""
+        """Fit and transform.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,), default=None
+            Partial labels, -1 for unknown.
+        **params
+            Other parameters of `fit`, such as `constraints`.
+        """
         return self.fit(X, y, **params).transform(X)
 
     def __sklearn_tags__(self) -> Tags:

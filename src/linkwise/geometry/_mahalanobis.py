@@ -158,7 +158,13 @@ class Mahalanobis(Geometry):
         return factors, offsets, -self.log_det
 
     def distances(self, X: Floats) -> Floats:
-        """Complete cost of every row of X (relative to the mean) in every cluster, (m, k)."""
+        """Complete cost of every row of X (relative to the mean) in every cluster, (m, k).
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_rows, n_features)
+            Validated rows.
+        """
         if self.metric == "full" and self.per_cluster:
             cost = np.empty((len(X), self.k))
             for c in range(self.k):
@@ -175,7 +181,13 @@ class Mahalanobis(Geometry):
         return cost + (own * X).sum(axis=1)[:, None] - self.log_det[0]
 
     def lengths(self, difference: Matrix) -> Floats:
-        """Squared length of each difference under each metric, (m, groups)."""
+        """Squared length of each difference under each metric, (m, groups).
+
+        Parameters
+        ----------
+        difference : array or CSR matrix of shape (m, n_features)
+            Differences of rows.
+        """
         if is_sparse(difference):
             return np.asarray(difference.multiply(difference) @ self.metrics.T)
         if self.metric == "full":
@@ -187,7 +199,15 @@ class Mahalanobis(Geometry):
     # ---------------------------------------------------------------- sums over rows
 
     def scatter(self, moments: Moments, assignments: HasSimilaritySquares | None = None) -> Floats:
-        """Sum of (x - mu)(x - mu)' over the rows of each group: diagonals or matrices."""
+        """Sum of (x - mu)(x - mu)' over the rows of each group: diagonals or matrices.
+
+        Parameters
+        ----------
+        moments : Moments
+            Sums over the rows of each cluster.
+        assignments : object with similarity squares
+            The present assignments; only distances that scale rows use them.
+        """
         mu, counts, sums = self.centers, moments.counts, moments.sums
         if self.metric == "full":
             cross = mu[:, :, None] * sums[:, None, :]
@@ -203,7 +223,13 @@ class Mahalanobis(Geometry):
         return (total + about.sum(axis=0))[None]
 
     def distortion(self, moments: Moments) -> float:
-        """Cost of all rows in their clusters."""
+        """Cost of all rows in their clusters.
+
+        Parameters
+        ----------
+        moments : Moments
+            Sums over the rows of each cluster.
+        """
         spread = (self.metrics * self.scatter(moments)).sum()
         return float(spread - (self.weights(moments) * self.log_det).sum())
 
@@ -215,6 +241,13 @@ class Mahalanobis(Geometry):
         Flooring S caps A; under that cap the result is still the exact minimizer, so the
         objective does not rise. A group without rows keeps its metric. With a prior or a gradient
         step, the objective of HMRF-KMeans is minimized instead.
+
+        Parameters
+        ----------
+        slope : ndarray
+            Derivative of the objective by the metrics, in their shape.
+        weights : ndarray of shape (n_metrics,)
+            Weight of the rows under each metric.
         """
         metrics = self.metrics.copy()
         exact = not isinstance(self.eta, float)
@@ -252,7 +285,13 @@ class Mahalanobis(Geometry):
         return inverse / np.outer(root, root)
 
     def set_metrics(self, metrics: Floats) -> None:
-        """Take over metrics."""
+        """Take over metrics.
+
+        Parameters
+        ----------
+        metrics : ndarray
+            Weights or matrices: one for all clusters, or one per cluster.
+        """
         self.metrics = metrics
         if metrics.ndim == 2:
             self.log_det = np.log(metrics).sum(axis=1)

@@ -35,7 +35,17 @@ class Moments(NamedTuple):
 
     @classmethod
     def zeros(cls, k: int, n_features: int, squares: tuple[int, int, int] = (0, 0, 0)) -> Moments:
-        """Moments of no rows."""
+        """Moments of no rows.
+
+        Parameters
+        ----------
+        k : int
+            Number of clusters.
+        n_features : int
+            Number of columns.
+        squares : tuple of three ints
+            Shape of the sums of squares; zeros for none.
+        """
         return cls(np.zeros(k), np.zeros((k, n_features)), np.zeros(squares))
 
     def like(self) -> Moments:
@@ -50,6 +60,12 @@ class Moments(NamedTuple):
             part[:] = 0.0
 
     def add(self, other: Moments) -> None:
-        """Add the moments of other rows, in place."""
+        """Add the moments of other rows, in place.
+
+        Parameters
+        ----------
+        other : Moments
+            What to add.
+        """
         for mine, more in zip(self, other, strict=True):
             np.add(mine, more, out=mine)

@@ -40,7 +40,13 @@ class Pearson(Cosine):
     """
 
     def validate_rows(self, X: Any) -> Any:
-        """Rows without their mean and of length one; constant rows have no shape."""
+        """Rows without their mean and of length one; constant rows have no shape.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_rows, n_features)
+            The rows as they were given.
+        """
         if sparse.issparse(X):
             raise ValueError(
                 'distortion="pearson" needs dense data: rows without their mean are not sparse; '

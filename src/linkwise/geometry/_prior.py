@@ -31,19 +31,39 @@ class Rayleigh:
         self.width = width
 
     def cost(self, metrics: Floats) -> float:
-        """Minus the log density; of matrices, only the diagonal has a prior."""
+        """Minus the log density; of matrices, only the diagonal has a prior.
+
+        Parameters
+        ----------
+        metrics : ndarray
+            Weights or matrices: one for all clusters, or one per cluster.
+        """
         a = _diagonals(metrics)
         s = self.width
         return float((a**2 / (2 * s**2) - np.log(a) + 2 * np.log(s)).sum())
 
     def slope(self, metrics: Floats) -> Floats:
-        """Derivative of `cost`, in the shape of the metrics."""
+        """Derivative of `cost`, in the shape of the metrics.
+
+        Parameters
+        ----------
+        metrics : ndarray
+            Weights or matrices: one for all clusters, or one per cluster.
+        """
         a = _diagonals(metrics)
         slope = a / self.width**2 - 1 / a
         return slope if metrics.ndim == 2 else slope[:, :, None] * np.eye(a.shape[1])
 
     def minimum(self, linear: Floats, count: Floats | float) -> Floats:
-        """The weights at which linear a - count log a + cost(a) is least."""
+        """The weights at which linear a - count log a + cost(a) is least.
+
+        Parameters
+        ----------
+        linear : ndarray
+            Coefficient of each weight.
+        count : float or ndarray
+            Factor of the logarithm.
+        """
         half = 0.5 * self.width**2 * linear
         product = self.width**2 * (np.asarray(count) + 1.0)
         root = np.sqrt(half**2 + product)

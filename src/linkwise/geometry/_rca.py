@@ -17,9 +17,11 @@ from linkwise._validation import (
     Knowable,
     check_choice,
     check_number,
+    check_scale,
     read_data,
     read_knowledge,
     read_labels,
+    read_new_rows,
 )
 from linkwise.constraints import Constraints
 
@@ -149,6 +151,7 @@ class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             Fitted transformer.
         """
         given_X, X = X, read_data(self, X, accept_sparse=False)
+        check_scale(X, dtype=np.float64)
         n_samples, d = X.shape
         self._check_parameters(d)
         if n_samples < 2:
@@ -246,11 +249,21 @@ class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Z : ndarray of shape (n_samples, n_components)
         """
         check_is_fitted(self)
-        X = read_data(self, X, reset=False, accept_sparse=False)
+        X = read_new_rows(self, X, accept_sparse=False)
         return ((X - self.mean_) @ self.components_.T).astype(X.dtype)
 
     def fit_transform(self, X: MatrixLike, y: ArrayLike | None = None, **params: Any) -> NDArray:
-        """Fit and transform; parameters are those of `fit`."""
+        """Fit and transform.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,), default=None
+            Partial labels, -1 for unknown.
+        **params
+            Other parameters of `fit`, such as `constraints`.
+        """
         return self.fit(X, y, **params).transform(X)
 
     def inverse_transform(self, Z: ArrayLike) -> NDArray:

@@ -18,6 +18,7 @@ from linkwise._types import Floats, MatrixLike, Metric, SampleIds
 from linkwise._validation import (
     ConstrainedClusterMixin,
     check_number,
+    check_scale,
     read_data,
     read_labels,
     read_named,
@@ -112,6 +113,7 @@ class BaseHierarchy(ConstrainedClusterMixin, BaseEstimator):
     ) -> tuple[Floats, Constraints]:
         """The data and the constraints by row number."""
         given, X = X, read_data(self, X, accept_sparse=False)
+        check_scale(X, dtype=np.float64)  # distances are computed in float64
         if self._precomputed:
             _check_distances(X)
         n_samples = X.shape[0]
@@ -192,7 +194,13 @@ class BaseHierarchy(ConstrainedClusterMixin, BaseEstimator):
         return Tree(tree.parent, tree.leaves, lengths)
 
     def to_newick(self, ids: Sequence[Hashable] | None = None) -> str:
-        """The hierarchy in Newick format; parameters and branch lengths as in `to_tree`."""
+        """The hierarchy in Newick format; parameters and branch lengths as in `to_tree`.
+
+        Parameters
+        ----------
+        ids : sequence of hashable, default=None
+            Name of each row; its number if not given.
+        """
         return self.to_tree(ids).to_newick()
 
     def plot(

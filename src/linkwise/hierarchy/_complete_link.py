@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import linkage
-from scipy.spatial.distance import squareform
 
 from linkwise._types import Floats, Metric
 from linkwise.constraints import Constraints
 
 from ._base import BaseHierarchy
 from ._cut import cut
-from ._kernels import shorten
+from ._kernels import group_distances, shorten
 from ._merge import check_memory, condensed
 
 
@@ -51,7 +50,7 @@ class ConstrainedCompleteLink(BaseHierarchy):
 
     Notes
     -----
-    Memory: up to 12 n^2 bytes. Time: O(n^2 g) for g must-linked groups.
+    Memory: up to 8 n^2 bytes. Time: O(n^2 g) for g must-linked groups.
 
     References
     ----------
@@ -76,7 +75,7 @@ class ConstrainedCompleteLink(BaseHierarchy):
         pairs.diagnose().raise_if_inconsistent()
         merges = np.zeros((0, 4))
         if X.shape[0] > 1:
-            check_memory(X.shape[0], 12)
+            check_memory(X.shape[0], 8)
             distances = condensed(X, self.metric, "complete")
             merges = linkage(bend(distances, pairs), "complete")
         self.children_, self.distances_ = merges[:, :2].astype(np.int64), merges[:, 2]
@@ -89,7 +88,7 @@ class ConstrainedCompleteLink(BaseHierarchy):
 
 
 def bend(distances: Floats, known: Constraints) -> Floats:
-    """Distances under must-links and cannot-links, condensed.
+    """Distances under must-links and cannot-links, condensed; the array itself is changed.
 
     Must-linked rows have the same distances to all others, so that paths through one row of each
     group are all there are.
@@ -97,13 +96,17 @@ def bend(distances: Floats, known: Constraints) -> Floats:
     closure = known.closure()
     if not len(closure.nodes):
         return distances
-    square = squareform(distances)
-    groups = [np.array(rows) for rows in closure.components if len(rows) > 1]
-    for rows in groups:
-        nearest = square[rows].min(axis=0)
-        square[rows], square[:, rows] = nearest, nearest[:, None]
-        square[np.ix_(rows, rows)] = 0.0
-    shorten(square, np.array([rows[0] for rows in groups], dtype=np.int64))
-    i, j = known.cannot_link.T
-    square[i, j] = square[j, i] = square.max() + 1.0
-    return squareform(square, checks=False)
+    n = n_rows(distances)
+    groups = [np.array(rows, dtype=np.int64) for rows in closure.components if len(rows) > 1]
+    if groups:
+        starts = np.cumsum([0, *map(len, groups)])
+        near = group_distances(distances, n, np.concatenate(groups), starts)
+        shorten(distances, n, near, np.array([rows[0] for rows in groups]))
+    i, j = np.sort(known.cannot_link, axis=1).T
+    distances[n * i - i * (i + 1) // 2 + j - i - 1] = distances.max() + 1.0
+    return distances
+
+
+def n_rows(distances: Floats) -> int:
+    """The number of rows that n (n - 1) / 2 condensed distances are between."""
+    return int(np.ceil(np.sqrt(2 * len(distances))))

@@ -16,7 +16,7 @@ import numpy as np
 from linkwise._compiled import kernel
 
 from ._cannot_link_kernels import may_be_together, merge_apart
-from ._triplet_kernels import compatible, hopeless, merge_constraints
+from ._triplet_kernels import compatible, hopeless, merge_constraints, merge_refusals
 
 LINKAGES = ("single", "complete", "average", "centroid", "ward")
 SQUARED = ("centroid", "ward")  # work on squared distances
@@ -52,14 +52,14 @@ def _row(i, n):
 
 
 @kernel
-def _scan(k, f, c, i, n):
+def _scan(k, f, c, r, i, n):
     """Find the nearest later cluster of i that may be its partner, as far as a look can tell."""
     row, best, near = _row(i, n), np.inf, -1
     only = k.progress[1] == INSIDE
     for j in range(i + 1, n):
         d = k.distance[row + j]
         if 0 < d < best and (not only or k.group[i] == k.group[j]):
-            if hopeless(f, c, i, j, n):
+            if hopeless(f, c, r, i, j, n):
                 k.distance[row + j] = -d
             else:
                 best, near = d, j
@@ -67,7 +67,7 @@ def _scan(k, f, c, i, n):
 
 
 @kernel
-def _merge_distances(k, f, c, x, y, code, n):
+def _merge_distances(k, f, c, r, x, y, code, n):
     """Make x a part of y; y is tested anew against all others."""
     row_x, row_y = _row(x, n), _row(y, n)
     dxy = abs(k.distance[row_x + y])
@@ -86,7 +86,7 @@ def _merge_distances(k, f, c, x, y, code, n):
         k.distance[at_x], k.distance[at_y] = np.inf, d
         low, high = (z, y) if z < y else (y, z)
         if d < k.least[low] and (not only or k.group[z] == k.group[y]):
-            if hopeless(f, c, low, high, n):
+            if hopeless(f, c, r, low, high, n):
                 k.distance[at_y] = -d
             else:
                 k.least[low], k.near[low] = d, high
@@ -96,22 +96,22 @@ def _merge_distances(k, f, c, x, y, code, n):
 
 
 @kernel
-def _next_mode(k, f, c, n):
+def _next_mode(k, f, c, r, n):
     """Pass on to the next mode: what was not allowed is tested anew."""
     k.progress[1] += 1
     for place in range(len(k.distance)):
         k.distance[place] = abs(k.distance[place])
     for i in range(n):
         if k.size[i] > 0:
-            _scan(k, f, c, i, n)
+            _scan(k, f, c, r, i, n)
 
 
 @kernel
-def merge_until(k, f, c, a, s, code, stop):
+def merge_until(k, f, c, r, a, s, code, stop):
     """Merge the closest pair that may merge until `stop` merges are done; False if there is none.
 
     IN      code: position in LINKAGES
-    IN/OUT  k Clusters, f Forest, c Triplets, a Apart, s Search
+    IN/OUT  k Clusters, f Forest, c Triplets, r Refusals, a Apart, s Search
     """
     n = len(k.size)
     while k.progress[0] < stop:
@@ -119,26 +119,27 @@ def merge_until(k, f, c, a, s, code, stop):
         if k.least[x] == np.inf:
             if k.progress[1] == ALL:
                 return False
-            _next_mode(k, f, c, n)
+            _next_mode(k, f, c, r, n)
             continue
         y = k.near[x]
         at = _row(x, n) + y
         d = k.distance[at]
         if d != k.least[x]:  # the row has changed since
-            _scan(k, f, c, x, n)
+            _scan(k, f, c, r, x, n)
             continue
         together = k.progress[1] != APART or may_be_together(a, s, x, y)
-        if not together or not compatible(f, c, s, x, y, n):
+        if not together or not compatible(f, c, s, r, x, y, n):
             k.distance[at] = -d
-            _scan(k, f, c, x, n)
+            _scan(k, f, c, r, x, n)
             continue
         t = k.progress[0]
         k.children[t, 0] = min(k.name[x], k.name[y])
         k.children[t, 1] = max(k.name[x], k.name[y])
         k.height[t] = d
-        merge_constraints(f, c, s, x, y, n)
+        merge_constraints(f, c, s, r, x, y, n)
+        merge_refusals(r, x, y)
         merge_apart(a, s, x, y)
-        _merge_distances(k, f, c, x, y, code, n)
+        _merge_distances(k, f, c, r, x, y, code, n)
         k.name[y] = n + t
         k.progress[0] += 1
     return True
@@ -148,15 +149,53 @@ def merge_until(k, f, c, a, s, code, stop):
 
 
 @kernel
-def shorten(distance, through):
-    """Shortest paths that pass through some rows only (Floyd and Warshall).
+def group_distances(flat, n, rows, starts):
+    """Distance of each group of rows to every row: that of the nearest of its rows, or of theirs.
 
-    IN      through: row numbers
-    IN/OUT  distance (n, n), symmetric
+    IN      flat: condensed distances of n rows; rows, starts: groups g = rows[starts[g] : ...]
+    OUT     (number of groups, n)
     """
-    n = len(distance)
-    for k in through:
-        for i in range(n):
-            via = distance[i, k]
-            for j in range(n):
-                distance[i, j] = min(distance[i, j], via + distance[k, j])
+    n_groups = len(starts) - 1
+    near = np.full((n_groups, n), np.inf)
+    for g in range(n_groups):
+        for i in rows[starts[g] : starts[g + 1]]:
+            own, at = near[g], i - 1  # of row 0 and i
+            for j in range(i):
+                own[j] = min(own[j], flat[at])
+                at += n - j - 2
+            row = _row(i, n)
+            for j in range(i + 1, n):
+                own[j] = min(own[j], flat[row + j])
+    for g in range(n_groups):
+        for h in range(n_groups):
+            group = rows[starts[h] : starts[h + 1]]
+            nearest = 0.0 if g == h else near[g][group].min()
+            for j in group:
+                near[g, j] = nearest
+    return near
+
+
+@kernel
+def shorten(flat, n, near, hubs):
+    """Shortest paths that pass through groups only (Floyd and Warshall).
+
+    Paths between groups come first, so that each pair of rows needs one group in between, and
+    all groups pass by while the distances of one row are in the cache.
+
+    IN      hubs: a row of each group
+    IN/OUT  flat: condensed distances of n rows; near: distances of groups to rows
+    """
+    for k in range(len(hubs)):
+        for g in range(len(hubs)):
+            _detour(near[g], near[g, hubs[k]], near[k])
+    for i in range(n - 1):
+        row = _row(i, n)
+        for g in range(len(hubs)):
+            _detour(flat[row + i + 1 : row + n], near[g, i], near[g, i + 1 :])
+
+
+@kernel
+def _detour(distance, first, second):
+    for j in range(len(distance)):
+        d = first + second[j]
+        distance[j] = d if d < distance[j] else distance[j]

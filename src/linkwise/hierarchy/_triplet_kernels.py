@@ -22,8 +22,15 @@ Triplets = namedtuple("Triplets", "ends alive first after count")
 # depth, low, high; order (n,): leaves from left to right, node v is low[v]..high[v] of it; flags:
 # root, first free node, whether depth and low..high are out of date
 Forest = namedtuple("Forest", "up child right left n_children n_leaves depth low high order flags")
-# mark (n,), queue (n,), number (n,), stamp (1,): room for searching
-Search = namedtuple("Search", "mark queue number stamp")
+# mark (n,), queue (n,), number (n,), side (n,), stamp (1,): room for searching; items (n,), above
+# (2 n,), plan: the branch that the last accepted pair is to be merged into, its two clusters, and
+# how many items and nodes it has
+Search = namedtuple("Search", "mark queue number side stamp items above plan")
+# proofs that pairs may not merge, 64 per column: left, right (n, columns), bit b of column w is set
+# for the clusters of either side of proof 64 w + b; size (64 columns,) clusters left in each proof;
+# alive (columns,) bits of the proofs in force; flags: number of the next proof
+Refusals = namedtuple("Refusals", "left right size alive flags")
+_COLUMNS = 4  # older proofs make room for newer ones
 
 
 # -------------------------------------------------------------------- state
@@ -57,17 +64,23 @@ def make_forest(triplets, n):
     for node in range(n, size):
         forest.right[node] = node + 1  # free nodes are a list
     items = np.flatnonzero(triplets.count > 0)
-    search = make_search(n)
-    good = _grow(forest, triplets, search, items, -1)
-    return forest, good
+    if len(items) == 0:
+        return forest, True
+    above, _ = _split(triplets, make_search(n), items, -1, -1)
+    if len(above) == 0:
+        return forest, False
+    _hang(forest, items, above, -1)
+    return forest, True
 
 
 @kernel
 def make_search(n):
     """Room for searching."""
     return Search(
-        np.zeros(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64), np.ones(1, np.int64)
-    )
+        np.zeros(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64),
+        np.empty(n, np.int64), np.ones(1, np.int64), np.empty(n, np.int64),
+        np.empty(2 * n, np.int64), np.full(4, -1, np.int64),
+    )  # fmt: skip
 
 
 # -------------------------------------------------------------------- the tree of constraints
@@ -136,45 +149,76 @@ def _free_branch(f, node, n):
 
 
 @kernel
-def _grow(f, c, s, items, up):
-    """Hang OneTree's tree of some clusters, and of the triplets among them, under `up`."""
-    if len(items) == 0:
-        return True
-    f.flags[2] = 1
-    if len(items) == 1:
-        _link(f, items[0], up)
-        return True
+def _split(c, s, items, x, y):
+    """OneTree of some clusters and of the triplets among them; x, if any, is called y.
+
+    OUT     above as `split_down`, empty if there is no tree
+            inside (m, 3), numbers of items: then, the triplets that hold a set together
+    """
     n_places = 0
     s.stamp[0] += 1
     for k in range(len(items)):
         s.number[items[k]] = k
         s.mark[items[k]] = s.stamp[0]
         n_places += c.count[items[k]]
+    if x >= 0:
+        s.number[x], s.mark[x] = s.number[y], s.stamp[0]
+        n_places += c.count[x]
     inside = np.empty((n_places, 3), np.int64)
     n_inside = 0
-    for k in range(len(items)):
-        place = c.first[items[k], 0]
+    for k in range(len(items) + (1 if x >= 0 else 0)):
+        v = items[k] if k < len(items) else x
+        before, place = -1, c.first[v, 0]
         while place >= 0:
-            t = place // 3
+            t, following = place // 3, c.after[place]
+            if not c.alive[t]:  # take it out of the list
+                if before < 0:
+                    c.first[v, 0] = following
+                else:
+                    c.after[before] = following
+                place = following
+                continue
+            before = place
             b, third = c.ends[t, 1], c.ends[t, 2]
             if (
-                c.alive[t] and place % 3 == 0
+                place % 3 == 0
                 and s.mark[b] == s.stamp[0] and s.mark[third] == s.stamp[0]
+                and s.number[b] != s.number[v]
             ):  # fmt: skip
-                inside[n_inside, 0], inside[n_inside, 1] = k, s.number[b]
+                inside[n_inside, 0], inside[n_inside, 1] = s.number[v], s.number[b]
                 inside[n_inside, 2] = s.number[third]
                 n_inside += 1
-            place = c.after[place]
-    above, _ = split_down(inside[:n_inside], len(items))
-    if len(above) == 0:
-        return False
+            place = following
+    inside = inside[:n_inside]
+    broken = _broken(inside)
+    if broken >= 0:
+        return np.empty(0, np.int64), inside[broken : broken + 1]
+    above, alive = split_down(inside, len(items))
+    return above, inside[alive]
+
+
+@kernel
+def _broken(triplets):
+    """The first triplet ab|c whose c is one with a or b; -1 if there is none."""
+    for t in range(len(triplets)):
+        if triplets[t, 2] == triplets[t, 0] or triplets[t, 2] == triplets[t, 1]:
+            return t
+    return -1
+
+
+@kernel
+def _hang(f, items, above, up):
+    """Hang a tree of some clusters under `up`."""
+    f.flags[2] = 1
+    if len(items) == 1:
+        _link(f, items[0], up)
+        return
     sets = np.empty(len(above) - len(items), np.int64)
     for k in range(len(sets)):
         over = above[len(items) + k]
         sets[k] = _new_set(f, up if over < 0 else sets[over])
     for k in range(len(items)):
         _link(f, items[k], sets[above[k]])
-    return True
 
 
 @kernel
@@ -255,79 +299,143 @@ def _branches(f, i, j):
 
 
 @kernel
-def _joined(f, c, s, i, j, p, q, known):
-    """How many clusters hang together with i and j, joined, by triplets inside the set at hand.
-
-    The set is what the last search has marked `known`, or the branches p and q if that is 0.
-    """
-    s.stamp[0] += 1
-    stamp = s.stamp[0]
-    s.queue[0], s.queue[1] = i, j
-    s.mark[i], s.mark[j] = stamp, stamp
-    head, tail = 0, 2
-    while head < tail:
-        v = s.queue[head]
-        head += 1
-        before, place = -1, c.first[v, 0]
-        while place >= 0:
-            t, following = place // 3, c.after[place]
-            if not c.alive[t]:  # take it out of the list
-                if before < 0:
-                    c.first[v, 0] = following
-                else:
-                    c.after[before] = following
-                place = following
-                continue
-            before, place = place, following
-            w, third = c.ends[t, 1 - before % 3], c.ends[t, 2]
-            if s.mark[w] == stamp:
-                continue
-            if known:
-                inside = s.mark[w] >= known and s.mark[third] >= known
-            else:
-                inside = _within(f, w, p, q) and _within(f, third, p, q)
-            if inside:
-                s.mark[w] = stamp
-                s.queue[tail] = w
-                tail += 1
-    return tail
+def _leaves(f, p, q, x, n, out):
+    """The leaves of two branches but for x; returns how many."""
+    found = 0
+    for branch in (p, q):
+        for k in range(f.low[branch], f.high[branch]):
+            v = f.order[k]
+            # Stretches have holes where leaves have gone.
+            if v != x and (f.up[v] >= 0 or f.flags[0] == v) and f.low[v] == k:
+                out[found] = v
+                found += 1
+    return found
 
 
 @kernel
-def _within(f, v, p, q):
-    x = f.low[v]
-    return f.low[p] <= x < f.high[p] or f.low[q] <= x < f.high[q]
-
-
-@kernel
-def hopeless(f, c, i, j, n):
-    """Whether a look at the tree suffices to tell that i and j may not merge."""
+def hopeless(f, c, r, i, j, n):
+    """Whether a look at the tree and at former refusals tells that i and j may not merge."""
     if c.count[i] == 0 or c.count[j] == 0 or f.up[i] == f.up[j]:
         return False
     if f.flags[2]:
         _renumber(f, n)
     p, _ = _branches(f, i, j)
-    return f.n_children[f.up[p]] == 2
+    return f.n_children[f.up[p]] == 2 or _is_refused(r, i, j)
 
 
 @kernel
-def compatible(f, c, s, i, j, n):
+def compatible(f, c, s, r, i, j, n):
     """TestCompatibility: whether all triplets can still be met once i and j are one cluster."""
     if c.count[i] == 0 or c.count[j] == 0 or f.up[i] == f.up[j]:
         return True
     if f.flags[2]:
         _renumber(f, n)
     p, q = _branches(f, i, j)
-    if f.n_children[f.up[p]] == 2:
+    if f.n_children[f.up[p]] == 2 or _is_refused(r, i, j):
         return False
-    total, known = f.n_leaves[p] + f.n_leaves[q], 0
-    while True:
-        size = _joined(f, c, s, i, j, p, q, known)
-        if size == 2:
+    n_items = _leaves(f, p, q, i, n, s.items)
+    above, inside = _split(c, s, s.items[:n_items], i, j)
+    if len(above) == 0:
+        _remember(r, c, s, inside, i, j)
+        return False
+    s.above[: len(above)] = above
+    s.plan[0], s.plan[1], s.plan[2], s.plan[3] = i, j, n_items, len(above)
+    return True
+
+
+# -------------------------------------------------------------------- former refusals
+#
+# A refusal ends with a set of clusters that the triplets inside it hold together once i and j are
+# one, so that no tree can split it. Without the join it falls into two sides, since no triplet of
+# the set has its a on one side and its b on the other. The same set speaks against every pair with
+# one cluster on each side. Merging does not change that: it contracts the set, or renames one of
+# its clusters, and both keep it connected. Only a set of two clusters, i and j alone, proves
+# nothing.
+
+
+@kernel
+def make_refusals(n):
+    """No proofs yet."""
+    return Refusals(
+        np.zeros((n, _COLUMNS), np.int64), np.zeros((n, _COLUMNS), np.int64),
+        np.zeros(64 * _COLUMNS, np.int64), np.zeros(_COLUMNS, np.int64), np.zeros(1, np.int64),
+    )  # fmt: skip
+
+
+@kernel
+def _is_refused(r, i, j):
+    for w in range(_COLUMNS):
+        if ((r.left[i, w] & r.right[j, w]) | (r.right[i, w] & r.left[j, w])) & r.alive[w]:
             return True
-        if size == total:
-            return False
-        total, known = size, s.stamp[0]
+    return False
+
+
+@kernel
+def _sides(c, s, inside, i, j):
+    """The set that triplets hold together once i and j are one, from i and from j.
+
+    It goes into `queue`, and `side` says which of the two each cluster hangs together with;
+    returns its size.
+    """
+    s.stamp[0] += 2
+    known, stamp = s.stamp[0] - 1, s.stamp[0]
+    for t in range(len(inside)):
+        for v in inside[t]:
+            s.mark[s.items[v]] = known
+    s.queue[0], s.queue[1] = i, j
+    s.mark[i], s.mark[j] = stamp, stamp
+    s.side[i], s.side[j] = 0, 1
+    head, tail = 0, 2
+    while head < tail:
+        v = s.queue[head]
+        head += 1
+        place = c.first[v, 0]
+        while place >= 0:
+            t = place // 3
+            w, third = c.ends[t, 1 - place % 3], c.ends[t, 2]
+            if c.alive[t] and s.mark[w] == known and s.mark[third] >= known:
+                s.mark[w] = stamp
+                s.side[w] = s.side[v]
+                s.queue[tail] = w
+                tail += 1
+            place = c.after[place]
+    return tail
+
+
+@kernel
+def _remember(r, c, s, inside, i, j):
+    """Keep the set that speaks against i and j; it takes the place of the oldest."""
+    size = _sides(c, s, inside, i, j)
+    if size == 2:
+        return
+    number = r.flags[0]
+    r.flags[0] = (number + 1) % len(r.size)
+    w, bit = number // 64, np.int64(1) << (number % 64)
+    for v in range(len(r.left)):
+        r.left[v, w] &= ~bit
+        r.right[v, w] &= ~bit
+    for v in s.queue[:size]:
+        if s.side[v] == 0:
+            r.left[v, w] |= bit
+        else:
+            r.right[v, w] |= bit
+    r.size[number] = size
+    r.alive[w] |= bit
+
+
+@kernel
+def merge_refusals(r, x, y):
+    """Make x a part of y in all proofs."""
+    for w in range(_COLUMNS):
+        both = (r.left[x, w] & r.left[y, w]) | (r.right[x, w] & r.right[y, w])
+        both &= r.alive[w]
+        for b in range(64 if both else 0):
+            if both >> b & 1:
+                r.size[64 * w + b] -= 1
+                if r.size[64 * w + b] == 2:
+                    r.alive[w] &= ~(np.int64(1) << b)
+        r.left[y, w] |= r.left[x, w]
+        r.right[y, w] |= r.right[x, w]
 
 
 # -------------------------------------------------------------------- merging
@@ -375,7 +483,7 @@ def _leave(f, v, n):
 
 
 @kernel
-def merge_constraints(f, c, s, x, y, n):
+def merge_constraints(f, c, s, r, x, y, n):
     """Make x a part of y in triplets and tree."""
     if c.count[x] == 0:
         return
@@ -396,19 +504,18 @@ def merge_constraints(f, c, s, x, y, n):
         return
     if f.flags[2]:
         _renumber(f, n)
+    if s.plan[0] != x or s.plan[1] != y:
+        compatible(f, c, s, r, x, y, n)
     p, q = _branches(f, x, y)
-    up, items, n_items = f.up[p], np.empty(f.high[p] - f.low[p] + f.high[q] - f.low[q], np.int64), 0
-    for branch in (p, q):
-        for k in range(f.low[branch], f.high[branch]):
-            v = f.order[k]
-            # Stretches have holes where leaves have gone.
-            if v != x and f.up[v] >= 0 and f.low[v] == k:
-                items[n_items] = v
-                n_items += 1
+    up = f.up[p]
     _free_branch(f, p, n)
     _free_branch(f, q, n)
     _rename(c, x, y)
     _meet_triplets(f, c, y, n)
-    items = items[:n_items]
-    _grow(f, c, s, items[c.count[items] > 0], up)
+    items = s.items[: s.plan[2]]
+    _hang(f, items, s.above[: s.plan[3]], up)
+    for v in items:
+        if c.count[v] == 0:
+            _leave(f, v, n)
     _tidy(f, up, n)
+    s.plan[0] = -1

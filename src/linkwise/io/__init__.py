@@ -8,8 +8,10 @@ which tells the format of a file from its name. What a format means for constrai
 
 from ._atomic import atomic_write, drop_cut_line
 from ._delimited import line_of_row
+from ._excel import read_sheet
 from ._formats import (
     DELIMITED,
+    EXCEL,
     JSON_LINES,
     MAX_LISTED,
     NUMPY,
@@ -22,22 +24,27 @@ from ._formats import (
     require_file,
     suffix_of,
 )
+from ._frames import AnnDataLike, DatasetLike
 from ._json import to_json
 from ._memory import half_of_memory
 from ._parquet import is_number_type, open_parquet
-from ._table import Table, is_number, load_array, read_table
+from ._table import Table, as_table, is_number, load_array, read_table
 from ._text import Progress, text_blocks
 from ._write import check_output_format, write_table
 
 __all__ = [
     "DELIMITED",
+    "EXCEL",
     "JSON_LINES",
     "MAX_LISTED",
     "NUMPY",
     "PARQUET",
+    "AnnDataLike",
+    "DatasetLike",
     "FileFormatError",
     "Progress",
     "Table",
+    "as_table",
     "atomic_write",
     "check_output_format",
     "drop_cut_line",
@@ -50,6 +57,7 @@ __all__ = [
     "load_array",
     "open_parquet",
     "quoted",
+    "read_sheet",
     "read_table",
     "repeated",
     "require_file",

@@ -32,8 +32,18 @@ _LONGEST_NUMBER = 64
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 
 
-def read_delimited(path: Path) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
+def read_delimited(
+    path: Path, encoding: str | None = None, missing: Sequence[str] = MISSING
+) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
     """Read a text file with a header line.
+
+    Parameters
+    ----------
+    path : Path
+    encoding : str, default=None
+        UTF-8 if not given.
+    missing : sequence of str
+        Cells that stand for a missing value.
 
     Returns
     -------
@@ -42,7 +52,7 @@ def read_delimited(path: Path) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
     cells : dict of str to ndarray
         The cells as in the file, as bytes or as objects.
     """
-    text = _checked_text(path)
+    text = _checked_text(path, encoding)
     delimiter = _delimiter(text)
     rows = filter(None, _rows(text, delimiter))  # a blank line is an empty row
     try:
@@ -61,15 +71,15 @@ def read_delimited(path: Path) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
     columns: dict[str, NDArray] = {}
     raw: dict[str, NDArray] = {}
     for name, parts in zip(header, blocks, strict=True):
-        columns[name], raw[name] = _typed(_joined(parts), decimal_comma=delimiter == ";")
+        columns[name], raw[name] = _typed(_joined(parts), missing, decimal_comma=delimiter == ";")
     return columns, raw
 
 
 # -------------------------------------------------------------------- header and rows
 
 
-def _checked_text(path: Path) -> str:
-    text = read_text(path)
+def _checked_text(path: Path, encoding: str | None) -> str:
+    text = read_text(path, encoding)
     if not text.strip():
         raise FileFormatError(path, "the file is empty" + see("data"))
     return text
@@ -165,33 +175,42 @@ def _unpacked(cells: NDArray) -> NDArray[np.object_]:
     return cells if cells.dtype == object else np.char.decode(cells, "ascii").astype(object)
 
 
-def _typed(cells: NDArray, *, decimal_comma: bool) -> tuple[NDArray, NDArray]:
+def _typed(
+    cells: NDArray, missing: Sequence[str], *, decimal_comma: bool
+) -> tuple[NDArray, NDArray]:
     """Turn cells into numbers if all of them are, else into text; and keep the cells for `text`."""
     if cells.dtype != object:
-        numbers = _numbers(cells)
+        numbers = _numbers(cells, missing)
         if numbers is None and decimal_comma and b"." not in cells.tobytes():
-            numbers = _numbers(np.char.replace(cells, b",", b"."))
+            numbers = _numbers(np.char.replace(cells, b",", b"."), missing)
         if numbers is not None:
             return numbers, cells
     cells = _unpacked(cells)
-    missing = np.isin(np.array([cell.strip() for cell in cells], dtype=object), MISSING)
-    if not missing.any():
-        return cells, cells
+    return without_missing(cells, missing), cells
+
+
+def without_missing(cells: NDArray[np.object_], missing: Sequence[str]) -> NDArray[np.object_]:
+    """Cells of text, None where one stands for a missing value."""
+    gone = np.isin(np.array([(cell or "").strip() for cell in cells], dtype=object), missing)
+    if not gone.any():
+        return cells
     column = cells.copy()
-    column[missing] = None
-    return column, cells
+    column[gone] = None
+    return column
 
 
-def _numbers(cells: NDArray[np.bytes_]) -> NDArray[np.float64] | None:
+def _numbers(cells: NDArray[np.bytes_], missing: Sequence[str]) -> NDArray[np.float64] | None:
     if b"_" in cells.tobytes():  # Python reads 1_0 as ten, but in a table it is a name
         return None
     try:
-        return cells.astype(np.float64)
+        if not set(missing) - set(MISSING):  # -999 may be read as a number, but stand for a gap
+            return cells.astype(np.float64)
     except ValueError:
         pass
-    missing = np.isin(np.char.strip(cells), np.array(MISSING, dtype="S"))
+    marks = [mark for mark in missing if mark.isascii()]
+    gone = np.isin(np.char.strip(cells), np.array(marks, dtype="S"))
     try:
-        return np.where(missing, b"nan", cells).astype(np.float64)
+        return np.where(gone, b"nan", cells).astype(np.float64)
     except ValueError:
         return None
 
@@ -229,9 +248,9 @@ def _unreadable(path: Path, text: str, delimiter: str, error: csv.Error) -> Valu
     return FileFormatError(path, f"line {start}: cannot be read ({error}): {hint}")
 
 
-def line_of_row(path: Path, row: int) -> int:
+def line_of_row(path: Path, row: int, encoding: str | None = None) -> int:
     """Find the line, counted from 1, in which a row of data begins (rows count from 0)."""
-    text = read_text(path)
+    text = read_text(path, encoding)
     cells, seen, start = _rows(text, _delimiter(text)), -2, 1
     for row_cells in cells:  # blank lines do not count, cells may run over several lines
         seen += bool(row_cells)

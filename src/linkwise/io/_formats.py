@@ -13,6 +13,7 @@ DELIMITED = (".csv", ".tsv", ".tab", ".txt")
 JSON_LINES = (".jsonl", ".ndjson")
 PARQUET = (".parquet", ".pq")
 NUMPY = (".npy", ".npz")
+EXCEL = (".xlsx", ".xlsm")
 MAX_LISTED = 20  # items that a message lists before it says "... and 7 more"
 
 

@@ -15,6 +15,8 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from linkwise._errors import InputError
+
 from ._formats import FileFormatError, is_gzip
 from ._memory import half_of_memory
 
@@ -59,27 +61,41 @@ class _Unpacked(io.RawIOBase):
 
 
 @contextmanager
-def _open_text(path: Path) -> Iterator[tuple[IO[str], IO[bytes]]]:
+def _open_text(path: Path, encoding: str | None = None) -> Iterator[tuple[IO[str], IO[bytes]]]:
     """Open a file as text, and as the bytes on disk, whose position tells the progress."""
+    _check_encoding(encoding)
     try:
         with path.open("rb") as raw:
             binary = _open_binary(path, raw)
             start = binary.peek(4096)[:4096]  # type: ignore[attr-defined]
             wide = start[:2] in _UTF16
-            if b"\0" in start and not wide:
+            if b"\0" in start and not wide and encoding is None:
                 raise FileFormatError(path, "is a binary file; expected text in UTF-8")
-            encoding = "utf-16" if wide else "utf-8-sig"  # "-sig" skips a byte order mark
+            if encoding is None or encoding.lower() in ("utf-8", "utf8"):
+                encoding = "utf-16" if wide else "utf-8-sig"  # "-sig" skips a byte order mark
             with io.TextIOWrapper(binary, encoding=encoding, newline="") as text:
                 yield text, raw
     except UnicodeDecodeError as error:
-        raise _undecodable(path, error) from None
+        raise _undecodable(path, error, encoding) from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         problem = f"not a gzip file, or a damaged gzip file ({error}); fetch it again"
         raise FileFormatError(path, problem) from None
 
 
-def _undecodable(path: Path, error: UnicodeDecodeError) -> FileFormatError:
+def _check_encoding(encoding: str | None) -> None:
+    try:
+        codecs.lookup(encoding or "utf-8")
+    except LookupError:
+        raise InputError(
+            f"{{encoding={encoding}}} is not known; expected a name such as cp1252 (Windows), "
+            "latin-1, utf-8 or utf-16"
+        ) from None
+
+
+def _undecodable(path: Path, error: UnicodeDecodeError, encoding: str | None) -> FileFormatError:
     """Find the line in a second pass: the first one may have decoded part of a buffer only."""
+    if encoding not in (None, "utf-8-sig"):
+        return FileFormatError(path, f"is not text in {{encoding={encoding}}} ({error.reason})")
     where, byte = "the file", error.object[error.start]
     with path.open("rb") as raw:
         for number, line in enumerate(_open_binary(path, raw), 1):
@@ -90,15 +106,15 @@ def _undecodable(path: Path, error: UnicodeDecodeError) -> FileFormatError:
                 break
     return FileFormatError(
         path,
-        f"{where} is not UTF-8 text (byte 0x{byte:02x}); save the file as UTF-8 (in a "
-        "spreadsheet: 'CSV UTF-8')",
+        f"{where} is not UTF-8 text (byte 0x{byte:02x}); for a file of Windows or Excel give "
+        "{encoding=cp1252}, or save the file as UTF-8 (in a spreadsheet: 'CSV UTF-8')",
     )
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, encoding: str | None = None) -> str:
     """Read a whole text file; line ends stay as they are."""
     most, parts, size = half_of_memory(), [], 0
-    with _open_text(path) as (text, _):
+    with _open_text(path, encoding) as (text, _):
         while part := text.read(_CHUNK):
             size += len(part)
             if size > most:
@@ -111,7 +127,9 @@ def read_text(path: Path) -> str:
     return "".join(parts)
 
 
-def text_blocks(path: Path, progress: Progress | None = None) -> Iterator[list[str]]:
+def text_blocks(
+    path: Path, progress: Progress | None = None, encoding: str | None = None
+) -> Iterator[list[str]]:
     """Yield the lines of a text file, with their ends, in blocks.
 
     Parameters
@@ -119,9 +137,11 @@ def text_blocks(path: Path, progress: Progress | None = None) -> Iterator[list[s
     path : Path
     progress : callable, default=None
         Called after each block with the bytes read so far and the size of the file.
+    encoding : str, default=None
+        UTF-8 (or UTF-16 with a byte order mark) if not given.
     """
     total = path.stat().st_size
-    with _open_text(path) as (text, raw):
+    with _open_text(path, encoding) as (text, raw):
         while block := list(islice(text, BLOCK_LINES)):
             yield block
             if progress is not None:

@@ -1,4 +1,4 @@
-"""Columns to files: CSV, TSV, JSON lines, Parquet. A file is complete or not written at all."""
+"""Columns to files: CSV, TSV, JSON lines, Parquet, Excel. A file is complete or not written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from typing import IO, Any
 from linkwise._optional import optional
 
 from ._atomic import atomic_write
-from ._formats import JSON_LINES, PARQUET, FileFormatError, is_gzip, listed, suffix_of
+from ._excel import write_sheet
+from ._formats import EXCEL, JSON_LINES, PARQUET, FileFormatError, is_gzip, listed, suffix_of
 from ._json import to_json
 
 # One block of rows, by columns: lists, NumPy arrays or Arrow arrays.
@@ -29,10 +30,12 @@ def check_output_format(path: Path, allowed: Sequence[str]) -> None:
             f"cannot write files of the kind {suffix or path.name!r}; use {listed(allowed)} (text "
             "also with .gz)",
         )
-    if is_gzip(path) and suffix in (*PARQUET, ".npy"):
+    if is_gzip(path) and suffix in (*PARQUET, *EXCEL, ".npy"):
         raise FileFormatError(path, "only text can be compressed; drop the .gz")
     if suffix in PARQUET:
         optional("pyarrow.parquet", extra="parquet", need=f"Writing {path.name}")
+    if suffix in EXCEL:
+        optional("openpyxl", extra="excel", need=f"Writing {path.name}")
 
 
 def write_table(path: Path, names: Sequence[str], blocks: Iterable[Block]) -> None:
@@ -53,6 +56,9 @@ def write_table(path: Path, names: Sequence[str], blocks: Iterable[Block]) -> No
             _write_parquet(file, names, blocks)
             return
         rows = (row for block in blocks for row in zip(*map(_cells, block), strict=True))
+        if suffix in EXCEL:
+            write_sheet(file, names, rows)
+            return
         with _text(file, compressed=is_gzip(path)) as text:
             if suffix in JSON_LINES:
                 text.writelines(_json_line(names, row) for row in rows)

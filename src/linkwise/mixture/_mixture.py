@@ -22,8 +22,8 @@ from linkwise._validation import (
     check_choice,
     check_number,
     progress_reporter,
-    read_data,
     read_labels,
+    read_new_rows,
     warn_unconverged,
 )
 from linkwise.constraints import Constraints, color
@@ -244,6 +244,7 @@ class ConstrainedMixture(ConstrainedClusterMixin, DensityMixin, BaseEstimator):
         data = Data(X, field)
         best = self._best_run(data, shift, pairs)
         self._store(data, best, shift)
+        self._name_clusters(y)
         self.report_ = Report.of(
             known,
             self.labels_,
@@ -424,7 +425,7 @@ class ConstrainedMixture(ConstrainedClusterMixin, DensityMixin, BaseEstimator):
     def _judge(self, X: ArrayLike) -> tuple[Floats, Floats]:
         """Memberships and log likelihoods of new rows."""
         check_is_fitted(self)
-        rows = read_data(self, X, reset=False, accept_sparse=False)
+        rows = read_new_rows(self, X, accept_sparse=False)
         return responsibilities(self._model(), rows.astype(np.float64))
 
     def predict(self, X: ArrayLike) -> NDArray[np.int32]:

@@ -104,6 +104,13 @@ class Report:
         """The report on labels 0, 1, 2, ... and -1 (no cluster); `facts` are the attributes left.
 
         `costs` may be those of the pairs alone, whether kept or not.
+
+        Parameters
+        ----------
+        known : Constraints
+            The constraints by row number.
+        labels : ndarray of shape (n_samples,)
+            Cluster of each row; -1 is no cluster.
         """
         kept = known.satisfied(labels)
         mask = np.concatenate(kept.masks)

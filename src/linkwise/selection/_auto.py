@@ -34,18 +34,27 @@ from linkwise.constraints import Constraints, Given
 from linkwise.report import Report
 
 from . import _explain
-from ._candidates import Candidate, default_candidates, given_candidates
+from ._candidates import Candidate, default_kinds, given_kinds, with_counts
+from ._expected import Expected
+from ._next_step import next_step
 from ._noise import NoiseEstimate, ReweightedClusterer
+from ._plan import Limits, search_counts
 from ._precompile import compile_first
+from ._progress import progress_bar
 from ._ranking import Ranking
 from ._report import ChoiceReport
-from ._search import CandidateSearch, TrialLog, fingerprint
+from ._sample import Sample
+from ._search import CandidateSearch, Tell, TrialLog, fingerprint
 from ._splits import Probes, decided_share, held_out, resampled
+from ._table import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MOST_CLUSTERS = 10  # tried by default, or twice the least number if that is more
+_MOST_CLUSTERS = 10  # tried without folds, or twice the least number if that is more
+_N_RACING = 48  # candidates of one race when k is open
+_FULL_RUNS = 3.0  # the last fit has more runs than a trial, by about so much time
+_FOR_CHOOSING = 0.5  # of a time budget that compiling does not take
 _JUDGES = 5  # best candidates, one per kind, that vote on wrong constraints
 _N_REWEIGHTED = 2  # best soft candidates that are also tried with reweighted constraints
 
@@ -69,9 +78,11 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
     candidates : "default" or list, default="default"
         What to try: clusterers or ``(name, clusterer)`` pairs, simplest first; of linkwise, of
         scikit-learn, or pipelines. Steps whose ``fit`` takes constraints receive them.
-    n_clusters : None, int or iterable of int, default=None
-        Numbers of clusters to try. None is from the least number that the constraints allow, or
-        2, up to 10, or twice the least number if that is more.
+    n_clusters : None, int, tuple of two int, or iterable of int, default=None
+        Numbers of clusters to try. A tuple ``(5, 40)`` is the least and the most; None is from
+        the least number that the constraints allow, or 2, to half the number of rows. Both are
+        searched by doubling, as long as evidence asks for more, and then refined. A list or range
+        is tried as it is.
     n_folds : int, default=5
         Number of folds.
     tolerance : float, default=0.5
@@ -83,7 +94,8 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
     time_budget : float, default=None
         Seconds. Folds then go round by round, and after each the worse half of the candidates is
         dropped as often as it takes to end in time (which then decides, besides the seed, what is
-        tried). Compiling, which the first use of a method takes, does not count. None is no limit.
+        tried). The last fit and loading compiled code count; where code has to be compiled first,
+        at least half of the budget is left for the choice. None is no limit.
     checkpoint : path, default=None
         File in which every trial is noted as it ends. After an interruption, the same call goes on
         from there; needs an integer `random_state`.
@@ -91,6 +103,8 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
         Threads; None is one, -1 all.
     verbose : int, default=0
         If not 0, print every trial.
+    progress : bool, default=False
+        Whether to show a progress bar, in a terminal or a notebook.
     callback : callable, default=None
         Called as ``callback(n_done, n_total, candidate)`` after every trial.
     random_state : int, RandomState instance or None, default=None
@@ -104,13 +118,16 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
         Cluster of each row.
     n_clusters_ : int
         Number of clusters found.
-    results_ : list of dict
-        One row for each candidate, best first: score, its standard error, whether it is tied with
-        the best, what the score is made of (held_out, stability, silhouette, kept), seconds.
-        Those that left the race come last, with the score of the folds they finished.
-        ``pandas.DataFrame(results_)`` is a table.
+    results_ : Results
+        One row (a dict) for each candidate, best first: score, its standard error, whether it is
+        tied with the best, what the score is made of (held_out, stability, silhouette, kept),
+        seconds. Those that left the race come last, with the score of the folds they finished.
+        ``results_.to_frame()`` is a DataFrame, ``results_["score"]`` a column.
     best_score_ : float
         Score of the choice.
+    expected_ : Expected
+        How good the clustering can be expected to be: adjusted Rand index and share of pairs
+        right, with intervals of 90 %.
     criterion_ : {"held-out constraints", "stability"}
         What the scores are.
     noise_ : float
@@ -119,7 +136,7 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
     suspects_ : tuple of Given
         Constraints that look wrong, for review; empty unless some clearly are.
     report_ : ChoiceReport
-        The reasons of the choice, and what the clustering kept.
+        The reasons of the choice, what to do next, and what the clustering kept.
     n_features_in_ : int
         Number of features.
 
@@ -131,13 +148,20 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
     after all, rows are dealt out instead: a fold holds back every link, given or entailed, that
     touches one of its rows.
 
-    **The score** is ``(n F + 50 P) / (n + 50)`` for n constraints. F is the mean of the F of
-    must-links and that of cannot-links, pooled over the folds. P is the mean of stability
+    **The score** is ``(n A + 50 P) / (n + 50)`` for n constraints. A is the adjusted Rand index
+    that held-out links let one expect: a candidate keeps a share t of the held-out must-links and
+    breaks a share f of the cannot-links; with a share pi of all pairs that belong together these
+    give the table of all pairs. A candidate puts a known share s = pi t + (1 - pi) f of pairs
+    together, so that pi follows from all candidates by least squares. P is the mean of stability
     (chance-corrected agreement of the clusterings of different folds), silhouette, and share of
     constraints kept in training. With fewer than three independent must-links, or cannot-links,
     nothing can be held back; then the score is P, and the stability is that of clusterings of
     resampled rows and constraints. Pairs of rows that the constraints already decide count by the
     share of constraints kept instead: the last fit knows them.
+
+    **Large data.** With more than 5,000 rows, or 4,000,000 values, candidates are tried on a sample
+    with the linked rows in it, and the choice is fitted to all rows. Beyond 100 features everything
+    is clustered in a PCA space, and metrics with a full matrix are learnt in one beyond 30.
 
     **Equals.** The standard error is a jackknife over folds of the difference to the best. The
     usual rule takes the simplest candidate within one standard error; on the data sets on which
@@ -181,6 +205,7 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
         checkpoint: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        progress: bool = False,
         callback: Callable[[int, int, str], None] | None = None,
         random_state: Seed = None,
     ):
@@ -193,6 +218,7 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
         self.checkpoint = checkpoint
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.progress = progress
         self.callback = callback
         self.random_state = random_state
 
@@ -230,17 +256,37 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
         X, (known, n_dropped, ids) = self._read_rows(X, constraints, sample_ids)
         known, _ = read_links(known, read_labels(y, X.shape[0]), entailed=False)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        candidates = self._candidates(X, known)
+        sample = Sample.drawn(X, known, np.random.RandomState(seed))
+        kinds = self._kinds(sample, X.shape[0])
         if self.time_budget is not None:
-            compile_first(candidates, X, known)  # the budget is for choosing
-        work = self._search(X, known, seed)
-        work.run(candidates)
-        noise = self._estimate_noise(known, work)
+            compile_first(kinds, sample.X, sample.known)
+        with progress_bar(self.progress) as bar:
+            work = self._search(sample, seed, self._deadline(started), bar)
+            self._run(work, kinds, known, X.shape[0])
+            noise = self._estimate_noise(sample.known, work)
         ranking = Ranking.of(work, self.tolerance)
-        self._refit(X, known, ranking.choices(), seed)
+        self._refit(X, known, ranking, seed)
         seconds = time.perf_counter() - started
-        self._store(Knowledge(known, n_dropped, ids), ranking, noise, seconds)
+        self._store(Knowledge(known, n_dropped, ids), ranking, noise, sample, seconds)
         return self
+
+    def _deadline(self, started: float) -> float | None:
+        """When to end, by the monotonic clock."""
+        if self.time_budget is None:
+            return None
+        left = self.time_budget - (time.perf_counter() - started)
+        return time.monotonic() + max(left, _FOR_CHOOSING * self.time_budget)
+
+    def _run(
+        self, work: CandidateSearch, kinds: list[Candidate], known: Constraints, n_samples: int
+    ) -> None:
+        """Try candidates: all numbers of clusters that are given, or those evidence asks for."""
+        self._limits = self._count_limits(work.X.shape[0], n_samples, known)
+        if self._limits is None or self.criterion_ == "stability":
+            work.run(with_counts(kinds, self._cluster_numbers(n_samples, known)))
+            return
+        work.n_racing = _N_RACING if self.race else None
+        search_counts(work, kinds, self._limits, self.tolerance)
 
     def _check_parameters(self) -> None:
         check_number("n_folds", self.n_folds, Integral, 2)
@@ -255,8 +301,10 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
         if isinstance(self.candidates, str) and self.candidates != "default":
             raise ValueError(f'candidates={self.candidates!r}: expected "default" or a list')
 
-    def _search(self, X: Matrix, known: Constraints, seed: int) -> CandidateSearch:
-        rng = np.random.RandomState(seed)
+    def _search(
+        self, sample: Sample, seed: int, deadline: float | None, bar: Tell | None
+    ) -> CandidateSearch:
+        rng, X, known = np.random.RandomState(seed), sample.X, sample.known
         folds = held_out(known, self.n_folds, rng)
         self.criterion_ = "stability" if folds is None else "held-out constraints"
         probes = Probes.drawn(X.shape[0], 0.5 if folds is None else 1.0, rng)
@@ -264,13 +312,18 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
             folds = resampled(known, X.shape[0], self.n_folds, probes, rng)
         n_links = known.n_must_link + known.n_cannot_link
         name = fingerprint(X, known, seed, self.n_folds)
-        deadline = None if self.time_budget is None else time.monotonic() + self.time_budget
+
+        def tell(n_done: int, n_total: int, candidate: str) -> None:
+            if bar is not None:
+                bar(n_done, n_total, candidate)
+            self._tell(n_done, n_total, candidate)
+
         return CandidateSearch(
             X=X, folds=folds, probes=probes, distances=_distances(X, probes.rows),
             n_links=0 if self.criterion_ == "stability" else n_links,
             decided=decided_share(known, X.shape[0]), seed=seed,
             checkpoint=TrialLog(self.checkpoint, name), n_jobs=self.n_jobs, deadline=deadline,
-            tell=self._tell, race=self.race,
+            tell=tell, race=self.race, slowdown=_slowdown(sample),
         )  # fmt: skip
 
     def _tell(self, n_done: int, n_total: int, candidate: str) -> None:
@@ -281,18 +334,39 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
 
     # ---------------------------------------------------------------- what is tried
 
-    def _candidates(self, X: Matrix, known: Constraints) -> list[Candidate]:
-        ks = self._cluster_numbers(X.shape[0], known)
+    def _kinds(self, sample: Sample, n_samples: int) -> list[Candidate]:
         if isinstance(self.candidates, str):
-            found = default_candidates(X, known, ks)
+            found = default_kinds(sample.X, sample.known, n_samples)
         else:
-            found = given_candidates(self.candidates, ks)
+            found = given_kinds(self.candidates)
         # If time runs out in the first round, simple candidates and k-means have been tried.
         return sorted(found, key=lambda candidate: (not candidate.is_kmeans, candidate.rank))
 
+    def _count_limits(self, n_sampled: int, n_samples: int, known: Constraints) -> Limits | None:
+        """The least and the most clusters of a search; None if the numbers are given."""
+        if isinstance(self.n_clusters, tuple) and len(self.n_clusters) == 2:
+            least, most = self.n_clusters
+            for k in self.n_clusters:
+                check_number("n_clusters", k, Integral, 1)
+            if least > most:
+                raise ValueError(f"n_clusters={self.n_clusters}: the first should be the least")
+            if least > n_samples:
+                raise InputError(
+                    f"n_samples={n_samples} should be >= {{n_clusters={least}}}.", limit=n_samples
+                )
+            return Limits(int(least), min(int(most), n_sampled))
+        if self.n_clusters is not None:
+            return None
+        found = known.diagnose(n_rows=n_samples, limit=1)
+        least = max(2, found.clusters.least) if found.consistent else 2
+        most = min(n_sampled // 2, found.clusters.most or n_samples)
+        return Limits(least, max(most, least)) if n_samples > 2 else Limits(1, 1)
+
     def _cluster_numbers(self, n_samples: int, known: Constraints) -> list[int]:
-        if self.n_clusters is None:
-            return self._default_numbers(n_samples, known)
+        limits = self._limits
+        if limits is not None:  # nothing could be held back to search with
+            most = max(_MOST_CLUSTERS, 2 * limits.least) if self.n_clusters is None else limits.most
+            return list(range(limits.least, min(most, limits.most) + 1))
         one = np.isscalar(self.n_clusters)
         given: list[Any] = [self.n_clusters] if one else list(self.n_clusters)
         if not given:
@@ -306,12 +380,6 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
             )
         return possible
 
-    def _default_numbers(self, n_samples: int, known: Constraints) -> list[int]:
-        found = known.diagnose(n_rows=n_samples, limit=1)
-        least = max(2, found.clusters.least) if found.consistent else 2
-        most = min(max(_MOST_CLUSTERS, 2 * least), n_samples - 1, found.clusters.most or n_samples)
-        return list(range(least, max(most, least) + 1)) if n_samples > 2 else [1]
-
     # ---------------------------------------------------------------- what came out
 
     def _estimate_noise(self, known: Constraints, work: CandidateSearch) -> NoiseEstimate | None:
@@ -321,7 +389,7 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
         ranking = Ranking.of(work, self.tolerance)
         judges = ranking.best_of_each_kind()[:_JUDGES]
         own = [work.trials[judge][: work.n_complete] for judge in judges]
-        best = max(ranking.figures[judge].held_out for judge in judges)
+        best = max(ranking.figures[judge].mean_f for judge in judges)
         noise = NoiseEstimate.of(known, work.folds, own, best)
         out_of_time = work.deadline is not None and time.monotonic() >= work.deadline
         if noise.clear and not out_of_time:
@@ -329,14 +397,12 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
             work.run([_reweighted(candidate) for candidate in soft])
         return noise
 
-    def _refit(
-        self, X: Matrix, known: Constraints, choices: Iterable[Candidate], seed: int
-    ) -> None:
+    def _refit(self, X: Matrix, known: Constraints, ranking: Ranking, seed: int) -> None:
         """Fit the best candidate to all constraints, or the next best if that fails."""
         errors = []
-        for candidate in choices:
+        for candidate in self._affordable(ranking):
             try:
-                model = fit(candidate.final, X, known, np.random.RandomState(seed))
+                model = self._fitted(candidate, X, known, ranking.work, seed)
             except ValueError as error:
                 errors.append(f"{candidate}: {error}")
                 continue
@@ -345,23 +411,59 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
             return
         raise ValueError("no candidate could be fitted with all constraints: " + "; ".join(errors))
 
+    def _affordable(self, ranking: Ranking) -> Iterable[Candidate]:
+        """The choices, those first whose last fit is likely to end in time."""
+        work, choices = ranking.work, list(ranking.choices())
+        if work.deadline is None:
+            return choices
+        left = work.hard_stop - time.monotonic()
+        return sorted(choices, key=lambda c: work.slowdown * work.seconds(c) > max(left, 0.5))
+
+    def _fitted(
+        self, candidate: Candidate, X: Matrix, known: Constraints, work: CandidateSearch, seed: int
+    ) -> Any:
+        """The last fit, with all runs if there is time for them."""
+        left = float("inf") if work.deadline is None else work.hard_stop - time.monotonic()
+        long = _FULL_RUNS * work.slowdown * work.seconds(candidate)
+        method = candidate.final if long < left else candidate.estimator
+        return fit(method, X, known, np.random.RandomState(seed))
+
     def _store(
-        self, given: Knowledge, ranking: Ranking, noise: NoiseEstimate | None, seconds: float,
+        self, given: Knowledge, ranking: Ranking, noise: NoiseEstimate | None, sample: Sample,
+        seconds: float,
     ) -> None:  # fmt: skip
         known = given.known
-        self.results_ = ranking.table(self._chosen)
+        self.results_ = Results(ranking.table(self._chosen))
         self.best_score_ = float(ranking.score_of(self._chosen))
         self.n_clusters_ = len(np.unique(self.labels_[self.labels_ >= 0]))
         self.noise_ = float("nan") if noise is None else float(noise.share)
         self.suspects_: tuple[Given, ...] = ()
         if noise is not None and noise.clear:
-            self.suspects_ = tuple(known.at(int(place)) for place in noise.suspects())
+            places = sample.place[noise.suspects()]
+            self.suspects_ = tuple(known.at(int(place)) for place in places)
+        self.expected_ = self._expect(ranking)
         report = self._inner_report(given, seconds)
+        why = _explain.reasons(
+            self._chosen, ranking, self.criterion_, known, noise, self._limits, sample
+        )
         self.report_ = ChoiceReport(
             **{own.name: getattr(report, own.name) for own in fields(report)},
-            reasons=_explain.reasons(self._chosen, ranking, self.criterion_, known, noise),
+            reasons=why,
+            expected=self.expected_,
+            next_step=next_step(self._chosen, ranking, self.expected_, noise, given, sample),
             suspects=self.suspects_,
         )
+
+    def _expect(self, ranking: Ranking) -> Expected:
+        """How good the choice can be expected to be."""
+        work = ranking.work
+        if not work.n_links:
+            return Expected()
+        own = ranking.figures[self._chosen]
+        return Expected.of(
+            own.counts.sum(axis=0), work.n_links, *work.base_rate(), work.decided,
+            float(own.kept.mean()),
+        )  # fmt: skip
 
     def _inner_report(self, given: Knowledge, seconds: float) -> Report:
         known = given.known
@@ -428,6 +530,11 @@ def _distances(X: Matrix, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.asarray(cosine_distances(X[rows]))
     own = StandardScaler().fit(X).transform(X[rows])
     return np.asarray(euclidean_distances(own))
+
+
+def _slowdown(sample: Sample) -> float:
+    """How much longer a fit to all rows takes than one to the sample."""
+    return 1.0 if sample.rows is None else (sample.rows[-1] + 1) / len(sample.rows)
 
 
 def _reweighted(candidate: Candidate) -> Candidate:

@@ -1,6 +1,7 @@
 """What is tried: algorithms, preprocessings and numbers of clusters.
 
-Entry points: `default_candidates` and `given_candidates` make a list of `Candidate`.
+Entry points: `default_kinds` and `given_kinds` make candidates without a number of clusters,
+`with_counts` and `with_clusters` give them one.
 """
 
 from __future__ import annotations
@@ -22,17 +23,24 @@ from linkwise._adapters import check_base, last_step, listens
 from linkwise._types import Matrix
 from linkwise.constraints import Constraints
 from linkwise.ensemble import BoostCluster
-from linkwise.geometry import RCA
+from linkwise.geometry import ITML, RCA
 from linkwise.hierarchy import ReCon
 from linkwise.kmeans import COPKMeans, GPKMeans, HMRFKMeans, MPCKMeans, PCKMeans
+from linkwise.mixture import ConstrainedMixture
 from linkwise.spectral import ConstrainedKernelKMeans, SpectralLearning
+
+from ._densities import Densities
 
 KMEANS = "k-means"
 _MOST_ROWS = 3000  # beyond, methods over all pairs of rows are left out
-_MOST_FEATURES = 30  # beyond, full metrics are left out
+_MOST_FEATURES = 30  # beyond, full metrics are learnt in a PCA space
+_WIDE = 100  # features beyond which everything is clustered in a PCA space of so many dimensions
+_SHAPES = 5  # features up to which clusters of any shape are looked for
 _FEW_LINKS, _FEW_ROWS = 30, 500  # up to so many links are worth spreading, in so many rows
-_RUNS = 2  # of each fit in an fold
+_BOOSTED = 200  # rows up to which boosting is cheap enough
+_RUNS, _KMEANS_RUNS = 2, 4  # of each fit in a fold
 _SAME_SCALE = 1.2
+_LIKE_SCALES = 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +60,8 @@ class Candidate:
     n_runs : pair of str and value, or None
         The parameter that holds the number of runs, and its value in the last fit: folds are many,
         and do with fewer runs.
+    is_scout : bool
+        Whether it is cheap and simple enough to look for the number of clusters.
     """
 
     algorithm: str
@@ -60,6 +70,7 @@ class Candidate:
     estimator: BaseEstimator
     rank: int
     n_runs: tuple[str, Any] | None = None
+    is_scout: bool = False
 
     @property
     def final(self) -> Any:
@@ -101,22 +112,30 @@ class Candidate:
 # ------------------------------------------------------------------------ the default ones
 
 
-def default_candidates(X: Matrix, known: Constraints, ks: Sequence[int]) -> list[Candidate]:
-    """Every method that fits the data, with the preprocessings that suit it, for every k.
+def default_kinds(X: Matrix, known: Constraints, n_samples: int) -> list[Candidate]:
+    """Every method that fits the data, with the preprocessings that suit it, without k.
 
     Parameters
     ----------
-    X : array or CSR matrix of shape (n_samples, n_features)
+    X : array or CSR matrix of shape (n_sampled, n_features)
+        The data, or a sample of it.
     known : Constraints
         By row number.
-    ks : sequence of int
-        Numbers of clusters.
+    n_samples : int
+        Rows that the choice is fitted to.
     """
-    kinds = _for_words() if sparse.issparse(X) else _for_numbers(X, known)
-    return [with_clusters(kind, k) for k in ks for kind in kinds]
+    return _for_words() if sparse.issparse(X) else _for_numbers(X, known, n_samples)
+
+
+def with_counts(kinds: Sequence[Candidate], ks: Sequence[int]) -> list[Candidate]:
+    """Each kind with each number of clusters; those that find it by themselves once."""
+    fixed = [kind for kind in kinds if not takes_clusters(kind)]
+    free = [kind for kind in kinds if takes_clusters(kind)]
+    return fixed + [with_clusters(kind, k) for k in ks for kind in free]
 
 
 def _for_words() -> list[Candidate]:
+    spaces: dict[str, list[Any]] = {"as is": []}
     methods = {
         "PCK-Means, cosine": PCKMeans(distortion="cosine"),
         KMEANS: KMeans(n_init=10),
@@ -124,16 +143,20 @@ def _for_words() -> list[Candidate]:
         "HMRF-KMeans, cosine": HMRFKMeans(distortion="cosine"),
     }
     return [
-        _kind(name, "as is", method, [], rank)
+        _kind(name, space, method, steps, rank, rank < 2)
         for rank, (name, method) in enumerate(methods.items())
+        for space, steps in spaces.items()
     ]
 
 
-def _for_numbers(X: Matrix, known: Constraints) -> list[Candidate]:
+def _for_numbers(X: Matrix, known: Constraints, n_samples: int) -> list[Candidate]:
     spaces = _spaces(X, known)
-    n_rows, n_links = X.shape[0], known.n_must_link + known.n_cannot_link
-    small, consistent = n_rows <= _MOST_ROWS, known.closure().consistent
-    every, learnt, plain = tuple(spaces), ("standardized", "RCA"), ("standardized",)
+    n_links, d = known.n_must_link + known.n_cannot_link, X.shape[1]
+    small, consistent = n_samples <= _MOST_ROWS, known.closure().consistent
+    both = known.n_must_link > 0 and known.n_cannot_link > 0
+    every, plain = tuple(spaces), ("PCA",) if d > _WIDE else ("standardized",)
+    learnt, narrow = (*plain, "RCA", "ITML"), plain if d <= _MOST_FEATURES else ("few PCA",)
+    few = n_samples <= _FEW_ROWS and 0 < n_links <= _FEW_LINKS
     # The simplest that listens comes first: where all do alike, it keeps what was said. Without
     # links, what would be k-means again is left out.
     methods: list[tuple[str, Any, tuple[str, ...], bool]] = [
@@ -141,50 +164,84 @@ def _for_numbers(X: Matrix, known: Constraints) -> list[Candidate]:
         (KMEANS, KMeans(n_init=10), every, True),
         ("COP-KMeans", COPKMeans(n_init=5), learnt, consistent and n_links > 0),
         ("MPCK-Means", MPCKMeans(), plain, True),
-        ("MPCK-Means, full metric", MPCKMeans(metric="full"), plain, X.shape[1] <= _MOST_FEATURES),
+        ("MPCK-Means, full metric", MPCKMeans(metric="full"), narrow, True),
+        ("MPCK-Means, full metric per cluster", MPCKMeans(metric="full", per_cluster=True),
+         narrow, d <= _SHAPES and n_links > 0),
         ("HMRF-KMeans", HMRFKMeans(), plain, True),
-        ("kernel k-means", ConstrainedKernelKMeans(), learnt, small),
-        ("spectral learning", SpectralLearning(), plain, small),
-        ("ReCon", ReCon(2, linkage="ward"), learnt, small and consistent),
-        ("GPK-Means", GPKMeans(), plain, n_rows <= _FEW_ROWS and 0 < n_links <= _FEW_LINKS),
-        ("BoostCluster", BoostCluster(KMeans(n_init=3)), plain, small and n_links > 0),
-    ]
+        ("mixture", ConstrainedMixture(max_iter=30), narrow, small and consistent and n_links > 0),
+        ("kernel k-means", ConstrainedKernelKMeans(), (*plain, "RCA"), small),
+        ("spectral learning", SpectralLearning(), learnt, small),
+        ("ReCon", ReCon(2, linkage="ward"), (*plain, "RCA"), small and consistent),
+        ("ReCon, single link", ReCon(2, linkage="single"), plain,
+         small and consistent and d <= _SHAPES),
+        ("densities", Densities(), plain, small and consistent and both and d <= _SHAPES),
+        ("GPK-Means", GPKMeans(), plain, few),
+        ("BoostCluster", BoostCluster(KMeans(n_init=3)), plain,
+         n_samples <= _BOOSTED and n_links > 0),
+    ]  # fmt: skip
     fitting = [method[:3] for method in methods if method[3]]
     return [
-        _kind(name, space, method, spaces[space], rank * len(every) + place)
+        _kind(
+            name, space, method, spaces[space], rank * len(every) + place,
+            (name == KMEANS and space in plain) or (rank == 0 and space in (*plain, "RCA")),
+        )
         for rank, (name, method, suited) in enumerate(fitting)
         for place, space in enumerate(suited)
         if space in spaces
-    ]
+    ]  # fmt: skip
 
 
 def _kind(
-    name: str, space: str, method: BaseEstimator, steps: Iterable[Any], rank: int
+    name: str, space: str, method: BaseEstimator, steps: Iterable[Any], rank: int, is_scout: bool
 ) -> Candidate:
-    """A default candidate, with few runs per fold; plain k-means needs one fit for all folds."""
+    """A default candidate, with few runs per fold."""
     n_runs = method.get_params().get("n_init")
     estimator = in_space(steps, method)
-    if n_runs is None or isinstance(method, KMeans):
-        return Candidate(name, space, None, estimator, rank)
+    if n_runs is None or isinstance(method, ConstrainedMixture):
+        return Candidate(name, space, None, estimator, rank, is_scout=is_scout)
     key = _prefix(estimator) + "n_init"
+    # Plain k-means is fitted once for all folds, if no step before it listens.
+    plain = isinstance(method, KMeans) and not listens(estimator)
+    runs = _KMEANS_RUNS if plain else _RUNS
     return Candidate(
-        name, space, None, estimator.set_params(**{key: _RUNS}), rank, n_runs=(key, n_runs)
+        name, space, None, estimator.set_params(**{key: runs}), rank, (key, n_runs), is_scout
     )
 
 
 def _spaces(X: Matrix, known: Constraints) -> dict[str, list[Any]]:
-    """Preprocessings that make a difference here, the simplest first."""
-    found: dict[str, list[Any]] = {"standardized": [StandardScaler()]}
+    """Preprocessings that make a difference here, the simplest first.
+
+    Rows of many features are seen in few dimensions throughout. Features of like scales, such as
+    embeddings, are not standardized for that: their scales mean something.
+    """
     spread = X.std(axis=0, dtype=np.float64)
     spread = spread[spread > 0]
-    if len(spread) and spread.max() > _SAME_SCALE * spread.min():
-        found["as is"] = []
-    wide = X.shape[1] >= 8 and X.shape[0] > 2
-    if wide:
-        found["PCA"] = [StandardScaler(), PCA(0.9, svd_solver="full")]
+    uneven = bool(len(spread)) and spread.max() > _SAME_SCALE * spread.min()
+    alike = bool(len(spread)) and spread.max() < _LIKE_SCALES * spread.min()
+    n, d = X.shape
+    found: dict[str, list[Any]] = {}
+    scaled = [] if d > _WIDE and alike else [StandardScaler()]
+    if d <= _WIDE:
+        found["standardized"] = scaled
+        if uneven:
+            found["as is"] = []
+    if d >= 8 and n > 2:
+        found["PCA"] = [*scaled, *_reduced(n, d, _WIDE)]
+    if d > _MOST_FEATURES and n > 2:
+        found["few PCA"] = [*scaled, *_reduced(n, d, _MOST_FEATURES)]
+    base = found.get("PCA") or found["standardized"]
     if known.n_must_link >= 2:
-        found["RCA"] = [*(found["PCA"] if wide else found["standardized"]), RCA()]
+        found["RCA"] = [*base, RCA()]
+    if known.n_must_link and known.n_cannot_link:
+        found["ITML"] = [*(found.get("few PCA") or base), ITML()]
     return found
+
+
+def _reduced(n: int, d: int, most: int) -> list[Any]:
+    """PCA that keeps 90 % of the variance of few features, or a fixed number of dimensions."""
+    if d <= most:
+        return [PCA(0.9, svd_solver="full")]
+    return [PCA(min(most, n - 1), svd_solver="randomized")]
 
 
 def in_space(steps: Iterable[Any], method: BaseEstimator) -> Any:
@@ -196,8 +253,8 @@ def in_space(steps: Iterable[Any], method: BaseEstimator) -> Any:
 # ------------------------------------------------------------------------ those of the user
 
 
-def given_candidates(given: Any, ks: Sequence[int]) -> list[Candidate]:
-    """Candidates given by the user: clusterers, or (name, clusterer) pairs, for every k.
+def given_kinds(given: Any) -> list[Candidate]:
+    """Candidates given by the user, without k: clusterers, or (name, clusterer) pairs.
 
     k-means is added if it is not among them, for comparison.
     """
@@ -211,15 +268,12 @@ def given_candidates(given: Any, ks: Sequence[int]) -> list[Candidate]:
     if not any(kind.is_kmeans for kind in kinds):
         kinds.append(Candidate(KMEANS, "", None, KMeans(n_init=10), len(kinds)))
     names = [kind.algorithm for kind in kinds]
-    kinds = [
+    return [
         replace(kind, algorithm=f"{kind.algorithm} ({place + 1})")
         if names.count(kind.algorithm) > 1
         else kind
         for place, kind in enumerate(kinds)
     ]
-    fixed = [kind for kind in kinds if _cluster_parameter(kind.estimator) is None]
-    free = [kind for kind in kinds if _cluster_parameter(kind.estimator) is not None]
-    return fixed + [with_clusters(kind, k) for k in ks for kind in free]
 
 
 def _name(method: BaseEstimator) -> str:
@@ -240,6 +294,11 @@ def _cluster_parameter(method: BaseEstimator) -> str | None:
     if isinstance(last_step(method), GaussianMixture | BayesianGaussianMixture):
         wanted = ["n_components"]
     return next((prefix + name for name in wanted if prefix + name in names), None)
+
+
+def takes_clusters(kind: Candidate) -> bool:
+    """Whether a number of clusters can be given to it."""
+    return _cluster_parameter(kind.estimator) is not None
 
 
 def with_clusters(kind: Candidate, k: int) -> Candidate:

@@ -10,11 +10,15 @@ from linkwise.constraints import Constraints
 
 from ._candidates import Candidate
 from ._noise import NoiseEstimate
+from ._plan import Limits
 from ._ranking import Ranking
-from ._search import CLEARLY_WORSE, OUT_OF_TIME, Trial
+from ._sample import Sample
+from ._search import CLEARLY_WORSE, OUT_OF_TIME, WORSE, Trial
 from ._splits import LEAST_UNITS
 
 _ROUNDING = 1e-9
+_LEAST_CLUSTERS = 2
+_NEAR = 0.12  # of the most clusters
 
 
 def reasons(
@@ -23,6 +27,8 @@ def reasons(
     criterion: str,
     known: Constraints,
     noise: NoiseEstimate | None,
+    limits: Limits | None,
+    sample: Sample,
 ) -> tuple[str, ...]:
     """Sentences on the choice, the scores, what it was compared with, and wrong constraints."""
     return (
@@ -31,7 +37,9 @@ def reasons(
         *_against(chosen, ranking),
         *_wrong(noise),
         *_left_over(ranking),
+        *_sampled(sample),
         *_weak(chosen, ranking),
+        *_on_edge(chosen, ranking, limits),
     )
 
 
@@ -42,7 +50,7 @@ def _how(criterion: str, known: Constraints, ranking: Ranking) -> str:
         share = ranking.figures[ranking.order[0]].share
         return (
             f"Scored {many} by {_counted(work.n_complete, 'fold')} of constraints held back "
-            f"({share:.0%} of the score: mean F of must-links and cannot-links) and by stability, "
+            f"({share:.0%} of the score: expected adjusted Rand index) and by stability, "
             f"silhouette and constraints kept ({1 - share:.0%})."
         )
     given = f"{known.n_must_link:,} must-links and {known.n_cannot_link:,} cannot-links"
@@ -66,6 +74,8 @@ def _against(chosen: Candidate, ranking: Ranking) -> Iterator[str]:
         )
     else:
         yield f"Its score is {own:.3f}; better ones could not be fitted with all constraints."
+    if ranking.scores[0] <= 0:
+        yield "No candidate does better than chance on the constraints held back."
     if not chosen.is_kmeans and not np.isnan(ranking.kmeans_score):
         yield f"Plain k-means, with the best k and preprocessing, has {ranking.kmeans_score:.3f}."
 
@@ -92,6 +102,8 @@ def _left_over(ranking: Ranking) -> Iterator[str]:
     reasons = [why for candidate, why in ranking.work.out.items() if candidate not in failed]
     if worse := reasons.count(CLEARLY_WORSE):
         yield f"{_counted(worse, 'candidate')} left the race early, clearly worse than the best."
+    if out := reasons.count(WORSE):
+        yield f"{_counted(out, 'candidate')} left the race early, worse than many others."
     if ranking.work.n_complete < (n_used := len(ranking.work.folds)):
         yield f"The time was enough for {ranking.work.n_complete} of {n_used} rounds."
     if late := reasons.count(OUT_OF_TIME):
@@ -114,9 +126,27 @@ def _weak(chosen: Candidate, ranking: Ranking) -> Iterator[str]:
             f"{'has' if len(alike) == 1 else 'have'} the same score, and more constraints would "
             "tell them apart."
         )
-    numbers = {candidate.n_clusters for candidate in work.trials if candidate.n_clusters}
-    if len(numbers) > 1 and chosen.n_clusters == max(numbers):
-        yield f"k = {chosen.n_clusters} is the largest that was tried; there may be more clusters."
+
+
+def _on_edge(chosen: Candidate, ranking: Ranking, limits: Limits | None) -> Iterator[str]:
+    """A number of clusters at the end of what was tried, and what to type."""
+    numbers = {c.n_clusters for c in ranking.work.trials if c.n_clusters}
+    k = chosen.n_clusters
+    if k is None or len(numbers) < 2:
+        return
+    most = max(numbers) if limits is None else limits.most
+    if k == most or (limits is not None and k >= (1 - _NEAR) * most):
+        where = "the largest that was tried" if k == most else f"near the largest allowed, {most}"
+        more = f"n_clusters=({k}, {4 * k}), or -k {k}-{4 * k}"
+        yield f"k = {k} is {where}; there may be more clusters: try {more}."
+    elif limits is not None and k == limits.least > _LEAST_CLUSTERS:
+        fewer = f"n_clusters=({_LEAST_CLUSTERS}, {k}), or -k {_LEAST_CLUSTERS}-{k}"
+        yield f"k = {k} is the smallest that was tried; if fewer are possible, try {fewer}."
+
+
+def _sampled(sample: Sample) -> Iterator[str]:
+    if sample.rows is not None:
+        yield f"Candidates were tried on a sample of {len(sample.rows):,} rows."
 
 
 def _differ(trials: Mapping[Candidate, Sequence[Trial]], one: Candidate, two: Candidate) -> bool:

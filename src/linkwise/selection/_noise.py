@@ -25,7 +25,7 @@ from ._splits import ConstraintFold, Pairs, held_out
 _LEAST_TRUST = 0.05  # weight that stays with a link that every clustering speaks against
 _LEAST_SCORE = 0.7  # held-out score below which mistakes of the candidates hide wrong links
 _CLEARLY = 0.05  # share that two standard errors must stay above
-_REPEATS, _FOLDS = 3, 5
+_REPEATS, _FOLDS = 2, 5
 
 
 class Votes:
@@ -60,6 +60,8 @@ class NoiseEstimate:
         weak to tell.
     error : float
         Its standard error.
+    unsure : float
+        Share of the pairs on which answers differ: how often candidates are wrong by themselves.
     contradictory : bool
         Whether the constraints contradict each other, which proves that some are wrong.
     """
@@ -67,6 +69,7 @@ class NoiseEstimate:
     trust: NDArray[np.float64]
     share: float
     error: float
+    unsure: float
     contradictory: bool
 
     @classmethod
@@ -83,14 +86,19 @@ class NoiseEstimate:
         n, against = int(np.isin(trust, (0.0, 1.0)).sum()), int((trust == 0).sum())
         clash = not known.closure().consistent
         if not n or (score < _LEAST_SCORE and not clash):
-            return cls(trust, float("nan"), float("nan"), clash)
+            return cls(trust, float("nan"), float("nan"), 1.0, clash)
         share = min(against / n, most_wrong(known))
-        return cls(trust, share, float(np.sqrt(share * (1 - share) / n)), clash)
+        unsure = 1 - n / int(np.isfinite(trust).sum())
+        return cls(trust, share, float(np.sqrt(share * (1 - share) / n)), unsure, clash)
 
     @property
     def clear(self) -> bool:
-        """Whether some constraints are clearly wrong."""
-        return self.contradictory or bool(self.share - 2 * self.error > _CLEARLY)
+        """Whether some constraints are clearly wrong.
+
+        Candidates that often differ also err together: half of that is not held against links.
+        """
+        own_mistakes = 2 * self.error + self.unsure / 2
+        return self.contradictory or bool(self.share - own_mistakes > _CLEARLY)
 
     def suspects(self) -> NDArray[np.int64]:
         """Positions of the constraints that no clustering agrees with; see `Constraints.at`."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from linkwise._types import JsonDict
 from linkwise.constraints import Given
 from linkwise.report import Report
+
+from ._expected import Expected
 
 _MAX_SUSPECTS = 10
 
@@ -20,6 +22,10 @@ class ChoiceReport(Report):
     ----------
     reasons : tuple of str
         Sentences.
+    expected : Expected
+        How good the clustering can be expected to be, with intervals.
+    next_step : str
+        What to do next, in one sentence.
     suspects : tuple of Given
         Constraints that look wrong, for review; empty unless some clearly are.
     algorithm, constraints, satisfaction, costs, cluster_sizes, n_components, objective, n_iter
@@ -42,6 +48,8 @@ class ChoiceReport(Report):
 
     reasons: tuple[str, ...] = ()
     suspects: tuple[Given, ...] = ()
+    expected: Expected = field(default_factory=Expected)
+    next_step: str = ""
 
     def to_dict(self) -> JsonDict:
         """The totals as plain values, ready for JSON, with reasons and suspects."""
@@ -49,10 +57,11 @@ class ChoiceReport(Report):
             {"link": link.kind, "rows": [self._name(row) for row in link.rows], "at": link.where}
             for link in self.suspects
         ]
-        return {**super().to_dict(), "reasons": list(self.reasons), "suspects": suspects}
+        own = {"reasons": list(self.reasons), "suspects": suspects, "next_step": self.next_step}
+        return {**super().to_dict(), **own, "expected": self.expected.to_dict()}
 
     def _lines(self) -> list[str]:
-        lines = [*self.reasons, *super()._lines()]
+        lines = [*self._told, *super()._lines()]
         if self.suspects:
             lines.append(f"for review, {len(self.suspects):,} constraints that look wrong:")
             lines.extend(
@@ -62,8 +71,14 @@ class ChoiceReport(Report):
                 lines.append(f"  ... and {len(self.suspects) - _MAX_SUSPECTS:,} more")
         return lines
 
+    @property
+    def _told(self) -> tuple[str, ...]:
+        """The reasons, how sure they are, and what to do next."""
+        more = (str(self.expected), self.next_step) if self.next_step else ()
+        return (*self.reasons, *more)
+
     def _page(self) -> Any:
-        return replace(super()._page(), reasons=self.reasons)
+        return replace(super()._page(), reasons=self._told)
 
     def _name(self, row: Any) -> Any:
         return self.ids[int(row)] if self.ids is not None and self._by_id else row

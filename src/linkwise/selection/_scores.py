@@ -18,6 +18,8 @@ from ._splits import ConstraintFold
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
+_BASE_RATES = 1e-3, 0.9  # limits of the share of pairs that belong together
+_STEP = 0.02  # of a share, for slopes: about one link
 PRIOR = 50  # constraints that stability, silhouette and links kept are worth together
 _CLEARLY, _SLIGHTLY = 2.0, 0.03  # standard errors, and a difference that is none by itself
 
@@ -37,6 +39,8 @@ class Figures:
         Number of constraints that are held back in some fold.
     decided : float
         Share of all pairs of rows that the constraints decide, with what follows from them.
+    base_rate : float
+        Estimated share of pairs that belong together (see `base_rate`); NaN if unknown.
     """
 
     counts: Floats
@@ -45,6 +49,7 @@ class Figures:
     kept: Floats
     n_links: int
     decided: float = 0.0
+    base_rate: float = float("nan")
 
     @property
     def share(self) -> float:
@@ -53,20 +58,41 @@ class Figures:
 
     @property
     def held_out(self) -> float:
-        """Mean F over the held-out links of all folds; NaN if there are none."""
-        return float(mean_f(self.counts.sum(axis=0))) if self.n_links else float("nan")
+        """Quality over the held-out links of all folds; NaN if there are none."""
+        return float(self._quality(self.counts.sum(axis=0))) if self.n_links else float("nan")
+
+    def _quality(self, counts: Floats) -> Floats:
+        if np.isnan(self.base_rate):
+            return mean_f(counts)
+        return expected_ari(counts, self.base_rate)
+
+    @property
+    def mean_f(self) -> float:
+        """Mean F over the held-out links of all folds, whatever the base rate."""
+        return float(mean_f(self.counts.sum(axis=0)))
+
+    @property
+    def slopes(self) -> tuple[float, float]:
+        """How much `held_out` rises per share of must-links, and of cannot-links, that is right."""
+        if np.isnan(self.base_rate):
+            return 0.5, 0.5
+        true, false = _rates(self.counts.sum(axis=0))
+        pi, step = np.asarray(self.base_rate), _STEP
+        here = rand_index(true, false, pi)
+        by_must = abs(rand_index(true - step, false, pi) - here) / step
+        return float(by_must), float(abs(rand_index(true, false + step, pi) - here) / step)
 
     @property
     def score(self) -> float:
         """Held-out links and internal criteria, weighted; decided pairs count by the share kept."""
-        held_out = mean_f(self.counts.sum(axis=0))
+        held_out = self._quality(self.counts.sum(axis=0))
         return float(self._mixed(held_out, self._by_itself.mean(), self.kept.mean()))
 
     @property
     def left_out(self) -> Floats:
         """Scores of shape (n_used,) with one fold left out at a time."""
         by_itself, kept = leave_one_out_means(self._by_itself), leave_one_out_means(self.kept)
-        return self._mixed(without_each(self.counts), by_itself, kept)
+        return self._mixed(self._quality(without_each(self.counts)), by_itself, kept)
 
     def _mixed(self, held_out: Any, by_itself: Any, kept: Any) -> Any:
         # Held-out links tell about pairs that nothing is known of. The last fit knows the decided
@@ -103,11 +129,58 @@ def _f(right: Floats, wrong: Floats) -> Floats:
     return np.where(whole > 0, 2 * right / np.where(whole > 0, whole, 1.0), 1.0)
 
 
+def base_rate(counts: Floats, together: Floats) -> float:
+    """Share of all pairs of rows that belong together, estimated from all candidates.
+
+    A candidate puts a share s of all pairs together, which is known. If it keeps a share t of the
+    must-links and breaks a share f of the cannot-links, s = pi t + (1 - pi) f, whatever pairs
+    people chose to speak about. The share pi follows by least squares over the candidates.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_candidates, 4)
+        As in `link_counts`, pooled over folds.
+    together : ndarray of shape (n_candidates,)
+        Share of all pairs that each puts together.
+    """
+    true, false = _rates(counts)
+    lift = true - false
+    if not lift @ lift > 0:
+        return float("nan")
+    return float(np.clip(lift @ (together - false) / (lift @ lift), *_BASE_RATES))
+
+
+def expected_ari(counts: Floats, pi: float) -> Floats:
+    """Adjusted Rand index of a clustering with such rates, if a share pi of pairs is together.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (..., 4)
+        As in `link_counts`.
+    pi : float
+    """
+    return rand_index(*_rates(counts), np.asarray(pi))
+
+
+def rand_index(true: Floats, false: Floats, pi: Floats) -> Floats:
+    """Adjusted Rand index by shares: of equal pairs together, of different pairs together, equal.
+
+    It is Cohen's kappa of the 2 x 2 table of pairs (Warrens 2008).
+    """
+    tp, fp, fn, tn = pi * true, (1 - pi) * false, pi * (1 - true), (1 - pi) * (1 - false)
+    chance = (tp + fn) * (fn + tn) + (tp + fp) * (fp + tn)
+    return np.asarray(2 * (tp * tn - fn * fp) / np.maximum(chance, 1e-300))
+
+
+def _rates(counts: Floats) -> tuple[Floats, Floats]:
+    """Share of must-links kept and of cannot-links broken."""
+    must, broken, joined, apart = np.moveaxis(counts, -1, 0)
+    return must / np.maximum(must + broken, 1e-300), joined / np.maximum(joined + apart, 1e-300)
+
+
 def without_each(counts: Floats) -> Floats:
-    """Scores of shape (n_used,) with one fold left out at a time; counts are pooled."""
-    if len(counts) < 2:
-        return mean_f(counts)
-    return mean_f(counts.sum(axis=0) - counts)
+    """Counts of shape (n_used, 4), pooled with one fold left out at a time."""
+    return counts if len(counts) < 2 else counts.sum(axis=0) - counts
 
 
 def leave_one_out_means(values: Floats) -> Floats:
@@ -161,11 +234,13 @@ def tied(scores: Floats, left_out: Floats, tolerance: float) -> Bools:
 
 
 def right_answers(
-    folds: Sequence[ConstraintFold], answers: Sequence[Sequence[Bools]]
+    folds: Sequence[ConstraintFold],
+    answers: Sequence[Sequence[Bools]],
+    slopes: tuple[float, float],
 ) -> tuple[Bools, Floats]:
-    """Which of the pairs asked so far each candidate has right, and what each pair weighs.
+    """Which of the pairs asked so far each candidate has right, and what each adds to the score.
 
-    Must-links together weigh as much as cannot-links together.
+    Must-links together weigh as much as the first slope says, cannot-links as the second.
 
     Returns
     -------
@@ -175,8 +250,8 @@ def right_answers(
     folds = folds[: len(answers[0])]
     must = np.concatenate([fold.must for fold in folds])
     weight = np.concatenate([fold.weight for fold in folds])
-    for kind in (must, ~must):
-        weight[kind] /= 2 * weight[kind].sum() or 1.0
+    for kind, slope in zip((must, ~must), slopes, strict=True):
+        weight[kind] *= slope / (weight[kind].sum() or 1.0)
     return np.array([np.concatenate(own) == must for own in answers]), weight
 
 

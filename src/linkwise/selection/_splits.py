@@ -15,13 +15,15 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from linkwise._validation import with_entailed
-from linkwise.constraints import Constraints, color
+from linkwise.constraints import Closure, Constraints, color
 
 Rows = NDArray[np.int64]
 
+_FOLDS = 5
 LEAST_UNITS = 3  # of must-links and of cannot-links each; fewer tell nothing about a clustering
 _MOST_PAIRS = 20_000  # asked about in one fold
 _LARGE = 5  # rows in a component on average; larger ones are rather classes, and are dealt out
+_ALL_DECIDED = 0.9  # share of the pairs of linked rows
 _FEW_TOLD = 0.1  # share of the questions
 _PROBES = 400
 _SHARE = 0.7  # of the rows and links that stay in a resample
@@ -108,14 +110,16 @@ class Pairs:
         return self.known.take(np.append(~held, np.ones(self.known.n_relative, dtype=bool)))
 
     def fold(
-        self, train: Constraints, held: NDArray[np.bool_], place: Rows, rng: np.random.RandomState
-    ) -> ConstraintFold:
+        self, train: Constraints, held: NDArray[np.bool_], place: Rows,
+        rng: np.random.RandomState, weight: NDArray[np.float64] | None = None,
+    ) -> ConstraintFold:  # fmt: skip
         """A fold on the pairs held back, or on as many of them as are asked at most."""
+        weight = self.weight if weight is None else weight
         asked = np.flatnonzero(held)
         if len(asked) > _MOST_PAIRS:
             asked = np.sort(rng.choice(asked, _MOST_PAIRS, replace=False))
         return ConstraintFold(
-            train, self.ends[asked], self.must[asked], self.weight[asked], place[asked]
+            train, self.ends[asked], self.must[asked], weight[asked], place[asked]
         )
 
 
@@ -151,6 +155,17 @@ def held_out(
     return _by_rows(known, n_folds, rng)
 
 
+def can_hold_out(known: Constraints) -> bool:
+    """Whether enough constraints of both kinds are independent to hold some back.
+
+    Parameters
+    ----------
+    known : Constraints
+        By row number.
+    """
+    return held_out(known, _FOLDS, np.random.RandomState(0)) is not None
+
+
 def decided_share(known: Constraints, n_rows: int) -> float:
     """Share of all pairs of rows that constraints, and what follows from them, say something of.
 
@@ -165,11 +180,15 @@ def decided_share(known: Constraints, n_rows: int) -> float:
 
 def units_of(known: Constraints) -> Rows:
     """Number of the unit that each pair belongs to; those of one unit imply each other."""
-    closure, ends = known.closure(), Pairs(known).ends
-    component = closure.component[np.searchsorted(closure.nodes, ends)].reshape(-1, 2)
-    key = np.sort(component, axis=1) @ np.array([closure.n_components, 1])
+    key = _unit_keys(known.closure(), Pairs(known).ends)
     # A cannot-link inside a component contradicts it and goes with it.
     return np.unique(key, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def _unit_keys(closure: Closure, ends: Rows) -> Rows:
+    """The components of both ends as one number."""
+    component = closure.component[np.searchsorted(closure.nodes, ends)].reshape(-1, 2)
+    return np.asarray(np.sort(component, axis=1) @ np.array([closure.n_components, 1]))
 
 
 def _many_enough(units: Rows, must: NDArray[np.bool_], n_folds: int) -> bool:
@@ -234,15 +253,32 @@ def _by_rows(
     nodes = np.unique(every.ends)
     if min(every.must.sum(), (~every.must).sum()) < LEAST_UNITS or len(nodes) < 2 * n_folds:
         return None
-    place = _places(every, Pairs(known))
+    weight, place = _fair_weights(every, Pairs(known), len(nodes)), _places(every, Pairs(known))
     fold = np.full(int(nodes.max()) + 1, -1)
     fold[nodes[_by_component(known, nodes, rng)]] = np.arange(len(nodes)) % n_folds
     folds = []
     for number in range(n_folds):
         held = (fold[every.ends] == number).any(axis=1)
         if held.any() and not held.all():
-            folds.append(every.fold(every.without(held), held, place, rng))
+            folds.append(every.fold(every.without(held), held, place, rng, weight))
     return folds if len(folds) > 1 else None
+
+
+def _fair_weights(every: Pairs, given: Pairs, n_nodes: int) -> NDArray[np.float64]:
+    """Weights of pairs, given or entailed, that let each given one count the same.
+
+    A component of m rows entails m (m - 1) / 2 pairs out of m - 1 links: counted alike, the
+    largest component would be all that a score sees. Where all pairs of the rows are decided, as
+    with labels, the rows are what was drawn, and all pairs count alike.
+    """
+    if len(every.ends) >= _ALL_DECIDED * n_nodes * (n_nodes - 1) / 2:
+        return every.weight
+    closure = given.known.closure()
+    keys = [_unit_keys(closure, pairs.ends) for pairs in (every, given)]
+    unit = np.unique(np.concatenate(keys), return_inverse=True)[1].reshape(-1)
+    own, of_given = np.split(unit, [len(keys[0])])
+    told = np.bincount(of_given, given.weight, minlength=unit.max() + 1)
+    return np.asarray(every.weight * (told / np.maximum(np.bincount(own), 1))[own])
 
 
 def _by_component(known: Constraints, nodes: Rows, rng: np.random.RandomState) -> Rows:

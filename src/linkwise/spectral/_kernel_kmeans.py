@@ -29,9 +29,9 @@ from linkwise._validation import (
     check_number,
     mean_and_spread,
     progress_reporter,
-    read_data,
     read_labels,
     read_links,
+    read_new_rows,
     warn_unconverged,
 )
 from linkwise.constraints import Constraints
@@ -203,6 +203,7 @@ class ConstrainedKernelKMeans(
         objective = Objective(S, _link_matrix(links, n, self.link_weight_), a, self.n_clusters)
         best = self._best_run(objective, known, rng)
         self._store(objective, best)
+        self._name_clusters(y)
         self.report_ = Report.of(
             known,
             self.labels_,
@@ -321,7 +322,7 @@ class ConstrainedKernelKMeans(
 
     def _relative(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)
-        X = read_data(self, X, reset=False)
+        X = read_new_rows(self, X)
         return self._norms - 2 * self._gram.to(X, self._means)
 
     def __sklearn_tags__(self) -> Any:

@@ -27,9 +27,9 @@ from linkwise._validation import (
     ConstrainedClusterMixin,
     check_choice,
     check_number,
-    read_data,
     read_labels,
     read_links,
+    read_new_rows,
 )
 from linkwise.report import Report
 
@@ -198,6 +198,7 @@ class SpectralLearning(
         self.labels_ = labels.astype(np.int32)
         self._warn_of_small_clusters()
         self.n_iter_ = int(getattr(self.clusterer_, "n_iter_", 1))
+        self._name_clusters(y)
         self.report_ = Report.of(
             known,
             self.labels_,
@@ -230,6 +231,11 @@ class SpectralLearning(
 
     def _n_components(self, n: int) -> int:
         self._check_enough_rows(n)
+        if n == 1:
+            raise ValueError(
+                "n_samples=1: a graph of one row has no neighbors to tell clusters by; give at "
+                "least two rows"
+            )
         k = self.n_clusters if self.n_components is None else self.n_components
         if k > n:
             raise ValueError(f"n_components={k} is more than the {n} rows of X; lower it")
@@ -267,7 +273,17 @@ class SpectralLearning(
         return normalize(vectors) if self.normalize_rows else vectors
 
     def fit_transform(self, X: Any, y: Any = None, **params: Any) -> NDArray:
-        """Fit and return the representation of the rows; parameters are those of `fit`."""
+        """Fit and return the representation of the rows.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,), default=None
+            Partial labels, -1 for unknown.
+        **params
+            Other parameters of `fit`, such as `constraints`.
+        """
         return self.fit(X, y, **params).embedding_
 
     # ---------------------------------------------------------------- new rows
@@ -288,7 +304,7 @@ class SpectralLearning(
         embedding : ndarray of shape (n_samples, n_components)
         """
         check_is_fitted(self)
-        A, nearest = self.affinity_.to(read_data(self, X, reset=False))
+        A, nearest = self.affinity_.to(read_new_rows(self, X))
         degree = np.asarray(A.sum(axis=1), dtype=np.float64).reshape(-1, 1)
         # Solved for the row's own entry: A v = lambda D v, or (D - A) v = (1 - lambda) d_max v.
         # Far from all rows the latter could exceed the degree, and the weighted mean takes over.

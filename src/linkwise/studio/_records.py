@@ -130,11 +130,25 @@ class Records:
         return {**self.columns, **self.others}
 
     def fields(self, row: int) -> dict[str, str]:
-        """The fields of a row as text."""
+        """The fields of a row as text.
+
+        Parameters
+        ----------
+        row : int
+            Row number.
+        """
         return {name: str(self.columns[name][row]) for name in self.shown}
 
     def compare(self, i: int, j: int) -> list[JsonDict]:
-        """The fields of two rows side by side, with what differs."""
+        """The fields of two rows side by side, with what differs.
+
+        Parameters
+        ----------
+        i : int
+            First row.
+        j : int
+            Second row.
+        """
         return [self.compare_field(name, i, j) for name in self.shown]
 
     def texts(self, name: str, *rows: int) -> list[str]:
@@ -192,7 +206,13 @@ class Records:
         return [" ".join(str(self.columns[name][row]) for name in names) for row in range(n_rows)]
 
     def image(self, row: int) -> Path | None:
-        """The image file of a row; None if there is none, or if it is not below the folder."""
+        """The image file of a row; None if there is none, or if it is not below the folder.
+
+        Parameters
+        ----------
+        row : int
+            Row number.
+        """
         if self.image_column is None or self.image_folder is None:
             return None
         folder = Path(self.image_folder).resolve()

@@ -208,11 +208,23 @@ class Studio:
     # ---------------------------------------------------------------- pages that are open
 
     def add_view(self, view: Any) -> None:
-        """Register a view; ``view.refresh()`` is awaited after each change."""
+        """Register a view; ``view.refresh()`` is awaited after each change.
+
+        Parameters
+        ----------
+        view : object
+            A page with a coroutine `refresh`.
+        """
         self._views.add(view)
 
     def remove_view(self, view: Any) -> None:
-        """Remove a closed page."""
+        """Remove a closed page.
+
+        Parameters
+        ----------
+        view : object
+            A page with a coroutine `refresh`.
+        """
         self._views.discard(view)
         if self._open:
             self._start(self.leave(view.who))
@@ -223,7 +235,13 @@ class Studio:
         return sorted({view.who for view in self._views if view.who})
 
     async def leave(self, who: str) -> None:
-        """Release the pending questions of a person without open tabs."""
+        """Release the pending questions of a person without open tabs.
+
+        Parameters
+        ----------
+        who : str
+            Name of the person.
+        """
         if self._open and self.has_session and all(view.who != who for view in self._views):
             await self.run(lambda: self.controller.session.release(who=who))
 
@@ -237,7 +255,13 @@ class Studio:
             self._start(view.refresh())
 
     async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Run a function in a thread; `close` waits for it."""
+        """Run a function in a thread; `close` waits for it.
+
+        Parameters
+        ----------
+        function : callable
+            What to run; further arguments are passed on to it.
+        """
         if not self._open:
             raise ValueError("the studio is closed")
         return await self._start(asyncio.to_thread(function, *arguments))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import asdict
+from functools import partial
 from numbers import Integral, Real
 from typing import Literal, Self
 
@@ -32,11 +34,13 @@ from linkwise._types import (
     RandomState,
     SampleIds,
     Seed,
+    is_sparse,
 )
 from linkwise._validation import (
     ConstrainedClusterMixin,
     Knowable,
     Knowledge,
+    check_choice,
     check_number,
     progress_reporter,
     read_data,
@@ -49,22 +53,38 @@ from linkwise._validation import (
 from linkwise.constraints import Constraints, as_constraints
 from linkwise.engines import engine_of, is_out_of_memory, map_blocks, single_blas_thread
 from linkwise.geometry import Geometry, Mahalanobis, Moments
+from linkwise.kmeans.estimators._probabilities import memberships, within_variance
 from linkwise.kmeans.estimators._update import UpdateMixin
 from linkwise.kmeans.rows._local_rows import LocalRows
 from linkwise.kmeans.rows._remote_rows import RemoteRows
 from linkwise.kmeans.solver import _init_centers
 from linkwise.kmeans.solver._assigners import ICM, Assigner
 from linkwise.kmeans.solver._checkpoint import FitCheckpoint, restore_seed, seed_state
+from linkwise.kmeans.solver._limited import Limited
+from linkwise.kmeans.solver._limits import (
+    Limits,
+    Outliers,
+    Size,
+    check_outliers,
+    check_size,
+    count_outliers,
+    read_limits,
+)
 from linkwise.kmeans.solver._loop import solve
+from linkwise.kmeans.solver._outliers import centers_without, estimated_outliers
 from linkwise.kmeans.solver._penalties import Penalty, WeightPenalty
 from linkwise.kmeans.solver._problem import Problem, RunState, Solution
+from linkwise.kmeans.solver._swaps import Effort, better, improved
 from linkwise.report import Report
 
 StateSaver = Callable[[Callable[[], RunState]], None]
 _INITS = ("auto", "neighborhoods", "k-means++", "random")
 _COSTS_AT_ONCE = 500_000  # costs of new rows that are held at a time
 _LEAST_ROWS = 256
-_TIE = 1e-10  # share of an objective that may be rounding error
+N_STARTS = 2  # of different kinds, before centers are swapped
+_LEAST_ITERATIONS = 20  # of a replaced run: starts from k-means end early
+_SWAP_EFFORT = 1.3  # iterations of starts and swaps, in those of the runs that they replace
+_LIMITED_RUNS = 5  # with limits on sizes or outliers, at least
 
 
 class BaseKMeans(
@@ -87,6 +107,10 @@ class BaseKMeans(
         self,
         n_clusters: int = 8,
         *,
+        min_size: Size = None,
+        max_size: Size = None,
+        size_by: Literal["rows", "weight"] = "rows",
+        outliers: Outliers = None,
         init: Init = "auto",
         n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
@@ -97,6 +121,10 @@ class BaseKMeans(
         random_state: Seed = None,
     ):
         self.n_clusters = n_clusters
+        self.min_size = min_size
+        self.max_size = max_size
+        self.size_by = size_by
+        self.outliers = outliers
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
@@ -177,9 +205,11 @@ class BaseKMeans(
             seeds = self._seeds(y, rows.n)
             problem = Problem(rows, self.n_clusters, given.known, seeds, ids=given.ids)
             problem = self._prepare(problem)
-            rows.prefetch(problem.constrained)
+            self._limits = self._read_limits(rows)
+            rows.prefetch(problem.constrained if self._limits is None else np.arange(rows.n))
             best = self._best_run(problem)
             self._store(best, rows)
+            self._name_clusters(y)
             self.report_ = self._report(problem, best, given, started)
         finally:
             rows.close()
@@ -202,7 +232,7 @@ class BaseKMeans(
                 _check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True)
             )
         if validator is None:
-            return LocalRows(X, weight)
+            return LocalRows(_dense_if_smaller(X), weight)
         return LocalRows(validator.validate_rows(X), weight, centered=False)
 
     def _knowledge(
@@ -224,6 +254,10 @@ class BaseKMeans(
         check_number("n_clusters", self.n_clusters, Integral, 1)
         check_number("max_iter", self.max_iter, Integral, 1)
         check_number("tol", self.tol, Real, 0)
+        check_size("min_size", self.min_size, self.n_clusters)
+        check_size("max_size", self.max_size, self.n_clusters)
+        check_choice("size_by", self.size_by, ("rows", "weight"))
+        check_outliers(self.outliers)
         if self.n_init != "auto":
             check_number("n_init", self.n_init, Integral, 1)
         if isinstance(self.init, str) and self.init not in (*_INITS, "neighbourhoods"):
@@ -231,6 +265,22 @@ class BaseKMeans(
                 f"init={self.init!r}: expected one of {', '.join(map(repr, _INITS))}, a callable "
                 "or an array of centers"
             )
+
+    def _read_limits(self, rows: LocalRows | RemoteRows) -> Limits | None:
+        """Limits on sizes and outliers in numbers; None if there are none."""
+        if self.min_size is None and self.max_size is None and self.outliers is None:
+            return None
+        k, by_weight = self.n_clusters, self.size_by == "weight" and rows.weighted
+        number = 0
+        if self.outliers is not None:
+            self._check_can_trim()
+            found = estimated_outliers(rows, k) if isinstance(self.outliers, str) else self.outliers
+            number = count_outliers(found, rows.n, k)
+        total = rows.total_weight if by_weight else float(rows.n)
+        return read_limits(self.min_size, self.max_size, number, k, total, by_weight)
+
+    def _check_can_trim(self) -> None:
+        """Hook to refuse outliers."""
 
     def _seeds(self, y: ArrayLike | None, n_samples: int) -> Ints | None:
         return read_labels(y, n_samples, self.n_clusters)
@@ -244,22 +294,42 @@ class BaseKMeans(
             checkpoint = FitCheckpoint(self.checkpoint, self, problem)
             saved = checkpoint.load()
         best, first, resume_from = self._resumed(problem, saved, rng)
-        for run in range(first, self._n_runs(problem)):
-            found = self._run(
-                problem, rng, run, self._saver(checkpoint, run, best, rng), resume_from
-            )
+        n_runs, effort = self._all_runs(problem), _effort(saved)
+        for run in range(first, n_runs):
+            save_state = self._saver(checkpoint, run, best, rng, effort)
+            found = self._run(problem, rng, run, save_state, resume_from)
             resume_from = None
+            effort.starts += found.n_iter
             # Runs with equal results differ by rounding only: keep the first.
-            if best is None or found.objective < best.objective - _TIE * abs(best.objective):
+            if better(found, best):
                 best = found
-            if checkpoint is not None and run + 1 < self._n_runs(problem):
-                checkpoint.save(_progress(run + 1, best, rng))
+            if checkpoint is not None and run + 1 < n_runs:
+                checkpoint.save(_progress(run + 1, best, rng, effort))
         assert best is not None
+        # Swaps look at the costs of rows alone, not at limits on sizes or at outliers.
+        n_replaced = self._n_replaced(problem) if self._limits is None else 0
+        if problem.k > 1 and n_replaced:
+            mean = max(effort.starts / n_runs, _LEAST_ITERATIONS)
+            effort.limit = _SWAP_EFFORT * n_replaced * mean
+            best = self._swapped(problem, best, rng, effort, checkpoint)
         if not best.converged:
             warn_unconverged(self)
         if checkpoint is not None:
             checkpoint.remove()
         return best
+
+    def _swapped(
+        self, problem: Problem, best: Solution, rng: RandomState, effort: Effort,
+        checkpoint: FitCheckpoint | None,
+    ) -> Solution:  # fmt: skip
+        """The best of the runs, improved by swaps of centers."""
+        run = self._n_runs(problem)
+
+        def save(best: Solution) -> None:
+            if checkpoint is not None and checkpoint.due():
+                checkpoint.save(_progress(run, best, rng, effort))
+
+        return improved(problem, best, partial(self._run, problem, rng, run), rng, effort, save)
 
     def _resumed(
         self, problem: Problem, saved: RunState | None, rng: RandomState
@@ -276,15 +346,16 @@ class BaseKMeans(
         return best, saved["run"], saved.get("resume_from")
 
     def _saver(
-        self, checkpoint: FitCheckpoint | None, run: int, best: Solution | None, rng: RandomState
-    ) -> StateSaver | None:
+        self, checkpoint: FitCheckpoint | None, run: int, best: Solution | None, rng: RandomState,
+        effort: Effort,
+    ) -> StateSaver | None:  # fmt: skip
         """Saves the state when it is due; called after every iteration."""
         if checkpoint is None:
             return None
 
         def save_state(state: Callable[[], RunState]) -> None:
             if checkpoint.due():
-                checkpoint.save({**_progress(run, best, rng), "resume_from": state()})
+                checkpoint.save({**_progress(run, best, rng, effort), "resume_from": state()})
 
         return save_state
 
@@ -293,18 +364,37 @@ class BaseKMeans(
             return self._default_init if self.init == "auto" else "neighborhoods"
         return self.init
 
+    def _all_runs(self, problem: Problem) -> int:
+        """Number of runs; with limits there are no swaps of centers, so more starts."""
+        number = self._n_runs(problem)
+        if self.n_init == "auto" and self._limits is not None and isinstance(self._init(), str):
+            return max(number, _LIMITED_RUNS)
+        return number
+
     def _n_runs(self, problem: Problem) -> int:
         return 1 if self.n_init == "auto" else int(self.n_init)
+
+    def _n_replaced(self, problem: Problem) -> int:
+        """How many runs swaps of centers replace; 0 for no swaps."""
+        return 0
 
     def _run(
         self, problem: Problem, rng: RandomState, run: int, save_state: StateSaver | None = None,
         resume_from: RunState | None = None,
-        max_iter: int | None = None,
+        max_iter: int | None = None, start: RunState | None = None,
     ) -> Solution:  # fmt: skip
+        """One run: from centers of its own, from a state of the geometry, or resumed."""
         penalty, geometry = self._penalty(problem), self._geometry(problem)
-        assigner = self._assigner(problem, penalty)
-        resuming = resume_from is not None
-        centers = geometry.centers if resuming else self._centers(problem, rng, run)
+        assigner: Assigner = self._assigner(problem, penalty)
+        if start is not None:
+            geometry.restore(start)
+        given = start is not None or resume_from is not None
+        centers = geometry.centers if given else self._first_centers(problem, rng, run)
+        if self._limits is not None:
+            limits = self._limits
+            if limits.differ and self._may_reorder(problem):
+                centers = self._in_order_of_limits(problem, centers, limits)
+            assigner = Limited(assigner, problem, limits)
         with single_blas_thread():
             return solve(
                 problem,
@@ -319,6 +409,32 @@ class BaseKMeans(
                 save_state=save_state,
                 resume=resume_from,
             )
+
+    def _first_centers(self, problem: Problem, rng: RandomState, run: int) -> Floats:
+        """The centers of a run; with outliers, every other run starts without far rows."""
+        limits, seeds = self._limits, problem.seeds
+        trims = limits is not None and limits.n_outliers > 0 and isinstance(self._init(), str)
+        if not trims or run % 2 or (seeds is not None and (seeds >= 0).any()):
+            return self._centers(problem, rng, run)
+        assert limits is not None
+        return centers_without(problem.rows, problem.k, limits.n_outliers, rng)
+
+    def _may_reorder(self, problem: Problem) -> bool:
+        """Whether clusters have no names: neither labels nor given centers number them."""
+        seeds = problem.seeds
+        return isinstance(self._init(), str) and (seeds is None or not (seeds >= 0).any())
+
+    def _in_order_of_limits(self, problem: Problem, centers: Floats, limits: Limits) -> Floats:
+        """Centers in an order in which those of many rows have the higher limits."""
+        some = problem.rows.sample(problem.k, np.random.RandomState(0))
+        geometry = Mahalanobis(problem.k, np.ones(some.d), 1.0)
+        geometry.set_centers(centers)
+        nearest = some.distances(np.arange(some.n), geometry).argmin(axis=1)
+        sizes = np.bincount(nearest, minlength=problem.k)
+        wanted = limits.low + np.minimum(limits.high, problem.rows.total_weight)
+        ordered = np.empty_like(centers)
+        ordered[np.argsort(wanted, kind="stable")] = centers[np.argsort(sizes, kind="stable")]
+        return ordered
 
     def _centers(self, problem: Problem, rng: RandomState, run: int) -> Floats:
         init, rows = self._init(), problem.rows
@@ -358,6 +474,9 @@ class BaseKMeans(
         self.metrics_ = metrics if best.geometry.per_cluster else metrics[0]
         self._n_features_out = self.n_clusters
         self._keep_statistics(best, rows)
+        self.within_variance_ = None
+        if isinstance(rows, LocalRows):
+            self.within_variance_ = within_variance(rows, best.geometry, best.labels)
 
     def _keep_statistics(self, best: Solution, rows: LocalRows | RemoteRows) -> None:
         """What `update` needs of the rows: sums per cluster, and costs if they are at hand."""
@@ -397,12 +516,14 @@ class BaseKMeans(
         if problem.uses_entailed:
             costs = costs[problem.links.positions(known)]
         costs = np.concatenate([costs, np.zeros(known.n_relative), of_groups])
+        sizes = best.assignments.sizes(self.n_clusters)
         return Report(
             algorithm=type(self).__name__,
             constraints=known,
-            satisfaction=known.satisfied(best.assignments.labels_for_report(problem.named_rows)),
+            satisfaction=known.satisfied(self._reported_labels(problem, best)),
             costs=costs,
-            cluster_sizes=best.assignments.sizes(self.n_clusters),
+            cluster_sizes=sizes,
+            n_noise=problem.rows.n - int(sizes.sum()),
             n_components=int((problem.closure.sizes > 1).sum()),
             objective=best.objective,
             n_iter=best.n_iter,
@@ -411,6 +532,21 @@ class BaseKMeans(
             n_dropped=given.n_dropped,
             ids=given.ids,
         )
+
+    def _reported_labels(
+        self, problem: Problem, best: Solution
+    ) -> Labels | Mapping[Hashable, Hashable]:
+        """Labels by which constraints are judged: must-linked outliers stay together."""
+        found = best.assignments.labels_for_report(problem.named_rows)
+        if self._limits is None or not self._limits.n_outliers:
+            return found
+        closure, k = problem.closure, self.n_clusters
+        group = dict(zip(closure.nodes.tolist(), closure.component.tolist(), strict=True))
+        rows = problem.named_rows.tolist()
+        labels = found if isinstance(found, Mapping) else {row: int(found[row]) for row in rows}
+        return {
+            row: labels[row] if labels[row] != -1 else k + group.get(row, k + row) for row in rows
+        }
 
     # ---------------------------------------------------------------- new rows
 
@@ -463,6 +599,40 @@ class BaseKMeans(
         for part, costs in self._cost_blocks(X):
             far = np.maximum(costs + log_det, 0.0)
             out[part] = np.sqrt(far) if geometry.squared else far
+        return out
+
+    def predict_proba(self, X: MatrixLike) -> Floats:
+        """How probable each cluster is for each row, under a stated model.
+
+        The model is the mixture that k-means is the limit of: Gaussians of equal shares with the
+        learnt metric (or the unit metric) and one variance, `within_variance_`, the mean squared
+        distance within clusters per feature. The probabilities are the softmax of minus half the
+        squared distance in units of this variance. Links have no part in it. With many features
+        nearly all are 0 or 1; `ConstrainedMixture` estimates shares and covariances too.
+
+        Parameters
+        ----------
+        X : array-like, CSR matrix, Dask collection or Blocks of shape (n_samples, n_features)
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_clusters)
+            A lazy Dask array if X is a Dask collection.
+        """
+        check_is_fitted(self)
+        if self.within_variance_ is None:
+            raise ValueError(
+                "predict_proba needs the variance within clusters, which is found only when the "
+                "model is fitted to rows in memory; fit it to a sample of them"
+            )
+        if is_out_of_memory(X):
+            return self._blockwise(X, "predict_proba", np.float64, len(self.cluster_centers_))
+        X, geometry = self._check_new(X), self._geometry_
+        log_det = geometry.log_det[geometry.group(np.arange(geometry.k))]
+        out = np.empty((X.shape[0], geometry.k))
+        for part, costs in self._open_costs(X):
+            distances = np.maximum(costs + log_det, 0.0)
+            out[part] = memberships(distances, log_det, self.within_variance_)
         return out
 
     def score(
@@ -527,27 +697,56 @@ class BaseKMeans(
 
     def _nearest(self, X: Matrix) -> NDArray[np.int32]:
         """The cheapest cluster of each row, without all costs at once."""
-        with self._new_rows(X) as rows:
-            labels, pinned = np.full(rows.n, -1, dtype=np.int32), np.zeros(rows.n, dtype=bool)
-            nothing = Moments.zeros(0, 0)  # sums are not needed
-            rows.assign(self._geometry_, labels, pinned, nothing, self._closed_to_rows())
+        labels = np.full(X.shape[0], -1, dtype=np.int32)
+        closed, nothing = self._closed_to_rows(), Moments.zeros(0, 0)  # no sums
+        for part, piece in self._pieces(X):
+            with self._new_rows(piece) as rows:
+                pinned = np.zeros(rows.n, dtype=bool)
+                rows.assign(self._geometry_, labels[part], pinned, nothing, closed)
         return labels
+
+    def _pieces(self, X: Matrix) -> Iterator[tuple[slice, Matrix]]:
+        """All rows; or, if a fit of dense rows is asked about sparse ones, dense pieces of them.
+
+        Dense rows are read relative to their mean, which sparse ones are not.
+        """
+        if not is_sparse(X) or not self._shift_.any():
+            yield slice(0, X.shape[0]), X
+            return
+        size = max(_LEAST_ROWS, _COSTS_AT_ONCE // max(X.shape[1], 1))
+        for start in range(0, X.shape[0], size):
+            part = slice(start, min(start + size, X.shape[0]))
+            yield part, X[part].toarray()
 
     def _cost_blocks(self, X: Matrix) -> Iterator[tuple[slice, Floats]]:
         """Costs of the rows in all clusters, block by block."""
         geometry = self._geometry_
-        with self._new_rows(X) as rows:
-            size = max(_LEAST_ROWS, _COSTS_AT_ONCE // self.n_clusters)
-            for start in range(0, rows.n, size):
-                part = slice(start, min(start + size, rows.n))
-                costs = rows.distances(np.arange(part.start, part.stop), geometry)
-                yield part, costs + np.reshape(geometry.row_terms(rows.X[part]), (-1, 1))
+        size = max(_LEAST_ROWS, _COSTS_AT_ONCE // self.n_clusters)
+        for piece, of_piece in self._pieces(X):
+            with self._new_rows(of_piece) as rows:
+                for start in range(0, rows.n, size):
+                    part = slice(start, min(start + size, rows.n))
+                    costs = rows.distances(np.arange(part.start, part.stop), geometry)
+                    costs = costs + np.reshape(geometry.row_terms(rows.X[part]), (-1, 1))
+                    yield slice(piece.start + part.start, piece.start + part.stop), costs
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _dense_if_smaller(X: Matrix) -> Matrix:
+    """CSR rows as an array, if that takes no more memory than their entries and positions.
+
+    Arrays are read relative to their mean: with few zeros and an offset of 1e8, squares of the
+    entries would leave no digits to the differences of rows.
+    """
+    if not is_sparse(X):
+        return X
+    dense = X.shape[0] * X.shape[1] * X.dtype.itemsize
+    return X if X.data.nbytes + X.indices.nbytes < dense else X.toarray()
 
 
 def too_many_labels(seeds: Ints, k: int) -> str | None:
@@ -558,9 +757,13 @@ def too_many_labels(seeds: Ints, k: int) -> str | None:
     return f"y has {n_labels} labels, more than n_clusters={k}"
 
 
-def _progress(run: int, best: Solution | None, rng: RandomState) -> RunState:
-    """The run to continue with, the seed, and the best run so far."""
-    state: RunState = {"run": run, "seed": seed_state(rng)}
+def _effort(saved: RunState | None) -> Effort:
+    return Effort() if saved is None else Effort(**saved["effort"])
+
+
+def _progress(run: int, best: Solution | None, rng: RandomState, effort: Effort) -> RunState:
+    """The run to continue with, the seed, what has been spent, and the best run so far."""
+    state: RunState = {"run": run, "seed": seed_state(rng), "effort": asdict(effort)}
     if best is not None:
         state["best"] = {"state": best.state, "converged": best.converged}
     return state

@@ -6,15 +6,23 @@ from typing import Literal
 
 import numpy as np
 
-from linkwise._types import FitCallback, Init, PathLike, Seed
+from linkwise._types import FitCallback, Floats, Init, PathLike, RandomState, Seed
 from linkwise._validation import check_choice
 from linkwise.constraints import Constraints, color_closure
 from linkwise.kmeans.solver._assigners import Assigner, Hard
+from linkwise.kmeans.solver._init_centers import (
+    from_clustered_neighborhoods,
+    from_contracted_rows,
+)
+from linkwise.kmeans.solver._limits import Outliers, Size
 from linkwise.kmeans.solver._penalties import NoPenalty, Penalty
 from linkwise.kmeans.solver._problem import Problem
 from linkwise.kmeans.solver._relaxation import fewest_violations
 
-from ._base import BaseKMeans
+from ._base import N_STARTS, BaseKMeans
+
+_AUTO_RUNS = 10  # of one start each
+_REPLACED = 8  # runs whose iterations two starts and swaps may take: at most twice the time of ten
 
 
 class COPKMeans(BaseKMeans):
@@ -35,8 +43,36 @@ class COPKMeans(BaseKMeans):
     on_infeasible : {"raise", "relax"}, default="raise"
         What to do if not all constraints can be satisfied: raise a `ConstraintError` with the
         proof, or drop those of the least total weight (listed in `report_`).
-    init, n_init, max_iter, tol, verbose, callback, checkpoint, random_state
-        As in `PCKMeans`; "auto" starts from k-means++, with ten runs.
+    min_size, max_size : int, float or array-like of shape (n_clusters,), default=None
+        Limits on the size of clusters: a number of rows, a share of the rows (a fraction up to
+        1), or one of these per cluster. Limits and constraints are all kept.
+    size_by : {"rows", "weight"}, default="rows"
+        Whether sizes are numbers of rows or sums of `sample_weight`.
+    outliers : int, float, "auto" or None, default=None
+        Rows that stay without a cluster (label -1): their number, their share (below 1), or
+        "auto" for those far outside of all clusters. They are chosen together with the centers;
+        must-linked rows leave only together.
+    init : {"auto", "neighborhoods", "k-means++", "random"}, callable or array of shape \
+            (n_clusters, n_features), default="auto"
+        Initial centers: means of groups of must-linked rows that are far apart (missing centers
+        are drawn as in k-means++), k-means++, random rows, or the given centers.
+        "auto" is k-means++.
+    n_init : "auto" or int, default="auto"
+        Number of runs; the one with the lowest objective is kept. "auto" is 10.
+    max_iter : int, default=300
+        The most iterations of a run.
+    tol : float, default=1e-4
+        Stop when the centers move by less than this share of the features' mean variance.
+    verbose : int, default=0
+        If not 0, print the objective of every iteration.
+    callback : callable, default=None
+        Called as ``callback(run, iteration, objective)`` after every iteration.
+    checkpoint : path, default=None
+        File in which the state is saved every few iterations. An interrupted fit continues from
+        there when it is started again with the same data and parameters, with the same result;
+        the file is removed when the fit is complete.
+    random_state : int, RandomState instance or None, default=None
+        Seed for centers and the order in which constrained rows choose.
 
     Attributes
     ----------
@@ -46,8 +82,14 @@ class COPKMeans(BaseKMeans):
         Centers.
     objective_ : float
         Sum of squared distances to the centers.
-    objective_path_, n_iter_, metrics_, report_
-        As in `PCKMeans`.
+    objective_path_ : ndarray of shape (n_iterations,)
+        The objective after every iteration; it never rises.
+    n_iter_ : int
+        Iterations of the best run.
+    metrics_ : ndarray of shape (n_features,)
+        All ones: distances are Euclidean.
+    report_ : Report
+        Which constraints are satisfied and violated.
 
     References
     ----------
@@ -75,6 +117,10 @@ class COPKMeans(BaseKMeans):
         *,
         assignment: Literal["auto", "greedy", "exact"] = "auto",
         on_infeasible: Literal["raise", "relax"] = "raise",
+        min_size: Size = None,
+        max_size: Size = None,
+        size_by: Literal["rows", "weight"] = "rows",
+        outliers: Outliers = None,
         init: Init = "auto",
         n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
@@ -86,6 +132,10 @@ class COPKMeans(BaseKMeans):
     ):
         super().__init__(
             n_clusters,
+            min_size=min_size,
+            max_size=max_size,
+            size_by=size_by,
+            outliers=outliers,
             init=init,
             n_init=n_init,
             max_iter=max_iter,
@@ -107,11 +157,11 @@ class COPKMeans(BaseKMeans):
         known, ids = problem.known, problem.ids
         if problem.seeds is not None and (problem.seeds >= 0).any():
             known = known + Constraints(labels=problem.seeds)
-        problem = Problem(problem.rows, problem.k, known)
+        problem = Problem(problem.rows, problem.k, known, ids=ids)
         closure = problem.closure
         found = color_closure(closure, problem.k)
         if closure.consistent and found.colors is not None:
-            return Problem(problem.rows, problem.k, known, example=found.colors)
+            return Problem(problem.rows, problem.k, known, example=found.colors, ids=ids)
         if self.on_infeasible == "raise":
             known._by_id(ids).diagnose(problem.k, n_rows=problem.rows.n).raise_if_inconsistent()
         kept, labels = fewest_violations(known, problem.k)
@@ -123,15 +173,29 @@ class COPKMeans(BaseKMeans):
             known,
             enforced=kept,
             example=labels[relaxed.closure.nodes[first]],
+            ids=ids,
         )
 
     def _penalty(self, problem: Problem) -> Penalty:
         return NoPenalty(problem.links)
 
+    def _is_mixed(self) -> bool:
+        return isinstance(self.init, str) and self.init == "auto"
+
     def _n_runs(self, problem: Problem) -> int:
-        if self.n_init == "auto":
-            return 10 if isinstance(self._init(), str) else 1
-        return int(self.n_init)
+        if self.n_init != "auto":
+            return int(self.n_init)
+        return N_STARTS if self._is_mixed() else _AUTO_RUNS if isinstance(self.init, str) else 1
+
+    def _n_replaced(self, problem: Problem) -> int:
+        return _REPLACED if self.n_init == "auto" and self._is_mixed() else 0
+
+    def _centers(self, problem: Problem, rng: RandomState, run: int) -> Floats:
+        """With init="auto": contracted rows, clusters of neighborhoods, and k-means++ in turn."""
+        if not self._is_mixed() or run % 3 == 2:
+            return super()._centers(problem, rng, run)
+        found = from_clustered_neighborhoods(problem, rng) if run % 3 else None
+        return from_contracted_rows(problem, rng) if found is None else found
 
     def _assigner(self, problem: Problem, penalty: Penalty) -> Assigner:
         assert problem.example is not None

@@ -38,6 +38,7 @@ class Learning(NamedTuple):
     prior: Rayleigh | None = None
     eta: Eta = None
     smoothing: float = 1.0
+    per_cluster: bool = False
 
 
 class DistortionKMeans(SoftKMeans):
@@ -54,6 +55,15 @@ class DistortionKMeans(SoftKMeans):
     def _is_euclidean(self) -> bool:
         return isinstance(self.distortion, str) and self.distortion == "euclidean"
 
+    def _check_can_trim(self) -> None:
+        given = self.distortion
+        kind = DISTORTIONS.get(given) if isinstance(given, str) else given
+        if kind is not None and not issubclass(kind, Cosine):
+            raise ValueError(
+                f"outliers={self.outliers!r}: the total of {kind.__name__} is over all rows; use "
+                'distortion="euclidean", "cosine" or "pearson"'
+            )
+
     def _learning(self) -> Learning:
         return Learning()
 
@@ -63,7 +73,7 @@ class DistortionKMeans(SoftKMeans):
     def _make_geometry(self, n_features: int, mean_variance: float) -> Geometry:
         """A geometry other than Euclidean, without statistics of the rows."""
         kind = DISTORTIONS[self.distortion] if isinstance(self.distortion, str) else self.distortion
-        metric, prior, eta, smoothing = self._learning()
+        metric, prior, eta, smoothing, _ = self._learning()
         options: dict[str, Any] = {"learns": metric != "identity", "prior": prior, "eta": eta}
         if issubclass(kind, Divergence):
             options["smoothing"] = smoothing
@@ -71,12 +81,13 @@ class DistortionKMeans(SoftKMeans):
 
     def _geometry(self, problem: Problem) -> Geometry:
         rows = problem.rows
-        metric, prior, eta, _ = self._learning()
+        metric, prior, eta, _, per_cluster = self._learning()
         if self._is_euclidean:
             if metric == "full" and rows.is_sparse:
                 raise ValueError(FULL_NEEDS_DENSE)
             return Mahalanobis(
-                problem.k, rows.total(full=metric == "full"), rows.total_weight, metric,
+                problem.k, rows.total(full=metric == "full" and not per_cluster),
+                rows.total_weight, metric, per_cluster and metric != "identity",
                 mean=rows.uncentered_mean(), prior=prior, eta=eta,
             )  # fmt: skip
         geometry = self._make_geometry(rows.d, 0.0)

@@ -10,6 +10,9 @@ from sklearn.utils import Tags
 from linkwise._types import FitCallback, Init, PathLike, Seed
 from linkwise._validation import check_choice, check_number
 from linkwise.geometry import Eta, Geometry, Rayleigh
+from linkwise.kmeans.solver._assigners import Assigner
+from linkwise.kmeans.solver._inference import Inference, make_assigner
+from linkwise.kmeans.solver._limits import Outliers, Size
 from linkwise.kmeans.solver._penalties import Penalty
 from linkwise.kmeans.solver._problem import Problem
 
@@ -41,6 +44,14 @@ class HMRFKMeans(DistortionKMeans):
         Whether weights have a Rayleigh prior, which keeps them near `width`.
     metric : {"diagonal", "full"}, default="diagonal"
         Weights of the features, or (Euclidean, dense) a full matrix.
+    per_cluster : bool, default=False
+        Whether every cluster has a metric of its own (section 3.7 of [1]_; Euclidean only: the
+        length of a row under cosine and the entropy of a row under the divergence would differ
+        from cluster to cluster, and costs would no longer be linear in the rows).
+    inference : {"icm", "belief_propagation", "mean_field"}, default="icm"
+        How constrained rows get their clusters (3.3.6 of [1]_). "icm" changes one row or one
+        must-link component at a time. The others look at all links at once and then run ICM; the
+        cheaper of that and of plain ICM is taken. They keep two numbers per link and cluster.
     width : float, default=1.0
         s, the most likely weight under the prior.
     eta : float or "exact", default=None
@@ -61,8 +72,39 @@ class HMRFKMeans(DistortionKMeans):
         published objective. With a number, a violated link costs the log odds that it is right,
         in units of the likelihood that the metric implies; "auto" also estimates that number
         (`noise_`) and starts more often. See the user guide.
-    init, n_init, max_iter, tol, verbose, callback, checkpoint, random_state
-        As in `PCKMeans`.
+    min_size, max_size : int, float or array-like of shape (n_clusters,), default=None
+        Limits on the size of clusters: a number of rows, a share of the rows (a fraction up to
+        1), or one of these per cluster. Links are violated, at their cost, rather than limits.
+    size_by : {"rows", "weight"}, default="rows"
+        Whether sizes are numbers of rows or sums of `sample_weight`.
+    outliers : int, float, "auto" or None, default=None
+        Rows that stay without a cluster (label -1): their number, their share (below 1), or
+        "auto" for those far outside of all clusters. They are chosen together with the centers;
+        must-linked rows leave only together.
+    init : {"auto", "neighborhoods", "k-means++", "random"}, callable or array of shape \
+            (n_clusters, n_features), default="auto"
+        Initial centers: means of groups of must-linked rows that are far apart (missing centers
+        are drawn as in k-means++), k-means++, random rows, or the given centers.
+        "auto" clusters the means of such groups by k-means if there are enough of them, with
+        another seed in each run; otherwise it is "neighborhoods" in the first run and "k-means++"
+        in the others.
+    n_init : "auto" or int, default="auto"
+        Number of runs; the one with the lowest objective is kept. "auto" is 1 from given centers
+        or without constraints, else 5.
+    max_iter : int, default=300
+        The most iterations of a run.
+    tol : float, default=1e-4
+        Stop when the centers move by less than this share of the features' mean variance.
+    verbose : int, default=0
+        If not 0, print the objective of every iteration.
+    callback : callable, default=None
+        Called as ``callback(run, iteration, objective)`` after every iteration.
+    checkpoint : path, default=None
+        File in which the state is saved every few iterations. An interrupted fit continues from
+        there when it is started again with the same data and parameters, with the same result;
+        the file is removed when the fit is complete.
+    random_state : int, RandomState instance or None, default=None
+        Seed for centers and the order in which constrained rows choose.
 
     Attributes
     ----------
@@ -71,7 +113,8 @@ class HMRFKMeans(DistortionKMeans):
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Centers: means, directions of length one under the metric (cosine), or distributions.
     metrics_ : ndarray of shape (n_features,) or (n_features, n_features)
-        Weights of the features, or the matrix.
+        Weights of the features, or the matrix; with `per_cluster` one per cluster, stacked along
+        the first axis.
     objective_ : float
         The objective of the result; it may be negative.
     objective_path_ : ndarray of shape (n_iterations,)
@@ -120,11 +163,17 @@ class HMRFKMeans(DistortionKMeans):
         learn: bool = True,
         prior: bool = True,
         metric: Literal["diagonal", "full"] = "diagonal",
+        per_cluster: bool = False,
+        inference: Inference = "icm",
         width: float = 1.0,
         eta: Eta = None,
         smoothing: float = 1.0,
         bound: Literal["tight", "published"] = "tight",
         noise: Noise = None,
+        min_size: Size = None,
+        max_size: Size = None,
+        size_by: Literal["rows", "weight"] = "rows",
+        outliers: Outliers = None,
         init: Init = "auto",
         n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
@@ -136,6 +185,10 @@ class HMRFKMeans(DistortionKMeans):
     ):
         super().__init__(
             n_clusters,
+            min_size=min_size,
+            max_size=max_size,
+            size_by=size_by,
+            outliers=outliers,
             init=init,
             n_init=n_init,
             max_iter=max_iter,
@@ -149,6 +202,8 @@ class HMRFKMeans(DistortionKMeans):
         self.learn = learn
         self.prior = prior
         self.metric = metric
+        self.per_cluster = per_cluster
+        self.inference = inference
         self.width = width
         self.eta = eta
         self.smoothing = smoothing
@@ -159,18 +214,27 @@ class HMRFKMeans(DistortionKMeans):
         super()._check_parameters()
         check_choice("metric", self.metric, ("diagonal", "full"))
         check_choice("bound", self.bound, ("tight", "published"))
+        check_choice("inference", self.inference, ("icm", "belief_propagation", "mean_field"))
         check_number("width", self.width, Real, 1e-12)
         check_number("smoothing", self.smoothing, Real, 0)
         if self.eta not in (None, "exact"):
             check_number("eta", self.eta, Real, 0)
         if self.metric == "full" and not self._is_euclidean:
             raise ValueError('metric="full" is for distortion="euclidean"; others have weights')
+        if self.per_cluster and not self._is_euclidean:
+            raise ValueError(
+                'per_cluster=True is for distortion="euclidean"; others have one metric for all '
+                "clusters"
+            )
 
     def _learning(self) -> Learning:
         prior = Rayleigh(float(self.width)) if self.prior and self.learn else None
         metric = self.metric if self.learn else "identity"
         eta = self.eta if self.eta in (None, "exact") else float(self.eta)
-        return Learning(metric, prior, eta, float(self.smoothing))
+        return Learning(metric, prior, eta, float(self.smoothing), bool(self.per_cluster))
+
+    def _assigner(self, problem: Problem, penalty: Penalty) -> Assigner:
+        return make_assigner(self.inference, problem)
 
     def _published_penalty(self, problem: Problem) -> Penalty:
         return self._distance_penalty(problem, published=self.bound == "published")

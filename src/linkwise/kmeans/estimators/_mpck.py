@@ -10,6 +10,7 @@ from sklearn.utils import Tags
 from linkwise._types import FitCallback, Init, PathLike, Seed
 from linkwise._validation import check_choice, check_number
 from linkwise.geometry import Mahalanobis
+from linkwise.kmeans.solver._limits import Outliers, Size
 from linkwise.kmeans.solver._penalties import DistancePenalty, Penalty
 from linkwise.kmeans.solver._problem import Problem, Solution
 
@@ -44,6 +45,15 @@ class MPCKMeans(SoftKMeans):
         published objective. With a number, a violated link costs the log odds that it is right,
         in units of the likelihood that the metric implies; "auto" also estimates that number
         (`noise_`) and starts more often. See the user guide.
+    min_size, max_size : int, float or array-like of shape (n_clusters,), default=None
+        Limits on the size of clusters: a number of rows, a share of the rows (a fraction up to
+        1), or one of these per cluster. Links are violated, at their cost, rather than limits.
+    size_by : {"rows", "weight"}, default="rows"
+        Whether sizes are numbers of rows or sums of `sample_weight`.
+    outliers : int, float, "auto" or None, default=None
+        Rows that stay without a cluster (label -1): their number, their share (below 1), or
+        "auto" for those far outside of all clusters. They are chosen together with the centers;
+        must-linked rows leave only together.
     init : {"auto", "neighborhoods", "k-means++", "random"}, callable or array of shape \
             (n_clusters, n_features), default="auto"
         Initial centers: means of groups of must-linked rows, k-means++, random rows, or as given.
@@ -123,6 +133,10 @@ class MPCKMeans(SoftKMeans):
         per_cluster: bool = False,
         regularization: float = 1e-2,
         noise: Noise = None,
+        min_size: Size = None,
+        max_size: Size = None,
+        size_by: Literal["rows", "weight"] = "rows",
+        outliers: Outliers = None,
         init: Init = "auto",
         n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
@@ -134,6 +148,10 @@ class MPCKMeans(SoftKMeans):
     ):
         super().__init__(
             n_clusters,
+            min_size=min_size,
+            max_size=max_size,
+            size_by=size_by,
+            outliers=outliers,
             init=init,
             n_init=n_init,
             max_iter=max_iter,

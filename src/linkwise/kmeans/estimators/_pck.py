@@ -7,6 +7,7 @@ from typing import Literal
 from linkwise._types import FitCallback, Init, PathLike, Seed
 from linkwise._validation import check_choice
 from linkwise.geometry import Geometry
+from linkwise.kmeans.solver._limits import Outliers, Size
 from linkwise.kmeans.solver._penalties import Penalty
 from linkwise.kmeans.solver._problem import Problem
 
@@ -35,6 +36,15 @@ class PCKMeans(DistortionKMeans):
         published objective. With a number, a violated link costs the log odds that it is right,
         in units of the likelihood that the metric implies; "auto" also estimates that number
         (`noise_`) and starts more often. See the user guide.
+    min_size, max_size : int, float or array-like of shape (n_clusters,), default=None
+        Limits on the size of clusters: a number of rows, a share of the rows (a fraction up to
+        1), or one of these per cluster. Links are violated, at their cost, rather than limits.
+    size_by : {"rows", "weight"}, default="rows"
+        Whether sizes are numbers of rows or sums of `sample_weight`.
+    outliers : int, float, "auto" or None, default=None
+        Rows that stay without a cluster (label -1): their number, their share (below 1), or
+        "auto" for those far outside of all clusters. They are chosen together with the centers,
+        as in k-means-- [3]_; must-linked rows leave only together.
     init : {"auto", "neighborhoods", "k-means++", "random"}, callable or array of shape \
             (n_clusters, n_features), default="auto"
         Initial centers: means of groups of must-linked rows that are far apart (missing centers
@@ -62,7 +72,7 @@ class PCKMeans(DistortionKMeans):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each row.
+        Cluster of each row; -1 for outliers.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Centers.
     metrics_ : ndarray of shape (n_features,)
@@ -86,6 +96,8 @@ class PCKMeans(DistortionKMeans):
        clustering. SDM 2004.
     .. [2] E. Eaton. Clustering with propagated constraints. MSc thesis, UMBC 2005: equation (2.4)
        without a metric; ``penalty="distance"`` has its costs (2.5) and (2.6).
+    .. [3] S. Chawla, A. Gionis. k-means--: a unified approach to clustering and outlier detection.
+       SDM 2013.
 
     Examples
     --------
@@ -106,6 +118,10 @@ class PCKMeans(DistortionKMeans):
         penalty: Literal["weight", "distance"] = "weight",
         distortion: str | type[Geometry] = "euclidean",
         noise: Noise = None,
+        min_size: Size = None,
+        max_size: Size = None,
+        size_by: Literal["rows", "weight"] = "rows",
+        outliers: Outliers = None,
         init: Init = "auto",
         n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
@@ -117,6 +133,10 @@ class PCKMeans(DistortionKMeans):
     ):
         super().__init__(
             n_clusters,
+            min_size=min_size,
+            max_size=max_size,
+            size_by=size_by,
+            outliers=outliers,
             init=init,
             n_init=n_init,
             max_iter=max_iter,

@@ -26,6 +26,7 @@ from linkwise.kmeans.solver._init_centers import (
     component_means,
     from_kmeans_plusplus,
 )
+from linkwise.kmeans.solver._limits import Outliers, Size
 from linkwise.kmeans.solver._penalties import NoPenalty, Penalty
 from linkwise.kmeans.solver._problem import Problem
 
@@ -42,8 +43,36 @@ class SeededKMeans(BaseKMeans):
     ----------
     n_clusters : int, default=8
         Number of clusters.
-    init, n_init, max_iter, tol, verbose, callback, checkpoint, random_state
-        As in `PCKMeans`; "auto" starts from the labeled rows.
+    min_size, max_size : int, float or array-like of shape (n_clusters,), default=None
+        Limits on the size of clusters: a number of rows, a share of the rows (a fraction up to
+        1), or one of these per cluster.
+    size_by : {"rows", "weight"}, default="rows"
+        Whether sizes are numbers of rows or sums of `sample_weight`.
+    outliers : int, float, "auto" or None, default=None
+        Rows that stay without a cluster (label -1): their number, their share (below 1), or
+        "auto" for those far outside of all clusters. They are chosen together with the centers;
+        must-linked rows leave only together.
+    init : {"auto", "neighborhoods", "k-means++", "random"}, callable or array of shape \
+            (n_clusters, n_features), default="auto"
+        Initial centers: means of groups of must-linked rows that are far apart (missing centers
+        are drawn as in k-means++), k-means++, random rows, or the given centers.
+        "auto" starts from the labeled rows.
+    n_init : "auto" or int, default="auto"
+        Number of runs; the one with the lowest objective is kept. "auto" is 1.
+    max_iter : int, default=300
+        The most iterations of a run.
+    tol : float, default=1e-4
+        Stop when the centers move by less than this share of the features' mean variance.
+    verbose : int, default=0
+        If not 0, print the objective of every iteration.
+    callback : callable, default=None
+        Called as ``callback(run, iteration, objective)`` after every iteration.
+    checkpoint : path, default=None
+        File in which the state is saved every few iterations. An interrupted fit continues from
+        there when it is started again with the same data and parameters, with the same result;
+        the file is removed when the fit is complete.
+    random_state : int, RandomState instance or None, default=None
+        Seed for centers and the order in which constrained rows choose.
 
     Attributes
     ----------
@@ -51,8 +80,16 @@ class SeededKMeans(BaseKMeans):
         Cluster of each row; rows labeled c in `y` seed cluster c.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Centers.
-    objective_, objective_path_, n_iter_, metrics_, report_
-        As in `PCKMeans`; links cost nothing.
+    objective_ : float
+        Sum of squared distances to the centers; links cost nothing.
+    objective_path_ : ndarray of shape (n_iterations,)
+        The objective after every iteration; it never rises.
+    n_iter_ : int
+        Iterations of the best run.
+    metrics_ : ndarray of shape (n_features,)
+        All ones: distances are Euclidean.
+    report_ : Report
+        Which constraints are satisfied and violated.
 
     References
     ----------
@@ -86,8 +123,36 @@ class ConstrainedKMeans(BaseKMeans):
     ----------
     n_clusters : int, default=8
         Number of clusters.
-    init, n_init, max_iter, tol, verbose, callback, checkpoint, random_state
-        As in `PCKMeans`; "auto" starts from the labeled rows.
+    min_size, max_size : int, float or array-like of shape (n_clusters,), default=None
+        Limits on the size of clusters: a number of rows, a share of the rows (a fraction up to
+        1), or one of these per cluster. Labels are kept.
+    size_by : {"rows", "weight"}, default="rows"
+        Whether sizes are numbers of rows or sums of `sample_weight`.
+    outliers : int, float, "auto" or None, default=None
+        Rows that stay without a cluster (label -1): their number, their share (below 1), or
+        "auto" for those far outside of all clusters. They are chosen together with the centers;
+        must-linked rows leave only together.
+    init : {"auto", "neighborhoods", "k-means++", "random"}, callable or array of shape \
+            (n_clusters, n_features), default="auto"
+        Initial centers: means of groups of must-linked rows that are far apart (missing centers
+        are drawn as in k-means++), k-means++, random rows, or the given centers.
+        "auto" starts from the labeled rows.
+    n_init : "auto" or int, default="auto"
+        Number of runs; the one with the lowest objective is kept. "auto" is 1.
+    max_iter : int, default=300
+        The most iterations of a run.
+    tol : float, default=1e-4
+        Stop when the centers move by less than this share of the features' mean variance.
+    verbose : int, default=0
+        If not 0, print the objective of every iteration.
+    callback : callable, default=None
+        Called as ``callback(run, iteration, objective)`` after every iteration.
+    checkpoint : path, default=None
+        File in which the state is saved every few iterations. An interrupted fit continues from
+        there when it is started again with the same data and parameters, with the same result;
+        the file is removed when the fit is complete.
+    random_state : int, RandomState instance or None, default=None
+        Seed for centers and the order in which constrained rows choose.
 
     Attributes
     ----------
@@ -95,8 +160,16 @@ class ConstrainedKMeans(BaseKMeans):
         Cluster of each row; rows labeled c in `y` are in cluster c.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Centers.
-    objective_, objective_path_, n_iter_, metrics_, report_
-        As in `PCKMeans`; links cost nothing.
+    objective_ : float
+        Sum of squared distances to the centers; links cost nothing.
+    objective_path_ : ndarray of shape (n_iterations,)
+        The objective after every iteration; it never rises.
+    n_iter_ : int
+        Iterations of the best run.
+    metrics_ : ndarray of shape (n_features,)
+        All ones: distances are Euclidean.
+    report_ : Report
+        Which constraints are satisfied and violated.
 
     References
     ----------
@@ -135,8 +208,36 @@ class PreIdentifiedKMeans(BaseKMeans):
     tag : default=None
         Label in `y` of the known cluster; None if `y` has only one label besides -1. Without `y`,
         the largest group of must-linked rows is the known cluster.
-    init, n_init, max_iter, tol, verbose, callback, checkpoint, random_state
-        As in `PCKMeans`; "auto" is k-means++ on the other rows, with ten runs.
+    min_size, max_size : int, float or array-like of shape (n_clusters,), default=None
+        Limits on the size of clusters: a number of rows, a share of the rows (a fraction up to
+        1), or one of these per cluster. Labels are kept.
+    size_by : {"rows", "weight"}, default="rows"
+        Whether sizes are numbers of rows or sums of `sample_weight`.
+    outliers : int, float, "auto" or None, default=None
+        Rows that stay without a cluster (label -1): their number, their share (below 1), or
+        "auto" for those far outside of all clusters. They are chosen together with the centers;
+        must-linked rows leave only together.
+    init : {"auto", "neighborhoods", "k-means++", "random"}, callable or array of shape \
+            (n_clusters, n_features), default="auto"
+        Initial centers: means of groups of must-linked rows that are far apart (missing centers
+        are drawn as in k-means++), k-means++, random rows, or the given centers.
+        "auto" is k-means++ on the other rows.
+    n_init : "auto" or int, default="auto"
+        Number of runs; the one with the lowest objective is kept. "auto" is 10.
+    max_iter : int, default=300
+        The most iterations of a run.
+    tol : float, default=1e-4
+        Stop when the centers move by less than this share of the features' mean variance.
+    verbose : int, default=0
+        If not 0, print the objective of every iteration.
+    callback : callable, default=None
+        Called as ``callback(run, iteration, objective)`` after every iteration.
+    checkpoint : path, default=None
+        File in which the state is saved every few iterations. An interrupted fit continues from
+        there when it is started again with the same data and parameters, with the same result;
+        the file is removed when the fit is complete.
+    random_state : int, RandomState instance or None, default=None
+        Seed for centers and the order in which constrained rows choose.
 
     Attributes
     ----------
@@ -146,8 +247,16 @@ class PreIdentifiedKMeans(BaseKMeans):
         Centers; the known cluster's first.
     tag_ : object
         Label of the known cluster; None if must-links tell it, or nothing does.
-    objective_, objective_path_, n_iter_, metrics_, report_
-        As in `PCKMeans`; links cost nothing.
+    objective_ : float
+        Sum of squared distances to the centers; links cost nothing.
+    objective_path_ : ndarray of shape (n_iterations,)
+        The objective after every iteration; it never rises.
+    n_iter_ : int
+        Iterations of the best run.
+    metrics_ : ndarray of shape (n_features,)
+        All ones: distances are Euclidean.
+    report_ : Report
+        Which constraints are satisfied and violated.
 
     Notes
     -----
@@ -176,6 +285,10 @@ class PreIdentifiedKMeans(BaseKMeans):
         n_clusters: int = 8,
         *,
         tag: object = None,
+        min_size: Size = None,
+        max_size: Size = None,
+        size_by: Literal["rows", "weight"] = "rows",
+        outliers: Outliers = None,
         init: Init = "auto",
         n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
@@ -187,6 +300,10 @@ class PreIdentifiedKMeans(BaseKMeans):
     ):
         super().__init__(
             n_clusters,
+            min_size=min_size,
+            max_size=max_size,
+            size_by=size_by,
+            outliers=outliers,
             init=init,
             n_init=n_init,
             max_iter=max_iter,

@@ -20,6 +20,7 @@ from linkwise.kmeans.solver._assigners import ICM
 from linkwise.kmeans.solver._constrained_costs import ConstrainedCosts
 from linkwise.kmeans.solver._init_centers import (
     from_clustered_neighborhoods,
+    from_contracted_rows,
     from_kmeans_plusplus,
     uncovered,
 )
@@ -28,13 +29,13 @@ from linkwise.kmeans.solver._penalties import NoPenalty, Penalty, WeightPenalty
 from linkwise.kmeans.solver._problem import Problem, Solution
 from linkwise.report import Report
 
-from ._base import BaseKMeans, too_many_labels
+from ._base import N_STARTS, BaseKMeans, too_many_labels
 
 FULL_NEEDS_DENSE = (
     'metric="full" needs dense data: a full matrix over sparse features would not fit; use '
     'metric="diagonal", or reduce the dimensions first (TruncatedSVD)'
 ) + see("methods")
-_AUTO_RUNS = 5
+_AUTO_RUNS = 5  # of one start each, or the time of so many for two starts and swaps
 # Links that may be wrong are worse guides: more starts, where they are cheap (rows, starts).
 _NOISE_RUNS = ((5_000, 40), (50_000, 20))
 _JUDGED = 5_000  # rows that the unit of likelihood is estimated from
@@ -147,17 +148,29 @@ class SoftKMeans(BaseKMeans):
             return int(self.n_init)
         if not isinstance(self._init(), str) or not problem.known:
             return 1
-        if self.noise is None:
-            return _AUTO_RUNS
-        return next((runs for rows, runs in _NOISE_RUNS if problem.rows.n <= rows), _AUTO_RUNS)
+        if self.noise is not None:
+            few = (runs for rows, runs in _NOISE_RUNS if problem.rows.n <= rows)
+            return next(few, _AUTO_RUNS)
+        return N_STARTS if self._is_mixed(problem) else _AUTO_RUNS
+
+    def _n_replaced(self, problem: Problem) -> int:
+        # The noise model has many starts of its own.
+        is_auto = self.n_init == "auto" and self.noise is None and self._is_mixed(problem)
+        return _AUTO_RUNS if is_auto and problem.known else 0
+
+    def _is_mixed(self, problem: Problem) -> bool:
+        """Whether runs start in different ways: init="auto", and no labels to start from."""
+        is_auto = isinstance(self.init, str) and self.init == "auto"
+        return is_auto and (problem.seeds is None or not (problem.seeds >= 0).any())
 
     def _centers(self, problem: Problem, rng: RandomState, run: int) -> Floats:
-        """With init="auto": clusters of neighborhoods, or a different kind of start per run."""
-        is_auto = isinstance(self.init, str) and self.init == "auto"
-        if not is_auto or (problem.seeds is not None and (problem.seeds >= 0).any()):
+        """With init="auto": clusters of neighborhoods and of contracted rows in turn."""
+        if not self._is_mixed(problem):
             return super()._centers(problem, rng, run)
         if run and not self._is_trusted(problem.known):
             return from_kmeans_plusplus(problem.rows, problem.k, rng)
+        if run % 2:
+            return from_contracted_rows(problem, rng)
         found = from_clustered_neighborhoods(problem, rng)
         if found is None and run == 0:
             return super()._centers(problem, rng, run)

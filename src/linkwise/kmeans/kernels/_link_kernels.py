@@ -154,7 +154,7 @@ def violation_costs(ends, is_must, labels, cost, clusters, start, stop, each):
     for e in range(start, stop):
         a, b = labels[ends[e, 0]], labels[ends[e, 1]]
         paid = 0.0
-        if (a == b) != is_must[e]:
+        if (a == b) != is_must[e] and (a >= 0 or b >= 0):  # -1: no cluster
             paid = 0.5 * (cost[e, a] + cost[e, b]) if clusters else cost[e, 0]
         if each.size:
             each[e] = paid

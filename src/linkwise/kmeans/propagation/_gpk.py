@@ -262,6 +262,7 @@ class GPKMeans(
         converged = self._rounds(model, X, Z, sources, fit)
         self.n_iter_ = len(self.history_)
         self._n_features_out = self.n_clusters
+        self._name_clusters(y)
         self.report_ = self._report(sources, given, converged, started)
         return self
 

@@ -10,6 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 from sklearn.utils.random import sample_without_replacement
 
 from linkwise._types import Bools, Floats, Ints, Labels, Matrix, RandomState, is_sparse
+from linkwise._validation import check_range
 from linkwise.engines import Threads, single_blas_thread
 from linkwise.geometry import Geometry, Mahalanobis, Moments
 from linkwise.kmeans.kernels import _dense_kernels
@@ -162,6 +163,15 @@ class LocalRows:
         if full not in self._totals:
             self._totals[full] = self._total(full)
         return self._totals[full]
+
+    def total_of(self, inside: Bools, full: bool) -> Floats:
+        """The same of some of all rows."""
+        weight = inside * self.weight if self.weight.size else inside.astype(np.float64)
+        some = LocalRows.in_coordinates(self.X, self.shift, weight)
+        try:
+            return some.total(full)
+        finally:
+            some.close()
 
     def _total(self, full: bool) -> Floats:
         X = self.X
@@ -555,17 +565,6 @@ def check_total_weight(total: float) -> None:
     """Refuse rows that all have weight zero."""
     if total <= 0:
         raise ValueError("sample_weight is zero for all rows; at least one must be positive")
-
-
-def check_range(largest: float, dtype: np.dtype, vanishing: bool = True) -> None:
-    """Refuse values whose squares overflow or (if asked) underflow."""
-    low, high = (1e-16, 1e16) if dtype == np.float32 else (1e-140, 1e140)
-    if largest and not (low if vanishing else 0.0) <= largest <= high:
-        raise ValueError(
-            f"the largest absolute value in X is {largest:.3g}; its square overflows or "
-            f"underflows in {dtype}, whose limits here are {low:.0e} and {high:.0e}: rescale the "
-            "features (StandardScaler)"
-        )
 
 
 def largest(values: Floats, among: Ints, number: int) -> Ints:

@@ -128,6 +128,10 @@ class RowStore(Protocol):
         """Weighted sum of squares (or of products, if `full`) of all rows."""
         ...
 
+    def total_of(self, inside: Bools, full: bool) -> Floats:
+        """The same of some of all rows, which must be in memory."""
+        ...
+
     def uncentered_mean(self) -> Floats | None:
         """Mean of the rows; None if `shift` is the mean already."""
         ...

@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from linkwise._types import Bools, Floats, Ints, Labels, Matrix, RandomState, is_sparse
+from linkwise._validation import check_range
 from linkwise.engines import Engine, States, Threads, split
 from linkwise.geometry import Geometry, Moments
 
@@ -22,7 +23,6 @@ from ._block_tasks import BlockContext, BlockExtremes, ColumnStats
 from ._local_rows import (
     OUTERMOST,
     LocalRows,
-    check_range,
     check_total_weight,
     largest,
     sample_rows,
@@ -171,6 +171,11 @@ class RemoteRows:
             parts = self.engine.run(tasks.total, self.context(), per_block=per_block)
             self._totals[full] = np.sum(parts, axis=0)
         return self._totals[full]
+
+    def total_of(self, inside: Bools, full: bool) -> Floats:
+        """The same of some of all rows, which are copied to local memory."""
+        local, _ = self.in_memory(np.arange(self.n))
+        return local.total_of(inside, full)
 
     def uncentered_mean(self) -> Floats | None:
         """Mean of the rows; None if `shift` is the mean already."""

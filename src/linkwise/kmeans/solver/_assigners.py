@@ -31,10 +31,14 @@ _AT_ONCE = -1  # in the next call, whether or not single rows still move
 
 
 class Assigner(Protocol):
-    """What the loop asks of an assigner; `closed` clusters accept no free row."""
+    """What the loop asks of an assigner; `closed` clusters accept no free row.
+
+    If it `trims`, all rows are its rows, and it may leave some without a cluster (-1).
+    """
 
     rows: Ints
     closed: Bools | None
+    trims: bool
 
     def __call__(
         self, costs: ConstrainedCosts, labels: Labels, link_cost: Floats, rng: RandomState
@@ -63,6 +67,7 @@ class StatelessAssigner:
     """Base of the assigners without state; all clusters accept rows."""
 
     closed: Bools | None = None
+    trims = False
 
     def is_exhaustive(self) -> bool:
         """Every call tries everything."""
@@ -101,6 +106,7 @@ class ICM:
     """
 
     closed: Bools | None = None
+    trims = False
 
     def __init__(self, problem: Problem):
         self.rows, self._links = problem.links.rows, problem.links
@@ -137,7 +143,7 @@ class ICM:
         self._n_calls += 1
         at_once = self._next_groups == _AT_ONCE
         if labels[0] < 0:
-            order = rng.permutation(len(self._sizes))
+            order = _in_random_order(np.ones(len(self._sizes), dtype=bool), rng)
             order = order[np.argsort(-self._sizes[order], kind="stable")]
             _link_kernels.assign_groups(
                 order, self._groups, costs.of_all_rows(), graph.costs, self._links.cliques,

@@ -8,7 +8,7 @@ import numpy as np
 
 from linkwise._types import Bools, Floats, Ints, Labels
 from linkwise.engines import single_blas_thread
-from linkwise.geometry import Geometry
+from linkwise.geometry import Cosine, Geometry
 from linkwise.kmeans.kernels import _dense_kernels
 from linkwise.kmeans.kernels import _row_kernels as _kernels
 from linkwise.kmeans.kernels._row_kernels import Drift
@@ -75,6 +75,12 @@ class ConstrainedCosts:
                 found *= self._weight[:, None]
             self._all_at = self._now()
         return self._space
+
+    def row_constant(self) -> float:
+        """What the costs of every row leave out, if it is one number."""
+        if isinstance(self._geometry, Cosine):
+            return float(self._geometry.row_terms(self._rows.X[self._chosen[:1]]))
+        return 0.0
 
     def of_undecided_rows(self, labels: Labels, slack: Floats) -> Undecided:
         """Rows that links could move to another cluster.

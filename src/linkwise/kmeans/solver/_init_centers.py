@@ -1,4 +1,4 @@
-"""Initial centers: from neighborhoods, k-means++, random rows or labeled rows.
+"""Initial centers: from neighborhoods, contracted rows, k-means++, random rows or labeled rows.
 
 Everything random is drawn from `RowStore.sample`: all rows, or a random sample of very many.
 """
@@ -83,10 +83,34 @@ def from_clustered_neighborhoods(problem: Problem, rng: RandomState) -> Floats |
     large, means = neighborhoods(problem, _MEANS // 10)
     if len(large) < problem.k or len(np.unique(means, axis=0)) < problem.k:
         return None
-    weight = problem.closure.sizes[large].astype(np.float64)
-    rows = LocalRows(np.ascontiguousarray(means), weight)
+    return _rough_centers(means, problem.closure.sizes[large].astype(np.float64), problem.k, rng)
+
+
+def from_contracted_rows(problem: Problem, rng: RandomState) -> Floats:
+    """Centers of k-means on all rows, every must-link component contracted to its mean.
+
+    Unlike `from_clustered_neighborhoods` it covers what no link speaks about.
+    """
+    large, means = neighborhoods(problem)
+    closure = problem.closure
+    inside = closure.nodes[np.isin(closure.component, large)]
+    some = problem.rows.sample(problem.k, rng, inside)
+    if some.n * some.d > _MEANS or len(large) + some.n < problem.k:
+        return from_kmeans_plusplus(problem.rows, problem.k, rng)
+    n_free = problem.rows.n - len(inside)
+    weight = some.weight if some.weighted else np.ones(some.n)
+    weight = np.concatenate([closure.sizes[large], weight * (n_free / max(some.n, 1))])
+    points = np.concatenate([means, some.take(np.arange(some.n))])
+    if len(np.unique(points[weight > 0], axis=0)) < problem.k:
+        return from_kmeans_plusplus(problem.rows, problem.k, rng)
+    return _rough_centers(points, weight, problem.k, rng)
+
+
+def _rough_centers(points: Floats, weight: Floats, k: int, rng: RandomState) -> Floats:
+    """Centers of `_rough_kmeans` in the coordinates of the points."""
+    rows = LocalRows(np.ascontiguousarray(points), weight)
     try:
-        return _rough_kmeans(rows, problem.k, rng) + rows.shift
+        return _rough_kmeans(rows, k, rng) + rows.shift
     finally:
         rows.close()
 

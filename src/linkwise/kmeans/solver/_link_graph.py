@@ -141,8 +141,8 @@ class LinkGraph:
 
     def violated(self, labels: NDArray) -> Bools:
         """Which links the labels of the constrained rows violate."""
-        together = labels[self.ends[:, 0]] == labels[self.ends[:, 1]]
-        return together != self.is_must
+        a, b = labels[self.ends[:, 0]], labels[self.ends[:, 1]]
+        return ((a == b) != self.is_must) & ((a >= 0) | (b >= 0))  # -1: no cluster
 
     def violation_cost(self, labels: NDArray, cost: Floats, each: Floats | None = None) -> float:
         """Total cost of the violated links; the cost per link is written to `each` if given.

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from linkwise._types import Floats, Labels, RandomState
-from linkwise.geometry import Geometry, Moments
+from linkwise.geometry import Geometry, Mahalanobis, Moments
 
 from ._assigners import Assigner
 from ._constrained_costs import ConstrainedCosts
@@ -74,7 +74,8 @@ def solve(
     geometry.set_centers(centers)
     run = _Run(problem, geometry, penalty, assign)
     penalty.update_bound(geometry)
-    shift_tol = tol * geometry.mean_variance
+    # The variance of outliers says nothing about how far centers move.
+    shift_tol = 0.0 if assign.trims else tol * geometry.mean_variance
     converged, moved = False, 1
     if resume is not None:
         run.restore(resume)
@@ -168,6 +169,7 @@ class _Run:
         self.geometry.restore(state["geometry"])
         rows.scale(self.geometry)
         self.moments = self.assignments.recount(self.moments)
+        self._leave_out()
         self.assign.restore(state.get("assign", {}))
         self.penalty.restore(state.get("penalty", {}))
         self.path, self.half_steps = state["path"].tolist(), state["half_steps"].tolist()
@@ -191,7 +193,16 @@ class _Run:
             new, change = self.assign(self.costs, self.assignments.chosen_labels, cost, rng)
             moved += self.assignments.set_chosen(new, self.moments)
             self._links_changed(change)
+            if moved:
+                self._leave_out()
         return moved
+
+    def _leave_out(self) -> None:
+        """Leave outliers out of the total scatter that distortions are computed from."""
+        if self.assign.trims and isinstance(self.geometry, Mahalanobis):
+            inside = self.assignments.chosen_labels >= 0
+            total = self.problem.rows.total_of(inside, self.geometry.total.ndim == 2)
+            self.geometry.total = total
 
     def _links_changed(self, change: float | None) -> None:
         """Update the cost of violated links by a change, or mark it out of date if None."""

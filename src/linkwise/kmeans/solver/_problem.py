@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise._types import Floats, Ints, Labels
-from linkwise.constraints import Closure, Constraints
+from linkwise.constraints import Closure, Constraints, number_nodes
 from linkwise.geometry import Geometry, Moments
 from linkwise.kmeans.rows._protocols import Assignments, RowStore
 
@@ -90,7 +90,7 @@ class Problem:
         known = self.known
         ends = [part.ravel() for part in (known.must_link, known.cannot_link, known.relative)]
         ends.append(known._apart.members)
-        return np.unique(np.concatenate(ends).astype(np.int64))
+        return number_nodes(*(part.astype(np.int64, copy=False) for part in ends))[0]
 
     @property
     def constrained(self) -> Ints:
@@ -99,7 +99,7 @@ class Problem:
         ends = [known.must_link.ravel(), known.cannot_link.ravel(), known._apart.members]
         if self.seeds is not None:
             ends.append(np.flatnonzero(self.seeds >= 0))
-        return np.unique(np.concatenate(ends).astype(np.int64))
+        return number_nodes(*(part.astype(np.int64, copy=False) for part in ends))[0]
 
 
 @dataclass

@@ -1,0 +1,172 @@
+"""Units into clusters of limited size at the least cost: by prices, exactly, or by a program.
+
+Prices are the dual of the transportation problem
+
+    min sum_u cost[u, label_u]   with   low_c <= sum of sizes in c <= high_c:
+
+at the right price per cluster, every unit that takes its cheapest cluster gives the optimum.
+for units of one size, shortest paths between clusters find them and the optimum (`transport`);
+for units of different sizes, where the optimum is a hard problem, `prices` comes near to them
+cluster by cluster, and moves and swaps repair what is left (`settled`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import coo_array, vstack
+
+from linkwise._types import Floats, Ints, Labels
+from linkwise.kmeans.kernels import _flow_kernels as kernels
+from linkwise.kmeans.kernels._flow_kernels import UnitLinks
+
+_UPDATES = 40  # changes of one price, per cluster
+_SAMPLE = 8_000  # units from which prices are found
+_MOVES = 20_000  # repairs of sizes when units differ in size
+_TIME_LIMIT = 20.0  # seconds of HiGHS
+_NO_LIMIT = 2**62
+
+
+def no_links(n: int) -> UnitLinks:
+    """Units without links."""
+    none, zeros = np.zeros(0, dtype=np.int64), np.zeros(n + 1, dtype=np.int64)
+    flat = np.zeros(0)
+    return UnitLinks(zeros, none, flat, zeros, none, np.zeros(1, dtype=np.int64), none, flat)
+
+
+def prices(cost: Floats, size: Floats, low: Floats, high: Floats, start: Floats) -> Floats:
+    """Prices per cluster at which cheapest clusters are about within their limits.
+
+    Gauss-Seidel on the dual: the price of the cluster that is farthest outside its limits, or that
+    has a price without being at a limit, becomes the one at which its size is right.
+    """
+    step = max(1, len(cost) // _SAMPLE)
+    if step > 1:
+        total = size.sum()
+        cost, size = np.ascontiguousarray(cost[::step]), size[::step]
+        share = size.sum() / total
+        low, high = low * share, high * share
+    price, k = start.copy(), cost.shape[1]
+    labels, load = np.empty(len(cost), dtype=np.int32), np.empty(k)
+    margin = np.empty(len(cost))
+    largest = float(size.max(initial=1.0))
+    for _ in range(_UPDATES * k):
+        kernels.priced_labels(cost, size, price, labels, load)
+        over, under = load - high, low - load
+        # A price above 0 is for clusters at their maximum, one below 0 for those at their minimum.
+        slack = np.where(price > 0, high - load, np.where(price < 0, load - low, 0.0))
+        off = np.maximum(np.maximum(over, under), slack)
+        c = int(off.argmax())
+        if off[c] < largest:
+            break
+        kernels.margins(cost, size, price, c, margin)
+        order = np.argsort(-margin)  # the most attached first
+        reach = np.cumsum(size[order])
+        price[c] += _step(margin[order], reach, low[c], high[c], price[c])
+    return price
+
+
+def _step(margin: Floats, reach: Floats, low: float, high: float, price: float) -> float:
+    """The change of a price after which the cluster's size is within its limits.
+
+    With the price raised by t the cluster keeps the units of margin above t.
+    """
+    n = len(margin)
+    stay = int(np.searchsorted(reach, high, side="right"))  # the most units it may keep
+    need = int(np.searchsorted(reach, low, side="left"))  # the fewest but one
+    least = margin[stay] if stay < n else -np.inf
+    most = margin[need] if need < n and low > 0 else np.inf
+    if low > 0 and need >= n:
+        most = margin[-1]
+    # Any step in [least, most] is right; take the one that brings the price nearest to 0.
+    return float(np.clip(-price, _between(margin, stay, least), _between(margin, need, most)))
+
+
+def _between(margin: Floats, place: int, edge: float) -> float:
+    """Halfway to the next margin above, so that no unit is undecided."""
+    if not np.isfinite(edge) or place == 0 or place >= len(margin):
+        return edge
+    return 0.5 * (edge + margin[place - 1])
+
+
+def transport(
+    cost: Floats, low: Floats, high: Floats, price: Floats | None = None,
+    start: Floats | None = None,
+) -> tuple[Labels, Floats] | None:  # fmt: skip
+    """The cheapest labels of rows that count alike, and prices; None if no labels fit.
+
+    Prices save most of the work: those of the last call, or else those of a sample, which begins
+    at `start`.
+    """
+    n, k = cost.shape
+    if price is None:
+        price = _sampled_prices(cost, low, high, np.zeros(k) if start is None else start)
+    # A cluster that no number of rows fills has no price.
+    price = np.where((price > 0) & (high >= n) | (price < 0) & (low <= 0), 0.0, price)
+    labels, load = np.empty(n, dtype=np.int32), np.empty(k)
+    kernels.priced_labels(cost, np.ones(n), price, labels, load)
+    found = shipped(cost, labels, low, high, price, no_links(n))
+    return None if found is None else (labels, found)
+
+
+def _sampled_prices(cost: Floats, low: Floats, high: Floats, start: Floats) -> Floats:
+    """Prices of a sample of the rows, whose limits are in proportion."""
+    n = len(cost)
+    step = n // _SAMPLE
+    if step < 2:
+        return start
+    some = np.ascontiguousarray(cost[::step])
+    share = len(some) / n
+    found = transport(some, np.floor(low * share), np.ceil(high * share), start)
+    return start if found is None else found[1]
+
+
+def shipped(
+    cost: Floats, labels: Labels, low: Floats, high: Floats, price: Floats, links: UnitLinks
+) -> Floats | None:
+    """Bring sizes within limits by cheapest paths, in place; returns prices, None if impossible."""
+    potential = np.append(-price, 0.0)
+    limits = low.astype(np.int64), np.minimum(high, _NO_LIMIT).astype(np.int64)
+    if not kernels.ship(cost, labels, *limits, potential, links):
+        return None
+    return potential[-1] - potential[:-1]
+
+
+def settled(
+    cost: Floats, size: Floats, low: Floats, high: Floats, labels: Labels, links: UnitLinks
+) -> bool:
+    """Bring the sizes of units of different size within limits, in place; whether it worked."""
+    return not kernels.settle(cost, size, low, high, labels, links, _MOVES)
+
+
+def by_program(
+    cost: Floats, size: Floats, low: Floats, high: Floats, edges: Ints
+) -> tuple[Labels | None, bool]:
+    """Labels by HiGHS, with different ones at both ends of `edges`; and whether none exist."""
+    n, k = cost.shape
+    number = np.arange(n * k)
+    unit, cluster = number // k, number % k
+    one = coo_array((np.ones(n * k), (unit, number)), shape=(n, n * k))
+    sizes = coo_array((size[unit], (cluster, number)), shape=(k, n * k))
+    parts, lows, highs = [one, sizes], [np.ones(n), low], [np.ones(n), high]
+    if len(edges):
+        which = np.arange(len(edges) * k)
+        ends = (edges[:, :, None] * k + np.arange(k)).transpose(0, 2, 1).reshape(-1, 2)
+        apart = coo_array(
+            (np.ones(2 * len(which)), (np.repeat(which, 2), ends.ravel())),
+            shape=(len(which), n * k),
+        )
+        parts.append(apart)
+        lows.append(np.zeros(len(which)))
+        highs.append(np.ones(len(which)))
+    relative = cost - cost.min(axis=1)[:, None]
+    found = milp(
+        relative.ravel() / max(float(relative.max()), 1e-300),
+        integrality=np.ones(n * k),
+        bounds=Bounds(0, 1),
+        constraints=LinearConstraint(vstack(parts), np.concatenate(lows), np.concatenate(highs)),
+        options={"time_limit": _TIME_LIMIT, "mip_rel_gap": 1e-4},
+    )
+    if found.x is None:
+        return None, found.status == 2
+    return found.x.reshape(n, k).argmax(axis=1).astype(np.int32), False

@@ -1,0 +1,118 @@
+"""How good the choice can be expected to be, by held-out links, with intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from linkwise._types import JsonDict
+
+from ._scores import Floats, rand_index
+
+_DRAWS = 2000
+_INTERVAL = 0.05, 0.95
+_HALF = 0.5  # counts added to each cell: the prior of a share (Jeffreys)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The quality that held-out links let one expect; NaN if none could be held out.
+
+    Attributes
+    ----------
+    ari : float
+        Expected adjusted Rand index of the clustering against the truth.
+    ari_interval : tuple of two floats
+        Where it is with 90 % probability.
+    pairs_right : float
+        Expected share of all pairs of rows that are rightly together or rightly apart.
+    pairs_right_interval : tuple of two floats
+        Where it is with 90 % probability.
+    base_rate : float
+        Estimated share of all pairs of rows that belong together.
+    """
+
+    ari: float = float("nan")
+    ari_interval: tuple[float, float] = (float("nan"), float("nan"))
+    pairs_right: float = float("nan")
+    pairs_right_interval: tuple[float, float] = (float("nan"), float("nan"))
+    base_rate: float = float("nan")
+
+    @classmethod
+    def of(
+        cls, counts: Floats, n_links: int, base_rate: float, error: float, decided: float,
+        kept: float,
+    ) -> Expected:  # fmt: skip
+        """Estimate from the answers about held-out links.
+
+        The shares of must-links kept and of cannot-links broken have beta posteriors, the base
+        rate a normal one. Entailed links add no weight: counts are scaled to the given ones.
+
+        Parameters
+        ----------
+        counts : ndarray of shape (4,)
+            As in `link_counts`, pooled over the folds.
+        n_links : int
+            Number of given links.
+        base_rate, error : float
+            Share of pairs that belong together, and its standard error.
+        decided, kept : float
+            Share of all pairs that the constraints decide, and of these that the clustering keeps.
+        """
+        if not counts.sum() or np.isnan(base_rate):
+            return cls()
+        must, broken, joined, apart = counts * min(1.0, n_links / counts.sum())
+        rng = np.random.RandomState(0)
+        true = rng.beta(must + _HALF, broken + _HALF, _DRAWS)
+        false = rng.beta(joined + _HALF, apart + _HALF, _DRAWS)
+        pi = np.clip(rng.normal(base_rate, error, _DRAWS), base_rate / 4, 1 - (1 - base_rate) / 4)
+        exact = np.array([must / max(must + broken, 1e-300), joined / max(joined + apart, 1e-300)])
+        drawn = _quality(true, false, pi, decided, kept)
+        ari, right = _quality(exact[0], exact[1], np.asarray(base_rate), decided, kept)
+        (a, b), (c, d) = (np.quantile(values, _INTERVAL) for values in drawn)
+        # The point lies inside, also where the posterior is skewed.
+        return cls(
+            float(ari), (float(min(a, ari)), float(max(b, ari))),
+            float(right), (float(min(c, right)), float(max(d, right))), float(base_rate),
+        )  # fmt: skip
+
+    @property
+    def is_known(self) -> bool:
+        """Whether links could be held out."""
+        return not np.isnan(self.ari)
+
+    @property
+    def width(self) -> float:
+        """Length of the interval of the adjusted Rand index."""
+        return self.ari_interval[1] - self.ari_interval[0]
+
+    def to_dict(self) -> JsonDict:
+        """Plain values, None where nothing is known."""
+        if not self.is_known:
+            return {"ari": None, "ari_interval": None, "pairs_right": None}
+        return {
+            "ari": self.ari,
+            "ari_interval": list(self.ari_interval),
+            "pairs_right": self.pairs_right,
+            "pairs_right_interval": list(self.pairs_right_interval),
+            "base_rate": self.base_rate,
+        }
+
+    def __str__(self) -> str:
+        if not self.is_known:
+            return "How good it is cannot be told: no links could be held back."
+        (low, high), (least, most) = self.ari_interval, self.pairs_right_interval
+        return (
+            f"Expected adjusted Rand index {self.ari:.2f} (90 % interval {low:.2f} to {high:.2f}); "
+            f"{self.pairs_right:.1%} of all pairs right ({least:.1%} to {most:.1%})."
+        )
+
+
+def _quality(
+    true: Floats, false: Floats, pi: Floats, decided: float, kept: float
+) -> tuple[Floats, Floats]:
+    """Adjusted Rand index and share of pairs right; decided pairs are right as far as kept."""
+    true = (1 - decided) * true + decided * kept
+    false = (1 - decided) * false + decided * (1 - kept)
+    return rand_index(true, false, pi), pi * true + (1 - pi) * (1 - false)

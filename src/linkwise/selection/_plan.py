@@ -1,0 +1,148 @@
+"""Which candidates are tried when the number of clusters is open.
+
+Entry point: `search_counts`. A few cheap kinds scout numbers of clusters by doubling, as long as
+evidence asks for more, and then between the best and its neighbors. All kinds race at the best
+numbers, and the best kinds look for a number of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ._candidates import Candidate, takes_clusters, with_clusters
+from ._ranking import Ranking
+from ._search import CandidateSearch
+
+_SCOUTED, _MANY_LINKS = 2, 500  # folds that decide about k; with many links one will do
+_BEYOND = 2  # doublings without a gain that end the search upwards
+_CLEARLY = 0.1  # of the score: one doubling is enough to see that it falls
+_REFINED = 4  # rounds between the best number and its neighbors
+_FINE = 0.12  # share of k that a smaller step does not pay for
+_N_COUNTS = 3  # numbers of clusters at which all kinds race
+_N_KINDS = 4  # best kinds that look for a number of their own
+_OWN_ROUNDS = 3
+_SHARE_SCOUTS, _SHARE_RACE = 0.35, 0.8  # of the time, when it is limited
+
+
+class Limits(NamedTuple):
+    """The least and the most clusters, both included."""
+
+    least: int
+    most: int
+
+
+def search_counts(
+    work: CandidateSearch, kinds: Sequence[Candidate], limits: Limits, tolerance: float
+) -> None:
+    """Try kinds of candidates with numbers of clusters that evidence asks for.
+
+    Parameters
+    ----------
+    work : CandidateSearch
+        With folds of held-out constraints.
+    kinds : sequence of Candidate
+        Without a number of clusters.
+    limits : Limits
+    tolerance : float
+        As in `Ranking.of`.
+    """
+    free = [kind for kind in kinds if takes_clusters(kind)]
+    fixed = [kind for kind in kinds if not takes_clusters(kind)]
+    made = _Made()
+    with work.until(_SHARE_SCOUTS):
+        counts = _scouted(work, made, _scouts(free), limits)
+    with work.until(_SHARE_RACE):
+        work.run([*fixed, *(made(kind, k) for k in counts for kind in free)])
+    for _ in range(_OWN_ROUNDS):
+        ranking = Ranking.of(work, tolerance)
+        best = [c for c in ranking.best_of_each_kind() if c.n_clusters is not None][:_N_KINDS]
+        new = [
+            made(made.kind_of[candidate], k)
+            for candidate in best
+            for k in between(candidate.n_clusters or 0, made.counts(candidate), limits)
+        ]
+        if not new or work.out_of_time:
+            return
+        work.run(new)
+
+
+class _Made:
+    """Candidates by kind and number of clusters, each made once."""
+
+    def __init__(self) -> None:
+        self.found: dict[tuple[Candidate, int], Candidate] = {}
+        self.kind_of: dict[Candidate, Candidate] = {}
+
+    def __call__(self, kind: Candidate, k: int) -> Candidate:
+        if (kind, k) not in self.found:
+            self.found[kind, k] = with_clusters(kind, k)
+            self.kind_of[self.found[kind, k]] = kind
+        return self.found[kind, k]
+
+    def counts(self, candidate: Candidate) -> set[int]:
+        """Numbers of clusters that the kind of a candidate has been tried with."""
+        return {k for kind, k in self.found if kind is self.kind_of[candidate]}
+
+
+def _scouts(kinds: Sequence[Candidate]) -> list[Candidate]:
+    """Kinds that are cheap and differ: plain k-means and the simplest that listen."""
+    chosen = [kind for kind in kinds if kind.is_scout]
+    return chosen or list(kinds[:3])
+
+
+def _scouted(
+    work: CandidateSearch, made: _Made, scouts: Sequence[Candidate], limits: Limits
+) -> list[int]:
+    """The most promising numbers of clusters, by doubling and then by halving the gaps."""
+    score: dict[int, float] = {}
+
+    def explore(counts: Sequence[int]) -> int:
+        asked = [made(kind, k) for k in counts for kind in scouts]
+        work.explore(asked, _SCOUTED if work.n_links < _MANY_LINKS else 1)
+        for k in counts:
+            own = [work.interim_score(made(kind, k)) for kind in scouts]
+            score[k] = max(own)
+        return max(score, key=lambda k: score[k])
+
+    steps = doubling(limits)
+    best = explore(steps[:3])
+    for k in steps[3:]:
+        beyond = [tried for tried in score if tried > best]
+        lost = max((score[best] - score[tried] for tried in beyond), default=0.0)
+        if len(beyond) >= _BEYOND or lost > _CLEARLY or work.out_of_time:
+            break
+        best = explore([k])
+    for _ in range(_REFINED):
+        near = between(best, set(score), limits)
+        if not near or work.out_of_time:
+            break
+        best = explore(near)
+    order = sorted(score, key=lambda k: -score[k])
+    # Shapes that k-means has to cut into pieces need fewer clusters than the scouts.
+    fewer = [k for k in sorted(score) if k < order[0]][-1:]
+    return sorted({*order[:_N_COUNTS], *fewer})
+
+
+def doubling(limits: Limits) -> list[int]:
+    """The least number, twice as many, and so on; the most is the last."""
+    n_steps = int(np.ceil(np.log2(limits.most / limits.least))) if limits.least else 0
+    steps = [min(limits.least << step, limits.most) for step in range(n_steps + 1)]
+    return sorted({*steps, limits.most} if n_steps <= 3 else set(steps))
+
+
+def between(best: int, tried: set[int], limits: Limits) -> list[int]:
+    """Numbers halfway (geometrically) from the best to its neighbors among those tried."""
+    below = max((k for k in tried if k < best), default=None)
+    above = min((k for k in tried if k > best), default=None)
+    step = max(1, round(_FINE * best))
+    found = set()
+    for near, beyond in ((below, best - step), (above, best + step)):
+        if near is None:
+            found.add(beyond)
+        elif abs(near - best) > step:
+            middle = round(float(np.sqrt(near * best)))
+            found.add(middle if middle not in (near, best) else (near + best) // 2)
+    return sorted(k for k in found - tried if limits.least <= k <= limits.most)

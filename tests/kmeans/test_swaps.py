@@ -1,0 +1,49 @@
+"""Swaps of centers after mixed starts: better optima, the same for the same seed."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+from linkwise import Constraints, COPKMeans, HMRFKMeans, MPCKMeans, PCKMeans
+
+
+def unequal_clusters(k, n, seed):
+    """Gaussian clusters whose sizes differ by a factor of up to twenty."""
+    rng = np.random.default_rng(seed)
+    share = np.exp(rng.uniform(0, 3, k))
+    y = rng.choice(k, n, p=share / share.sum())
+    return rng.normal(size=(k, 20))[y] * 1.5 + rng.normal(size=(n, 20)), y
+
+
+@pytest.mark.parametrize("method", [COPKMeans, PCKMeans])
+def test_swaps_reach_a_better_optimum_than_repeated_starts(method):
+    gaps, scores = [], []
+    for seed in range(3):
+        X, y = unequal_clusters(30, 1000, seed)
+        known = Constraints.from_labels(y, 300, random_state=seed)
+        found = method(30, random_state=seed).fit(X, constraints=known)
+        former = method(30, init="k-means++", n_init=5, random_state=seed)
+        former.fit(X, constraints=known)
+        gaps.append(found.objective_ / former.objective_ - 1)
+        scores.append([adjusted_rand_score(y, model.labels_) for model in (found, former)])
+    assert np.mean(gaps) < 0
+    assert np.mean(scores, axis=0)[0] >= np.mean(scores, axis=0)[1]
+
+
+@pytest.mark.parametrize("method", [COPKMeans, PCKMeans, MPCKMeans, HMRFKMeans])
+def test_swaps_depend_on_the_seed_only(method):
+    X, y = unequal_clusters(6, 200, 0)
+    known = Constraints.from_labels(y, 60, random_state=0)
+    first, second = (method(6, random_state=3).fit(X, constraints=known) for _ in range(2))
+    np.testing.assert_array_equal(first.labels_, second.labels_)
+    assert first.objective_ == second.objective_
+
+
+@pytest.mark.parametrize("method", [COPKMeans, PCKMeans, MPCKMeans])
+def test_swaps_never_end_above_their_starts(method):
+    for seed in range(4):
+        X, y = unequal_clusters(8, 150, seed)
+        known = Constraints.from_labels(y, 40, random_state=seed)
+        found = method(8, random_state=seed).fit(X, constraints=known)
+        starts = method(8, n_init=2, random_state=seed).fit(X, constraints=known)
+        assert found.objective_ <= starts.objective_ + 1e-9 * abs(starts.objective_)
