@@ -15,7 +15,7 @@ export LINKWISE_DATA ?= $(DATA)
 COVERAGE ?= 95
 
 .PHONY: demo test quick quick-tests lint unit browser bench papers papers-full docs docs-quick clean
-.PHONY: fuzz dist test-oldest audit changelog changelog-draft
+.PHONY: fuzz faults dist test-oldest audit changelog changelog-draft
 
 demo: $(VENV)/.demo
 	$(BIN)/linkwise demo
@@ -64,6 +64,10 @@ docs-quick: $(VENV)/.docs
 # Random cases over every estimator and reader; `make fuzz SECONDS=600 SEED=7`. Part of `make test`.
 fuzz: $(VENV)/.test
 	LINKWISE_FUZZ_SECONDS=$(or $(SECONDS),60) LINKWISE_FUZZ_SEED=$(or $(SEED),0) $(BIN)/pytest -q tests/fuzz
+
+# Kills, full disks, read-only places, signals, dead workers; `make faults KILLS=200 SEED=7`.
+faults: $(VENV)/.test
+	$(BIN)/python -m tests.faults --kills $(or $(KILLS),200) --seed $(or $(SEED),0)
 
 bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks

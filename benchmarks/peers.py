@@ -51,7 +51,7 @@ def _without_limits() -> Iterator[Row]:
     """k-means-constrained limits the sizes of clusters; without limits it is plain k-means."""
     X, y = make_blobs(2_000, 16, centers=10, cluster_std=7.0, random_state=0)
     start = X[:10].copy()
-    ours = linkwise.PCKMeans(10, init=start, random_state=0)
+    ours = linkwise.PCKMeans(10, penalty="weight", init=start, random_state=0)
     mine = seconds(lambda: ours.fit(X))
     peers: dict[str, Any] = {
         "KMeans": KMeans(10, init=start, n_init=1),

@@ -1,6 +1,6 @@
 """Settings of the documentation: ``make docs`` builds it into docs/_build/html.
 
-Nothing is fetched, neither by the build nor by the built pages: no inventories of other projects,
+Nothing is fetched, neither by the build (unless it runs on Read the Docs) nor by the built pages:
 the theme brings its own assets, and formulas are MathML (`mathml.py`).
 """
 
@@ -12,10 +12,12 @@ import warnings
 from pathlib import Path
 
 import linkwise
+import linkwise.cli
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
+import commands_page  # noqa: E402
 from claims_page import page_of  # noqa: E402
 
 EXAMPLES = HERE.parent / "examples"
@@ -28,6 +30,8 @@ html_title = f"linkwise {version}"
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
+    "sphinx.ext.viewcode",
     "numpydoc",
     "myst_parser",
     "sphinx_design",
@@ -46,6 +50,20 @@ myst_heading_anchors = 3
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 copybutton_line_continuation_character = "\\"  # copy all lines of a command
+
+# ------------------------------------------------------------------ other projects
+
+# Links to their documentation need their inventories, which the build fetches only if it is asked
+# to (on Read the Docs); without them these names are plain text.
+intersphinx_mapping = {}
+if os.environ.get("LINKWISE_DOCS_ONLINE") or os.environ.get("READTHEDOCS"):
+    intersphinx_mapping = {
+        "python": ("https://docs.python.org/3", None),
+        "numpy": ("https://numpy.org/doc/stable", None),
+        "scipy": ("https://docs.scipy.org/doc/scipy", None),
+        "sklearn": ("https://scikit-learn.org/stable", None),
+        "pandas": ("https://pandas.pydata.org/docs", None),
+    }
 
 # ------------------------------------------------------------------ reference
 
@@ -66,6 +84,13 @@ if _ledger.exists():
     _text = page_of(_ledger.read_text(encoding="utf-8"))
 if not _page.exists() or _page.read_text(encoding="utf-8") != _text:
     _page.write_text(_text, encoding="utf-8")
+
+# ------------------------------------------------------------------ the command line
+
+_commands = HERE / "reference" / "command-line.md"
+_text = commands_page.page_of(linkwise.cli.app)
+if not _commands.exists() or _commands.read_text(encoding="utf-8") != _text:
+    _commands.write_text(_text, encoding="utf-8")
 
 # ------------------------------------------------------------------ gallery
 

@@ -1,7 +1,7 @@
 """Pictures of "The field in six pictures" and of "How each method works".
 
-`make_pictures.py` draws them with the others, in both themes. Every cluster in them is the result
-of a fit; nothing is painted by hand but the links and their names.
+`make_pictures.py` draws them with the others, in both themes. Clusters of named methods are results
+of fits, and curves come from docs/results.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def draw_field_kinds(theme: Any) -> Figure:
     for axes, title, below in zip(panels, titles, belows, strict=True):
         axes.scatter(*X.T, s=22, c=theme.soft, alpha=0.6, lw=0)
         _plain(axes, title, below)
-        axes.set_aspect("equal")
+        axes.set(xlim=(-2, 2), ylim=(-2, 2))
     first = [_middle(X, np.flatnonzero(group == place)) for place in range(6)]
     for place, name in ((0, "A"), (1, "A"), (3, "B"), (4, "B")):
         color = theme.blue if name == "A" else theme.orange

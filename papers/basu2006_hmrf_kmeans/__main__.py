@@ -68,7 +68,7 @@ def ablations(distortion: str, k: int) -> dict[str, Any]:
 def models(k: int) -> dict[str, Any]:
     """Those that are fitted to the answers."""
     return {
-        "PCK": PCKMeans(k, init="neighborhoods", n_init=1),
+        "PCK": PCKMeans(k, penalty="weight", init="neighborhoods", n_init=1),
         "MPCK": MPCKMeans(k),
         "C-D": HMRFKMeans(k, prior=False, **START),
     }

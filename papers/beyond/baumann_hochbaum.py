@@ -95,7 +95,7 @@ def methods(k: int) -> dict[str, Any]:
         "KMeans (scikit-learn)": KMeans(k, n_init=10),
         "COPKMeans": COPKMeans(k),
         'COPKMeans, "exact"': COPKMeans(k, assignment="exact"),
-        "PCKMeans": PCKMeans(k),
+        "PCKMeans": PCKMeans(k, penalty="weight"),
         "MPCKMeans": MPCKMeans(k),
         'MPCKMeans, "full"': MPCKMeans(k, metric="full"),
         "ConstrainedKernelKMeans": ConstrainedKernelKMeans(k),

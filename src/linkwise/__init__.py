@@ -60,8 +60,8 @@ _MODULE_OF = {
 }
 _MODULES = (
     "active", "constraints", "datasets", "density", "engines", "ensemble", "evaluation",
-    "geometry", "hierarchy", "kmeans", "mixture", "persistence", "report", "selection", "spectral",
-    "studio",
+    "geometry", "hierarchy", "integrations", "kmeans", "mixture", "persistence", "report",
+    "selection", "spectral", "studio",
 )  # fmt: skip
 
 __all__ = [

@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from linkwise._types import JsonDict, Matrix
+from linkwise._types import JsonDict, Matrix, is_sparse
 from linkwise.constraints import Constraints
 
 _MAX_SEED = np.iinfo(np.int32).max
@@ -138,7 +138,8 @@ class LabelAdapter:
         if self.base is not None:
             return _numbered(np.asarray(self.base.predict(X)), self.names)
         nearest = NearestNeighbors(n_neighbors=1).fit(fitted_on())
-        return labels[nearest.kneighbors(X, return_distance=False).ravel()].astype(np.int64)
+        asked = as_fitted(nearest, X)
+        return labels[nearest.kneighbors(asked, return_distance=False).ravel()].astype(np.int64)
 
 
 def cluster(
@@ -173,3 +174,8 @@ def _numbered(raw: NDArray, names: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.full(len(raw), -1, dtype=np.int64)
     place = np.minimum(np.searchsorted(names, raw), len(names) - 1)
     return np.where(names[place] == raw, place, -1).astype(np.int64)
+
+
+def as_fitted(index: NearestNeighbors, X: Matrix) -> Matrix:
+    """Rows as an index takes them: trees are built for arrays and refuse CSR."""
+    return X.toarray() if is_sparse(X) and not is_sparse(index._fit_X) else X

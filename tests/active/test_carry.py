@@ -12,6 +12,7 @@ from sklearn.datasets import make_blobs
 
 from linkwise import Constraints, PCKMeans, Session
 from linkwise.active._carry import row_digests
+from linkwise.active._corrections import bound_rows
 from linkwise.active._store import Store
 
 X, Y = make_blobs(30, 2, centers=3, random_state=0)
@@ -168,6 +169,22 @@ def test_imports_keep_what_they_can_and_name_the_rest(tmp_path):
         session.import_answers(known)
 
 
+def test_what_fails_half_way_leaves_the_session(tmp_path, monkeypatch):
+    path = tmp_path / "s.db"
+    before, known = begun(path)
+
+    def full(*_):
+        raise OSError("no space left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("linkwise.active._carry.remember_rows", full)
+        with pytest.raises(OSError, match="no space left"):
+            opened(path, X[::-1], IDS[::-1])
+    with opened(path, X, IDS, "refuse") as session:
+        assert session.constraints == known
+        assert session.labels_.tolist() == list(before.values())
+
+
 def test_digests_tell_rows_apart():
     rows = np.round(np.random.default_rng(0).normal(size=(50, 4)), 1)
     rows[0] = rows[1]
@@ -218,6 +235,16 @@ class Living(RuleBasedStateMachine):
     def named(self):
         return dict(zip(self.rows, self.session.labels_.tolist(), strict=True))
 
+    def bound(self):
+        """Clusters of the rows that corrections bind, by id."""
+        log = self.session._log
+        found = bound_rows(log.standing, log.accepted, len(self.rows))
+        return {name: int(c) for name, c in zip(self.rows, found, strict=True) if c >= 0}
+
+    def check_bound(self, before):
+        now = self.named()
+        assert all(now[name] == cluster for name, cluster in before.items() if name in now)
+
     @rule(said=st.booleans())
     def answer(self, said):
         question = self.session.ask()
@@ -256,9 +283,10 @@ class Living(RuleBasedStateMachine):
 
     @rule()
     def refit(self):
-        known = self.session.constraints
+        known, bound = self.session.constraints, self.bound()
         self.session.refit()
         assert self.session.constraints == known
+        self.check_bound(bound)
 
     @rule()
     def reload(self):
@@ -273,16 +301,19 @@ class Living(RuleBasedStateMachine):
     @rule(seed=st.integers(0, 5))
     def reorder(self, seed):
         known, names = self.session.constraints, self.session.cluster_names
+        bound = self.bound()
         order = np.random.default_rng(seed).permutation(list(self.rows)).tolist()
         self.rows = {name: self.rows[name] for name in order}
         self.reopen()
         assert self.session.constraints == known
         assert self.session.cluster_names == names
+        self.check_bound(bound)
 
     @rule()
     @precondition(lambda self: self.n < 20)
     def update(self):
         known, names = self.session.constraints, self.session.cluster_names
+        bound = self.bound()
         name, row = f"r{self.n}", X[self.n]
         self.n += 1
         self.rows[name] = row
@@ -290,6 +321,7 @@ class Living(RuleBasedStateMachine):
         assert self.session.constraints == known
         assert self.session.cluster_names == names
         assert len(self.session.labels_) == len(self.rows)
+        self.check_bound(bound)
 
     @rule(place=st.integers(0, 30))
     @precondition(lambda self: len(self.rows) > 8)

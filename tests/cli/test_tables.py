@@ -141,6 +141,40 @@ def test_row_numbers_that_are_not_there(tmp_path):
     assert "1 of 1 constraints kept" in flat(done)
 
 
+def test_columns_of_ranks_are_a_tree(tmp_path):
+    data = tmp_path / "animals.csv"
+    data.write_text(
+        "name,class,order,legs\ncat,mammal,carnivore,4\ndog,mammal,carnivore,4\n"
+        "bat,mammal,bat,2\neel,fish,,0\ntrout,fish,,0\nwren,bird,,2\n"
+    )
+    done = run(
+        "cluster", data, "-k", 3, "--id-column", "name", "--taxonomy-columns", "class,order",
+        "--algorithm", "recon",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "5 of 5 constraints kept" in flat(done)
+    refused = run("cluster", data, "-k", 3, "--taxonomy-columns", "class,ordre")
+    assert "did you mean 'order'" in flat(refused)
+
+
+def test_a_saved_model_embeds_new_texts(tmp_path, monkeypatch):
+    pytest.importorskip("wordllama")
+    monkeypatch.setenv("LINKWISE_CACHE", str(tmp_path / "cache"))
+    data, new, target = tmp_path / "a.csv", tmp_path / "new.csv", tmp_path / "out.csv"
+    texts = ["cancel my contract", "end the subscription", "the camera is broken", "a cracked lens"]
+    data.write_text("text\n" + "\n".join(texts) + "\n")
+    new.write_text("text\nterminate the contract\n")
+    texted = ("--text-column", "text", "--text-embedding", "wordllama", "--algorithm", "pck")
+    done = run("cluster", data, "-k", 2, *texted, "--save", tmp_path / "m.linkwise", "-o", target)
+    assert done.exit_code == 0, done.output
+    done = run("predict", tmp_path / "m.linkwise", new, "-o", tmp_path / "p.csv", "--append")
+    assert done.exit_code == 0, done.output
+    first = read(target)
+    assert read(tmp_path / "p.csv")[0]["cluster"] == first[0]["cluster"] == first[1]["cluster"]
+    refused = run("cluster", data, "-k", 2, *texted, "--stop-words", "none")
+    assert "--stop-words is for tfidf" in flat(refused)
+
+
 def test_a_tree_as_constraints(tmp_path):
     data, tree = tmp_path / "animals.csv", tmp_path / "tree.nwk"
     data.write_text("name,legs\ncat,4\ndog,4\nbat,2\neel,0\ntrout,0\nwren,2\n")

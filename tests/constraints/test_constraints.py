@@ -348,3 +348,18 @@ def test_a_missing_end_is_one_problem(missing):
     with pytest.raises(ConstraintError, match="a row number or id is missing") as caught:
         Constraints(must_link=[(missing, "a")])
     assert len(caught.value.problems) == 1
+
+
+def _weights(found: Constraints) -> dict[tuple[int, ...], float]:
+    pairs = zip(found.cannot_link.tolist(), found.cannot_link_weight.tolist(), strict=True)
+    return {tuple(sorted(ends)): weight for ends, weight in pairs}
+
+
+def test_a_light_link_takes_nothing_from_what_others_imply():
+    """(0, 1) and (1, 3) imply (0, 3) with weight 2, whether or not it is given as well."""
+    must, cannot = [(0, 1, 5), (1, 2, 4)], [(1, 3, 2)]
+    without = Constraints(must_link=must, cannot_link=cannot).closure().expand()
+    light = Constraints(must_link=must, cannot_link=[*cannot, (3, 0, 0.5)]).closure().expand()
+    heavy = Constraints(must_link=must, cannot_link=[*cannot, (3, 0, 9)]).closure().expand()
+    assert _weights(without) == _weights(light) == {(0, 3): 2.0, (1, 3): 2.0, (2, 3): 2.0}
+    assert _weights(heavy) == {(0, 3): 9.0, (1, 3): 4.0, (2, 3): 4.0}

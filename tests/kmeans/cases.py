@@ -21,13 +21,14 @@ from linkwise import (
 )
 from tests.reference import Setting, matrices
 
+PUBLISHED = partial(PCKMeans, penalty="weight")
 LEARNING = {
     "mpck": MPCKMeans,
     "mpck-per-cluster": partial(MPCKMeans, per_cluster=True),
     "mpck-full": partial(MPCKMeans, metric="full"),
     "mpck-full-per-cluster": partial(MPCKMeans, metric="full", per_cluster=True),
 }
-SOFT = {"pck": PCKMeans, "pck-distance": partial(PCKMeans, penalty="distance"), **LEARNING}
+SOFT = {"pck": PUBLISHED, "pck-distance": partial(PCKMeans, penalty="distance"), **LEARNING}
 LABELLED = {
     "seeded": SeededKMeans,
     "constrained": ConstrainedKMeans,
@@ -37,7 +38,7 @@ EUCLIDEAN = {
     "cop": COPKMeans,
     "cop-exact": partial(COPKMeans, assignment="exact"),
     **LABELLED,
-    "pck": PCKMeans,
+    "pck": PUBLISHED,
     "pck-distance": partial(PCKMeans, penalty="distance"),
 }
 METHODS = {**EUCLIDEAN, **LEARNING}

@@ -178,7 +178,7 @@ def test_row_weights_that_make_no_sense(method, weight):
 @pytest.mark.parametrize("method", ["mpck-full", "mpck-full-per-cluster"])
 def test_full_metrics_refuse_sparse_data(method):
     with pytest.raises(ValueError, match='use metric="diagonal"'):
-        METHODS[method](n_clusters=2).fit(sparse.csr_matrix(data()))
+        METHODS[method](n_clusters=2).fit(sparse.csr_matrix(np.pad(data(), ((0, 0), (0, 20)))))
 
 
 # -------------------------------------------------------------------- odd, but answered

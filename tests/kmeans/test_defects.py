@@ -6,7 +6,16 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-from linkwise import ComparisonMetric, Constraints, MPCKMeans, PCKMeans, SeededKMeans
+from linkwise import (
+    ComparisonMetric,
+    ConstrainedMixture,
+    Constraints,
+    GPKMeans,
+    MPCKMeans,
+    PCKMeans,
+    SeededKMeans,
+    SpectralLearning,
+)
 from linkwise.kmeans.rows._local_rows import LocalRows
 from linkwise.kmeans.solver._init_centers import chosen_neighborhoods
 from linkwise.kmeans.solver._problem import Problem
@@ -70,7 +79,21 @@ def test_more_labels_than_clusters(method):
 def test_triplets_have_no_effect_and_that_is_said(method):
     known = Constraints(relative=[(0, 1, 2)])
     with pytest.warns(UserWarning, match="1 relative constraints have no effect"):
-        method(2, random_state=0).fit(X, constraints=known)
+        model = method(2, random_state=0).fit(X, constraints=known)
+    assert model.report_.satisfaction.n_kept == 0
+    assert model.report_.n_ignored == 1
+    assert "kept" not in str(model.report_)
+    assert "1 relative constraint not used by this method" in str(model.report_)
+    assert model.report_.to_dict()["ignored"] == 1
+
+
+@pytest.mark.parametrize("model", [ConstrainedMixture(2), SpectralLearning(2), GPKMeans(2)])
+@pytest.mark.filterwarnings("ignore:.*relative constraints have no effect")
+def test_other_methods_count_no_triplets_either(model):
+    known = Constraints(must_link=[(3, 4)], relative=[(0, 1, 2)])
+    report = model.set_params(random_state=0).fit(X, constraints=known).report_
+    assert (report.constraints.n_constraints, report.n_ignored) == (1, 1)
+    assert len(report.costs) == 1
 
 
 def test_comparisons_must_cost_something():

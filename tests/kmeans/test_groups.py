@@ -106,3 +106,18 @@ def test_other_methods_write_groups_out():
     big = Constraints(apart=[range(10_000)])
     with pytest.raises(ConstraintError, match="PCKMeans and COPKMeans take groups"):
         MPCKMeans(6).fit(np.zeros((10_000, 1)), constraints=big)
+
+
+def test_no_row_of_many_groups_gains_by_moving():
+    X, _, photo = photos(n=2400)
+    model = PCKMeans(6, random_state=0, n_init=1, tol=0, init=X[:6])
+    model.fit(X, constraints=Constraints(apart=photo, apart_weight=2.0))
+    labels = model.labels_
+    cost = ((X[:, None] - model.cluster_centers_) ** 2).sum(axis=2)
+    members = np.zeros((photo.max() + 1, 6))
+    np.add.at(members, (photo, labels), 1)
+    cost += 2.0 * members[photo]
+    cost[np.arange(len(X)), labels] -= 2.0  # the row itself
+    assert (cost[np.arange(len(X)), labels] <= cost.min(axis=1) + 1e-9).all()
+    path = model.objective_path_
+    assert (np.diff(path) <= 1e-9 * path[:-1]).all()

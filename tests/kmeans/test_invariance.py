@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris
 
-from linkwise import ConstrainedKMeans, Constraints, PCKMeans, SeededKMeans
+from linkwise import ConstrainedKMeans, Constraints, MPCKMeans, PCKMeans, SeededKMeans
 from linkwise.kmeans.solver import _constrained_costs as _costs
 from linkwise.kmeans.solver import _link_graph
 
@@ -228,10 +228,9 @@ def test_bounds_of_constrained_rows_change_nothing(seed, monkeypatch):
     y = (X[:, 0] > 0.5).astype(int) + (X[:, 1] > 1)
     known = Constraints.from_labels(y, 40, random_state=seed)
     for method in ("pck", "mpck"):
-        dense = METHODS[method](n_clusters=3, random_state=0).fit(X, constraints=known)
-        thin = METHODS[method](n_clusters=3, random_state=0).fit(
-            sparse.csr_matrix(X), constraints=known
-        )
+        options = {"n_clusters": 3, "init": "neighborhoods", "random_state": 0}
+        dense = METHODS[method](**options).fit(X, constraints=known)
+        thin = METHODS[method](**options).fit(sparse.csr_matrix(X), constraints=known)
         np.testing.assert_array_equal(dense.labels_, thin.labels_)
 
 
@@ -371,3 +370,50 @@ def test_seeds_say_which_cluster_is_which():
     part = np.where(np.arange(len(X)) < 9, y, -1)
     for make in (SeededKMeans, ConstrainedKMeans):
         np.testing.assert_array_equal(make(3, random_state=0).fit(X, part).labels_, y)
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1e3])
+def test_links_weigh_the_same_in_every_unit_of_the_data(factor):
+    X, y = blobs(120)
+    X = X + np.random.default_rng(0).normal(scale=8, size=X.shape)
+    known = Constraints.from_labels(y, 60, random_state=0)
+    near = PCKMeans(3, random_state=0).fit(X, constraints=known)
+    far = PCKMeans(3, random_state=0).fit(factor * X, constraints=known)
+    np.testing.assert_array_equal(near.labels_, far.labels_)
+    assert far.objective_ == pytest.approx(factor**2 * near.objective_)
+    # The published objective is there for whoever asks for it.
+    unit = X.var(axis=0).sum()
+    heavy = Constraints(
+        must_link=[(int(i), int(j), unit) for i, j in known.must_link],
+        cannot_link=[(int(i), int(j), unit) for i, j in known.cannot_link],
+    )
+    told = PCKMeans(3, penalty="weight", random_state=0).fit(X, constraints=heavy)
+    np.testing.assert_array_equal(near.labels_, told.labels_)
+
+
+def test_nothing_is_learnt_of_a_constant_feature():
+    X, y = blobs(90)
+    X = np.column_stack([X, np.full(90, 7.0)])
+    known = Constraints.from_labels(y, 40, random_state=0)
+    for metric in ("diagonal", "full"):
+        model = MPCKMeans(3, metric=metric, random_state=0).fit(X, constraints=known)
+        weights = model.metrics_ if metric == "diagonal" else np.diag(model.metrics_)
+        assert weights[-1] == pytest.approx(1.0)
+
+
+def test_indicators_of_one_category_share_a_weight_that_is_bounded():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 300)
+    kind = np.where(rng.random(300) < 0.6, y, rng.integers(0, 4, 300))
+    number = rng.normal(size=(3, 3))[y] * 3 + rng.normal(size=(300, 3))
+    X = np.column_stack([number, np.eye(4)[kind], rng.integers(0, 2, 300)])
+    known = Constraints.from_labels(y, 30, random_state=0)
+    model = MPCKMeans(3, random_state=0)
+    spy = watched(model, X, constraints=known)
+    weights = model.metrics_
+    np.testing.assert_allclose(weights[3:7], weights[3])
+    assert weights[3] <= 4 / X[:, 3:7].var(axis=0).mean() + 1e-9
+    assert weights[7] <= 4 / X[:, 7].var() + 1e-9
+    for found in spy.solutions:
+        path = np.array(found.half_steps)
+        assert (np.diff(path) <= 1e-9 * np.abs(path[1:])).all()

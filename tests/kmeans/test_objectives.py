@@ -241,7 +241,7 @@ def test_components_are_looked_at_before_a_run_ends(tol):
         X, k = 2 * rng.normal(size=(300, 2)), 6
         pairs = [(i, j) for i, j in rng.integers(0, 300, (80, 2)).tolist() if i != j]
         known = Constraints(must_link=[(*ends, rng.choice([0.5, 1, 3, 7])) for ends in pairs])
-        model = PCKMeans(k, random_state=0, tol=tol).fit(X, constraints=known)
+        model = PCKMeans(k, penalty="weight", random_state=0, tol=tol).fit(X, constraints=known)
         every = known.closure().expand()
         apart = ((X[:, None] - model.cluster_centers_) ** 2).sum(axis=2)
 

@@ -31,6 +31,7 @@ def test_csr_with_an_offset_gives_what_an_array_gives(model, offset):
     assert (np.diff(found.objective_path_) <= 1e-9 * abs(found.objective_path_[0])).all()
 
 
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
 def test_constant_csr_rows_settle():
     rows = sparse.csr_array(np.full((60, 3), 1e11))
     known = Constraints.from_labels(GROUP[:60], 20, random_state=0)

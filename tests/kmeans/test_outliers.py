@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from linkwise import Constraints, COPKMeans, HMRFKMeans, MPCKMeans, PCKMeans, SeededKMeans
+from linkwise import (
+    ConstrainedKMeans,
+    Constraints,
+    COPKMeans,
+    GPKMeans,
+    HMRFKMeans,
+    MPCKMeans,
+    PCKMeans,
+    PreIdentifiedKMeans,
+    SeededKMeans,
+)
 
 
 def with_far_rows(seed=0):
@@ -80,6 +90,26 @@ def test_a_group_that_is_too_large_stays():
     known = Constraints(together=[list(range(295, 300))])
     model = PCKMeans(3, outliers=4, random_state=0).fit(X, constraints=known)
     assert (model.labels_[295:] >= 0).all()
+
+
+@pytest.mark.parametrize("limits", [{}, {"max_size": 160}])
+def test_closed_clusters_and_labels_stay(limits):
+    X, y, _ = with_far_rows()
+    tag = np.where(np.arange(300) % 10 == 0, 1, -1)
+    model = PreIdentifiedKMeans(3, outliers=5, n_init=2, random_state=0, **limits).fit(X, tag)
+    assert (model.labels_[tag == 1] == 0).all()
+    assert (model.labels_[tag == -1] != 0).all()
+    assert (model.labels_ < 0).sum() == 5
+    seeds = np.where(np.arange(300) % 10 == 0, np.maximum(y, 0), -1)
+    model = ConstrainedKMeans(3, outliers=5, random_state=0, **limits).fit(X, seeds)
+    assert (model.labels_[seeds >= 0] == seeds[seeds >= 0]).all()
+
+
+def test_propagation_around_a_base_with_outliers():
+    X, _, known = with_far_rows()
+    model = GPKMeans(3, PCKMeans(outliers=5, min_size=90), random_state=0)
+    model.fit(X, constraints=known)
+    assert model.report_.n_noise == (model.labels_ < 0).sum() == 5
 
 
 def test_report_profiles_and_scores_take_outliers():

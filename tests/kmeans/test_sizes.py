@@ -279,3 +279,13 @@ def test_hard_constraints_without_a_way_are_refused_by_proof():
     known = Constraints(together=[[0, 1], [2, 3], [4, 5]])
     with pytest.raises(ConstraintError, match="there is no clustering of 6 rows into 2 clusters"):
         COPKMeans(2, min_size=3, max_size=3).fit(X, constraints=known)
+
+
+def test_dask_gives_the_same():
+    array = pytest.importorskip("dask.array")
+    X, y = blobs()
+    known, start = links(y), X[[0, 40, 80, 119]]
+    make = PCKMeans(4, init=start, min_size=28, max_size=31, outliers=3, random_state=0)
+    here = make.fit(X, constraints=known).labels_
+    there = make.fit(array.from_array(X, chunks=(50, 3)), constraints=known).labels_
+    np.testing.assert_array_equal(here, np.asarray(there))

@@ -184,6 +184,23 @@ def test_rows_move_only_by_more_than_a_tolerance():
         still.update(X[:3], earlier=X[:3], tolerance=0.1)
 
 
+def test_probabilities_and_labels_of_clusters_follow():
+    X, y = rows(300, 3)
+    given = np.where(np.arange(200) < 30, y[:200], -1)
+    model = PCKMeans(3, random_state=0).fit(X[:200], given)
+    model.update(X[200:])
+    own = ((X - model.cluster_centers_[model.labels_]) ** 2).sum(axis=1)
+    assert model.within_variance_ == pytest.approx(own.mean() / 5, rel=0.02)
+    model.update(np.full((9, 5), 300.0) + np.random.default_rng(0).normal(size=(9, 5)))
+    assert model.cluster_labels_[3] is None
+    assert model.predict_proba(X).shape == (300, 4)
+    before = dict(enumerate(model.cluster_labels_))
+    model.set_params(random_state=4).refit(X[:200], given)
+    assert all(
+        before[c] == name for c, name in enumerate(model.cluster_labels_) if name is not None
+    )
+
+
 def test_an_error_changes_nothing():
     X, _ = rows(100, 2)
     model = PCKMeans(2, random_state=0).fit(X[:90])

@@ -62,6 +62,21 @@ def test_every_estimator_is_saved_by_us_by_skops_and_by_pickle(place, tmp_path):
             assert other.predict(X).tolist() == model.predict(X).tolist()
 
 
+@pytest.mark.parametrize("place", range(len(MODELS)), ids=lambda n: type(MODELS[n]).__name__)
+def test_every_estimator_is_saved_without_its_rows(place, tmp_path):
+    model = fitted(MODELS[place])
+    save_model(model, tmp_path / "m.linkwise")
+    save_model(model, tmp_path / "slim.linkwise", keep_rows=False, sample_ids=range(40))
+    slim = load_model(tmp_path / "slim.linkwise")
+    sizes = [(tmp_path / f"{name}.linkwise").stat().st_size for name in ("slim", "m")]
+    assert sizes[0] < sizes[1]
+    assert slim.ids is None
+    assert not {"report_", "probabilities_"} & vars(slim.model).keys()
+    assert hasattr(slim.model, "labels_") == getattr(model, "_predicts_by_rows", False)
+    if hasattr(model, "predict"):
+        assert slim.predict(X).tolist() == model.predict(X).tolist()
+
+
 def test_constraints_ids_and_names_are_kept(tmp_path):
     known = Constraints(must_link=[("a", "b", 0.5)])
     model = PCKMeans(2, random_state=0).fit(
@@ -212,6 +227,26 @@ def test_update_keeps_ids_names_and_clusters(pets):
     told = run("update", model, more, "--skip-known", "--json")
     assert json.loads(told[told.index("{") :])["new_rows"] == 1
     assert load_model(model).ids[-1] == "s"
+
+
+def test_a_new_fit_continues_numbers_and_names(pets):
+    folder, model, small = pets
+    rng = np.random.default_rng(1)
+    rows = [f"{'xy'[i % 2]},r{i},{10 * (i % 2) + rng.normal():.3f}" for i in range(50)]
+    data = written(folder / "b.csv", rows[::-1])
+    for seed in (3, 4, 5):
+        told = run(
+            "cluster", data, "-k", "2", "--id-column", "id", "--standardize", "--seed", seed,
+            "--continue", model, "--save", folder / "n.linkwise", "-o", folder / "labels.csv",
+        )  # fmt: skip
+        assert "40 rows in both: 0 moved (0.0%), 10 added" in told
+        found = load_model(folder / "n.linkwise")
+        assert found.labels[found.ids.index("r0")] == small
+        assert found.names == load_model(model).names
+        assert f"r0,{small},small" in (folder / "labels.csv").read_text().splitlines()
+    told = run("cluster", data, "-k", "2", "--id-column", "id", "--algorithm", "complete-link",
+               "--continue", model, code=2)  # fmt: skip
+    assert "no k-means method" in told
 
 
 def test_update_of_wrong_files_leaves_the_model(pets):

@@ -38,7 +38,8 @@ X = np.array([[0.0], [0.1], [5.0], [5.1], [9.0], [9.1]])
 def report():
     """Three clusters; a cheap must-link and a dearer one are broken, the others kept."""
     known = Constraints(must_link=[(0, 2, 0.01), (1, 4, 0.5), (0, 1)], cannot_link=[(0, 5)])
-    return PCKMeans(3, init=X[::2], random_state=0).fit(X, constraints=known).report_
+    model = PCKMeans(3, penalty="weight", init=X[::2], random_state=0)
+    return model.fit(X, constraints=known).report_
 
 
 class Words(HTMLParser):
@@ -84,11 +85,10 @@ def test_frame(report):
     assert frame["j"].tolist() == ["c", "e", "b", "f"]
 
 
-@pytest.mark.filterwarnings("ignore:PCKMeans uses must-links and cannot-links only")
 def test_frame_with_relative_constraints():
     pandas = pytest.importorskip("pandas")
     known = Constraints(must_link=[(0, 1)], relative=[(0, 1, 2)])
-    report = PCKMeans(3, random_state=0).fit(X, constraints=known).report_
+    report = ReCon(3).fit(X, constraints=known).report_
     frame = report.named(list("abcdef")).to_frame()
     assert frame["c"][1] == "c"
     assert pandas.isna(frame["c"][0])
@@ -260,7 +260,8 @@ def test_rows_have_the_names_that_were_given(model):
 
 
 def test_what_is_not_kept_has_names():
-    model = PCKMeans(3, init=X[::2]).fit(X, constraints=TOLD, sample_ids=pd.Index(NAMES))
+    model = PCKMeans(3, penalty="weight", init=X[::2])
+    model.fit(X, constraints=TOLD, sample_ids=pd.Index(NAMES))
     assert "  ana and eva must be together [cost 0.01; must_link[1]]" in str(model.report_)
     assert pickle.loads(pickle.dumps(model)).report_.ids == NAMES
 

@@ -16,10 +16,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from linkwise import RCA, AutoCluster, BoostCluster, Constraints, MPCKMeans, PCKMeans, ReCon
+from linkwise.geometry import one_hot_groups
 from linkwise.selection import _explain as _words
 from linkwise.selection import _precompile as _warm
 from linkwise.selection._candidates import Candidate
 from linkwise.selection._noise import ReweightedClusterer, most_wrong
+from linkwise.selection._scaling import ColumnScaler
 from linkwise.selection._search import Trial
 from tests.kmeans.cases import blobs, same_partition
 
@@ -568,3 +570,18 @@ def test_the_report_names_rows_by_their_ids():
     model.fit(X, constraints=known, sample_ids=names)
     assert set(model.report_.to_frame()["i"]) <= set(names)
     assert model.report_.ids == names
+
+
+def test_a_category_counts_as_much_as_a_number():
+    rng = np.random.default_rng(0)
+    kind, flag = rng.integers(0, 4, 80), rng.integers(0, 2, 80)
+    number = rng.normal(3.0, 20.0, 80)
+    X = np.column_stack([number, np.eye(4)[kind], flag, np.full(80, 5.0)])
+    scaler = ColumnScaler().fit(X)
+    assert scaler.groups_ == [slice(1, 5)]
+    variance = scaler.transform(X).var(axis=0)
+    np.testing.assert_allclose(variance[[0, 5, 6]], [1.0, 1.0, 0.0])
+    assert variance[1:5].sum() == pytest.approx(1.0)
+    assert one_hot_groups(np.column_stack([flag, 1 - flag, np.eye(4)[kind]])) == [
+        slice(0, 2), slice(2, 6)
+    ]  # fmt: skip

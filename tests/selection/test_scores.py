@@ -97,9 +97,12 @@ def test_expected_ari_is_the_adjusted_rand_index_of_all_pairs():
     found = _scores.expected_ari(counts, must.mean())
     assert found == pytest.approx(adjusted_rand_score(y, labels))
     # All pairs are known: every candidate gives the share of equal pairs exactly.
-    assert _scores.base_rate(counts[None], np.array([together.mean()])) == pytest.approx(
-        must.mean()
-    )
+    rate, error = _scores.base_rate(counts[None], np.array([together.mean()]), (~must).sum())
+    assert rate == pytest.approx(must.mean(), abs=0.01)
+    assert error < 0.05
+    # One link says nothing: the guess is the share of the candidate itself.
+    rate, error = _scores.base_rate(counts[None], np.array([together.mean()]), 1.0)
+    assert error > 0.1
 
 
 def test_slopes_are_derivatives_of_the_expected_ari():

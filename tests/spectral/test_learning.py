@@ -361,3 +361,10 @@ def test_too_many_rows_for_a_full_matrix(monkeypatch):
     X, _ = blobs(30)
     with pytest.raises(ValueError, match='30 x 30 numbers.*use affinity="nearest_neighbors"'):
         SpectralLearning(3, affinity="rbf").fit(X)
+
+
+def test_a_fit_of_arrays_answers_about_sparse_rows():
+    """Found by the fuzzer: scikit-learn's trees refuse CSR."""
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    model = SpectralLearning(2, random_state=0).fit(X)
+    np.testing.assert_array_equal(model.predict(sparse.csr_array(X)), model.predict(X))

@@ -72,13 +72,29 @@ def cluster(request: Request) -> None:
         if diagnosis is not None:
             _refuse(request.method, diagnosis, given, request)
         with out.plain_errors():
+            names = _continue(request, given, model)
             report = given.described(model.report_, model.labels_)
-            write(request, given, model, report)
+            write(request, given, model, report, names)
     if request.as_json:
         out.print_json(to_dict(request, given, model, report))
     else:
         show(request, given, model, report)
     given.close()
+
+
+def _continue(request: Request, given: Input, model: BaseEstimator) -> dict[int, str]:
+    """Names of clusters that go on from an earlier model, whose numbers are taken over."""
+    if request.continues is None:
+        return {}
+    from linkwise.persistence import load_model
+
+    if getattr(given, "classes", None):
+        raise ValueError("--continue: clusters have the numbers of the labels; leave it out")
+    saved = load_model(request.continues)
+    changes = saved.continue_numbers(model, given.ids)
+    out.print_note(f"compared with {request.continues}: {changes}")
+    there = set(model.labels_.tolist())
+    return {number: name for number, name in saved.names.items() if number in there}
 
 
 @contextmanager
@@ -128,7 +144,7 @@ def _read_rows(request: Request) -> Input:
         )  # fmt: skip
     given = read_input(
         request.data, request.k, request.id_column, request.label_column, request.features,
-        request.impute, request.standardize, list(request.group_columns.values()),
+        request.impute, request.standardize, request.no_features,
         request.reading,
     )  # fmt: skip
     if not request.standardize and request.method.short != AUTO:  # which tries scaled columns too

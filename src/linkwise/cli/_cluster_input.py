@@ -81,6 +81,9 @@ class ClusterInput:
 
         found = Constraints()
         for kind, column in columns.items():
+            if kind == "taxonomy":
+                found += self._taxonomy(column_names(column, "--taxonomy-columns"))
+                continue
             cells = [cell.strip() or None for cell in self.table.text(column)]
             names = self.ids or range(len(cells))
             of_row = {name: cell for name, cell in zip(names, cells, strict=True) if cell}
@@ -89,6 +92,14 @@ class ClusterInput:
                 continue
             found += Constraints(**{kind: of_row})  # type: ignore[arg-type]
         return found
+
+    def _taxonomy(self, ranks: list[str]) -> Constraints:
+        """The triplets of a tree whose ranks are columns; rows are its leaves."""
+        from linkwise.constraints import Constraints, Tree
+
+        table = {name: [cell.strip() or None for cell in self.table.text(name)] for name in ranks}
+        names: Sequence[Any] = self.ids or range(self.table.n_rows)
+        return Constraints.from_tree(Tree.from_taxonomy(table, names))
 
     def _doubt_labels(self, n_labels: int) -> None:
         """Ask whether a column of groups was meant if there are far more labels than clusters."""

@@ -30,6 +30,7 @@ from ._input import (
     StopWords,
     TextColumn,
     TextEmbedding,
+    column_names,
     counts_option,
     find_embedding,
     find_stop_words,
@@ -79,6 +80,10 @@ class Request:
         str | None,
         typer.Option(help="Column whose equal values are in different clusters, such as a photo."),
     ] = None
+    taxonomy_columns: Annotated[
+        str | None,
+        typer.Option(help="Columns of ranks, from coarse to fine, as a tree: order,family,genus."),
+    ] = None
     features: FeatureNames = None
     text_column: TextColumn = None
     text_embedding: TextEmbedding = None
@@ -109,6 +114,13 @@ class Request:
     report: Annotated[Path | None, typer.Option(help="File for an HTML report.")] = None
     save: Annotated[
         Path | None, typer.Option(help="File for the model, for linkwise predict: .linkwise.")
+    ] = None
+    continues: Annotated[
+        Path | None,
+        typer.Option(
+            "--continue",
+            help="A saved model whose cluster numbers and names go on, by the best overlap.",
+        ),
     ] = None
     n_init: Annotated[int | None, typer.Option(help="Number of runs; the best is kept.", min=1)] = (
         None
@@ -210,7 +222,19 @@ class Request:
     def group_columns(self) -> dict[str, str]:
         """Columns of groups that are together or apart."""
         given = {"together": self.together_column, "apart": self.apart_column}
+        given["taxonomy"] = self.taxonomy_columns
         return {name: column for name, column in given.items() if column is not None}
+
+    @property
+    def no_features(self) -> list[str]:
+        """Columns that hold groups or ranks."""
+        ranks = column_names(self.taxonomy_columns or "-", "--taxonomy-columns")
+        groups = [
+            self.together_column,
+            self.apart_column,
+            *(ranks if self.taxonomy_columns else []),
+        ]
+        return [name for name in groups if name is not None]
 
     @property
     def method(self) -> Method:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ._cluster_input import ClusterInput
 
 _MAX_SHOWN_CLUSTERS, _MAX_SHOWN_WEIGHTS = 30, 12
+_DWARFED = 10.0  # how much more one column counts than the next
 _WRITTEN = {
     "output": "clusters of all rows",
     "report": "report",
@@ -38,13 +39,17 @@ _WRITTEN = {
 
 
 def write(
-    request: Request, given: ClusterInput | OutOfCoreInput, model: BaseEstimator, report: Report
+    request: Request,
+    given: ClusterInput | OutOfCoreInput,
+    model: BaseEstimator,
+    report: Report,
+    continued: dict[int, str],
 ) -> None:
-    """Write every file that was asked for."""
+    """Write every file that was asked for; `continued` are names of an earlier model."""
     if request.output is not None and isinstance(given, OutOfCoreInput):
         given.write(request.output, model.labels_)
     elif request.output is not None and not isinstance(given, OutOfCoreInput):
-        names = given.names(model.labels_)
+        names = given.names(model.labels_) or _padded(continued, int(model.labels_.max()))
         sure = probabilities(model, given.X) if request.probabilities or request.append else None
         if request.append:
             write_appended(request.output, given.table.original, model.labels_, names, sure)
@@ -59,12 +64,18 @@ def write(
         save_model(
             model, request.save,
             preparation=getattr(given, "preparation", None),
-            sample_ids=given.ids, constraints=given.known, names=dict(enumerate(called)),
+            sample_ids=given.ids, constraints=given.known,
+            names={**dict(enumerate(called)), **continued},
             about={**_about(request), "id_column": request.id_column},
         )  # fmt: skip
     if request.suspects is not None:
         _write_suspects(request.suspects, report)
     _write_hierarchy(model, given.ids, *request.tree_files.values())
+
+
+def _padded(names: dict[int, str], last: int) -> list[str] | None:
+    """Names of the clusters up to the last, as far as there are any."""
+    return [names.get(number, "") for number in range(last + 1)] if names else None
 
 
 def probabilities(model: BaseEstimator, X: Matrix) -> Floats | None:
@@ -99,7 +110,29 @@ def _weights(model: BaseEstimator, given: ClusterInput | OutOfCoreInput) -> dict
     found = np.asarray(getattr(model, "metrics_", ()))
     if found.shape != (len(given.features),) or (found == 1).all():
         return {}
-    return dict(zip(given.features, found.tolist(), strict=True))
+    varies = np.ones(len(found), dtype=bool)
+    if isinstance(X := getattr(given, "X", None), np.ndarray):
+        varies = np.ptp(X, axis=0) > 0  # of a constant column nothing is learnt
+    pairs = zip(given.features, found.tolist(), varies, strict=True)
+    return {name: weight for name, weight, counts in pairs if counts}
+
+
+def note_dwarfing(weights: dict[str, float], given: ClusterInput | OutOfCoreInput) -> None:
+    """Say so if the clusters rest on one column alone."""
+    import numpy as np
+
+    X = getattr(given, "X", None)
+    if len(weights) < 2 or not isinstance(X, np.ndarray):
+        return
+    spread = dict(zip(given.features, X.var(axis=0).tolist(), strict=True))
+    counts = {name: weight * spread[name] for name, weight in weights.items()}
+    first, second = sorted(counts, key=lambda name: -counts[name])[:2]
+    if counts[first] > _DWARFED * counts[second]:
+        ratio = counts[first] / max(counts[second], 1e-300)
+        out.print_note(
+            f"{first!r} counts {min(ratio, 1e6):,.0f} times as much as the next column; few links "
+            "can mislead the metric: compare --algorithm pck, or leave the column out by --features"
+        )
 
 
 def _about(request: Request) -> dict[str, str]:
@@ -156,6 +189,7 @@ def show(
         shown = ", ".join(f"{name} {weight:.3g}" for name, weight in weights[:_MAX_SHOWN_WEIGHTS])
         more = ", ..." if len(weights) > _MAX_SHOWN_WEIGHTS else ""
         out.console.print(f"learnt weights: {escape(shown)}{more}", soft_wrap=True, highlight=False)
+        note_dwarfing(dict(weights), given)
     for word, number in _propagated(model).items():
         out.console.print(f"{word} in the last round: {number:,} links", highlight=False)
     called = given.names(model.labels_) or given.classes

@@ -109,7 +109,7 @@ class OutOfCoreInput:
         """The same input with constraints, by row number."""
         if groups:
             raise ValueError(
-                f"--{next(iter(groups))}-column needs all in memory; write the groups to a file "
+                f"--{next(iter(groups))}-column(s) needs all in memory; write them to a file "
                 "with columns group,row,kind and give it as --constraints"
             )
         if tag is not None:

@@ -56,6 +56,11 @@ class Closure:
     apart_clashes : ndarray of int
         Positions of the apart groups with two rows of one component: contradictions.
 
+    See Also
+    --------
+    Constraints.closure : Makes it.
+    Diagnosis : Whether the constraints are consistent.
+
     Examples
     --------
     >>> from linkwise import Constraints
@@ -245,8 +250,10 @@ class Closure:
     def expand(self, limit: int = 10_000_000) -> Constraints:
         """Write out every given and entailed pair.
 
-        Given links keep their weights. An entailed must-link weighs as much as the lightest link
-        of its component; an entailed cannot-link as much as the lightest of all that imply it.
+        An entailed must-link weighs as much as the lightest link of its component; an entailed
+        cannot-link as much as the heaviest between the two components, and at most as the lightest
+        must-link of either. A link that is both given and entailed has the larger of the two
+        weights: to give a light link must not make a pair less sure than others have made it.
 
         Parameters
         ----------
@@ -301,6 +308,11 @@ class Closure:
         members = [frozenset(rows) for rows in self.components]
         apart = {frozenset((members[a], members[b])) for a, b in self.pairs()[0].tolist()}
         return frozenset(members), frozenset(apart), self.consistent
+
+    def _repr_html_(self) -> str:
+        from ._display import closure_html
+
+        return closure_html(self)
 
     def __repr__(self) -> str:
         n_clashes = len(self.clashes) + len(self.apart_clashes)

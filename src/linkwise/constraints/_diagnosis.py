@@ -216,6 +216,11 @@ class Diagnosis:
     n_entailed_must_link, n_entailed_cannot_link : int
         Numbers of pairs that are decided, given or entailed.
 
+    See Also
+    --------
+    Constraints.diagnose : Makes it.
+    Closure : What follows from constraints.
+
     Examples
     --------
     >>> from linkwise import Constraints

@@ -13,10 +13,13 @@ from linkwise._errors import Wording, in_python
 from ._builder import KINDS
 
 if TYPE_CHECKING:
+    from ._closure import Closure
     from ._constraints import Constraints
     from ._diagnosis import ClusterCount, Diagnosis
+    from ._tree import Nested
 
 _MAX_ROWS = 10
+_MAX_LEAVES = 200
 
 
 # -------------------------------------------------------------------- words
@@ -186,6 +189,46 @@ def constraints_html(given: Constraints) -> str:
     more = given.n_constraints - len(rows)
     tail = f"<div>... and {more:,} more</div>" if more else ""
     return f"<div>{title}{table_html(('link', 'rows', 'weight', 'where'), rows)}{tail}</div>"
+
+
+def closure_html(closure: Closure) -> str:
+    """Components that must be together, the largest first."""
+    groups = sorted(closure.components, key=len, reverse=True)
+    several = [group for group in groups if len(group) > 1]
+    title = (
+        f"<b>Closure</b>: {len(several):,} groups that must be together, "
+        f"{len(closure.cannot_link):,} pairs of groups apart"
+    )
+    if not closure.consistent:
+        title += " <span style='color:#b00020'>(contradictory)</span>"
+    rows = [(str(len(group)), _first_of(group)) for group in several[:_MAX_ROWS]]
+    more = len(several) - len(rows)
+    tail = f"<div>... and {more:,} more</div>" if more else ""
+    return f"<div>{title}{table_html(('rows', 'which'), rows) if rows else ''}{tail}</div>"
+
+
+def _first_of(group: Sequence[Hashable]) -> str:
+    return ", ".join(map(str, group[:_MAX_ROWS])) + ", ..." * (len(group) > _MAX_ROWS)
+
+
+def tree_html(nested: Nested, n_leaves: int) -> str:
+    """A hierarchy as nested lists that open and close."""
+    title = f"<b>Tree</b> of {n_leaves:,} leaves"
+    if n_leaves > _MAX_LEAVES:
+        return f"<div>{title} (more than {_MAX_LEAVES} are not drawn; see to_newick)</div>"
+    return f"<div>{title}<ul>{_tree_items(nested)}</ul></div>"
+
+
+def _tree_items(nested: Nested) -> str:
+    if not isinstance(nested, list):
+        return f"<li>{escape(str(nested))}</li>"
+    inner = "".join(_tree_items(child) for child in nested)
+    title = f"<summary>{_n_leaves(nested)} leaves</summary>"
+    return f"<li><details open>{title}<ul>{inner}</ul></details></li>"
+
+
+def _n_leaves(nested: Nested) -> int:
+    return sum(map(_n_leaves, nested)) if isinstance(nested, list) else 1
 
 
 def diagnosis_html(diagnosis: Diagnosis) -> str:

@@ -30,6 +30,10 @@ class ConstraintError(InputError):
     topic : str or None
         The page of the guide that helps, as ``linkwise help`` takes it.
 
+    See Also
+    --------
+    Constraints.diagnose : Finds contradictions without raising.
+
     Examples
     --------
     >>> from linkwise import ConstraintError, Constraints

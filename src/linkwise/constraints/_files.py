@@ -141,10 +141,17 @@ def _roles(names: list[str], columns: dict[str, str], where: str) -> dict[str, i
         raise ConstraintError(
             f"{where}: unknown column{'s' if len(unknown) > 1 else ''} "
             f"{quoted(unknown)}; {_EXPECTED_COLUMNS}, or name the columns to use "
-            "with {name_columns}",
+            f"with {_to_copy(names, role)}",
             topic="files",
         )
     return role
+
+
+def _to_copy(names: list[str], role: dict[str, int]) -> str:
+    """How to name the columns, with their names if it is clear what they are."""
+    if len(names) != 3 or role or any(set("{}|") & set(name) for name in names):
+        return "{name_columns}"
+    return f"{{name_columns={'|'.join(names)}}}"
 
 
 def _has_group(names: list[str]) -> bool:

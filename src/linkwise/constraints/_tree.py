@@ -371,6 +371,11 @@ class Tree:
         inner = len(self.parent) - self.n_leaves
         return f"Tree({self.n_leaves} leaves, {inner} inner nodes)"
 
+    def _repr_html_(self) -> str:
+        from ._display import tree_html
+
+        return tree_html(self.to_nested(), self.n_leaves)
+
 
 def as_tree(tree: TreeLike) -> Tree:
     """Turn Newick text, a path to it, nested lists, a taxonomy or linkage matrix into a `Tree`."""

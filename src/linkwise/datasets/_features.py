@@ -292,8 +292,7 @@ def _troubles(
 def _told(table: Table, chosen: list[str], troubles: dict[str, str]) -> str:
     """All troubles in one message, with the features to name in order to use the others."""
     texts = list(dict.fromkeys(troubles.values()))
-    lists = {own: name for name, places in table.lists.items() for own in places}
-    good = dict.fromkeys(lists.get(name, name) for name in chosen if name not in troubles)
+    good = table.folded(name for name in chosen if name not in troubles)
     if len(texts) == 1 and (len(troubles) > 1 or not good):
         return texts[0]
     cells = ",".join(f'"{name}"' if "," in name else name for name in good)
@@ -411,7 +410,7 @@ def _too_many_values(table: Table, name: str, column: NDArray[np.object_]) -> st
     return (
         f"column {name!r} holds text with {n_values:,} different values in {len(cells):,} rows, "
         f"too many for a category; {{name_special_columns}}. Columns of numbers: "
-        f"{quoted(table.numeric_names)}"
+        f"{quoted(table.folded(table.numeric_names))}"
     )
 
 

@@ -120,6 +120,8 @@ class ConstrainedHDBSCAN(ConstrainedClusterMixin, BaseEstimator):
 
     _needs = "a kd-tree of all rows in memory"
 
+    _predicts_by_rows = True  # a model file keeps the labels of the rows in any case
+
     def __init__(
         self,
         min_cluster_size: int = 5,

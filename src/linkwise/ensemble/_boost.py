@@ -92,6 +92,11 @@ class BoostCluster(ConstrainedClusterMixin, BaseEstimator):
     n_features_in_ : int
         Number of features.
 
+    See Also
+    --------
+    SpectralLearning : Constraints in the affinities of a graph.
+    AutoCluster : Chooses a method by constraints held back.
+
     Notes
     -----
     The directions depend on the origin, which the paper leaves open: here it is the mean of the
@@ -130,6 +135,8 @@ class BoostCluster(ConstrainedClusterMixin, BaseEstimator):
     >>> float(max((model.labels_ == y).mean(), (model.labels_ != y).mean())) > 0.95
     True
     """
+
+    _predicts_by_rows = True  # a model file keeps the labels of the rows in any case
 
     def __init__(
         self,

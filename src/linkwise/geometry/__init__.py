@@ -4,6 +4,7 @@ from ._bregman import Bregman, Divergence
 from ._comparison import ComparisonMetric
 from ._cosine import Cosine
 from ._geometry import Eta, Geometry, RowSlices
+from ._indicators import one_hot_groups
 from ._itml import ITML
 from ._mahalanobis import Mahalanobis, variances
 from ._moments import Moments
@@ -25,5 +26,6 @@ __all__ = [
     "Pearson",
     "Rayleigh",
     "RowSlices",
+    "one_hot_groups",
     "variances",
 ]

@@ -64,6 +64,12 @@ class ComparisonMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     n_iter_ : int
         Steps taken.
 
+    See Also
+    --------
+    ReCon : Satisfies triplets in a hierarchy.
+    RCA : A metric from groups.
+    ITML : A metric from pairs.
+
     Notes
     -----
     The penalty on w makes the metric depend on the units of the features: standardize them first

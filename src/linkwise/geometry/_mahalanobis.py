@@ -17,6 +17,7 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -28,6 +29,7 @@ from ._moments import Moments
 from ._prior import Rayleigh, step_down
 
 Metric = Literal["identity", "diagonal", "full"]
+_CATEGORY_FLOOR = 0.25  # of the variance inside clusters, as a share of that in all the data
 _ROUNDING = 1e-12  # relative error of a difference of squares
 
 
@@ -63,6 +65,10 @@ class Mahalanobis(Geometry):
         Prior of the metric's diagonal.
     eta : float or "exact", default=None
         Step of the gradient; otherwise the minimum in closed form, where there is one.
+    categories : sequence of slice, default=()
+        Features that are the indicators of one category. A diagonal metric has one weight for
+        each of these, which is at most 4 over their mean variance: clusters that are the values of
+        a category have no variance in it, and would learn that nothing else counts.
 
     Examples
     --------
@@ -87,6 +93,7 @@ class Mahalanobis(Geometry):
         mean: Floats | None = None,
         prior: Rayleigh | None = None,
         eta: Eta = None,
+        categories: Sequence[slice] = (),
     ):
         self.per_cluster = per_cluster
         self.n_groups = n_clusters if per_cluster else 1
@@ -98,7 +105,12 @@ class Mahalanobis(Geometry):
         super().__init__(
             n_clusters, d, float(variance.mean()), learns=metric != "identity", prior=prior, eta=eta
         )
-        self.scale: Floats = np.where(variance > 0, variance, 1.0)
+        # Nothing can be learnt of a constant feature: its floor keeps its weight at 1.
+        self.scale: Floats = np.where(variance > 0, variance, 1.0 / regularization)
+        self._categories = tuple(categories)
+        for group in self._categories:
+            floor = max(_CATEGORY_FLOOR / regularization, 1.0)
+            self.scale[group] = floor * self.scale[group].mean()
         # Metrics as a diagonal (groups, d) or as matrices (groups, d, d).
         if metric == "full":
             self.metrics = np.broadcast_to(np.eye(d), (self.n_groups, d, d)).copy()
@@ -278,6 +290,8 @@ class Mahalanobis(Geometry):
 
     def _invert(self, covariance: Floats) -> Floats:
         if covariance.ndim == 1:
+            for group in self._categories:  # one weight a minimizes a sum S - n log a over them
+                covariance[group] = covariance[group].mean()
             return 1.0 / np.maximum(covariance, self.regularization * self.scale)
         root = np.sqrt(self.scale)
         values, vectors = np.linalg.eigh(covariance / np.outer(root, root))

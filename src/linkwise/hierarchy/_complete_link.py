@@ -48,6 +48,10 @@ class ConstrainedCompleteLink(BaseHierarchy):
     report_ : Report
         What became of the constraints.
 
+    See Also
+    --------
+    ReCon : A hierarchy that satisfies triplets, trees and pairs.
+
     Notes
     -----
     Memory: up to 8 n^2 bytes. Time: O(n^2 g) for g must-linked groups.

@@ -72,6 +72,12 @@ class ReCon(BaseHierarchy):
     report_ : Report
         What became of the constraints. Relative ones are judged by the hierarchy.
 
+    See Also
+    --------
+    ConstrainedCompleteLink : A hierarchy from pairs.
+    ComparisonMetric : A metric from triplets.
+    one_tree : A tree of triplets without data.
+
     Notes
     -----
     Undoing the last merges would spend clusters on outliers. `cut` undoes first the merges that

@@ -154,6 +154,11 @@ class Table:
         """The columns as they are in the file, with lists in one column, for writing."""
         return {name: _for_file(cells) for name, cells in self._cells.items()}
 
+    def folded(self, names: Iterable[str]) -> list[str]:
+        """The inverse of `expanded`: columns of lists by their own name, each once."""
+        lists = {own: name for name, places in self.lists.items() for own in places}
+        return list(dict.fromkeys(lists.get(name, name) for name in names))
+
     def expanded(self, names: Iterable[str]) -> list[str]:
         """Names of columns, with a column of lists replaced by those that it became."""
         return [own for name in names for own in self.lists.get(name, (name,))]
@@ -228,7 +233,7 @@ class Table:
         return (
             f"{self.path}: column {name!r} holds text, not numbers: {first}. Choose other columns, "
             "or correct this one; a cell whose value is missing should be empty. "
-            f"Columns of numbers: {quoted(self.numeric_names)}"
+            f"Columns of numbers: {quoted(self.folded(self.numeric_names))}"
         )
 
 

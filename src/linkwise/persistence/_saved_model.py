@@ -23,8 +23,10 @@ from linkwise._validation import Knowable
 from linkwise._version import __version__
 from linkwise.constraints import Constraints, as_constraints
 from linkwise.datasets import Preparation
+from linkwise.evaluation import ClusteringChanges
 from linkwise.geometry import Moments
 from linkwise.io import Table, atomic_write, read_table
+from linkwise.kmeans.estimators._update import continue_numbers
 
 from ._encoding import Decoder, Encoder
 
@@ -167,6 +169,31 @@ class SavedModel:
         facts["keep_rows"] = has_rows
         return replace(self, model=model, ids=ids, constraints=known, facts=facts)
 
+    def continue_numbers(
+        self, model: Any, sample_ids: Sequence[Hashable] | None = None
+    ) -> ClusteringChanges:
+        """Give the clusters of a new fit the numbers that they have here, by the best overlap.
+
+        Parameters
+        ----------
+        model : estimator
+            A k-means method, fitted anew; it is changed.
+        sample_ids : sequence of hashable, default=None
+            Ids of its rows; without ids here and there, rows are matched by their place.
+
+        Returns
+        -------
+        changes : ClusteringChanges
+            Clusters that were split, merged, opened or retired, and rows that moved.
+        """
+        if not hasattr(model, "_moments_"):
+            raise InputError(f"{type(model).__name__} is no k-means method; its numbers are fixed")
+        if not hasattr(self.model, "labels_"):
+            raise InputError("the model was saved without its rows; there is nothing to match")
+        continue_numbers(model, self.labels, self.ids, sample_ids)
+        changes: ClusteringChanges = model.changes_
+        return changes
+
     def save(self, path: PathLike) -> None:
         """Write it to a file, whole or not at all, as `save_model` does.
 
@@ -213,7 +240,8 @@ def save_model(
         Names of clusters.
     keep_rows : bool, default=True
         Whether to keep what there is per row: labels, ids, constraints and the report. Without,
-        the file stays small whatever the number of rows.
+        the file stays small whatever the number of rows; but methods that place new rows by those
+        of the fit (`SpectralLearning`, `BoostCluster`, `ConstrainedHDBSCAN`) keep what they need.
     about : dict, default=None
         Anything else, fit for JSON.
 
@@ -230,7 +258,8 @@ def save_model(
     slim = copy(model)
     slim.__dict__.pop("callback", None)
     for name in () if keep_rows else _PER_ROW:
-        slim.__dict__.pop(name, None)
+        if name != "labels_" or not getattr(model, "_predicts_by_rows", False):
+            slim.__dict__.pop(name, None)
     if hasattr(model, "callback"):
         slim.callback = None
     arrays: dict[str, np.ndarray] = {}

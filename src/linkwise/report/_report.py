@@ -6,7 +6,7 @@ import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,8 @@ class Report:
     seconds : float
     n_dropped : int
         Constraints on rows that the data does not have.
+    n_ignored : int
+        Relative constraints that the method does not use; they are not among `constraints`.
     n_not_inferred : int
         Links that propagation could infer and left out to stay within its limit.
     ids : sequence of shape (n_samples,) or None
@@ -83,6 +85,7 @@ class Report:
     seconds: float
     n_dropped: int = 0
     n_not_inferred: int = 0
+    n_ignored: int = 0
     ids: Sequence[Hashable] | None = None
     n_noise: int = 0
     wrong: NDArray[np.float64] | None = None
@@ -117,7 +120,7 @@ class Report:
         costs = np.zeros(known.n_constraints)
         given = facts.pop("costs")
         costs[: len(given)] = given
-        return cls(
+        report = cls(
             constraints=known,
             satisfaction=kept,
             costs=np.where(mask, 0.0, costs),
@@ -125,6 +128,24 @@ class Report:
             n_components=int((known.closure().sizes > 1).sum()),
             n_noise=int((labels < 0).sum()),
             **facts,
+        )
+        return report.of_pairs()
+
+    def of_pairs(self) -> Self:
+        """The report of a method that uses no relative constraints: it counts none as kept."""
+        found = self.satisfaction
+        if not len(found.relative):
+            return self
+        used = [np.ones_like(mask) for mask in found.masks]
+        used[2][:] = False
+        known, stays = self.constraints._where(*used), np.concatenate(used)
+        return replace(
+            self,
+            constraints=known,
+            satisfaction=replace(found, constraints=known, relative=found.relative[:0]),
+            costs=self.costs[stays],
+            wrong=None if self.wrong is None else self.wrong[stays],
+            n_ignored=len(found.relative),
         )
 
     @property
@@ -256,6 +277,7 @@ class Report:
             "violation_cost": float(self.costs.sum()),
             "groups": int(self.n_components),
             "dropped": int(self.n_dropped),
+            "ignored": int(self.n_ignored),
             **({} if self.noise is None else {"noise_estimate": float(self.noise)}),
         }
 
@@ -346,6 +368,11 @@ class Report:
             lines.append(
                 f"{self.n_dropped:,} constraint{'s' * (self.n_dropped != 1)} on rows that are not "
                 "in the data left out"
+            )
+        if self.n_ignored:
+            lines.append(
+                f"{self.n_ignored:,} relative constraint{'s' * (self.n_ignored != 1)} not used by "
+                "this method"
             )
         if self.n_not_inferred:
             lines.append(f"only the heaviest links inferred: {self.n_not_inferred:,} more in reach")
@@ -459,6 +486,8 @@ class Report:
             totals["constraints"] = "none"
         if self.n_dropped:
             totals["constraints left out"] = f"{self.n_dropped:,} (on rows not in the data)"
+        if self.n_ignored:
+            totals["constraints not used"] = f"{self.n_ignored:,} (relative)"
         if self.n_not_inferred:
             totals["links not inferred"] = f"{self.n_not_inferred:,} (the heaviest are kept)"
         return totals

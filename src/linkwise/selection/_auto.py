@@ -140,6 +140,11 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
     n_features_in_ : int
         Number of features.
 
+    See Also
+    --------
+    MPCKMeans : The default if the method is not to be chosen.
+    linkwise.evaluation.learning_curve : Compares methods where the true classes are known.
+
     Notes
     -----
     **What is held back.** All must-links of a component, and all cannot-links between two
@@ -462,7 +467,7 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
         own = ranking.figures[self._chosen]
         return Expected.of(
             own.counts.sum(axis=0), work.n_links, *work.base_rate(), work.decided,
-            float(own.kept.mean()),
+            float(own.kept.mean()), own.together,
         )  # fmt: skip
 
     def _inner_report(self, given: Knowledge, seconds: float) -> Report:

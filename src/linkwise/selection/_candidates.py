@@ -17,7 +17,6 @@ from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from linkwise._adapters import check_base, last_step, listens
 from linkwise._types import Matrix
@@ -30,6 +29,7 @@ from linkwise.mixture import ConstrainedMixture
 from linkwise.spectral import ConstrainedKernelKMeans, SpectralLearning
 
 from ._densities import Densities
+from ._scaling import ColumnScaler
 
 KMEANS = "k-means"
 _MOST_ROWS = 3000  # beyond, methods over all pairs of rows are left out
@@ -220,7 +220,7 @@ def _spaces(X: Matrix, known: Constraints) -> dict[str, list[Any]]:
     alike = bool(len(spread)) and spread.max() < _LIKE_SCALES * spread.min()
     n, d = X.shape
     found: dict[str, list[Any]] = {}
-    scaled = [] if d > _WIDE and alike else [StandardScaler()]
+    scaled = [] if d > _WIDE and alike else [ColumnScaler()]
     if d <= _WIDE:
         found["standardized"] = scaled
         if uneven:

@@ -8,7 +8,7 @@ import numpy as np
 
 from linkwise._types import JsonDict
 
-from ._scores import Floats, rand_index
+from ._scores import Floats, joined_shares, rand_index
 
 _DRAWS = 2000
 _INTERVAL = 0.05, 0.95
@@ -42,7 +42,7 @@ class Expected:
     @classmethod
     def of(
         cls, counts: Floats, n_links: int, base_rate: float, error: float, decided: float,
-        kept: float,
+        kept: float, together: float = float("nan"),
     ) -> Expected:  # fmt: skip
         """Estimate from the answers about held-out links.
 
@@ -59,17 +59,25 @@ class Expected:
             Share of pairs that belong together, and its standard error.
         decided, kept : float
             Share of all pairs that the constraints decide, and of these that the clustering keeps.
+        together : float
+            Share of all pairs that the clustering puts together; NaN if unknown.
         """
         if not counts.sum() or np.isnan(base_rate):
             return cls()
-        must, broken, joined, apart = counts * min(1.0, n_links / counts.sum())
+        counts = counts * min(1.0, n_links / counts.sum())
+        must, broken, joined, apart = counts
         rng = np.random.RandomState(0)
         true = rng.beta(must + _HALF, broken + _HALF, _DRAWS)
         false = rng.beta(joined + _HALF, apart + _HALF, _DRAWS)
         pi = np.clip(rng.normal(base_rate, error, _DRAWS), base_rate / 4, 1 - (1 - base_rate) / 4)
-        exact = np.array([must / max(must + broken, 1e-300), joined / max(joined + apart, 1e-300)])
+        here = np.asarray(must / max(must + broken, 1e-300))
+        own, implied, trust = joined_shares(counts, here, base_rate, together)
+        if not np.isnan(together):
+            _, drawn_implied, _ = joined_shares(counts, true, pi, together)
+            false = trust * false + (1 - trust) * drawn_implied
+            own = trust * own + (1 - trust) * implied
         drawn = _quality(true, false, pi, decided, kept)
-        ari, right = _quality(exact[0], exact[1], np.asarray(base_rate), decided, kept)
+        ari, right = _quality(here, own, np.asarray(base_rate), decided, kept)
         (a, b), (c, d) = (np.quantile(values, _INTERVAL) for values in drawn)
         # The point lies inside, also where the posterior is skewed.
         return cls(

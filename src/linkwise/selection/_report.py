@@ -30,7 +30,7 @@ class ChoiceReport(Report):
         Constraints that look wrong, for review; empty unless some clearly are.
     algorithm, constraints, satisfaction, costs, cluster_sizes, n_components, objective, n_iter
         As in `Report`.
-    converged, seconds, n_dropped, n_not_inferred, ids, n_noise, wrong, noise, profiles
+    converged, seconds, n_dropped, n_not_inferred, n_ignored, ids, n_noise, wrong, noise, profiles
         As in `Report`.
 
     Examples

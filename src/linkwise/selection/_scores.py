@@ -18,7 +18,10 @@ from ._splits import ConstraintFold
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-_BASE_RATES = 1e-3, 0.9  # limits of the share of pairs that belong together
+_BASE_RATES = 1e-5, 0.9  # limits of the share of pairs that belong together
+_RATE_ERROR = 0.2  # relative error of that share
+_LEAST_VARIANCE = 1e-6
+_GUESS_ERROR, _BEST = 0.7, 10  # relative error of the first guess of it, by one in so many
 _STEP = 0.02  # of a share, for slopes: about one link
 PRIOR = 50  # constraints that stability, silhouette and links kept are worth together
 _CLEARLY, _SLIGHTLY = 2.0, 0.03  # standard errors, and a difference that is none by itself
@@ -41,6 +44,8 @@ class Figures:
         Share of all pairs of rows that the constraints decide, with what follows from them.
     base_rate : float
         Estimated share of pairs that belong together (see `base_rate`); NaN if unknown.
+    together : float
+        Share of all pairs that the candidate puts together; NaN if unknown.
     """
 
     counts: Floats
@@ -50,11 +55,19 @@ class Figures:
     n_links: int
     decided: float = 0.0
     base_rate: float = float("nan")
+    together: float = float("nan")
 
     @property
     def share(self) -> float:
-        """Weight of the held-out links; it grows with their number."""
-        return self.n_links / (self.n_links + PRIOR)
+        """Weight of the held-out links; it grows with their number.
+
+        Three must-links beside many cannot-links say as little as three of each do: the number
+        counts as if both kinds were equally many, 4 m c / (m + c).
+        """
+        must, cannot = (float(self.counts[:, part].sum()) for part in (slice(2), slice(2, 4)))
+        balance = 4 * must * cannot / max(must + cannot, 1e-300) ** 2
+        n = self.n_links * (balance if balance > 0 else 1.0)
+        return n / (n + PRIOR)
 
     @property
     def held_out(self) -> float:
@@ -64,7 +77,7 @@ class Figures:
     def _quality(self, counts: Floats) -> Floats:
         if np.isnan(self.base_rate):
             return mean_f(counts)
-        return expected_ari(counts, self.base_rate)
+        return expected_ari(counts, self.base_rate, self.together)
 
     @property
     def mean_f(self) -> float:
@@ -76,11 +89,13 @@ class Figures:
         """How much `held_out` rises per share of must-links, and of cannot-links, that is right."""
         if np.isnan(self.base_rate):
             return 0.5, 0.5
-        true, false = _rates(self.counts.sum(axis=0))
-        pi, step = np.asarray(self.base_rate), _STEP
-        here = rand_index(true, false, pi)
-        by_must = abs(rand_index(true - step, false, pi) - here) / step
-        return float(by_must), float(abs(rand_index(true, false + step, pi) - here) / step)
+        counts = self.counts.sum(axis=0)
+        n_must, n_cannot = counts[:2].sum(), counts[2:].sum()
+        fewer = counts - _STEP * n_must * np.array([1.0, -1.0, 0.0, 0.0])
+        joined = counts + _STEP * n_cannot * np.array([0.0, 0.0, 1.0, -1.0])
+        here = self._quality(counts)
+        by_must, by_cannot = (abs(self._quality(there) - here) / _STEP for there in (fewer, joined))
+        return float(by_must), float(by_cannot)
 
     @property
     def score(self) -> float:
@@ -129,12 +144,15 @@ def _f(right: Floats, wrong: Floats) -> Floats:
     return np.where(whole > 0, 2 * right / np.where(whole > 0, whole, 1.0), 1.0)
 
 
-def base_rate(counts: Floats, together: Floats) -> float:
-    """Share of all pairs of rows that belong together, estimated from all candidates.
+def base_rate(counts: Floats, together: Floats, n_cannot: float) -> tuple[float, float]:
+    """Share of all pairs of rows that belong together, from all candidates, and its error.
 
     A candidate puts a share s of all pairs together, which is known. If it keeps a share t of the
     must-links and breaks a share f of the cannot-links, s = pi t + (1 - pi) f, whatever pairs
-    people chose to speak about. The share pi follows by least squares over the candidates.
+    people chose to speak about. The share pi follows by least squares over the candidates; f of a
+    candidate with many clusters is small and known better, and counts more. All candidates are
+    asked about the same links and err together, so that few links leave pi open; then it is near
+    the shares s of the candidates that separate must-links from cannot-links best.
 
     Parameters
     ----------
@@ -142,15 +160,25 @@ def base_rate(counts: Floats, together: Floats) -> float:
         As in `link_counts`, pooled over folds.
     together : ndarray of shape (n_candidates,)
         Share of all pairs that each puts together.
+    n_cannot : float
+        Number of cannot-links that were held out in all.
     """
     true, false = _rates(counts)
-    lift = true - false
-    if not lift @ lift > 0:
-        return float("nan")
-    return float(np.clip(lift @ (together - false) / (lift @ lift), *_BASE_RATES))
+    lift = np.maximum(true - false, 0.0)
+    variance = together * (1 - together) + _LEAST_VARIANCE
+    weighted = lift / variance
+    if not weighted @ lift > 0:
+        return float("nan"), float("nan")
+    found = weighted @ (together - false) / (weighted @ lift)
+    error = weighted @ np.sqrt(variance / max(n_cannot, 1.0)) / (weighted @ lift)
+    best = np.argsort(-lift, kind="stable")[: -(-len(lift) // _BEST)]
+    guess = float(together[best].mean())
+    precision = np.array([error, _GUESS_ERROR * guess]) ** -2.0
+    pi = float(precision @ np.array([found, guess]) / precision.sum())
+    return float(np.clip(pi, *_BASE_RATES)), float(precision.sum() ** -0.5)
 
 
-def expected_ari(counts: Floats, pi: float) -> Floats:
+def expected_ari(counts: Floats, pi: float, together: float = float("nan")) -> Floats:
     """Adjusted Rand index of a clustering with such rates, if a share pi of pairs is together.
 
     Parameters
@@ -158,8 +186,32 @@ def expected_ari(counts: Floats, pi: float) -> Floats:
     counts : ndarray of shape (..., 4)
         As in `link_counts`.
     pi : float
+    together : float, default=NaN
+        Share of all pairs that the clustering puts together, if known.
     """
-    return rand_index(*_rates(counts), np.asarray(pi))
+    true, false = _rates(counts)
+    own, implied, trust = joined_shares(counts, true, pi, together)
+    return rand_index(
+        true,
+        np.where(np.isnan(implied), false, trust * own + (1 - trust) * implied),
+        np.asarray(pi),
+    )
+
+
+def joined_shares(
+    counts: Floats, true: Floats, pi: Floats | float, together: float
+) -> tuple[Floats, Floats, Floats]:
+    """Share f of different pairs that are together: counted, implied, and the weight of the former.
+
+    With many clusters f is so small that hardly any cannot-link is broken, but s = pi t +
+    (1 - pi) f implies it. Both estimates are weighted by their variances.
+    """
+    own, n_must, n_cannot = _rates(counts)[1], counts[..., :2].sum(-1), counts[..., 2:].sum(-1)
+    implied = np.clip((together - pi * true) / (1 - np.asarray(pi)), 0.0, 1.0)
+    of_own = (together * (1 - together) + _LEAST_VARIANCE) / np.maximum(n_cannot, 1.0)
+    of_true = true * (1 - true) / np.maximum(n_must, 1.0) + (_RATE_ERROR * true) ** 2
+    of_implied = np.asarray(pi) ** 2 * of_true
+    return own, implied, np.asarray(of_implied / (of_own + of_implied))
 
 
 def rand_index(true: Floats, false: Floats, pi: Floats) -> Floats:

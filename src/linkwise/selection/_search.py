@@ -201,7 +201,7 @@ class CandidateSearch:
     out: dict[Candidate, str] = field(default_factory=dict)
     _last_fit: float = 0.0
     _unconstrained_labels: dict[Candidate, NDArray[np.int64]] = field(default_factory=dict)
-    _rated: tuple[int, float] = (0, float("nan"))  # number of trials, and the rate they gave
+    _rated: tuple[int, tuple[float, float]] = (0, (float("nan"), float("nan")))
 
     def __post_init__(self) -> None:
         self.n_complete = len(self.folds)
@@ -392,11 +392,15 @@ class CandidateSearch:
             kept=np.array([trial.kept for trial in trials]),
             n_links=self.n_links,
             decided=self.decided,
-            base_rate=self._base_rate(),
+            base_rate=self.base_rate()[0],
+            together=float(np.mean([trial.share for trial in trials])),
         )
 
-    def _base_rate(self) -> float:
-        """Share of pairs that belong together, from all trials; NaN without held-out links."""
+    def base_rate(self) -> tuple[float, float]:
+        """Share of pairs that belong together, from all trials, and its standard error.
+
+        NaN without held-out links.
+        """
         n_trials = sum(map(len, self.trials.values()))
         if self.n_links and n_trials != self._rated[0]:
             sound = [
@@ -409,21 +413,10 @@ class CandidateSearch:
             counts = np.array(each).reshape(-1, 4)
             both = (counts[:, :2].sum(axis=1) > 0) & (counts[:, 2:].sum(axis=1) > 0)
             shares = np.array([trial.share for _, trial in sound])
-            self._rated = n_trials, base_rate(counts[both], shares[both])
+            n_cannot = sum(float(fold.weight[~fold.must].sum()) for fold in self.folds)
+            rate = base_rate(counts[both], shares[both], n_cannot)
+            self._rated = n_trials, rate
         return self._rated[1]
-
-    def base_rate(self) -> tuple[float, float]:
-        """Share of pairs that belong together, and its standard error by leaving out folds."""
-        whole = self._base_rate()
-        each = []
-        for number, fold in enumerate(self.folds[: self.n_complete]):
-            own = [t[number] for t in self.trials.values() if len(t) > number]
-            own = [trial for trial in own if not trial.error]
-            counts = np.array([link_counts(fold, trial.together) for trial in own]).reshape(-1, 4)
-            if len(own) and counts[0, :2].sum() and counts[0, 2:].sum():
-                each.append(base_rate(counts, np.array([trial.share for trial in own])))
-        error = np.std(each, ddof=1) / np.sqrt(len(each)) if len(each) > 1 else whole / 2
-        return whole, float(error)
 
     def _without_clearly_worse(self, left: list[Candidate], n_used: int) -> list[Candidate]:
         """Those that are not clearly worse than the best; the best k-means always stays.

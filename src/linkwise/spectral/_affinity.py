@@ -21,6 +21,7 @@ from sklearn.metrics import pairwise_distances_argmin_min
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 
+from linkwise._adapters import as_fitted
 from linkwise.constraints import Constraints
 
 Floats = NDArray[np.float64]
@@ -108,7 +109,7 @@ class Affinity:
             squared = euclidean_distances(X, self.X, squared=True).astype(np.float64, copy=False)
             rows, columns = self._bandwidths(squared, None)
             return self._values(squared, rows, columns), squared.argmin(axis=1)
-        distance, near = self.index.kneighbors(X)
+        distance, near = self.index.kneighbors(as_fitted(self.index, X))
         squared = distance.astype(np.float64) ** 2
         values = self._values(squared, *self._bandwidths(squared, near)).ravel()
         n, width = near.shape

@@ -111,6 +111,11 @@ class ConstrainedKernelKMeans(
     n_features_in_ : int
         Number of features.
 
+    See Also
+    --------
+    SpectralLearning : Another method for clusters that are not round.
+    PCKMeans : The same without a kernel.
+
     References
     ----------
     .. [1] B. Kulis, S. Basu, I. Dhillon, R. Mooney. Semi-supervised graph clustering: a kernel

@@ -98,6 +98,11 @@ class SpectralLearning(
     n_features_in_ : int
         Number of features.
 
+    See Also
+    --------
+    ConstrainedKernelKMeans : Links in a kernel.
+    ConstrainedHDBSCAN : Dense regions; finds the number of clusters.
+
     Notes
     -----
     Eigenvectors u of the symmetric normalization enter as D^(-1/2) u, which solve the generalized
@@ -130,6 +135,8 @@ class SpectralLearning(
     >>> model.transform([[3.9]]).shape
     (1, 2)
     """
+
+    _predicts_by_rows = True  # a model file keeps the labels of the rows in any case
 
     def __init__(
         self,

@@ -47,6 +47,10 @@ class Studio:
     controller : Controller
         What page and JSON interface show; ValueError while no session is open.
 
+    See Also
+    --------
+    Session : What the studio shows.
+
     Notes
     -----
     The JSON interface is described at ``/api/openapi.json``. With a token, it takes it as

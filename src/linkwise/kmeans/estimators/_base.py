@@ -197,8 +197,8 @@ class BaseKMeans(
             if given.known.n_relative:
                 warnings.warn(
                     f"{type(self).__name__} uses must-links and cannot-links only: "
-                    f"{given.known.n_relative:,} relative constraints have no effect and are only "
-                    "reported; ReCon uses them, or ComparisonMetric before this step",
+                    f"{given.known.n_relative:,} relative constraints have no effect and are not "
+                    "counted in the report; ReCon uses them, or ComparisonMetric before this step",
                     UserWarning,
                     stacklevel=2,
                 )
@@ -475,7 +475,10 @@ class BaseKMeans(
         self._n_features_out = self.n_clusters
         self._keep_statistics(best, rows)
         self.within_variance_ = None
-        if isinstance(rows, LocalRows):
+        if self._cluster_costs_ is not None:  # saves a pass over the rows
+            total = max(float(self._moments_.counts.sum()), 1e-300)
+            self.within_variance_ = float(self._cluster_costs_.sum()) / total / rows.d
+        elif isinstance(rows, LocalRows):
             self.within_variance_ = within_variance(rows, best.geometry, best.labels)
 
     def _keep_statistics(self, best: Solution, rows: LocalRows | RemoteRows) -> None:
@@ -531,7 +534,7 @@ class BaseKMeans(
             seconds=time.perf_counter() - started,
             n_dropped=given.n_dropped,
             ids=given.ids,
-        )
+        ).of_pairs()
 
     def _reported_labels(
         self, problem: Problem, best: Solution

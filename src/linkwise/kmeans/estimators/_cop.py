@@ -91,6 +91,11 @@ class COPKMeans(BaseKMeans):
     report_ : Report
         Which constraints are satisfied and violated.
 
+    See Also
+    --------
+    PCKMeans : May violate a constraint at a cost.
+    ConstrainedKMeans : The same for labels.
+
     References
     ----------
     .. [1] K. Wagstaff, C. Cardie, S. Rogers, S. Schroedl. Constrained k-means clustering with

@@ -128,6 +128,11 @@ class HMRFKMeans(DistortionKMeans):
     n_features_in_ : int
         Number of features.
 
+    See Also
+    --------
+    PCKMeans : The same without learnt weights.
+    MPCKMeans : Learns a metric in closed form.
+
     Notes
     -----
     The ablations of [1]_ are parameters: C-D-R is the default, C-D has ``prior=False``, C has

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Real
 from typing import Literal
 
+import numpy as np
 from sklearn.utils import Tags
 
 from linkwise._types import FitCallback, Init, PathLike, Seed
 from linkwise._validation import check_choice, check_number
-from linkwise.geometry import Mahalanobis
+from linkwise.geometry import Mahalanobis, one_hot_groups
+from linkwise.kmeans.rows._local_rows import LocalRows
 from linkwise.kmeans.solver._limits import Outliers, Size
 from linkwise.kmeans.solver._penalties import DistancePenalty, Penalty
 from linkwise.kmeans.solver._problem import Problem, Solution
@@ -60,7 +63,8 @@ class MPCKMeans(SoftKMeans):
         "auto" depends on the constraints; see `PCKMeans`.
     n_init : "auto" or int, default="auto"
         Number of runs; the one with the lowest objective is kept. "auto" is 1 from given centers
-        or without constraints, else 5.
+        or without constraints, else two different starts and then swaps: a center is replaced by
+        a row, and the run repeated, as long as that lowers the objective.
     max_iter : int, default=300
         The most iterations of a run.
     tol : float, default=1e-4
@@ -99,8 +103,17 @@ class MPCKMeans(SoftKMeans):
     n_features_in_ : int
         Number of features.
 
+    See Also
+    --------
+    PCKMeans : The same without a learnt metric.
+    COPKMeans : Satisfies every constraint.
+    AutoCluster : Chooses a method by constraints held back.
+
     Notes
     -----
+    The indicators of one category (neighboring columns of two values, one of which is high in each
+    row) share one weight of a diagonal metric, whose floor is a quarter of their variance.
+
     The farthest pair is found exactly for up to 500 rows and among the outermost ones beyond. It
     is held while the metric is updated, and a new one is taken only if the objective does not
     rise.
@@ -166,6 +179,8 @@ class MPCKMeans(SoftKMeans):
         self.regularization = regularization
         self.noise = noise
 
+    _categories: Sequence[slice] = ()
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice("metric", self.metric, ("diagonal", "full", "auto"))
@@ -184,6 +199,7 @@ class MPCKMeans(SoftKMeans):
             self.per_cluster,
             self.regularization,
             rows.uncentered_mean(),
+            categories=self._categories,
         )
 
     def _shape(self, problem: Problem) -> Literal["diagonal", "full"]:
@@ -196,6 +212,10 @@ class MPCKMeans(SoftKMeans):
 
     def _best_run(self, problem: Problem) -> Solution:
         self.metric_ = self._shape(problem)
+        # Blocks of rows elsewhere are not searched for indicators.
+        is_here = isinstance(problem.rows, LocalRows) and not problem.rows.is_sparse
+        learns = is_here and self.metric_ == "diagonal"
+        self._categories = one_hot_groups(np.asarray(problem.rows.X), single=True) if learns else []
         return super()._best_run(problem)
 
     def _published_penalty(self, problem: Problem) -> Penalty:

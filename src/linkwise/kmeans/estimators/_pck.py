@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 from linkwise._types import FitCallback, Init, PathLike, Seed
@@ -9,7 +10,7 @@ from linkwise._validation import check_choice
 from linkwise.geometry import Geometry
 from linkwise.kmeans.solver._limits import Outliers, Size
 from linkwise.kmeans.solver._penalties import Penalty
-from linkwise.kmeans.solver._problem import Problem
+from linkwise.kmeans.solver._problem import Problem, Solution
 
 from ._distortion_base import DistortionKMeans
 from ._soft_base import Noise
@@ -18,16 +19,18 @@ from ._soft_base import Noise
 class PCKMeans(DistortionKMeans):
     """k-means with pairwise constraints whose violation costs their weight.
 
-    Minimizes the sum of squared distances to the centers plus the weights of violated links.
+    Minimizes the sum of squared distances to the centers plus the costs of violated links.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
-    penalty : {"weight", "distance"}, default="weight"
-        What a violated link costs: its weight, or its weight times the squared distance of its
-        rows (must-link) or the squared distance of the farthest pair of rows minus that
-        (cannot-link), as in MPCK-Means.
+    penalty : {"scaled", "weight", "distance"}, default="scaled"
+        What a violated link costs. "scaled": its weight times the mean squared distance of the
+        rows to their mean, so that the unit of the data does not matter (Euclidean distortion
+        only; others have a unit of their own). "weight": its weight, as published. "distance":
+        its weight times the squared distance of its rows (must-link) or the squared distance of
+        the farthest pair of rows minus that (cannot-link), as in MPCK-Means.
     distortion : {"euclidean", "cosine", "pearson", "divergence"} or Geometry class, \
             default="euclidean"
         Distance between rows and centers; see `HMRFKMeans`.
@@ -53,7 +56,8 @@ class PCKMeans(DistortionKMeans):
         run; otherwise it is "neighborhoods" in the first run and "k-means++" in the others.
     n_init : "auto" or int, default="auto"
         Number of runs; the one with the lowest objective is kept. "auto" is 1 from given centers
-        or without constraints, else 5.
+        or without constraints, else two different starts and then swaps: a center is replaced by
+        a row, and the run repeated, as long as that lowers the objective.
     max_iter : int, default=300
         The most iterations of a run.
     tol : float, default=1e-4
@@ -90,6 +94,11 @@ class PCKMeans(DistortionKMeans):
     n_features_in_ : int
         Number of features.
 
+    See Also
+    --------
+    MPCKMeans : Also learns the metric.
+    COPKMeans : Satisfies every constraint.
+
     References
     ----------
     .. [1] S. Basu, A. Banerjee, R. J. Mooney. Active semi-supervision for pairwise constrained
@@ -115,7 +124,7 @@ class PCKMeans(DistortionKMeans):
         self,
         n_clusters: int = 8,
         *,
-        penalty: Literal["weight", "distance"] = "weight",
+        penalty: Literal["scaled", "weight", "distance"] = "scaled",
         distortion: str | type[Geometry] = "euclidean",
         noise: Noise = None,
         min_size: Size = None,
@@ -152,12 +161,18 @@ class PCKMeans(DistortionKMeans):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_choice("penalty", self.penalty, ("weight", "distance"))
+        check_choice("penalty", self.penalty, ("scaled", "weight", "distance"))
 
     @property
     def _takes_groups(self) -> bool:  # type: ignore[override]
         # Distances, and the chance that a link is wrong, differ from pair to pair.
         return self.penalty != "distance" and self.noise is None
+
+    def _best_run(self, problem: Problem) -> Solution:
+        if self.penalty == "scaled" and self.noise is None and self._is_euclidean:
+            spread = self._geometry(problem).mean_variance * problem.rows.d
+            problem = replace(problem, link_unit=spread if spread > 0 else 1.0)
+        return super()._best_run(problem)
 
     def _published_penalty(self, problem: Problem) -> Penalty:
         if self.penalty == "distance":

@@ -91,6 +91,10 @@ class SeededKMeans(BaseKMeans):
     report_ : Report
         Which constraints are satisfied and violated.
 
+    See Also
+    --------
+    ConstrainedKMeans : Never changes the given labels.
+
     References
     ----------
     .. [1] S. Basu, A. Banerjee, R. J. Mooney. Semi-supervised clustering by seeding. ICML 2002.
@@ -170,6 +174,11 @@ class ConstrainedKMeans(BaseKMeans):
         All ones: distances are Euclidean.
     report_ : Report
         Which constraints are satisfied and violated.
+
+    See Also
+    --------
+    SeededKMeans : May change the given labels.
+    COPKMeans : The same for pairs.
 
     References
     ----------
@@ -257,6 +266,10 @@ class PreIdentifiedKMeans(BaseKMeans):
         All ones: distances are Euclidean.
     report_ : Report
         Which constraints are satisfied and violated.
+
+    See Also
+    --------
+    ConstrainedKMeans : Labels of several classes.
 
     Notes
     -----

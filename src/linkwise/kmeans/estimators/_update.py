@@ -135,16 +135,7 @@ class UpdateMixin:
         before, old_ids = _labels(model), model.report_.ids
         more = {} if sample_weight is None else {"sample_weight": sample_weight}
         model.fit(X, y, constraints=constraints, sample_ids=sample_ids, **more)
-        now, ids = _labels(model), sample_ids
-        if old_ids is None or ids is None:
-            old_ids, ids = range(len(before)), range(len(now))
-        place = {name: row for row, name in enumerate(old_ids)}
-        rows = np.array([place.get(name, -1) for name in ids])
-        known = np.where(rows >= 0, before[rows] if len(before) else -1, -1)
-        _renumber(model, keep_numbers(now, known, len(model.cluster_centers_)))
-        model.changes_ = compare_clusterings(
-            before, model.labels_, old_ids=list(old_ids), new_ids=list(ids)
-        )
+        continue_numbers(model, before, old_ids, sample_ids)
         return self
 
     def _closed_to_rows(self) -> NDArray[np.bool_] | None:
@@ -158,6 +149,31 @@ class UpdateMixin:
             if part is not None:
                 mask[: len(part)] |= part
         return mask
+
+
+def continue_numbers(
+    model: Any, before: Labels, old_ids: Sequence[Hashable] | None, ids: Sequence[Hashable] | None
+) -> None:
+    """Give the clusters of a fitted model the numbers of earlier ones; see `UpdateMixin.refit`.
+
+    Parameters
+    ----------
+    model : BaseKMeans
+    before : ndarray of shape (n_old,)
+        Clusters before.
+    old_ids, ids : sequence of hashable or None
+        Ids of the rows before and now; without both, rows are matched by their place.
+    """
+    now = _labels(model)
+    if old_ids is None or ids is None:
+        old_ids, ids = range(len(before)), range(len(now))
+    place = {name: row for row, name in enumerate(old_ids)}
+    rows = np.array([place.get(name, -1) for name in ids])
+    known = np.where(rows >= 0, before[rows] if len(before) else -1, -1)
+    _renumber(model, keep_numbers(now, known, len(model.cluster_centers_)))
+    model.changes_ = compare_clusterings(
+        before, model.labels_, old_ids=list(old_ids), new_ids=list(ids)
+    )
 
 
 def _labels(model: Any) -> Labels:
@@ -398,6 +414,12 @@ class _Update:
         model.cluster_centers_ = centers.astype(model.cluster_centers_.dtype)
         model.metrics_ = geometry.metrics if geometry.per_cluster else geometry.metrics[0]
         model._n_features_out = geometry.k
+        if model._cluster_costs_ is not None:
+            total = max(float(model._moments_.counts.sum()), 1e-300)
+            model.within_variance_ = float(model._cluster_costs_.sum()) / total / centers.shape[1]
+        if getattr(model, "cluster_labels_", None) is not None:
+            more = geometry.k - len(model.cluster_labels_)
+            model.cluster_labels_ = [*model.cluster_labels_, *[None] * more]
         shift = self.changes.center_shift
         self.changes.center_shift = np.pad(shift, (0, geometry.k - len(shift)))
         model.report_ = _report(model, self.known, ids, self.n_new, len(self.before))
@@ -522,5 +544,8 @@ def _renumber(model: Any, numbers: Ints) -> None:
     if model._cluster_costs_ is not None:
         model._cluster_costs_ = placed(model._cluster_costs_, 0.0)
     model._retired_ = placed(model._retired_, True)
+    if getattr(model, "cluster_labels_", None) is not None:
+        names = dict(zip(numbers.tolist(), model.cluster_labels_, strict=False))
+        model.cluster_labels_ = [names.get(number) for number in range(k)]
     geometry.k = model._n_features_out = k
     model.report_ = replace(model.report_, cluster_sizes=placed(model.report_.cluster_sizes, 0))

@@ -298,6 +298,20 @@ def count_members(cliques, labels, counts):
 
 
 @kernel
+def own_clique_costs(cliques, counts, labels, out):
+    """What apart groups cost each row where it is; in no cluster do they cost less than 0.
+
+    IN      counts (n_groups, k); labels (n,), none -1
+    OUT     out (n,)
+    """
+    indptr, group, weight = cliques.indptr, cliques.group, cliques.weight
+    for i in range(labels.shape[0]):
+        out[i] = 0.0
+        for p in range(indptr[i], indptr[i + 1]):
+            out[i] += weight[group[p]] * (counts[group[p], labels[i]] - 1)
+
+
+@kernel
 def rows_of_runs(runs, width, wanted, out):
     """List the wanted rows, run by run (a run is `width` consecutive rows); returns how many."""
     number = 0

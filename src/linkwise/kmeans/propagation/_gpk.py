@@ -369,7 +369,7 @@ class GPKMeans(
             }
         return propagate_most(
             sources,
-            labels=model.labels_,
+            labels=_nearest_for_outliers(model, X),
             threshold=self.threshold,
             reduce=self.reduced,
             kernel=self.kernel,
@@ -434,7 +434,8 @@ class GPKMeans(
             constraints=sources,
             satisfaction=sources.satisfied(self.labels_),
             costs=self._costs_of(sources),
-            cluster_sizes=np.bincount(self.labels_, minlength=self.n_clusters),
+            cluster_sizes=np.bincount(self.labels_[self.labels_ >= 0], minlength=self.n_clusters),
+            n_noise=int((self.labels_ < 0).sum()),
             n_components=int((sources.closure().sizes > 1).sum()),
             objective=float(self.objective_),
             n_iter=self.n_iter_,
@@ -443,7 +444,7 @@ class GPKMeans(
             n_dropped=given.n_dropped,
             n_not_inferred=self.n_left_out_,
             ids=given.ids,
-        )
+        ).of_pairs()
 
     def _costs_of(self, sources: Constraints) -> Floats:
         """Costs of violated sources in the base, without the share of merged links."""
@@ -533,6 +534,12 @@ def _with_entailed(sources: Constraints, propagated: Constraints) -> Constraints
     if not closure.can_expand(MAX_ENTAILED) or n_given >= closure.n_pairs:
         return propagated
     return propagated if propagated.closure().consistent else propagated + closure.expand()
+
+
+def _nearest_for_outliers(model: BaseEstimator, X: Matrix) -> Labels:
+    """Labels in which outliers of the base are in their nearest cluster: they too have links."""
+    labels: Labels = model.labels_
+    return np.where(labels < 0, model.predict(X), labels) if (labels < 0).any() else labels
 
 
 def _digest(known: Constraints) -> bytes:

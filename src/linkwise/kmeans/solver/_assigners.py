@@ -14,6 +14,7 @@ from scipy.sparse.csgraph import connected_components
 
 from linkwise._types import Bools, Floats, Ints, Labels, RandomState
 from linkwise.constraints import Closure, ConstraintError, adjacency, clique_pairs
+from linkwise.engines import Threads
 from linkwise.kmeans.kernels import _link_kernels
 from linkwise.kmeans.kernels._link_kernels import Groups
 
@@ -25,6 +26,7 @@ from ._problem import Problem, RunState
 _MAX_SWEEPS = 100
 _RUN = 64  # consecutive rows that stay together when many are shuffled
 _RESTARTS = 20
+_MANY_ROWS = 1_000  # constrained rows from which on leaving some out saves time
 _MOST_EDGES = 20_000_000  # pairs of apart groups that are written out
 _GROUP_PAUSE = 4  # calls between two attempts to move whole groups
 _AT_ONCE = -1  # in the next call, whether or not single rows still move
@@ -192,7 +194,7 @@ class ICM:
         self, graph: WeightedGraph, costs: ConstrainedCosts, labels: Labels, rng: RandomState
     ) -> float:
         """Let undecided rows take their cheapest cluster, in random order, until none moves."""
-        found = costs.of_undecided_rows(labels, graph.total)
+        found = costs.of_undecided_rows(labels, self._slack(graph, labels))
         order, change = _in_random_order(found.mask, rng), 0.0
         cliques = (self._links.cliques, self._counts)
         state = (*cliques, graph.dearest, labels, self._edge, self._moves)
@@ -204,6 +206,19 @@ class ICM:
                 break
             now = order[self._moves[order] > 0]
         return change
+
+    def _slack(self, graph: WeightedGraph, labels: Labels) -> Floats:
+        """The most by which links can make the present cluster of each row dearer than another.
+
+        Apart groups alone cost 0 elsewhere at the least, so that only rows that meet another one
+        of their group can gain. A row that is met during the sweep has its turn in the next
+        call; a call that moves nothing has looked at all of them.
+        """
+        if len(self._links.ends) or len(labels) < _MANY_ROWS:
+            return graph.total
+        slack = np.empty(len(labels))
+        _link_kernels.own_clique_costs(self._links.cliques, self._counts, labels, slack)
+        return slack
 
     def _move_groups(
         self, graph: WeightedGraph, order: Ints, costs: ConstrainedCosts, labels: Labels
@@ -279,6 +294,8 @@ class Hard(StatelessAssigner):
         self.rows, self.mode, self._k = closure.nodes, mode, problem.k
         self._component, self._example = closure.component, example.astype(np.int32)
         self._order = closure.by_component
+        number = np.arange(closure.n_components)
+        self._alone = len(number) == len(self.rows) and bool((closure.component == number).all())
         self._starts = np.cumsum(closure.sizes) - closure.sizes
         alone = _disjoint_cliques(closure)
         self._clique_starts, self._cliques, self._edges = alone
@@ -295,17 +312,32 @@ class Hard(StatelessAssigner):
     ) -> tuple[Labels, float | None]:
         if not len(self.rows):
             return labels, 0.0
-        cost = np.empty((len(self._starts), self._k))
-        nearest = np.empty(len(cost), dtype=np.int32)
-        _link_kernels.group_costs(costs.of_all_rows(), self._component, cost, nearest)
+        if self._alone:  # every component is a row
+            cost = costs.of_all_rows()
+            nearest = cost.argmin(axis=1).astype(np.int32)
+        else:
+            cost = np.empty((len(self._starts), self._k))
+            nearest = np.empty(len(cost), dtype=np.int32)
+            _link_kernels.group_costs(costs.of_all_rows(), self._component, cost, nearest)
         found = nearest
         if len(self._linked):
             found = self._assign_linked(cost, labels[self._order[self._starts]], nearest, rng)
         if len(self._cliques):
             found = found.copy()
-            lists = (self._clique_starts, self._cliques)
-            _link_kernels.assign_cliques(*lists, cost, nearest, found)
+            self._assign_cliques(cost, nearest, found)
         return found[self._component], None
+
+    def _assign_cliques(self, cost: Floats, nearest: Labels, found: Labels) -> None:
+        """Apart groups that touch no other: each is an assignment problem of its own."""
+        starts, members = self._clique_starts, self._cliques
+        n_cliques = len(starts) - 1
+
+        def work(first: int, last: int) -> None:
+            part = starts[first : last + 1]
+            _link_kernels.assign_cliques(part, members, cost, nearest, found)
+
+        with Threads(n_cliques, self._k * len(members) // n_cliques) as threads:
+            threads.map(work)
 
     def _assign_linked(
         self, cost: Floats, before: Labels, nearest: Labels, rng: RandomState

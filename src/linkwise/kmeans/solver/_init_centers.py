@@ -95,7 +95,8 @@ def from_contracted_rows(problem: Problem, rng: RandomState) -> Floats:
     closure = problem.closure
     inside = closure.nodes[np.isin(closure.component, large)]
     some = problem.rows.sample(problem.k, rng, inside)
-    if some.n * some.d > _MEANS or len(large) + some.n < problem.k:
+    # Words are compared by angles: Euclidean k-means on them is no good start.
+    if some.is_sparse or some.n * some.d > _MEANS or len(large) + some.n < problem.k:
         return from_kmeans_plusplus(problem.rows, problem.k, rng)
     n_free = problem.rows.n - len(inside)
     weight = some.weight if some.weighted else np.ones(some.n)

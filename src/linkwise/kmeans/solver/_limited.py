@@ -33,6 +33,7 @@ from ._limits import Limits
 from ._problem import Problem, RunState
 
 _PROGRAM_CELLS = 20_000  # most variables of an integer program
+_TIE = 1e-10  # of a prohibitive cost: less than any difference that counts
 _GAIN = 1e-12  # share of the cost by which new labels must be cheaper
 
 
@@ -82,6 +83,7 @@ class Limited:
         self._inner_labels = np.full(len(inner.rows), -1, dtype=np.int32)
         self._price: Floats | None = None
         self._big = 0.0  # a prohibitive cost
+        self._guide: Labels = np.zeros(0, dtype=np.int32)  # labels without links
         self.trims = limits.n_outliers > 0
         self._read_groups()
         self._check_groups()
@@ -161,7 +163,8 @@ class Limited:
             self._check_closed(labels)
             return self._unwidened(labels)
         price = self._prices(wide, low, high)
-        labels = self._inside(cost, price, link_cost, rng)
+        open_cost = np.ascontiguousarray(wide[:, : self._k])  # without closed clusters
+        labels = self._inside(open_cost, price, link_cost, rng)
         out = self._leaving(cost, labels, price)
         return self._within(cost, labels, out, price, link_cost)
 
@@ -210,13 +213,15 @@ class Limited:
         if isinstance(self._inner, Pinned):
             kept = labels[self._inner.rows] == self._inner._labels
             closed = self._inner.closed
-            if not kept.all() or (closed is not None and closed[labels[self._free]].any()):
+            free = labels[self._free]
+            if not kept.all() or (closed is not None and closed[free[free < self._k]].any()):
                 self._refuse()
 
     # ---------------------------------------------------------------- with links
 
     def _prices(self, wide: Floats, low: Floats, high: Floats) -> Floats:
         """Prices of the problem without links, per unit of size."""
+        self._guide = np.full(len(wide), -1, dtype=np.int32)
         if not self._limits.on_sizes:
             return np.zeros(self._k)
         if np.ptp(self._size) or self._size[0] != 1:
@@ -230,16 +235,20 @@ class Limited:
             if found is None:
                 self._refuse()
             assert found is not None
-            self._price = found[1]
+            self._guide, self._price = found
         return self._price[: self._k]
 
     def _inside(self, cost: Floats, price: Floats, link_cost: Floats, rng: RandomState) -> Labels:
         """Cheapest clusters at these prices; those of constrained rows by the assigner inside."""
         labels, load = np.empty(len(cost), dtype=np.int32), np.empty(self._k)
         _flow_kernels.priced_labels(cost, self._size, price, labels, load)
+        # At the right prices some rows are indifferent: rounding must not decide for them.
+        guided = (self._guide >= 0) & (self._guide < self._k)
+        labels[guided] = self._guide[guided]
         rows = self._inner.rows
         if len(rows):
             priced = cost[rows] + price * self._size[rows][:, None]
+            priced[np.arange(len(rows)), labels[rows]] -= _TIE * self._big
             found, _ = self._inner(
                 cast(ConstrainedCosts, PricedCosts(priced)), self._inner_labels, link_cost, rng
             )
@@ -256,6 +265,7 @@ class Limited:
             return out
         # A row that leaves also frees its place.
         paid = cost[np.arange(n), labels] + price[labels] * self._size
+        paid[self._guide == self._k] += _TIE * self._big
         each = np.bincount(self._group, paid, minlength=n)
         with np.errstate(invalid="ignore", divide="ignore"):
             each = np.where(self._group_size > 0, each / self._group_size, -np.inf)

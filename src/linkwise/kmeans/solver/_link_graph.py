@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -57,6 +57,11 @@ class LinkGraph:
         _link_kernels.count_ends(ends, 0, known.n_must_link, middle)
         cliques = _clique_lists(known._apart, members, len(rows))
         return cls(rows, ends, is_must, weight, indptr, middle, neighbor, cliques)
+
+    def scaled(self, unit: float) -> LinkGraph:
+        """The same graph with all weights multiplied by a number."""
+        cliques = self.cliques._replace(weight=self.cliques.weight * unit)
+        return replace(self, weight=self.weight * unit, cliques=cliques)
 
     @property
     def n_cliques(self) -> int:

@@ -41,6 +41,8 @@ class Problem:
         A cluster per component that satisfies all cannot-links.
     ids : sequence of shape (n,), default=None
         Ids of the rows, for messages.
+    link_unit : float, default=1.0
+        What the weights of links are multiplied by.
     """
 
     rows: RowStore
@@ -51,10 +53,16 @@ class Problem:
     enforced: Constraints | None = None
     example: NDArray | None = None
     ids: Sequence[Hashable] | None = None
+    link_unit: float = 1.0
 
     @cached_property
     def links(self) -> LinkGraph:
         """The pairwise constraints as a graph, entailed links included if `uses_entailed`."""
+        graph = self._unscaled_links
+        return graph if self.link_unit == 1.0 else graph.scaled(self.link_unit)
+
+    @property
+    def _unscaled_links(self) -> LinkGraph:
         if not self.uses_entailed:
             return LinkGraph.of(self.known)
         if self._groups_stand_alone:

@@ -1,0 +1,165 @@
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from linkwise import (
+    ConstrainedHDBSCAN,
+    Constraints,
+    PCKMeans,
+    SeededKMeans,
+    Session,
+    SpectralLearning,
+    Tree,
+)
+from linkwise.datasets import load
+from linkwise.integrations import BoundConstraints, LabelWidget, ProgressBar, cluster_cells
+
+IRIS = load("iris")
+X, Y = IRIS.data, IRIS.target
+IDS = [f"c{row}" for row in range(len(X))]
+KNOWN = Constraints.from_labels(dict(zip(IDS, Y.tolist(), strict=True)), 200, random_state=0)
+
+
+# -------------------------------------------------------------------- bound constraints
+
+
+class Topics:
+    """Calls a clusterer as BERTopic does."""
+
+    def __init__(self, hdbscan_model):
+        self.hdbscan_model = hdbscan_model
+
+    def fit_transform(self, embeddings, y=None):
+        self.hdbscan_model.fit(embeddings, y=y)
+        self.probabilities = getattr(self.hdbscan_model, "probabilities_", None)
+        return self.hdbscan_model.labels_
+
+    def transform(self, embeddings):
+        return self.hdbscan_model.predict(embeddings)
+
+
+@pytest.mark.parametrize("model", [PCKMeans(3, random_state=0), ConstrainedHDBSCAN(10)])
+def test_as_the_clusterer_of_a_topic_model(model):
+    topics = Topics(BoundConstraints(model, KNOWN, IDS))
+    labels = topics.fit_transform(X)
+    direct = clone(model).fit(X, constraints=KNOWN, sample_ids=IDS)
+    np.testing.assert_array_equal(labels, direct.labels_)
+    assert topics.probabilities.shape == (150,)
+    assert ((topics.probabilities >= 0) & (topics.probabilities <= 1)).all()
+    assert topics.transform(X[:7]).shape == (7,)
+
+
+def test_what_the_inner_one_lacks_is_lacking():
+    bound = BoundConstraints(SpectralLearning(3, random_state=0))
+    assert not hasattr(bound, "predict_proba")
+    bound.fit(X)
+    assert not hasattr(bound, "probabilities_")
+
+
+def test_bound_rows_must_be_those_of_the_fit():
+    bound = BoundConstraints(PCKMeans(3), KNOWN, IDS)
+    with pytest.raises(ValueError, match="sample_ids has 150 entries, but fit got 149 rows"):
+        bound.fit(X[1:])
+    assert clone(bound).get_params()["constraints"] is not None
+
+
+# -------------------------------------------------------------------- cells
+
+
+@pytest.fixture
+def adata():
+    pd = pytest.importorskip("pandas")
+    obs = pd.DataFrame(index=IDS)
+    obs["marker"] = np.where(np.arange(150) % 3 == 0, IRIS.target_names[Y], "unknown")
+    return SimpleNamespace(obs=obs, obsm={"X_pca": X}, obs_names=obs.index, uns={})
+
+
+def test_clusters_of_cells_go_into_obs(adata):
+    model = cluster_cells(adata, SeededKMeans(3, random_state=0), labels="marker")
+    assert set(adata.obs["linkwise"].cat.categories) == set(IRIS.target_names)
+    assert np.mean(adata.obs["linkwise"] == IRIS.target_names[Y]) > 0.85
+    assert adata.obs["linkwise_probability"].between(0, 1).all()
+    assert adata.uns["linkwise"]["params"]["method"] == "SeededKMeans"
+    assert len(model.labels_) == 150
+
+
+def test_constraints_on_cells_by_name(adata):
+    cluster_cells(adata, PCKMeans(3, random_state=0), constraints=KNOWN, key_added="own")
+    assert set(adata.obs["own"]) == {"0", "1", "2"}
+
+
+def test_what_cells_lack_is_told(adata):
+    with pytest.raises(ValueError, match="no 'X_umap'; there are 'X_pca'"):
+        cluster_cells(adata, PCKMeans(3), use_rep="X_umap")
+    with pytest.raises(ValueError, match="no column 'type'"):
+        cluster_cells(adata, PCKMeans(3), labels="type")
+
+
+# -------------------------------------------------------------------- notebooks
+
+
+@pytest.fixture
+def session():
+    with Session(X, n_clusters=3, random_state=0) as session:
+        yield session
+
+
+def test_buttons_answer_the_session(session):
+    widget = LabelWidget(session, lambda row: {"name": f"<b>{row}", "kind": Y[row]})
+    first = widget.state
+    assert first["sides"][0][0][1].startswith("<b>")
+    widget.press("same")
+    assert session.constraints.n_must_link == 1
+    assert widget.state["number"] == first["number"] + 1
+    widget.press("undo")
+    assert session.constraints.n_constraints == 0
+    widget.press("undo")
+    assert "nothing to undo" in widget.state["note"]
+    with pytest.raises(ValueError, match="expected same"):
+        widget.press("perhaps")
+
+
+def test_records_may_be_a_frame_a_list_or_nothing(session):
+    pd = pytest.importorskip("pandas")
+    row = LabelWidget(session)._question.i
+    frame = pd.DataFrame({"a": X[:, 0]})
+    assert LabelWidget(session, frame)._side(row) == [["a", str(X[row, 0])]]
+    assert LabelWidget(session, [f"text {r}" for r in range(150)])._side(row)[0][1] == f"text {row}"
+    assert LabelWidget(session)._side(row)[0][1] == str(row)
+
+
+def test_the_page_of_the_widget(session):
+    pytest.importorskip("anywidget")
+    widget = LabelWidget(session)
+    number = widget.state["number"]
+    widget.widget  # noqa: B018
+    widget._pressed(widget.widget, {"press": "different", "number": number})
+    assert session.constraints.n_cannot_link == 1
+    assert widget.widget.state["number"] == number + 1
+    widget._pressed(widget.widget, {"press": "different", "number": number})  # a double click
+    assert len(session.answers) == 1
+
+
+def test_html_of_closure_and_tree():
+    known = Constraints(must_link=[("<a>", "b"), ("b", "c")], cannot_link=[("c", "d")])
+    page = known.closure()._repr_html_()
+    assert "&lt;a&gt;, b, c" in page
+    assert "1 groups that must be together" in page
+    assert (
+        "contradictory" in (known + Constraints(cannot_link=[("<a>", "c")])).closure()._repr_html_()
+    )
+    page = Tree.from_nested([["<cat>", "dog"], "eel"])._repr_html_()
+    assert page.count("<li>") == 5
+    assert "&lt;cat&gt;" in page
+    assert "not drawn" in Tree.from_nested([str(n) for n in range(300)])._repr_html_()
+
+
+def test_the_bar_is_called_and_closed(monkeypatch):
+    monkeypatch.setattr("linkwise.integrations._progress._SECONDS_BEFORE", -1)
+    monkeypatch.setattr("linkwise.integrations._progress._SECONDS_BETWEEN", -1)
+    with ProgressBar(3) as bar:
+        PCKMeans(3, n_init=3, callback=bar, random_state=0).fit(X)
+    assert bar.n_calls >= 3
+    assert not bar._bar.live.is_started
