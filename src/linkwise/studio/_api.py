@@ -37,11 +37,10 @@ class Asking(BaseModel):
     who: str | None = Field(None, max_length=_LONGEST)
 
 
-class AskingSet(BaseModel):
-    """Who is asked, and about how many records at most."""
+class AskingSet(Asking):
+    """Who is asked, and about how many records."""
 
-    who: str | None = Field(None, max_length=_LONGEST)
-    size: int = Field(8, ge=2, le=12)
+    size: int = Field(8, ge=2, le=12, description="The most records.")
 
 
 class GivenAnswer(BaseModel):
@@ -143,9 +142,9 @@ def _add_interview(app: FastAPI, current: Current) -> None:
     @app.post("/api/set-question")
     def next_set(given: AskingSet | None = None) -> JsonDict:
         """The next set question: records to be grouped; null when nothing is left to ask."""
+        wanted = AskingSet(who=None, size=8) if given is None else given
         controller = current()
-        size, who = (8, None) if given is None else (given.size, given.who)
-        asked = controller.session.ask_set(size, who=who)
+        asked = controller.session.ask_set(wanted.size, who=wanted.who)
         if asked is None:
             return {"set": None}
         return {
