@@ -91,7 +91,13 @@ class UpdateChanges:
     violated: list[str] = field(default_factory=list)
 
     def add(self, later: UpdateChanges) -> None:
-        """Take in the changes of a later block of rows."""
+        """Take in the changes of a later block of rows.
+
+        Parameters
+        ----------
+        later : UpdateChanges
+            Changes of the later rows.
+        """
         self.n_new += later.n_new
         for cluster, count in later.joined.items():
             self.joined[cluster] = self.joined.get(cluster, 0) + count
