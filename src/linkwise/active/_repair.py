@@ -84,16 +84,34 @@ class Repair(Strategy):
             raise ValueError(f"noise={self.noise} must be at least 0 and below 0.5")
 
     def questions(self, context: QueryContext) -> Questions:
-        """See `Strategy.questions`."""
+        """See `Strategy.questions`.
+
+        Parameters
+        ----------
+        context : QueryContext
+            What is known so far: rows, answers, labels of the last fit.
+        """
         while (question := self._next(context)) is not None:
             yield question
 
     def state(self, context: QueryContext) -> RepairState:
-        """The clustering at the answers of a context."""
+        """The clustering at the answers of a context.
+
+        Parameters
+        ----------
+        context : QueryContext
+            What is known so far: rows, answers, labels of the last fit.
+        """
         return self.model(context).at(context.known)
 
     def model(self, context: QueryContext) -> RepairModel:
-        """What is kept of the states of a context."""
+        """What is kept of the states of a context.
+
+        Parameters
+        ----------
+        context : QueryContext
+            What is known so far: rows, answers, labels of the last fit.
+        """
         model = context.memo.get(self)
         if not isinstance(model, RepairModel):
             model = context.memo[self] = RepairModel(context.X, context.seed, self.noise)
@@ -102,7 +120,17 @@ class Repair(Strategy):
     def clusters(
         self, context: QueryContext, answers: Sequence[Answer], n_clusters: int | None
     ) -> Ints:
-        """Cluster of each row after some answers."""
+        """Cluster of each row after some answers.
+
+        Parameters
+        ----------
+        context : QueryContext
+            What is known so far: rows, answers, labels of the last fit.
+        answers : sequence
+            The answers to take into account.
+        n_clusters : int or None
+            Number of clusters, if known.
+        """
         history = [(answer.i, answer.j, answer.said) for answer in answers]
         return self.model(context).labels(history, n_clusters)
 
@@ -145,7 +173,15 @@ class Repair(Strategy):
         return edges
 
     def reason(self, context: QueryContext, question: Question) -> str:
-        """See `Strategy.reason`."""
+        """See `Strategy.reason`.
+
+        Parameters
+        ----------
+        context : QueryContext
+            What is known so far: rows, answers, labels of the last fit.
+        question : Question
+            A question of `questions`.
+        """
         state = self.state(context)
         parts = state.stage.parts
         a, b = int(parts.of_row[question.i]), int(parts.of_row[question.j])
