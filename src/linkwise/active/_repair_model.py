@@ -18,23 +18,30 @@ import numpy as np
 from linkwise._types import Floats, Ints, Matrix
 
 from ._incremental_closure import IncrementalClosure
-from ._parts import Parts, dense_features, learn_metric, make_parts, over_cluster, ward_linkage
+from ._parts import (
+    ALL_ROWS,
+    Parts,
+    dense_features,
+    learn_metric,
+    make_parts,
+    over_cluster,
+    ward_linkage,
+)
 from ._questions import Verdict
 from ._repair_kernels import agglomerate, agglomerate_softly
 
 History = Sequence[tuple[int, int, Verdict]]
 
-_ALL_ROWS = 2000  # up to so many rows, each is a part of its own
 _PARTS = 1500
 _FIRST, _GROWTH = 10, 1.25  # answers before the first metric; growth between two
 _MIDDLE, _SLOPE = np.log(0.1), 1.5  # prior: "same" and "different" are as likely at a tenth of
 _MIDDLE_SD, _SLOPE_SD = 3.0, 1.0  # the greatest height, and the odds fall with its power 1.5
 _STEP_SD, _OUTER_SLOPE, _OUTER_SLOPE_SD = 0.5, 1.0, 1.0  # of modes that are left at the cut
-_LOCAL_SLOPE_SD, _LEAST_STEP = 2.0, -1.0
-_LOCAL_SLOPE, _LOCAL_NEIGHBOR, _LOCAL_TYPICAL, _LOCAL_RANGE = 8.0, 5, 0.6, (0.4, 2.0)
+_LOCAL_SLOPE_SD, _LEAST_STEP = 2.0, -0.5
+_LOCAL_SLOPE, _LOCAL_NEIGHBOR, _LOCAL_TYPICAL, _LOCAL_RANGE = 8.0, 5, 0.6, (0.6, 2.0)
 _LEAST_SLOPE, _LEAST_HEIGHT = 0.3, 1e-5
 _MOST_CLOSENESS = 1.5  # log odds; one answer outweighs closeness, see `agglomerate_softly`
-_POWER = 1.0
+_INSIDE = 0.6  # value of a pair that a split sets right: its pieces must still find their clusters
 _NEIGHBORS = 10
 _SHOWN = 64  # candidates looked at before all are sorted
 
@@ -226,7 +233,7 @@ class RepairState:
         inner_evidence, between = self._evidence()
         odds = np.where(inner_evidence, np.clip(odds, -_MOST_CLOSENESS, _MOST_CLOSENESS), odds)
         odds = odds + self._margins()
-        inner = (merges[:, 3] * merges[:, 4]) ** _POWER * _share(-(odds + inner_evidence))
+        inner = _INSIDE * merges[:, 3] * merges[:, 4] * _share(-(odds + inner_evidence))
         if not self.evidence:
             inner[merges[:, 5] > 0] = 0.0
         family = self.family[slots]
@@ -240,12 +247,12 @@ class RepairState:
             joint = np.zeros((number.max() + 1, number.max() + 1))
             np.add.at(joint, (number[:, None], number[None, :]), between)
             across = np.minimum(odds, _MOST_CLOSENESS) + joint[np.ix_(number, number)]
-            value = np.outer(mass, mass) ** _POWER * _share(across)
+            value = np.outer(mass, mass) * _share(across)
             size = self.size[slots]
-            doubt = np.outer(size, size) ** _POWER * _share(-(closeness + between)) * (between > 0)
+            doubt = _INSIDE * np.outer(size, size) * _share(-(closeness + between)) * (between > 0)
             value = np.where(same, doubt, value)
         else:
-            value = np.outer(mass, mass) ** _POWER * _share(odds)
+            value = np.outer(mass, mass) * _share(odds)
             value[self.apart[np.ix_(family, family)] | same] = 0.0
         return inner, np.triu(value, 1)
 
@@ -415,7 +422,7 @@ class RepairModel:
     @cached_property
     def _over_clustered(self) -> Ints:
         n = len(self._X)
-        return over_cluster(self._X, n if n <= _ALL_ROWS else _PARTS, self._seed)
+        return over_cluster(self._X, n if n <= ALL_ROWS else _PARTS, self._seed)
 
     def _stage(self, history: History) -> Stage:
         wanted = _stage_ends(len(history))
@@ -469,10 +476,15 @@ class RepairModel:
         state = _merge(stage, Prediction(inner, rough, cut), known, {})
         a, b = state.mode[pairs].T
         # Modes of the first half of the answers were larger: they tell little about those of now.
-        left = (a != b) & (stage.was_outer(history)[which] > 0) & (2 * which >= len(history))
+        left = (stage.was_outer(history)[which] > 0) & (2 * which >= len(history))
         a, b = a[left], b[left]
         local = state.local[np.searchsorted(state.slots, a), np.searchsorted(state.slots, b)]
-        outer = _outer_curve(inner, cut, state.H[a, b] / stage.top, local, same[left], self._noise)
+        # Modes that "same" has made one count too, as close ones: without them the curve, which
+        # would know the others only, would fall and fall.
+        one = a == b
+        height = np.where(one, cut, np.where(one, 0.0, state.H[a, b]) / stage.top)
+        local = np.where(one, 0.0, local)
+        outer = _outer_curve(inner, cut, height, local, same[left], self._noise)
         return Prediction(inner, outer, cut)
 
     # ---------------------------------------------------------------- wrong answers

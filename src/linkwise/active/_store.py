@@ -161,7 +161,7 @@ class Store:
             raise ValueError(f"session {self.path} cannot be used: {error}") from None
         except sqlite3.DatabaseError as error:
             db.close()
-            raise ValueError(_damaged(self.path, error)) from None
+            raise ValueError(_damaged(self.path, error, "cannot be used")) from None
         except BaseException:
             db.close()
             raise
@@ -247,7 +247,7 @@ class Store:
         except sqlite3.IntegrityError:
             raise  # a value that the schema refuses is a fault of the caller
         except sqlite3.DatabaseError as error:
-            raise OSError(_damaged(self.path, error)) from error
+            raise OSError(_damaged(self.path, error, "is damaged")) from error
 
     def _file_id(self) -> tuple[int, int] | None:
         """Tells the open file from another one of the same name; None if there is no such file."""
@@ -520,9 +520,9 @@ def _readable(path: PathLike, query: str) -> Iterator[tuple[Any, ...]]:
         db.close()
 
 
-def _damaged(path: Path | None, error: sqlite3.DatabaseError) -> str:
+def _damaged(path: Path | None, error: sqlite3.DatabaseError, what: str) -> str:
     """What is wrong with a file, and what can be saved of it."""
-    text = f"session {path} cannot be used: {error}"
+    text = f"session {path or 'in memory'} {what}: {error}"
     n = 0 if path is None else len(salvage(path)[0])
     if n == 0:
         return f"{text}; no answer can be read from it: use a copy, or begin a new session"

@@ -206,7 +206,7 @@ class TerminalOracle:
                 why,
                 *self._listed(rows),
                 Text(),
-                *progress[-2:],
+                *progress[1::2],  # groups and rows so far, and whether to stop
                 Text("type the letters of each group, with a space between groups: ac bd"),
                 Text(_SET_HELP, style="bold"),
                 Text(f"> {typed}"),
@@ -214,8 +214,8 @@ class TerminalOracle:
             if self._keys.is_terminal:
                 key = self._asked(lines[:-1], lines[-1], None, keep=bool(typed))
             else:
-                self._draw(lines)
-                key, typed = "\n", self._keys.read_line()
+                self._draw([*lines[:-1], Text(self._note), lines[-1]])
+                key, typed, self._note = "\n", self._keys.read_line(), ""
             if typed in ("q", "z") or key in ("q", "z"):
                 return "stop" if "q" in (typed, key) else "undo"
             if key in ("\n", "\r"):

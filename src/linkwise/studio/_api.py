@@ -139,7 +139,7 @@ def _add_interview(app: FastAPI, current: Current) -> None:
             }
         }
 
-    @app.post("/api/set/question")
+    @app.post("/api/set-question")
     def next_set(given: AskingSet | None = None) -> JsonDict:
         """The next set question: records to be grouped; null when nothing is left to ask."""
         wanted = AskingSet(who=None, size=8) if given is None else given
@@ -156,9 +156,12 @@ def _add_interview(app: FastAPI, current: Current) -> None:
             }
         }
 
-    @app.post("/api/set")
+    @app.post("/api/set-answer")
     def answer_set(given: GivenGroups) -> JsonDict:
-        """Record which records belong together. It is on disk when this returns."""
+        """Record which records belong together. It is on disk when this returns.
+
+        What was known already is not stored again, so that a card counts once.
+        """
         controller = current()
         clashes = controller.session.tell_set(given.groups, weight=given.weight, who=given.who)
         return {"disputes": [controller.dispute(clash) for clash in clashes]}
