@@ -33,6 +33,7 @@ def run() -> Iterator[Row]:
     work = "3,000 letters of 26 classes, 3,000 random triplets"
     yield _recon(work, letters[rows], names[rows], known, 20.0)
     yield from _against_the_data(X, y)
+    yield from _overlapping()
     yield from _large()
     yield from _complete_link(X, y)
     yield from _metric(X, y, random)
@@ -61,6 +62,16 @@ def _against_the_data(X: Any, y: Any) -> Iterator[Row]:
     yield _recon(
         "3,059 rows, a binary tree against the data", X, y, Constraints.from_tree(tree), None
     )
+
+
+def _overlapping() -> Iterator[Row]:
+    """Groups that overlap: most near pairs are refused."""
+    for n in (2_000, 4_000):
+        for centers in (3, 10):
+            X, y = make_blobs(n, 8, centers=centers, cluster_std=5, random_state=0)
+            known = Constraints.from_labels(y, n, "triplets", random_state=0)
+            work = f"{n:,} x 8 in {centers} overlapping groups, {n:,} triplets"
+            yield _recon(work, X, y, known, 6.0)
 
 
 def _fit_large() -> None:

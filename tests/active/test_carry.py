@@ -169,6 +169,29 @@ def test_imports_keep_what_they_can_and_name_the_rest(tmp_path):
         session.import_answers(known)
 
 
+@pytest.mark.parametrize("says", [True, False])
+def test_a_terminal_is_asked(tmp_path, monkeypatch, capsys, says):
+    from types import SimpleNamespace
+
+    from linkwise.active._settings import stored_settings
+    from linkwise.cli import _session_options as options
+
+    path = tmp_path / "s.db"
+    begun(path)
+    kept = stored_settings(path)
+    terminal = SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr(options, "sys", terminal)
+    monkeypatch.setattr(options.typer, "confirm", lambda *_, **__: says)
+    same, other = SimpleNamespace(X=X, ids=IDS), SimpleNamespace(X=X[::-1], ids=IDS[::-1])
+    assert options._when_changed(path, kept, same, None) == "refuse"
+    assert capsys.readouterr().err == ""
+    assert options._when_changed(path, kept, other, None) == ("carry" if says else "refuse")
+    assert "rows reordered; 8 answers carried over" in capsys.readouterr().err
+    assert options._when_changed(path, kept, other, "refuse") == "refuse"
+    with opened(path, X, IDS, "refuse") as session:  # a preview writes nothing
+        assert len(session.answers) == 8
+
+
 def test_what_fails_half_way_leaves_the_session(tmp_path, monkeypatch):
     path = tmp_path / "s.db"
     before, known = begun(path)

@@ -141,10 +141,12 @@ def test_rows_out_of_range_and_unknown_ids():
 @pytest.mark.parametrize(
     ("wrong", "line"),
     [
-        ([(0, 1)], "Constraints(must_link=...)"),
-        ({"must_link": [(0, 1)]}, "Constraints(must_link=...)"),
-        ({"a": 1}, "Constraints(labels=...)"),
-        (np.array([(0, 1, 2)]), "Constraints(relative=...)"),
+        ([(0, 1)], "Constraints(must_link=[(0, 1)])"),
+        ((0, 1), "Constraints(must_link=[(0, 1)])"),
+        ({"must_link": [(0, 1)]}, "Constraints(must_link=[(0, 1)])"),
+        ({"a": 1}, "Constraints(labels={'a': 1})"),
+        (np.array([(0, 1, 2)]), "Constraints(relative=[[0, 1, 2]])"),
+        ([(0, 1)] * 50, "Constraints(must_link=...)"),  # too long to repeat
     ],
 )
 def test_the_line_to_type_instead(wrong, line):
