@@ -68,7 +68,7 @@ def test_in_the_lists():
     listed = json.loads(run("algorithms", "--json").stdout)
     assert [one["options"] for one in listed if one["short"] == "toy"] == [["tol"]]
     assert "ToyKMeans" in run("algorithms").output
-    for table in (tables.readme(), tables.guide(), tables.scale()):
+    for table in (tables.guide(), tables.scale()):
         assert "`ToyKMeans`" in table
 
 
