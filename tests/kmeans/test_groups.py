@@ -110,7 +110,7 @@ def test_other_methods_write_groups_out():
 
 def test_no_row_of_many_groups_gains_by_moving():
     X, _, photo = photos(n=2400)
-    model = PCKMeans(6, random_state=0, n_init=1, tol=0, init=X[:6])
+    model = PCKMeans(6, penalty="weight", random_state=0, n_init=1, tol=0, init=X[:6])
     model.fit(X, constraints=Constraints(apart=photo, apart_weight=2.0))
     labels = model.labels_
     cost = ((X[:, None] - model.cluster_centers_) ** 2).sum(axis=2)

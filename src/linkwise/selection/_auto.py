@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MOST_CLUSTERS = 10  # tried without folds, or twice the least number if that is more
-_N_RACING = 48  # candidates of one race when k is open
+_N_RACING = 36  # candidates of one race when k is open
 _FULL_RUNS = 3.0  # the last fit has more runs than a trial, by about so much time
 _FOR_CHOOSING = 0.5  # of a time budget that compiling does not take
 _JUDGES = 5  # best candidates, one per kind, that vote on wrong constraints

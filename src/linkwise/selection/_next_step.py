@@ -19,6 +19,7 @@ _WIDE, _WANTED = 0.15, 0.1  # length of an interval that more links should short
 _GOOD, _POOR = 0.9, 0.4  # adjusted Rand index
 _JUDGES = 5
 _FEW = 20
+_MANY = 5  # times as many links are too much to ask for
 
 
 def next_step(
@@ -40,8 +41,9 @@ def next_step(
         )
     if expected.width > _WIDE:
         more = max(_FEW, round(n_links * ((expected.width / _WANTED) ** 2 - 1) / 10) * 10)
-        more = min(more, 10 * n_links)
         first = _question(ranking, given, sample)
+        if more > _MANY * n_links:
+            return "Next: more links would still help" + (f"; {first}." if first else ".")
         return (
             f"Next: about {more:,} more links would say how good this is to within "
             f"{_WANTED / 2:.2f}" + (f"; {first}." if first else ".")

@@ -65,8 +65,9 @@ class Figures:
         counts as if both kinds were equally many, 4 m c / (m + c).
         """
         must, cannot = (float(self.counts[:, part].sum()) for part in (slice(2), slice(2, 4)))
-        balance = 4 * must * cannot / max(must + cannot, 1e-300) ** 2
-        n = self.n_links * (balance if balance > 0 else 1.0)
+        # Links of one kind only, or none held back: their number counts as it is.
+        balance = 4 * must * cannot / (must + cannot) ** 2 if must and cannot else 1.0
+        n = self.n_links * balance
         return n / (n + PRIOR)
 
     @property
@@ -322,5 +323,6 @@ def clearly_worse(scores: Floats, right: Bools, weight: Floats, share: float) ->
         How much held-out links count in the score.
     """
     lag = (right[0].astype(float) - right) * weight
-    error = share * np.sqrt((lag**2).sum(axis=1))
+    # Two answers more that could have gone the other way: few links are no proof.
+    error = share * np.sqrt((lag**2).sum(axis=1) + 2 * (weight**2).max(initial=0.0))
     return np.asarray(scores[0] - scores > _CLEARLY * error + _SLIGHTLY)
