@@ -429,7 +429,7 @@ class ConstrainedClusterMixin(ClusterMixin):  # type: ignore[misc]
         if y is None or not isinstance(self.labels_, np.ndarray):  # labels on workers stay there
             return
         codes = label_codes(y)[1]
-        cells = y.tolist() if hasattr(y, "tolist") else list(y)  # type: ignore[arg-type]
+        cells = np.asarray(y, dtype=object).tolist()  # whatever NumPy reads as an array
         levels, first = np.unique(codes, return_index=True)
         names = [cells[row] for row, level in zip(first, levels, strict=True) if level >= 0]
         n_clusters = max(int(self.labels_.max(initial=-1)) + 1, getattr(self, "n_clusters", 0) or 0)

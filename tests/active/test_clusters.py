@@ -162,6 +162,7 @@ def test_files_of_the_first_format_go_on(tmp_path):
         "ALTER TABLE fit DROP COLUMN violated",
         "ALTER TABLE fit DROP COLUMN asked",
         "ALTER TABLE fit DROP COLUMN guessed",
+        "ALTER TABLE answer DROP COLUMN card",
         "PRAGMA user_version = 1",
     ):
         db.execute(statement)

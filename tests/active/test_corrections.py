@@ -144,6 +144,7 @@ def test_a_file_of_format_2_is_brought_up_to_date(tmp_path):
         db.execute("DROP TABLE correction")
         for column in ("prototypes", "owner", "asked", "guessed"):
             db.execute(f"ALTER TABLE fit DROP COLUMN {column}")
+        db.execute("ALTER TABLE answer DROP COLUMN card")
         db.execute("PRAGMA user_version = 2")
     db.close()
     with Session.open(path, X, background=False) as work:

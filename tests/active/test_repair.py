@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 from linkwise import Constraints
 from linkwise.active import LabelOracle, QueryContext, Repair, RepairedClustering, Session
 from linkwise.active._incremental_closure import IncrementalClosure
-from linkwise.active._parts import make_parts, ward_linkage
+from linkwise.active._parts import make_parts, over_cluster, ward_linkage
 from linkwise.active._repair_model import RepairModel, _families, _heights, _link, _logistic, _merge
 
 from .cases import blobs
@@ -21,8 +21,8 @@ NO_PAIRS = np.zeros((0, 2), dtype=np.int64)
 
 
 def stage_of(X):
-    parts = make_parts(X, len(X), 0, [])
-    return _link(0, parts, parts.center)
+    parts = make_parts(X, np.arange(len(X)), [])
+    return _link(parts, parts.center)
 
 
 @given(st.integers(0, 10_000))
@@ -159,7 +159,7 @@ def test_a_given_number_of_clusters_is_kept():
 def test_large_data_are_taken_in_parts_that_answers_split():
     X, y = blobs(2500, k=3)
     told = [[0, 1], [2]]
-    parts = make_parts(X, 50, 0, told)
+    parts = make_parts(X, over_cluster(X, 50, 0), told)
     assert len({int(parts.of_row[row]) for row in (0, 2)}) == 2
     assert np.array_equal(parts.of_row[parts.row], np.arange(parts.n_parts))
     assert parts.weight.sum() == 2500

@@ -21,7 +21,7 @@ from linkwise.active import (
     RandomPairs,
     Session,
 )
-from linkwise.active._store import Store
+from linkwise.active._store import Store, salvage
 from linkwise.kmeans import MPCKMeans, PCKMeans
 
 from .cases import NAMES, blobs, pairs_asked, session
@@ -325,3 +325,73 @@ def test_beginning_at_the_same_moment(tmp_path):
     for thread in threads:
         thread.join()
     assert errors == []
+
+
+def test_a_file_deleted_under_a_session_is_told_and_nothing_is_lost(tmp_path):
+    X, _ = blobs(20)
+    path, copy = tmp_path / "work.db", tmp_path / "copy.db"
+    with session(X, path=path) as work:
+        work.tell("same", (0, 1))
+        path.unlink()
+        with pytest.raises(OSError, match=r"deleted or moved while it was in use.*session\.save"):
+            work.tell("same", (2, 3))
+        work.save(copy)
+        with pytest.raises(FileExistsError, match="there already"):
+            work.save(copy)
+    with session(X, path=copy) as work:
+        assert [answer.question.pair for answer in work.answers] == [(0, 1), (2, 3)]
+
+
+def test_a_file_replaced_under_a_session_is_told(tmp_path):
+    X, _ = blobs(20)
+    path, other = tmp_path / "work.db", tmp_path / "other.db"
+    session(X, path=other).close()
+    with session(X, path=path) as work:
+        work.tell("same", (0, 1))
+        other.replace(path)
+        with pytest.raises(OSError, match="replaced by another file"):
+            work.tell("same", (2, 3))
+
+
+def test_what_can_be_read_of_a_damaged_file_is_told(tmp_path):
+    X, _ = blobs(200)
+    path = tmp_path / "work.db"
+    with session(X, path=path, refit_every=None) as work:
+        for row in range(1, 150):
+            work.tell("same", (0, row), who="somebody with a name that takes room" * 3)
+        work.save(tmp_path / "copy.db")
+    data = bytearray((tmp_path / "copy.db").read_bytes())
+    schema = data.find(b"CREATE TABLE in_hand")
+    page = 4096 * (len(data) // 4096 - 2)
+    data[page : page + 4096] = b"\xff" * 4096
+    assert schema > 0
+    damaged = tmp_path / "damaged.db"
+    damaged.write_bytes(data)
+    answers, _ = salvage(damaged)
+    assert 50 < len(answers) <= 149
+    assert [answer.id for answer in answers] == sorted({answer.id for answer in answers})
+    data[:100] = b"\xff" * 100
+    damaged.write_bytes(data)
+    with pytest.raises(ValueError, match="no answer can be read"):
+        session(X, path=damaged)
+
+
+def test_an_answer_counts_once():
+    X, _ = blobs(20)
+    with session(X) as work:
+        for _ in range(3):  # a request that is sent again
+            assert work.tell("same", (0, 1)) is None
+            assert work.tell("unsure", (2, 3)) is None
+        assert len(work.answers) == 2
+        work.tell("same", (1, 0), who="")  # nobody else's
+        assert [answer.who for answer in work.answers] == ["ana", "ana"]
+        work.tell("same", (0, 1), who="bo")  # somebody else says so too
+        dispute = work.tell("different", (0, 1))
+        assert dispute is not None
+        assert work.tell("different", (0, 1)) == dispute
+        assert len(work.answers) == 4
+        work.undo()
+        work.undo()
+        work.undo()
+        work.tell("same", (0, 1))  # after it was taken back it counts again
+        assert sum(answer.is_active for answer in work.answers) == 2

@@ -374,3 +374,16 @@ def test_components_that_are_apart_are_not_both_inferred_into_the_last_neighborh
     assert len(inferred) <= 1
     for group in found.groups:
         assert not any(known.relation(a, b) == "different" for a in group for b in group)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_question_says_why(name):
+    X, y = blobs(30)
+    with session(X, name, refit_every=10 if "Norm" in name else None) as work:
+        for _ in range(12):
+            asked = work.ask()
+            reason = work.reason(asked)
+            assert len(reason.split()) > 5
+            assert not reason.endswith(".")
+            work.tell(bool(y[asked.i] == y[asked.j]))
+        assert work.reason(work.ask_set(5))

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from linkwise import Constraints, Session
+from linkwise import Constraints, MPCKMeans, Session
 from linkwise.studio import Records
 from linkwise.studio._start import Start
 from tests.studio.cases import EVIL, Served, blobs, get, iris, post, write_iris
@@ -30,7 +30,7 @@ def labels_of(url):
 
 def test_ten_answers_by_keys_on_iris(visit, serve):
     X, y, names = iris()
-    session = Session(X, n_clusters=3, random_state=2)
+    session = Session(X, "ExploreConsolidate", MPCKMeans(), n_clusters=3, random_state=2)
     before = adjusted_rand_score(y, session.fit_.labels)
     studio = serve(session, features=names)
     me = visit(studio.url)
@@ -379,9 +379,9 @@ def test_take_away(visit, small, tmp_path):
     links = tmp_path / "links.csv"
     links.write_text(download(me.page, "Constraints (CSV)"))
     assert Constraints.read(links, ids="text") == small.controller.session.constraints
-    assert "MPCKMeans" in download(me.page, "Report (HTML)")
+    assert "Every constraint is kept" in download(me.page, "Report (HTML)")
     me.page.get_by_text("Show the Python lines").click()
-    me.page.locator(".lw-code").get_by_text("MPCKMeans").wait_for()
+    me.page.locator(".lw-code").get_by_text("RepairedClustering").first.wait_for()
 
 
 def test_cells_stay_text(visit, serve):

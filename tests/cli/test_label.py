@@ -61,10 +61,10 @@ def answer_about(screen: str) -> str:
 class Terminal:
     """A command in a plain terminal of 80 columns and 24 lines."""
 
-    def __init__(self, *arguments, rows=24, columns=80):
+    def __init__(self, *arguments, rows=24, columns=80, **more):
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        environment = {**os.environ, "TERM": "xterm", "OMP_NUM_THREADS": "1"}
+        environment = {**os.environ, "TERM": "xterm", "OMP_NUM_THREADS": "1", **more}
         for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR"):
             environment.pop(name, None)
         self.process = subprocess.Popen(
@@ -88,7 +88,7 @@ class Terminal:
                 data = b""
             if not data:
                 raise AssertionError(f"{wanted!r} did not appear in {text!r}")
-            text += data.decode()
+            text += data.decode(errors="replace")
         screen = ESCAPES.sub("", text.rpartition("\x1b[2J")[2]).replace("\r", "")
         self.screens.append(screen)
         return screen
@@ -169,10 +169,103 @@ def test_it_goes_on_where_it_was_even_after_kill_9(tmp_path, beans):
         again = terminal.read_until(PROMPT)
         assert "4 answers: " in again
         assert re.findall(r"bean(\d+)", again)[:2] == re.findall(r"bean(\d+)", screen)[:2]
-        terminal.press("zzzzz")  # typed ahead; one more than there is
-        terminal.read_until("nothing of yours to take back")
+        for n in (3, 2, 1, 0):
+            terminal.press("z")
+            terminal.read_until(rf"\b{n} answers?: (.|\n)*{PROMPT}")
+        terminal.press("z")  # one more than there is
+        terminal.read_until(f"nothing of yours to take back(.|\\n)*{PROMPT}")
         terminal.press("q")
         assert "0 in all" in flat(terminal.finish())
+
+
+def test_keys_before_the_question_do_not_answer_it(tmp_path, beans):
+    with Terminal("label", beans, "--session", tmp_path / "work.db", *OPTIONS) as terminal:
+        terminal.press("ssss")  # while it is loading
+        assert "loading" in terminal.read_until("loading")
+        screen = terminal.read_until(PROMPT)
+        assert "0 answers" in screen
+        assert "Why: " in screen
+        terminal.press("d")
+        assert "1 answer: 0 same, 1 different" in terminal.read_until(PROMPT)
+        terminal.press("q")
+        assert "1 in all" in flat(terminal.finish())
+
+
+def test_the_screen_is_drawn_again_when_the_window_changes(tmp_path, beans):
+    with Terminal("label", beans, "--session", tmp_path / "work.db", *OPTIONS) as terminal:
+        terminal.read_until(PROMPT)
+        size = struct.pack("HHHH", 16, 60, 0, 0)
+        fcntl.ioctl(terminal.master, termios.TIOCSWINSZ, size)
+        os.kill(terminal.process.pid, signal.SIGWINCH)
+        lines = terminal.read_until(PROMPT).rstrip("\n").split("\n")
+        assert len(lines) <= 16
+        assert max(map(len, lines)) <= 60
+        terminal.press("q")
+        assert "0 in all" in flat(terminal.finish())
+
+
+def test_all_fields_can_be_reached(tmp_path):
+    path = tmp_path / "wide.csv"
+    names = [f"field{n:02d}" for n in range(40)]
+    rows = [",".join(["x", *names])]
+    rows += [",".join([str(r), *(f"word{r}of{n:02d}" for n in range(40))]) for r in range(3)]
+    path.write_text("\n".join(rows) + "\n")
+    options = ("--features", "x", "--session", tmp_path / "work.db")
+    with Terminal("label", path, *options) as terminal:
+        screen = terminal.read_until(PROMPT)
+        assert "more fields" in screen
+        n_pages = int(re.search(r"all fields \(1/(\d+)\)", screen)[1])
+        seen = ""
+        for _ in range(n_pages - 1):
+            terminal.press("m")
+            screen = terminal.read_until(PROMPT)
+            assert len(screen.rstrip("\n").split("\n")) <= 24
+            seen += screen
+        assert all(name in seen for name in names)
+        terminal.press("m")  # round again
+        assert "(1/" in terminal.read_until(PROMPT)
+        terminal.press("q")
+        terminal.finish()
+
+
+def test_letters_that_the_terminal_lacks(tmp_path):
+    path = tmp_path / "names.csv"
+    path.write_text("x,name\n1,\u017bubr\n2,\u65e5\u672c " + "long " * 40 + "\n9,caf\u00e9\n")
+    options = ("--features", "x", "--session", tmp_path / "work.db")
+    with Terminal("label", path, *options, PYTHONIOENCODING="latin-1", PYTHONUTF8="0") as terminal:
+        for _ in range(2):
+            screen = terminal.read_until(PROMPT)
+            assert "belong together" in screen
+            terminal.press("d")
+        terminal.read_until(f"{PROMPT}|left to ask")
+        terminal.press("q")
+        terminal.finish()
+        assert terminal.process.returncode == 0
+
+
+def test_cards_at_a_terminal_and_from_a_pipe(tmp_path, beans):
+    work = tmp_path / "work.db"
+    with Terminal("label", beans, "--session", work, *OPTIONS, "--set-size", 4) as terminal:
+        screen = terminal.read_until("\n> ")
+        numbers = [int(n) for n in re.findall(r"^  [a-d]  bean(\d+)", screen, re.MULTILINE)]
+        assert len(numbers) == 4
+        groups: dict[int, str] = {}
+        for letter, number in zip("abcd", numbers, strict=True):
+            groups[number % 3] = groups.get(number % 3, "") + letter
+        for key in " ".join(groups.values()):
+            terminal.press(key)
+            screen = terminal.read_until("\n> .*")
+        terminal.press("\n")
+        screen = terminal.read_until("rows placed(.|\n)*\n> ")
+        terminal.press("z")
+        assert "taken back" in terminal.read_until("taken back(.|\n)*\n> ")
+        terminal.press("q")
+        assert "0 in all" in flat(terminal.finish())
+    options = ("--session", work, "--set-size", 4, "--questions", 1)
+    result = run("label", beans, *options, input="aa\nab cd\n")
+    assert result.exit_code == 0, result.output
+    assert "a letter stands twice" in result.output
+    assert "3 in all, 2 same, 1 different" in flat(result.output)
 
 
 def test_to_the_end_and_a_terminal_that_is_small(tmp_path, beans):

@@ -79,6 +79,24 @@ def test_results_in_json(studio, session):
     assert post(url(studio, "/api/export/secrets.csv"), {})[0] == 404
 
 
+def test_set_questions_through_the_interface(studio, session):
+    reply = post(url(studio, "/api/set-question"), {"size": 5, "who": "llm"})
+    asked = json.loads(reply[1])["set"]
+    assert len(asked["rows"]) == len(asked["ids"]) == len(asked["records"]) <= 5
+    assert asked["reason"]
+    first, *rest = asked["rows"]
+    given = {"groups": [[first, rest[0]], rest[1:]], "who": "llm", "weight": 0.5}
+    assert json.loads(post(url(studio, "/api/set-answer"), given)[1]) == {"disputes": []}
+    n_links = len(session.answers)
+    assert n_links == len(asked["rows"]) - 1
+    assert json.loads(post(url(studio, "/api/set-answer"), given)[1]) == {"disputes": []}
+    assert len(session.answers) == n_links  # sent again: counts once
+    undone = json.loads(post(url(studio, "/api/undo"), {"who": "llm"})[1])["undone"]
+    assert len(undone) == n_links
+    assert post(url(studio, "/api/set-answer"), {"groups": [[0, 0]]})[0] == 422
+    assert post(url(studio, "/api/set-question"), {"size": 13})[0] == 422
+
+
 def test_described_by_openapi_and_nothing_from_elsewhere(studio):
     described = json.loads(get(url(studio, "/api/openapi.json"))[1])
     assert {"/api/question", "/api/answer", "/api/labels", "/api/export/{name}"} <= set(

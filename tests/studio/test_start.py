@@ -10,7 +10,6 @@ import pytest
 from linkwise import Session, Studio
 from linkwise.studio import load_records
 from linkwise.studio._columns import guess_roles, parse_date
-from linkwise.studio._guess_k import guess_n_clusters
 from linkwise.studio._plan import read_source
 from linkwise.studio._start import Start
 
@@ -106,17 +105,11 @@ def test_a_folder_of_images(tmp_path):
         Image.new("RGB", (12, 10), color).save(folder / "deep" / f"{row}.png")
     assert roles_of(folder) == {"file": "image"}
     loaded = load_records(folder, {"file": "image"})
-    assert guess_n_clusters(loaded.X) == 2
+    assert np.ptp(loaded.X, axis=0).max() > 0.1
     assert loaded.records.image(3) is not None
     (folder / "broken.png").write_bytes(b"no image")
     with pytest.raises(ValueError, match="broken.png: not an image"):
         load_records(folder, {"file": "image"})
-
-
-def test_guess_of_k():
-    for k in (2, 3, 4):
-        assert guess_n_clusters(blobs(200, k)[0]) == k
-    assert guess_n_clusters(np.ones((5, 2))) == 2
 
 
 @pytest.fixture
@@ -143,7 +136,7 @@ def test_from_a_file_to_a_session_and_back(studio, customers, tmp_path):
     roles = {column["name"]: column["role"] for column in looked["columns"]}
     wrong = {"project": project, "roles": {**roles, "name": "id"}, "n_clusters": 3}
     assert post(url(studio, "/start/begin"), wrong)[0] == 422  # two ids; can be corrected
-    begun = {"project": project, "roles": roles, "n_clusters": 3}
+    begun = {"project": project, "roles": roles, "n_clusters": None}
     assert post(url(studio, "/start/begin"), begun) == (200, '{"open":true}')
     given = {"i": 0, "j": 1, "said": "same", "who": "ana"}
     assert post(url(studio, "/api/answer"), given)[0] == 200

@@ -71,3 +71,12 @@ def test_words(tmp_path):
     ]
     told = "[m.explain('{\"detail\":\"no\"}', 422), m.explain('', 500)]"
     assert run("request", told, tmp_path) == ["no", "The studio answered with 500."]
+
+
+def test_groups_of_a_card(tmp_path):
+    expression = """(() => {
+      const g = new m.Grouping(); g.join([1, 2]); g.join([3, 4]); g.join([2, 5]);
+      return [g.told([1, 2, 3, 4, 5, 6], true), g.told([1, 2, 3, 4, 5, 6], false)];
+    })()"""
+    groups = [[1], [3, 4], [2, 5]]
+    assert run("grouping", expression, tmp_path) == [[*groups, [6]], groups]

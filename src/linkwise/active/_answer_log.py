@@ -137,7 +137,10 @@ class AnswerLog:
         for place, one in enumerate(self.corrections):
             if one.is_active and one.who == who:
                 steps.append(((one.after, len(self.counts) + place + 1), [one]))
-        steps += [((number, 0), [answer]) for number, answer in mine.items()]
+        cards: dict[int, list[LogEntry]] = {}
+        for number, answer in mine.items():
+            cards.setdefault(number if answer.card is None else answer.card, []).append(answer)
+        steps += [((number, 0), together) for number, together in cards.items()]
         return [step for _, step in sorted(steps, key=lambda found: found[0])]
 
     def find(self, said: LogEntry | int) -> LogEntry:

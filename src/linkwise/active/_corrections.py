@@ -178,6 +178,8 @@ class CorrectionsMixin:
         def metadata(self) -> JsonDict:
             """Values stored with the session."""
 
+        def _person(self, who: str | None) -> str: ...
+
         def _sync(self) -> None: ...
 
         def _replay(self) -> None: ...
@@ -435,9 +437,7 @@ class CorrectionsMixin:
         self, kind: Kind, details: JsonDict, overruled: tuple[int, ...], who: str | None
     ) -> Correction:
         with self._lock, self._store.writing():
-            kept = self._store.add_correction(
-                kind, details, overruled, self.who if who is None else who
-            )
+            kept = self._store.add_correction(kind, details, overruled, self._person(who))
             self._replay()
         self._notify()
         return kept

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,8 @@ Floats = NDArray[np.float64]
 class _NeighborhoodStrategy(Strategy):
     """Base class; subclasses choose the row and the order of neighborhoods to compare it with."""
 
+    _why: ClassVar[str] = "is next"
+
     def questions(self, context: QueryContext) -> Questions:
         """See `Strategy.questions`.
 
@@ -38,6 +40,19 @@ class _NeighborhoodStrategy(Strategy):
         """
         while (question := self._next(context)) is not None:
             yield question
+
+    def reason(self, context: QueryContext, question: Question) -> str:
+        """See `Strategy.reason`."""
+        known = context.known
+        groups = {
+            known.root(row): len(known.members.get(known.root(row), (row,))) for row in question
+        }
+        found = context.neighborhoods()
+        there = [n for root, n in groups.items() if root in found.roots]
+        if not there:
+            return "no group is known yet: the first two records are compared"
+        size = f"{there[-1]:,} record{'s' * (there[-1] != 1)}"
+        return f"the first record has no group and {self._why}; it is compared with one of {size}"
 
     def _next(self, context: QueryContext) -> Question | None:
         if context.n_rows < 2 or context.n_clusters == 1:
@@ -159,6 +174,8 @@ class ExploreConsolidate(_NeighborhoodStrategy):
     True
     """
 
+    _why: ClassVar[str] = "lies farthest from all groups, or next at random once all are found"
+
     def _cost(self, context: QueryContext, found: Neighborhoods) -> Floats:
         if context.n_clusters is not None and len(found.roots) >= context.n_clusters:
             return context.rank.astype(np.float64)
@@ -193,6 +210,8 @@ class MinMax(_NeighborhoodStrategy):
     >>> session.ask()
     Question(i=0, j=2)
     """
+
+    _why: ClassVar[str] = "is least like all records that have one"
 
     def _cost(self, context: QueryContext, found: Neighborhoods) -> Floats:
         return _farthest(context, found)
@@ -241,6 +260,8 @@ class NormalizedPointUncertainty(_NeighborhoodStrategy):
     ...     session.neighborhoods
     [[4, 5], [0, 1], [2, 3]]
     """
+
+    _why: ClassVar[str] = "is the most uncertain one for the number of questions it takes"
 
     n_trees: int = 50
     max_samples: int = 2000

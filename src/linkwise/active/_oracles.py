@@ -20,6 +20,8 @@ from linkwise.constraints import label_codes
 
 from ._questions import Verdict, parse_answer
 
+_SPENT = "stop"
+
 
 class LabelOracle:
     """Answer from true labels, optionally with errors; for experiments.
@@ -70,6 +72,22 @@ class LabelOracle:
             same ^= bool(rng.random() < self._noise)
         return "same" if same else "different"
 
+    def group(self, rows: Sequence[int]) -> list[list[int]]:
+        """Rows that belong together; rows without a label are in none.
+
+        A share `noise` of the rows stands in a wrong group, a share `unsure` in none.
+        """
+        self.n_asked += 1
+        groups: dict[int, list[int]] = {}
+        rng = np.random.default_rng([self._seed, *sorted(rows)])
+        codes = [int(self._codes[row]) for row in rows]
+        for row, code in zip(rows, codes, strict=True):
+            left_out, wrong, other = rng.random() < self._unsure, rng.random(), rng.choice(codes)
+            if code >= 0 and not left_out:
+                place = int(other) if wrong < self._noise and other >= 0 else code
+                groups.setdefault(place, []).append(row)
+        return list(groups.values())
+
 
 class FunctionOracle:
     """Answer by a function of two records.
@@ -97,6 +115,17 @@ class FunctionOracle:
         said = self._function(self._records[i], self._records[j])
         return parse_answer(bool(said) if isinstance(said, np.bool_) else said)
 
+    def group(self, rows: Sequence[int]) -> list[list[int]]:
+        """Rows that belong together: each is compared with the first row of each group."""
+        groups: list[list[int]] = []
+        for row in rows:
+            told = [self(group[0], row) for group in groups]
+            if "same" in told:
+                groups[told.index("same")].append(row)
+            elif "unsure" not in told:
+                groups.append([row])
+        return groups
+
 
 class LanguageModelOracle:
     """Answer by a language model, called through your own function.
@@ -117,11 +146,19 @@ class LanguageModelOracle:
     wait : float, default=1.0
         Seconds before a failed call is tried again; twice as long each time.
     price : float or callable, default=0.0
-        What a call costs, or a function of the two texts and the reply.
+        What a call costs, or a function of the two texts and the reply (of a set: of the list of
+        its texts, None and the reply).
     max_cost : float, default=None
         Stop before a call once so much is spent.
     max_calls : int, default=None
         Stop after so many calls.
+    ask_set : callable, default=None
+        For set questions: called with a list of texts; returns what the model replied. Understood
+        are the numbers of the texts, from 1, as ``{"groups": [[1, 3], [2]], "confidence": 0.9}``,
+        as ``[[1, 3], [2]]``, or one group per line, as ``1, 3``.
+    votes : int, default=1
+        Calls per question. The answer that most of them give counts, with the share of those that
+        gave it (and their confidence) as its weight; for sets, per pair of rows.
 
     Attributes
     ----------
@@ -137,7 +174,7 @@ class LanguageModelOracle:
     >>> from linkwise.active import LanguageModelOracle
     >>> def ask(a, b):  # in place of a language model
     ...     return "Different (confidence 80%)" if a[0] != b[0] else "They are the same."
-    >>> oracle = LanguageModelOracle(ask, ["red wine", "rosé", "beer"], price=0.002)
+    >>> oracle = LanguageModelOracle(ask, ["red wine", "ros\u00e9", "beer"], price=0.002)
     >>> oracle(0, 1), oracle(0, 2)
     (('same', 1.0), ('different', 0.8))
     >>> oracle.n_calls, oracle.cost
@@ -146,49 +183,90 @@ class LanguageModelOracle:
 
     def __init__(
         self,
-        ask: Callable[[str, str], str],
+        ask: Callable[[str, str], str] | None,
         texts: Sequence[str],
         *,
         retries: int = 2,
         wait: float = 1.0,
-        price: float | Callable[[str, str, str], float] = 0.0,
+        price: float | Callable[[Any, Any, str], float] = 0.0,
         max_cost: float | None = None,
         max_calls: int | None = None,
+        ask_set: Callable[[list[str]], str] | None = None,
+        votes: int = 1,
     ):
         if retries < 0 or wait < 0:
             raise ValueError(f"retries={retries} and wait={wait} must not be negative")
+        if votes < 1:
+            raise ValueError(f"votes={votes} must be at least 1")
         self._ask, self._texts, self._retries, self._wait = ask, texts, retries, wait
         self._price, self._max_cost, self._max_calls = price, max_cost, max_calls
+        self._ask_set, self._votes = ask_set, votes
         self._lock = threading.Lock()  # a batch may be answered by several threads
         self.n_calls = self.n_unparsed = self.n_failed = 0
         self.cost = 0.0
 
     def __call__(self, i: int, j: int) -> tuple[Verdict, float] | str:
         """The answer about two rows and its weight; "stop" when the budget is spent."""
-        a, b = self._texts[i], self._texts[j]
+        if self._ask is None:
+            raise TypeError("this oracle knows set questions only: give `ask`, or use set_size")
+        ask, (a, b) = self._ask, (self._texts[i], self._texts[j])
+        votes: list[tuple[Verdict, float]] = []
+        for _ in range(self._votes):
+            vote = self._call(lambda: ask(a, b), (a, b), read_reply)
+            if vote == _SPENT:
+                break
+            votes.append(("unsure", 1.0) if vote is None else vote)  # type: ignore[arg-type]
+        return _majority(votes) if votes else _SPENT
+
+    def group(
+        self, rows: Sequence[int]
+    ) -> tuple[list[list[int]], dict[tuple[int, int], float]] | str:
+        """Rows that belong together and a weight per pair; "stop" when the budget is spent."""
+        if self._ask_set is None:
+            raise TypeError("set questions need ask_set, a function of a list of texts")
+        ask, texts = self._ask_set, [self._texts[row] for row in rows]
+        votes: list[tuple[list[list[int]], float]] = []
+        for _ in range(self._votes):
+            vote = self._call(
+                lambda: ask(texts), (texts, None), lambda reply: read_groups(reply, len(rows))
+            )
+            if vote == _SPENT:
+                break
+            votes.append(([], 1.0) if vote is None else vote)  # type: ignore[arg-type]
+        if not votes:
+            return _SPENT
+        groups, weights = _central(votes)
+        named = [[int(rows[place]) for place in group] for group in groups]
+        pairs = {_ordered(rows[a], rows[b]): weight for (a, b), weight in weights.items()}
+        return named, pairs
+
+    def _call(
+        self, ask: Callable[[], str], about: tuple[Any, Any], read: Callable[[object], object]
+    ) -> object:
+        """One vote; None if no reply was understood, "stop" if the budget is spent."""
         for attempt in range(self._retries + 1):
             if self._spent():
-                return "stop"
+                return _SPENT
             try:
-                reply = self._ask(a, b)
+                reply = ask()
             except Exception:
-                self._count(a, b, "", failed=True)
+                self._count(*about, "", failed=True)
                 if attempt == self._retries:
                     raise
                 time.sleep(self._wait * 2**attempt)
                 continue
-            verdict = read_reply(reply)
-            self._count(a, b, reply, parsed=verdict is not None)
+            verdict = read(reply)
+            self._count(*about, reply, parsed=verdict is not None)
             if verdict is not None:
                 return verdict
-        return "unsure", 1.0
+        return None
 
     def _spent(self) -> bool:
         too_dear = self._max_cost is not None and self.cost >= self._max_cost
         return too_dear or (self._max_calls is not None and self.n_calls >= self._max_calls)
 
     def _count(
-        self, a: str, b: str, reply: str, *, parsed: bool = True, failed: bool = False
+        self, a: Any, b: Any, reply: str, *, parsed: bool = True, failed: bool = False
     ) -> None:
         price = self._price(a, b, reply) if callable(self._price) else self._price
         with self._lock:
@@ -196,6 +274,73 @@ class LanguageModelOracle:
             self.n_failed += failed
             self.n_unparsed += not parsed
             self.cost += price
+
+
+def _ordered(i: int, j: int) -> tuple[int, int]:
+    return (int(min(i, j)), int(max(i, j)))
+
+
+def _majority(votes: Sequence[tuple[Verdict, float]]) -> tuple[Verdict, float]:
+    """The answer of largest total confidence, and its share of all votes."""
+    total: dict[Verdict, float] = {}
+    for said, confidence in votes:
+        total[said] = total.get(said, 0.0) + confidence
+    best = max(total, key=lambda said: total[said])
+    return best, total[best] / len(votes)
+
+
+def _central(
+    votes: Sequence[tuple[list[list[int]], float]],
+) -> tuple[list[list[int]], dict[tuple[int, int], float]]:
+    """The grouping that agrees with the others most, and per pair the share that says the same."""
+    tables = [(_relations(groups), confidence) for groups, confidence in votes]
+
+    def agreeing(pair: tuple[int, int], same: bool) -> float:
+        return sum(sure for table, sure in tables if table.get(pair) == same) / len(tables)
+
+    totals = [sum(agreeing(pair, same) for pair, same in table.items()) for table, _ in tables]
+    best = max(range(len(votes)), key=totals.__getitem__)
+    weights = {pair: agreeing(pair, same) for pair, same in tables[best][0].items()}
+    return votes[best][0], weights
+
+
+def _relations(groups: list[list[int]]) -> dict[tuple[int, int], bool]:
+    place = {row: number for number, group in enumerate(groups) for row in group}
+    return {(a, b): place[a] == place[b] for a in place for b in place if a < b}
+
+
+def read_groups(reply: object, n: int) -> tuple[list[list[int]], float] | None:
+    """Groups of the positions 0..n-1 and a confidence from a reply; None if there are none.
+
+    The reply numbers the records from 1. Records that it leaves out are in no group.
+    """
+    if not isinstance(reply, str):
+        return None
+    found = _read_json_groups(reply)
+    if found is None:
+        lines = [re.sub(r"^\s*(?:group\s*\w+|[-*]|\(?\w\))\s*:?", "", line.lower())
+                 for line in reply.replace("|", "\n").replace(";", "\n").splitlines()]  # fmt: skip
+        if any(re.search(r"[a-z]", line) for line in lines):
+            return None  # prose: nobody knows what its numbers mean
+        found = [[int(number) for number in re.findall(r"\d+", line)] for line in lines], 1.0
+    groups = [[number - 1 for number in group] for group in found[0] if group]
+    flat = [place for group in groups for place in group]
+    if not flat or len(set(flat)) < len(flat) or min(flat) < 0 or max(flat) >= n:
+        return None
+    return groups, found[1]
+
+
+def _read_json_groups(reply: str) -> tuple[list[list[int]], float] | None:
+    for start, end in (("{", "}"), ("[", "]")):
+        try:
+            item = json.loads(reply[reply.index(start) : reply.rindex(end) + 1])
+            groups = item["groups"] if isinstance(item, dict) else item
+            confidence = item.get("confidence", 1.0) if isinstance(item, dict) else 1.0
+            numbers = [[int(number) for number in group] for group in groups]
+            return numbers, _confidence(str(confidence)) or 1.0
+        except (ValueError, KeyError, TypeError):
+            continue
+    return None
 
 
 _UNSURE = (

@@ -49,6 +49,10 @@ class RandomPairs(Strategy):
     [0, 1]
     """
 
+    def reason(self, context: QueryContext, question: Question) -> str:
+        """See `Strategy.reason`."""
+        return "these two records were drawn at random"
+
     def questions(self, context: QueryContext) -> Questions:
         """See `Strategy.questions`.
 
@@ -149,6 +153,10 @@ class ClosestPairs(_ByDistance):
     Question(i=1, j=2)
     """
 
+    def reason(self, context: QueryContext, question: Question) -> str:
+        """See `Strategy.reason`."""
+        return "these two records are the closest that nobody has compared"
+
     def _key(self, distance: np.ndarray) -> np.ndarray:
         return distance
 
@@ -169,6 +177,10 @@ class FarthestPairs(_ByDistance):
     >>> session.ask()
     Question(i=0, j=2)
     """
+
+    def reason(self, context: QueryContext, question: Question) -> str:
+        """See `Strategy.reason`."""
+        return "these two records are the farthest apart that nobody has compared"
 
     def _key(self, distance: np.ndarray) -> np.ndarray:
         return -distance

@@ -7,26 +7,61 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.sparse.linalg import eigsh
 from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
 from sklearn.decomposition import TruncatedSVD
+from sklearn.neighbors import NearestNeighbors
 
 from linkwise._types import Floats, Ints, Matrix, is_sparse
 
 _FLAT = 4e9  # multiplications of one k-means step; two levels are quicker, but coarser
-_MOST_FEATURES, _REDUCED_TO = 256, 128
+ALL_ROWS = 2_000  # up to so many rows, each is a part of its own
+_MOST_FOR_WARD, _WARD_GROUP = 20_000, 5_000  # rows
+_MOST_FEATURES = 100
+_GRAPH_NEIGHBORS, _SCALE_NEIGHBOR, _STEPS = 20, 7, 8
 _SHRINKAGE = 4.0  # weight of the spherical prior, in rows per feature
 _ANSWERED = 2.0  # rows that answers put together count so much more than assumed ones
 
 
 def dense_features(X: Matrix, seed: int) -> Floats:
-    """Rows with at most 256 features: larger ones are projected on their main directions."""
+    """Rows with at most 100 features: more are reduced to their main directions.
+
+    Distances in many features hardly differ. From 2,001 to 20,000 such rows, what is left is a map
+    of the graph of nearest neighbors, see `_diffusion_map`; it is better there on texts and images
+    (CLINC150, Ward's linkage at the true number of clusters: ARI .57 against .54, at twice the
+    number .59 against .54), but not where features are few.
+    """
     if X.shape[1] <= _MOST_FEATURES:
         return X.toarray() if is_sparse(X) else np.asarray(X, dtype=np.float64)
     if not is_sparse(X):
         X = X - X.mean(axis=0)
-    n_components = min(_REDUCED_TO, X.shape[0] - 1)
-    return TruncatedSVD(max(n_components, 1), random_state=seed).fit_transform(X)
+    n_components = max(min(_MOST_FEATURES, X.shape[0] - 1), 1)
+    reduced = TruncatedSVD(n_components, random_state=seed).fit_transform(X)
+    return _diffusion_map(reduced) if ALL_ROWS < len(reduced) <= _MOST_FOR_WARD else reduced
+
+
+def _diffusion_map(X: Floats) -> Floats:
+    """Rows where random walks on the graph of their neighbors go (Coifman and Lafon 2006).
+
+    Affinities have a local scale (Zelnik-Manor and Perona 2004); leading eigenvectors of the walk
+    count by their eigenvalue to the power of `_STEPS`; rows have length 1.
+    """
+    n = len(X)
+    distance, near = NearestNeighbors(n_neighbors=_GRAPH_NEIGHBORS + 1).fit(X).kneighbors(X)
+    distance, near = distance[:, 1:], near[:, 1:]
+    scale = np.maximum(distance[:, _SCALE_NEIGHBOR - 1], 1e-9 * (distance.max() or 1.0))
+    affinity = np.exp(-(distance**2) / (scale[:, None] * scale[near]))
+    rows = np.repeat(np.arange(n), _GRAPH_NEIGHBORS)
+    graph = sparse.csr_array((affinity.ravel(), (rows, near.ravel())), shape=(n, n))
+    graph = graph.maximum(graph.T)
+    root = np.sqrt(np.maximum(np.asarray(graph.sum(axis=1)).ravel(), 1e-12))
+    by_root = sparse.diags_array(1.0 / root)
+    values, vectors = eigsh(by_root @ graph @ by_root, _MOST_FEATURES, which="LA", v0=np.ones(n))
+    where = vectors * np.maximum(values, 0.0) ** _STEPS / root[:, None]
+    return where / np.maximum(np.linalg.norm(where, axis=1), 1e-12)[:, None]
 
 
 @dataclass(frozen=True)
@@ -55,12 +90,12 @@ class Parts:
         return len(self.row)
 
 
-def make_parts(X: Floats, n_parts: int, seed: int, told: Sequence[Iterable[int]]) -> Parts:
-    """Over-cluster rows; rows of different components in `told` never share a part."""
-    if n_parts >= len(X):
+def make_parts(X: Floats, over_clustered: Ints, told: Sequence[Iterable[int]]) -> Parts:
+    """Parts of an over-clustering; rows of different components in `told` never share a part."""
+    if len(np.unique(over_clustered)) == len(X):
         own = np.arange(len(X))
         return Parts(own, own, X, np.ones(len(X)))
-    of_row = _split_told(X, _over_cluster(X, n_parts, seed), told)
+    of_row = _split_told(X, over_clustered, told)
     m = int(of_row.max()) + 1
     weight = np.bincount(of_row, minlength=m).astype(np.float64)
     center = np.column_stack([np.bincount(of_row, x, minlength=m) for x in X.T]) / weight[:, None]
@@ -72,8 +107,32 @@ def make_parts(X: Floats, n_parts: int, seed: int, told: Sequence[Iterable[int]]
     return Parts(of_row, row, center, weight)
 
 
-def _over_cluster(X: Floats, n_parts: int, seed: int) -> Ints:
-    """k-means; for large data in about sqrt(n_parts) clusters, then within each by its size."""
+def over_cluster(X: Floats, n_parts: int, seed: int) -> Ints:
+    """Part of each row.
+
+    Ward's linkage, whose small clusters are purer than those of k-means (CLINC150 in 1,500 parts:
+    94 % against 88 %); in groups of some 3,000 rows, cut at one height. Large data, whose parts
+    have dozens of rows, are divided by k-means.
+    """
+    if n_parts >= len(X):
+        return np.arange(len(X))
+    if len(X) > _MOST_FOR_WARD:
+        return _two_levels(X, n_parts, seed)
+    n_groups = -(-len(X) // _WARD_GROUP)
+    group = _kmeans(X, n_groups, seed) if n_groups > 1 else np.zeros(len(X), dtype=np.int64)
+    rows = [np.flatnonzero(group == g) for g in range(int(group.max()) + 1)]
+    trees = [linkage(X[mine], "ward") if len(mine) > 1 else np.zeros((0, 4)) for mine in rows]
+    heights = np.sort(np.concatenate([tree[:, 2] for tree in trees]))
+    cut = heights[max(0, len(X) - n_parts - 1)]
+    of_row, start = np.empty(len(X), dtype=np.int64), 0
+    for mine, tree in zip(rows, trees, strict=True):
+        of_row[mine] = start + (fcluster(tree, cut, "distance") - 1 if len(tree) else 0)
+        start = int(of_row[mine].max()) + 1
+    return of_row
+
+
+def _two_levels(X: Floats, n_parts: int, seed: int) -> Ints:
+    """k-means; for very large data into sqrt(n_parts) clusters, then within each by its size."""
     if X.size * n_parts <= _FLAT:
         return _kmeans(X, n_parts, seed)
     n_top = max(2, round(np.sqrt(n_parts)))

@@ -63,6 +63,9 @@ class Answer:
     undone_at : datetime or None
         When it was taken back; None while it stands.
     undone_by : str or None
+    card : int or None
+        The `id` of the first answer of its card, if it was given with others as one answer to a
+        set question.
 
     Examples
     --------
@@ -83,6 +86,7 @@ class Answer:
     at: datetime
     undone_at: datetime | None = None
     undone_by: str | None = None
+    card: int | None = None
 
     @property
     def question(self) -> Question:

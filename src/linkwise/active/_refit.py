@@ -121,6 +121,19 @@ class AnswerPrefix:
         return self.phases[-1].n_clusters
 
     @property
+    def n_uncorrected(self) -> int | None:
+        """Number of clusters that somebody told, without what corrections merged and split.
+
+        Corrections bind the rows of their clusters: the other rows need no more, or fewer, clusters
+        than before.
+        """
+        last = max(p for p, phase in enumerate(self.phases) if phase.correction is None)
+        k, changes = self.phases[last].n_clusters, self.phases[:last]
+        if k is None:
+            return None
+        return max(1, k - sum(p.correction.change for p in changes if p.correction is not None))
+
+    @property
     def corrections(self) -> list[Correction]:
         """Corrections so far, in order."""
         return [phase.correction for phase in self.phases if phase.correction is not None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from ._questions import Answer, Question
 from ._repair_model import Candidate, RepairModel, RepairState
 from ._strategy import QueryContext, Questions, Strategy
 
+_EDGES = 200  # questions that a set question is made of
 _REPRESENTATIVES = 8  # rows per side that may stand for it
 
 
@@ -26,8 +28,11 @@ class Repair(Strategy):
     predict answers is learnt from the answers (a logistic curve); the tree is cut where the
     expected F-measure over pairs is largest. A question tests either a merge that was made (is
     this part pure?) or one that was not (are these two groups one?). Its value is the number of
-    pairs between both sides (to the power 3/4) times the chance that the clustering is wrong there.
-    The number of clusters need not be known, and new ones are found on the way.
+    pairs between both sides times the chance that the clustering is wrong there; a merge that is
+    tested counts a little less, since what a split leaves must still find its cluster. The chance
+    that two groups are one has a curve of its own, by their linkage and by their distance relative
+    to that of the groups around them. The number of clusters need not be known, and new ones are
+    found on the way.
 
     Parameters
     ----------
@@ -45,7 +50,9 @@ class Repair(Strategy):
     -----
     After 10, 13, 17, ... answers, the metric is learnt again from the clusters so far: the shrunk
     scatter within clusters becomes spherical. Up to 2,000 rows every row is a part; larger data
-    have 1,500 parts, of which those with rows that answers tell apart are split.
+    have 1,500 parts (by Ward's linkage up to 20,000 rows, then by k-means), of which those with
+    rows that answers tell apart are split. More than 100 features are reduced to their 100 main
+    directions and, from 2,001 to 20,000 rows, to a diffusion map of the nearest neighbors.
 
     The ideas are those of COBRA [1]_ (super-instances, merged by medoids), COBRAS [2]_ (splitting
     them while answering) and A3S [3]_ (questions by expected gain, purity tests); the value of a
@@ -77,16 +84,34 @@ class Repair(Strategy):
             raise ValueError(f"noise={self.noise} must be at least 0 and below 0.5")
 
     def questions(self, context: QueryContext) -> Questions:
-        """See `Strategy.questions`."""
+        """See `Strategy.questions`.
+
+        Parameters
+        ----------
+        context : QueryContext
+            What is known so far: rows, answers, labels of the last fit.
+        """
         while (question := self._next(context)) is not None:
             yield question
 
     def state(self, context: QueryContext) -> RepairState:
-        """The clustering at the answers of a context."""
+        """The clustering at the answers of a context.
+
+        Parameters
+        ----------
+        context : QueryContext
+            What is known so far: rows, answers, labels of the last fit.
+        """
         return self.model(context).at(context.known)
 
     def model(self, context: QueryContext) -> RepairModel:
-        """What is kept of the states of a context."""
+        """What is kept of the states of a context.
+
+        Parameters
+        ----------
+        context : QueryContext
+            What is known so far: rows, answers, labels of the last fit.
+        """
         model = context.memo.get(self)
         if not isinstance(model, RepairModel):
             model = context.memo[self] = RepairModel(context.X, context.seed, self.noise)
@@ -95,12 +120,68 @@ class Repair(Strategy):
     def clusters(
         self, context: QueryContext, answers: Sequence[Answer], n_clusters: int | None
     ) -> Ints:
-        """Cluster of each row after some answers."""
+        """Cluster of each row after some answers.
+
+        Parameters
+        ----------
+        context : QueryContext
+            What is known so far: rows, answers, labels of the last fit.
+        answers : sequence
+            The answers to take into account.
+        n_clusters : int or None
+            Number of clusters, if known.
+        """
         history = [(answer.i, answer.j, answer.said) for answer in answers]
         return self.model(context).labels(history, n_clusters)
 
+    def question_set(self, context: QueryContext, most: int) -> tuple[int, ...]:
+        """See `Strategy.question_set`: the rows whose comparisons are worth most together."""
+        if context.n_rows < 2:
+            return ()
+        edges = self._edges(context)
+        if not edges:
+            return super().question_set(context, most)
+        rows = list(next(iter(edges)))
+        while len(rows) < most:
+            gain: dict[int, float] = {}
+            for pair, value in edges.items():
+                inside = [row for row in pair if row in rows]
+                for row in pair:
+                    if len(inside) == 1 and row not in rows:
+                        gain[row] = gain.get(row, 0.0) + value
+            best = max(gain, key=lambda row: gain[row], default=None)
+            if best is None:  # no more about these: go on with the next question elsewhere
+                more = (p for p in edges if not set(p) & set(rows) and len(rows) + 2 <= most)
+                new = next(more, None)
+                if new is None:
+                    break
+                rows += new
+            else:
+                rows.append(best)
+        return tuple(rows)
+
+    def _edges(self, context: QueryContext) -> dict[tuple[int, int], float]:
+        """Questions that may be asked, with their value, the best first."""
+        state, edges = self.state(context), dict[tuple[int, int], float]()
+        for candidate in islice(state.candidates(), _EDGES):
+            if context.pending and _is_pending(context, state, candidate):
+                continue
+            pairs = _pairs(context, state, candidate)
+            pair = next((pair for pair in pairs if self._may_ask(context, *pair)), None)
+            if pair is not None:
+                edges.setdefault(pair, candidate.value)
+        return edges
+
     def reason(self, context: QueryContext, question: Question) -> str:
-        """See `Strategy.reason`."""
+        """See `Strategy.reason`.
+
+        Parameters
+        ----------
+        context : QueryContext
+            What is known so far: rows, answers, labels of the last fit.
+        question : Question
+            A question of `questions`.
+        """
         state = self.state(context)
         parts = state.stage.parts
         a, b = int(parts.of_row[question.i]), int(parts.of_row[question.j])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -18,20 +18,30 @@ import numpy as np
 from linkwise._types import Floats, Ints, Matrix
 
 from ._incremental_closure import IncrementalClosure
-from ._parts import Parts, dense_features, learn_metric, make_parts, ward_linkage
+from ._parts import (
+    ALL_ROWS,
+    Parts,
+    dense_features,
+    learn_metric,
+    make_parts,
+    over_cluster,
+    ward_linkage,
+)
 from ._questions import Verdict
 from ._repair_kernels import agglomerate, agglomerate_softly
 
 History = Sequence[tuple[int, int, Verdict]]
 
-_ALL_ROWS = 2000  # up to so many rows, each is a part of its own
 _PARTS = 1500
 _FIRST, _GROWTH = 10, 1.25  # answers before the first metric; growth between two
 _MIDDLE, _SLOPE = np.log(0.1), 1.5  # prior: "same" and "different" are as likely at a tenth of
 _MIDDLE_SD, _SLOPE_SD = 3.0, 1.0  # the greatest height, and the odds fall with its power 1.5
+_STEP_SD, _OUTER_SLOPE, _OUTER_SLOPE_SD = 0.5, 1.0, 1.0  # of modes that are left at the cut
+_LOCAL_SLOPE_SD, _LEAST_STEP = 2.0, -0.5
+_LOCAL_SLOPE, _LOCAL_NEIGHBOR, _LOCAL_TYPICAL, _LOCAL_RANGE = 8.0, 5, 0.6, (0.6, 2.0)
 _LEAST_SLOPE, _LEAST_HEIGHT = 0.3, 1e-5
 _MOST_CLOSENESS = 1.5  # log odds; one answer outweighs closeness, see `agglomerate_softly`
-_POWER = 0.75  # of the number of pairs in the value of a question: likely merges count more
+_INSIDE = 0.6  # value of a pair that a split sets right: its pieces must still find their clusters
 _NEIGHBORS = 10
 _SHOWN = 64  # candidates looked at before all are sorted
 
@@ -47,7 +57,21 @@ class Curve(NamedTuple):
         return self.slope * (self.middle - np.log(np.clip(height, _LEAST_HEIGHT, 1.0)))
 
 
-_PRIOR = Curve(_SLOPE, float(_MIDDLE))
+class OuterCurve(NamedTuple):
+    """Log odds of "same" for modes that are left at the cut: weights @ (1, -log h, -local).
+
+    h is their linkage relative to the cut, `local` their distance relative to that of other modes
+    around them (see `_local_distance`): where clusters are many, it tells far more than h.
+    """
+
+    weights: tuple[float, float, float]
+    cut: float
+
+    def odds(self, height: Floats, local: Floats) -> Floats:
+        """Log odds at relative heights and local distances."""
+        a, b, c = self.weights
+        log_height = np.log(np.clip(height, _LEAST_HEIGHT, 1.0) / max(self.cut, _LEAST_HEIGHT))
+        return a - b * log_height - c * local
 
 
 class Prediction(NamedTuple):
@@ -57,7 +81,7 @@ class Prediction(NamedTuple):
     ----------
     inner : Curve
         For merges of the whole tree.
-    outer : Curve
+    outer : OuterCurve
         For modes that are left at the cut. Their linkage is lower than the height at which they
         would merge, when both have grown, so that the same curve would promise too much.
     cut : float
@@ -65,7 +89,7 @@ class Prediction(NamedTuple):
     """
 
     inner: Curve
-    outer: Curve
+    outer: OuterCurve
     cut: float
 
 
@@ -101,6 +125,10 @@ class Stage:
         Nearest other part, and the linkage to it.
     top : float
         Height of the last merge without constraints.
+    outer : ndarray of bool of shape (n_answers,)
+        Whether each answer was about two modes, by those of its own stage.
+    first : ndarray of shape (n_rows,)
+        The modes at the beginning of the stage.
     """
 
     n_answers: int
@@ -110,6 +138,17 @@ class Stage:
     nearest: Ints
     distance: Floats
     top: float
+    outer: Ints
+    first: Ints
+
+    def was_outer(self, history: History) -> Ints:
+        """1 for answers that were about two modes, 0 for those that tested a merge.
+
+        An answer that tested a merge says nothing about modes that closeness leaves apart, also
+        when it has become one about two modes by saying "different".
+        """
+        new = [int(self.first[i] != self.first[j]) for i, j, _ in history[self.n_answers :]]
+        return np.concatenate([self.outer, np.array(new, dtype=np.int64)])
 
     @cached_property
     def neighbors(self) -> Ints:
@@ -159,6 +198,12 @@ class RepairState:
         return np.unique(self.mode)
 
     @cached_property
+    def local(self) -> Floats:
+        """Local distance between modes, in the order of `slots`."""
+        slots = self.slots
+        return _local_distance(self.H[np.ix_(slots, slots)], self.size[slots])
+
+    @cached_property
     def _children(self) -> list[tuple[int, int]]:
         """Both nodes of each merge; parts are 0..m-1, the q-th merge is node m + q."""
         m = self.stage.parts.n_parts
@@ -188,12 +233,13 @@ class RepairState:
         inner_evidence, between = self._evidence()
         odds = np.where(inner_evidence, np.clip(odds, -_MOST_CLOSENESS, _MOST_CLOSENESS), odds)
         odds = odds + self._margins()
-        inner = (merges[:, 3] * merges[:, 4]) ** _POWER * _share(-(odds + inner_evidence))
+        inner = _INSIDE * merges[:, 3] * merges[:, 4] * _share(-(odds + inner_evidence))
         if not self.evidence:
             inner[merges[:, 5] > 0] = 0.0
         family = self.family[slots]
         mass = np.bincount(self.family, self.stage.parts.weight, len(self.family))[family]
-        odds = self.prediction.outer.odds(self.H[np.ix_(slots, slots)] / self.stage.top)
+        height = self.H[np.ix_(slots, slots)] / self.stage.top
+        odds = self.prediction.outer.odds(height, self.local)
         same = family[:, None] == family[None, :]
         if self.evidence:
             closeness = np.clip(odds, -_MOST_CLOSENESS, _MOST_CLOSENESS)
@@ -201,12 +247,12 @@ class RepairState:
             joint = np.zeros((number.max() + 1, number.max() + 1))
             np.add.at(joint, (number[:, None], number[None, :]), between)
             across = np.minimum(odds, _MOST_CLOSENESS) + joint[np.ix_(number, number)]
-            value = np.outer(mass, mass) ** _POWER * _share(across)
+            value = np.outer(mass, mass) * _share(across)
             size = self.size[slots]
-            doubt = np.outer(size, size) ** _POWER * _share(-(closeness + between)) * (between > 0)
+            doubt = _INSIDE * np.outer(size, size) * _share(-(closeness + between)) * (between > 0)
             value = np.where(same, doubt, value)
         else:
-            value = np.outer(mass, mass) ** _POWER * _share(odds)
+            value = np.outer(mass, mass) * _share(odds)
             value[self.apart[np.ix_(family, family)] | same] = 0.0
         return inner, np.triu(value, 1)
 
@@ -281,9 +327,13 @@ class RepairState:
         if a == b:
             return float(self.prediction.inner.odds(np.zeros(1))[0])
         merge = self.join_heights([(int(a), int(b))])[0]
-        height = self.merges[merge, 2] if merge >= 0 else self.H[self.mode[a], self.mode[b]]
-        curve = self.prediction.inner if merge >= 0 else self.prediction.outer
-        return float(curve.odds(np.array([height / self.stage.top]))[0])
+        if merge >= 0:
+            height = self.merges[merge, 2] / self.stage.top
+            return float(self.prediction.inner.odds(np.array([height]))[0])
+        one, two = np.searchsorted(self.slots, self.mode[[a, b]])
+        height = self.H[self.mode[a], self.mode[b]] / self.stage.top
+        outer = self.prediction.outer
+        return float(outer.odds(np.array([height]), self.local[[one], [two]])[0])
 
 
 def _share(odds: Floats) -> Floats:
@@ -369,6 +419,11 @@ class RepairModel:
 
     # ---------------------------------------------------------------- stages
 
+    @cached_property
+    def _over_clustered(self) -> Ints:
+        n = len(self._X)
+        return over_cluster(self._X, n if n <= ALL_ROWS else _PARTS, self._seed)
+
     def _stage(self, history: History) -> Stage:
         wanted = _stage_ends(len(history))
         while len(self._stages) < len(wanted):
@@ -379,10 +434,9 @@ class RepairModel:
     def _next_stage(self, history: History) -> Stage:
         known = fold_history(history)
         told = list(known.members.values())
-        n_parts = len(self._X) if len(self._X) <= _ALL_ROWS else _PARTS
         if not self._stages:
-            parts = make_parts(self._X, n_parts, self._seed, told)
-            return _link(0, parts, parts.center)
+            parts = make_parts(self._X, self._over_clustered, told)
+            return self._begun(_link(parts, parts.center), history, known)
         before = self._stages[-1]
         predicted = self._fit(before, history, known)
         if self._noise:
@@ -391,10 +445,16 @@ class RepairModel:
             told = list(known.members.values())
         clusters = _merge(before, predicted, known, {}).labels
         parts = before.parts
-        if n_parts < len(self._X):
-            parts = make_parts(self._X, n_parts, self._seed, told)
+        if parts.n_parts < len(self._X):
+            parts = make_parts(self._X, self._over_clustered, told)
         center = learn_metric(parts, clusters[parts.row], told)
-        return _link(len(history), parts, center)
+        linked = replace(_link(parts, center), outer=before.was_outer(history))
+        return self._begun(replace(linked, n_answers=len(history)), history, known)
+
+    def _begun(self, stage: Stage, history: History, known: IncrementalClosure) -> Stage:
+        """The stage with its first modes."""
+        predicted = self._fit(stage, history, known)
+        return replace(stage, first=_merge(stage, predicted, known, {}).mode[stage.parts.of_row])
 
     # ---------------------------------------------------------------- the curve and the cut
 
@@ -408,25 +468,31 @@ class RepairModel:
 
     def _fit(self, stage: Stage, history: History, known: IncrementalClosure) -> Prediction:
         """How heights predict answers, and where to cut."""
-        pairs, same = _answered(stage, history, None if self._noise else known)
+        pairs, same, which = _answered(stage, history, None if self._noise else known)
         crossing, merges = _heights(stage, known, pairs)
         inner = _logistic(crossing / stage.top, same, self._noise)
         cut = _best_cut(stage, inner, merges)
-        state = _merge(stage, Prediction(inner, inner, cut), known, {})
+        rough = OuterCurve((0.0, 0.0, 0.0), cut)
+        state = _merge(stage, Prediction(inner, rough, cut), known, {})
         a, b = state.mode[pairs].T
-        left = a != b
-        height = state.H[a[left], b[left]] / stage.top
-        outer = _logistic(height, same[left], self._noise, inner)
-        # Modes that an answer has just split count as "different" here, which is too dark a view.
-        middle = (inner.middle + outer.middle) / 2
-        return Prediction(inner, Curve((inner.slope + outer.slope) / 2, middle), cut)
+        # Modes of the first half of the answers were larger: they tell little about those of now.
+        left = (stage.was_outer(history)[which] > 0) & (2 * which >= len(history))
+        a, b = a[left], b[left]
+        local = state.local[np.searchsorted(state.slots, a), np.searchsorted(state.slots, b)]
+        # Modes that "same" has made one count too, as close ones: without them the curve, which
+        # would know the others only, would fall and fall.
+        one = a == b
+        height = np.where(one, cut, np.where(one, 0.0, state.H[a, b]) / stage.top)
+        local = np.where(one, 0.0, local)
+        outer = _outer_curve(inner, cut, height, local, same[left], self._noise)
+        return Prediction(inner, outer, cut)
 
     # ---------------------------------------------------------------- wrong answers
 
     def _weigh(self, stage: Stage, history: History) -> dict[tuple[int, int], float]:
         """Sum of the log odds of the answers about each pair of parts."""
         odds = float(np.log((1 - self._noise) / self._noise))
-        pairs, same = _answered(stage, history, None)
+        pairs, same, _ = _answered(stage, history, None)
         found: dict[tuple[int, int], float] = {}
         for (a, b), is_same in zip(pairs.tolist(), same.tolist(), strict=True):
             pair = (min(a, b), max(a, b))
@@ -485,14 +551,15 @@ def _curve_end(n_answers: int) -> int:
     return n_answers - n_answers % step
 
 
-def _link(n_answers: int, parts: Parts, center: Floats) -> Stage:
-    m = parts.n_parts
+def _link(parts: Parts, center: Floats) -> Stage:
+    m, none = parts.n_parts, np.zeros(0, dtype=np.int64)
     H = ward_linkage(center, parts.weight)
     nearest = H.argmin(axis=1)
-    stage = Stage(n_answers, parts, center, H, nearest, H[np.arange(m), nearest], 1.0)
+    nearby = H[np.arange(m), nearest]
+    stage = Stage(0, parts, center, H, nearest, nearby, 1.0, none, none)
     merges = _heights(stage, IncrementalClosure(), np.zeros((0, 2), dtype=np.int64))[1]
     top = float(merges[-1, 2]) if len(merges) and merges[-1, 2] > 0 else 1.0
-    return Stage(n_answers, parts, center, H, nearest, stage.distance, top)
+    return replace(stage, top=top)
 
 
 def _families(stage: Stage, known: IncrementalClosure) -> tuple[Ints, Floats]:
@@ -541,31 +608,69 @@ def _merge(
 
 def _answered(
     stage: Stage, history: History, known: IncrementalClosure | None
-) -> tuple[Ints, Floats]:
-    """Parts of each answer, and 1 for "same"; answers that `known` contradicts are left out."""
+) -> tuple[Ints, Floats, Ints]:
+    """Parts, 1 for "same", and place of each answer but those that `known` contradicts."""
     part = stage.parts.of_row
     found = [
-        (int(part[i]), int(part[j]), said == "same")
-        for i, j, said in history
+        (int(part[i]), int(part[j]), said == "same", place)
+        for place, (i, j, said) in enumerate(history)
         if said != "unsure"
         and part[i] != part[j]
         and (known is None or known.relation(i, j) == said)
     ]
-    told = np.array(found, dtype=np.int64).reshape(-1, 3)
-    return np.ascontiguousarray(told[:, :2]), told[:, 2].astype(np.float64)
+    told = np.array(found, dtype=np.int64).reshape(-1, 4)
+    return np.ascontiguousarray(told[:, :2]), told[:, 2].astype(np.float64), told[:, 3]
 
 
-def _logistic(height: Floats, same: Floats, noise: float, around: Curve = _PRIOR) -> Curve:
-    """Most probable curve under a Gaussian prior; a share of `noise` answers is wrong.
-
-    P(answer "same") = noise + (1 - 2 noise) sigma(a - b log h), by Fisher scoring.
-    """
-    if len(height) == 0:
-        return around
+def _logistic(height: Floats, same: Floats, noise: float) -> Curve:
+    """Most probable curve of merges under a Gaussian prior; a share of `noise` answers is wrong."""
+    prior = np.array([_SLOPE * _MIDDLE, _SLOPE])
     logs = np.log(np.clip(height, _LEAST_HEIGHT, 1.0))
-    design = np.column_stack([np.ones(len(height)), -logs])
-    prior = np.array([around.slope * around.middle, around.slope])
-    precision = np.diag([_MIDDLE_SD**-2, _SLOPE_SD**-2])
+    design = np.column_stack([np.ones(len(logs)), -logs])
+    a, slope = _most_probable(design, same, noise, prior, np.array([_MIDDLE_SD, _SLOPE_SD]))
+    slope = max(float(slope), _LEAST_SLOPE)
+    return Curve(slope, min(float(a) / slope, 0.0))
+
+
+def _outer_curve(
+    inner: Curve, cut: float, height: Floats, local: Floats, same: Floats, noise: float
+) -> OuterCurve:
+    """Most probable curve of modes that are left: at the cut about that of the merges.
+
+    Without this, answers about far modes, nearly all "different", would say that close ones are
+    different too, and nobody would ask. They tell how steep the curve is.
+    """
+    at_cut = max(cut, _LEAST_HEIGHT)
+    start = max(float(inner.odds(np.array([at_cut]))[0]), _LEAST_STEP)
+    prior = np.array([start, _OUTER_SLOPE, _LOCAL_SLOPE])
+    logs = np.log(np.clip(height, _LEAST_HEIGHT, 1.0) / at_cut)
+    design = np.column_stack([np.ones(len(logs)), -logs, -local])
+    sd = np.array([_STEP_SD, _OUTER_SLOPE_SD, _LOCAL_SLOPE_SD])
+    a, b, c = _most_probable(design, same, noise, prior, sd).tolist()
+    return OuterCurve((a, max(b, 0.0), max(c, 0.0)), cut)
+
+
+def _local_distance(H: Floats, size: Floats) -> Floats:
+    """Squared distance of two modes relative to that of modes around both, less a typical value.
+
+    Ward's linkage is the squared distance of the means times s t / (s + t) for sizes s and t. The
+    scale of a mode is its distance to the fifth nearest other one, as in locally scaled affinities
+    (Zelnik-Manor and Perona 2004). Zero where there are too few modes for a scale.
+    """
+    n = len(H)
+    if n <= _LOCAL_NEIGHBOR + 1:
+        return np.zeros((n, n))
+    squared = H * (1.0 / size[:, None] + 1.0 / size[None, :])
+    scale = np.sqrt(np.partition(squared, _LOCAL_NEIGHBOR - 1, axis=1)[:, _LOCAL_NEIGHBOR - 1])
+    scale = np.maximum(scale, 1e-6 * scale.max(initial=1e-300))
+    np.fill_diagonal(squared, 0.0)
+    low, high = _LOCAL_RANGE
+    return np.clip(squared / np.outer(scale, scale), low, high) - _LOCAL_TYPICAL
+
+
+def _most_probable(design: Floats, same: Floats, noise: float, prior: Floats, sd: Floats) -> Floats:
+    """Most probable w: P("same") = noise + (1 - 2 noise) sigma(design @ w), by Fisher scoring."""
+    precision = np.diag(sd**-2.0)
     w = prior.copy()
     for _ in range(60):
         share = _share(design @ w)
@@ -579,8 +684,7 @@ def _logistic(height: Floats, same: Floats, noise: float, around: Curve = _PRIOR
         w = w + step * min(1.0, 1.0 / max(largest, 1e-12))
         if largest < 1e-6:
             break
-    slope_found = max(float(w[1]), _LEAST_SLOPE)
-    return Curve(slope_found, min(float(w[0]) / slope_found, 0.0))
+    return w
 
 
 def _best_cut(stage: Stage, curve: Curve, merges: Floats) -> float:

@@ -30,17 +30,24 @@ from ._incremental_closure import fold, links
 from ._meter import Round, measure
 from ._neighborhoods import find_neighborhoods, inferred_links
 from ._progress import ROUNDS, Progress
-from ._questions import Answer, ClusterCountAnswer, Dispute, Question, as_question, parse_answer
+from ._questions import (
+    Answer,
+    ClusterCountAnswer,
+    Dispute,
+    Question,
+    Verdict,
+    as_question,
+    parse_answer,
+)
 from ._refit import AnswerPrefix, Fit, RefitScheduler, RefitSummary, continued_labels, model_key
 from ._repair import Repair
 from ._repaired_clustering import RepairedClustering
+from ._set_questions import PENDING_SECONDS, SetQuestion, SetQuestionsMixin
 from ._store import Store
 from ._strategy import QueryContext, Questions, Strategy
 
-_PENDING_SECONDS = 15 * 60.0  # seconds after which an unanswered question may go to somebody else
 
-
-class Session(CorrectionsMixin):
+class Session(CorrectionsMixin, SetQuestionsMixin):
     """Ask, answer and undo questions about pairs of rows; no answer is ever lost.
 
     Parameters
@@ -279,7 +286,7 @@ class Session(CorrectionsMixin):
         """
         if n is not None:
             check_number("n", n, Integral, 1)
-        who = self.who if who is None else who
+        who = self._person(who)
         while True:
             seen, view = self._await_view()
             with self._lock, self._store.writing():
@@ -292,7 +299,7 @@ class Session(CorrectionsMixin):
                 taken = [question for asked in pending.values() for question in asked]
                 found = self._choose(n or 1, taken)
                 if found != mine:
-                    self._store.reserve(who, found, _PENDING_SECONDS)
+                    self._store.reserve(who, found, PENDING_SECONDS)
             if n is not None:
                 return found
             return found[0] if found else None
@@ -320,6 +327,10 @@ class Session(CorrectionsMixin):
     ) -> Dispute | None:
         """Record an answer. It is on disk when this returns.
 
+        An answer counts once: the same answer of the same person to the same pair, which may come
+        from a request that was sent twice or from a second tab, is not stored again while the
+        first one stands.
+
         Parameters
         ----------
         answer : {"same", "different", "unsure"}
@@ -341,14 +352,30 @@ class Session(CorrectionsMixin):
         check_number("weight", weight, Real, 0.0)
         if not weight > 0 or not isfinite(weight):
             raise ValueError(f"weight={weight} must be a positive, finite number")
-        who = self.who if who is None else who
+        who = self._person(who)
         with self._lock:
             asked = self._in_hand_of(who) if question is None else as_question(question, self._n)
-            kept = self._store.add(asked, said, float(weight), who)
-            self._sync(kept)
+            self._sync()
+            kept = self._said_already(asked, said, who)
+            if kept is None:
+                kept = self._store.add(asked, said, float(weight), who)
+                self._sync(kept)
             clashes = self._log.disputes({kept.id})
         self._notify()
         return clashes[0] if clashes else None
+
+    def _said_already(self, asked: Question, said: Verdict, who: str) -> Answer | None:
+        """The answer of a person that stands and says the same, if there is one."""
+        if self._context.known.is_undecided(*asked) and not self._log.disputed:
+            return None
+        return next(
+            (
+                answer
+                for answer in reversed(self._log.active)
+                if answer.question.pair == asked.pair and (answer.said, answer.who) == (said, who)
+            ),
+            None,
+        )
 
     def set_n_clusters(
         self,
@@ -389,7 +416,7 @@ class Session(CorrectionsMixin):
         """
         _settings.check_settings(self._n, n_clusters, self.refit_every, self.random_state)
         given = [(*as_question(pair, self._n), parse_answer(said), 1.0) for said, pair in answers]
-        who = self.who if who is None else who
+        who = self._person(who)
         with self._lock, self._store.writing():
             new = {answer.id for answer in self._store.add_all(given, who)}
             self._store.add_count(n_clusters, sorted(new), who)
@@ -407,7 +434,7 @@ class Session(CorrectionsMixin):
             The session's own `who` if not given.
         """
         with self._lock:
-            self._store.reserve(self.who if who is None else who, [], _PENDING_SECONDS)
+            self._store.reserve(self._person(who), [], PENDING_SECONDS)
 
     def _in_hand_of(self, who: str) -> Question:
         asked = self._store.pending().get(who, [])
@@ -435,12 +462,13 @@ class Session(CorrectionsMixin):
             What was taken back, the last first; fewer than n if there were no more.
         """
         check_number("n", n, Integral, 1)
-        who = self.who if who is None else who
+        who = self._person(who)
         with self._lock, self._store.writing():
             self._sync()
             undone: list[LogEntry] = []
             for step in self._log.steps(who)[::-1][:n]:
-                self._log.retract(step[0], who)
+                for entry in step:  # a cluster count takes the answers given with it along
+                    self._log.retract(entry, who)
                 undone += step
             self._replay()
         self._notify()
@@ -458,12 +486,18 @@ class Session(CorrectionsMixin):
         """
         with self._lock, self._store.writing():
             self._sync()
-            self._log.retract(self._log.find(answer), self.who if who is None else who)
+            self._log.retract(self._log.find(answer), self._person(who))
             self._replay()
         self._notify()
 
     def run(
-        self, oracle: Any, n: int | None = None, *, batch: int = 1, who: str | None = None
+        self,
+        oracle: Any,
+        n: int | None = None,
+        *,
+        batch: int = 1,
+        set_size: int | None = None,
+        who: str | None = None,
     ) -> int:
         """Let an oracle answer until no question is left, it stops, or n answers are given.
 
@@ -477,6 +511,10 @@ class Session(CorrectionsMixin):
             The most answers to take.
         batch : int, default=1
             Questions chosen at once, before the answers to them are known.
+        set_size : int, default=None
+            Ask set questions of so many rows: ``oracle.group(rows)`` returns lists of rows that
+            belong together, or these and their weight, or ``"undo"`` or ``"stop"``. A card is one
+            answer.
         who : str, default=None
             Whose answers they are; the session's own `who` if not given.
 
@@ -488,6 +526,8 @@ class Session(CorrectionsMixin):
         if n is not None:
             check_number("n", n, Integral, 0)
         check_number("batch", batch, Integral, 1)
+        if set_size is not None:
+            return self._run_sets(oracle, n, set_size, who)
         count, later = 0, set[int]()
         while n is None or count < n:
             self._settle(oracle, later)
@@ -508,6 +548,36 @@ class Session(CorrectionsMixin):
                 count += 1
         self._settle(oracle, later)
         return count
+
+    def _run_sets(self, oracle: Any, n: int | None, size: int, who: str | None) -> int:
+        count, later = 0, set[int]()
+        while n is None or count < n:
+            self._settle(oracle, later)
+            card = self.ask_set(size, who=who)
+            if card is None:
+                break
+            reply = oracle.group(card.rows)
+            if isinstance(reply, str) and reply == "stop":
+                break
+            if isinstance(reply, str) and reply == "undo":
+                undone = self.undo(who=who)
+                count -= any(isinstance(said, Answer) for said in undone)
+                getattr(oracle, "undone", lambda _: None)(undone)
+                continue
+            groups, weight = reply if isinstance(reply, tuple) else (reply, 1.0)
+            before = len(self.answers)
+            self.tell_set(groups, weight=weight, who=who)
+            count += 1
+            if len(self.answers) == before:
+                self._pass(card, who)
+        self._settle(oracle, later)
+        return count
+
+    def _pass(self, card: SetQuestion, who: str | None) -> None:
+        """Note that nothing was said about a card, so that it is not shown again."""
+        for question in card.pairs:
+            if self._context.known.is_undecided(*question):
+                self.tell("unsure", question, who=who)
 
     def _settle(self, oracle: Any, later: set[int]) -> None:
         """Ask the oracle, if it has `resolve`, which contradicting answer to retract."""
@@ -564,7 +634,7 @@ class Session(CorrectionsMixin):
         ids = None if self._ids is None else [*self._ids, *(sample_ids or ())]
         ids = _settings.check_ids(ids, both.shape[0])
         given = _settings.beforehand(constraints, both.shape[0], ids)
-        who = self.who if who is None else who
+        who = self._person(who)
         self.fit_  # noqa: B018 - the clusters that the new rows join
         with self._lock, self._store.writing():
             self._sync()
@@ -601,12 +671,16 @@ class Session(CorrectionsMixin):
         known = read_source(source)
         given, found = sort_answers(known, self._n, self._ids, self._log.counted)
         with self._lock:
-            self._store.add_all(given, self.who if who is None else who)
+            self._store.add_all(given, self._person(who))
             self._replay()
         self._notify()
         return found
 
     # ---------------------------------------------------------------- what is known
+
+    def _person(self, who: str | None) -> str:
+        """Whose answers these are; an empty name is nobody else's."""
+        return self.who if who is None or not who.strip() else who.strip()
 
     @property
     def _n(self) -> int:
@@ -730,22 +804,29 @@ class Session(CorrectionsMixin):
 
     def _repaired(self, at: AnswerPrefix) -> NDArray[np.int32]:
         assert isinstance(self.strategy, Repair)
-        k = at.n_clusters
-        if k is not None:  # corrections bind the rows of what they merge and split
-            k = max(1, k - sum(one.change for one in at.corrections))
-        return self.strategy.clusters(self._context, at.counted, k).astype(np.int32)
+        return self.strategy.clusters(self._context, at.counted, at.n_uncorrected).astype(np.int32)
 
     def reason(self, question: object) -> str:
         """Why a question is asked, in words; empty if the strategy does not say.
 
         Parameters
         ----------
-        question : Question or pair of row numbers
+        question : Question, SetQuestion or pair of row numbers
+
+        Examples
+        --------
+        >>> from linkwise import Session
+        >>> with Session([[0.0], [0.1], [5.0], [5.1], [5.2]]) as session:
+        ...     print(session.reason(session.ask()))
+        these two groups, 2 and 3 records, are close, and nobody has compared them
         """
-        asked = as_question(question, self._n)
         with self._lock:
             self._sync()
-            return self.strategy.reason(self._context, asked)
+            if isinstance(question, SetQuestion):
+                first = self.strategy.reason(self._context, Question(*question.rows[:2]))
+                rest = "the others are those nearest to them that nobody has compared"
+                return f"{first}; {rest}" if first and len(question.rows) > 2 else first
+            return self.strategy.reason(self._context, as_question(question, self._n))
 
     @property
     def fit_(self) -> Fit:
@@ -894,6 +975,32 @@ class Session(CorrectionsMixin):
     def _notify(self) -> None:
         for (listener,) in self._listeners:
             listener()
+
+    def save(self, path: PathLike) -> None:
+        """Write a copy of the session to a new file.
+
+        Also after the file of a running session was deleted or replaced by another one, which is
+        told by the next answer: nothing that was answered is lost then.
+
+        Parameters
+        ----------
+        path : str or path
+            A file that is not there yet.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from linkwise import Session
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with Session([[0.0], [1.0], [5.0]]) as session:
+        ...         _ = session.tell("same", (0, 1))
+        ...         session.save(os.path.join(folder, "copy.db"))
+        ...     with Session.open(os.path.join(folder, "copy.db"), [[0.0], [1.0], [5.0]]) as copy:
+        ...         len(copy.answers)
+        1
+        """
+        with self._lock:
+            self._store.save(path)
 
     def close(self) -> None:
         """Finish the running refit and close the file."""

@@ -25,11 +25,12 @@ from numpy.typing import NDArray
 from linkwise._types import JsonDict, PathLike
 
 from ._corrections import Correction, correction_of
-from ._questions import Answer, ClusterCountAnswer, Question
+from ._questions import Answer, ClusterCountAnswer, Question, Verdict
 
 _APPLICATION = 0x6C6E6B77  # "lnkw": tells a session from any other SQLite file
 _VERSION = 3
 _PATIENCE = 30.0  # seconds to wait for another process to finish writing
+_FIRST_COLUMNS = 9  # of answers in the first formats
 _LABELS_KEPT = 20  # labels of so many fits are kept, centers of all
 
 _SCHEMA = """
@@ -78,6 +79,7 @@ ALTER TABLE fit ADD COLUMN prototypes BLOB;
 ALTER TABLE fit ADD COLUMN owner TEXT;
 ALTER TABLE fit ADD COLUMN asked INTEGER;
 ALTER TABLE fit ADD COLUMN guessed INTEGER;
+ALTER TABLE answer ADD COLUMN card INTEGER;
 CREATE TABLE correction (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     kind TEXT NOT NULL CHECK (kind IN ('merge', 'split', 'move', 'rename')),
@@ -145,6 +147,7 @@ class Store:
         if self.path is not None and self.path.is_dir():
             raise ValueError(f"session {self.path} is a folder; name a file in it")
         self._db = self._connect()
+        self._file = self._file_id()
         self._seen: int | None = None
         self.generation: int | None = None  # of the data; answers name its rows by number
 
@@ -153,9 +156,12 @@ class Store:
         db = sqlite3.connect(name, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
         try:
             self._prepare(db)
-        except sqlite3.DatabaseError as error:
+        except sqlite3.OperationalError as error:
             db.close()
             raise ValueError(f"session {self.path} cannot be used: {error}") from None
+        except sqlite3.DatabaseError as error:
+            db.close()
+            raise ValueError(_damaged(self.path, error, "cannot be used")) from None
         except BaseException:
             db.close()
             raise
@@ -219,6 +225,7 @@ class Store:
             self._depth -= 1
             if self._depth == 0:
                 self._execute("COMMIT")
+                self._check_file()
 
     def _check_generation(self) -> None:
         """Refuse to write about rows by numbers that another process has changed."""
@@ -237,13 +244,40 @@ class Store:
             return self._db.execute(statement, values)
         except sqlite3.OperationalError as error:
             raise OSError(f"session {self.path or 'in memory'}: {error}") from error
-        except sqlite3.IntegrityError:  # what was to be written is wrong, not the file
-            raise
+        except sqlite3.IntegrityError:
+            raise  # a value that the schema refuses is a fault of the caller
         except sqlite3.DatabaseError as error:
+            raise OSError(_damaged(self.path, error, "is damaged")) from error
+
+    def _file_id(self) -> tuple[int, int] | None:
+        """Tells the open file from another one of the same name; None if there is no such file."""
+        try:
+            found = None if self.path is None else self.path.stat()
+        except FileNotFoundError:
+            return None
+        return None if found is None else (found.st_dev, found.st_ino)
+
+    def _check_file(self) -> None:
+        """Refuse to go on when the file was deleted or replaced: nobody would find the answers."""
+        if self._file is not None and self._file_id() != self._file:
+            what = "replaced by another file" if self._file_id() else "deleted or moved"
             raise OSError(
-                f"session {self.path or 'in memory'} is damaged: {error}. Put a copy of the file "
-                "in its place, or save what can be read: sqlite3 FILE .recover"
-            ) from error
+                f"session {self.path} was {what} while it was in use: answers would be lost. What "
+                "was answered is still here: write it to a new file by session.save(path), then "
+                "open that one"
+            )
+
+    def save(self, path: PathLike) -> None:
+        """Write a copy to a new file."""
+        target = Path(path)
+        if target.exists():
+            raise FileExistsError(f"session {target} is there already; name a new file")
+        with self._lock:
+            copy = sqlite3.connect(str(target))
+            try:
+                self._db.backup(copy)
+            finally:
+                copy.close()
 
     # ---------------------------------------------------------------- settings
 
@@ -277,24 +311,36 @@ class Store:
             rows = self._execute("SELECT * FROM answer ORDER BY id").fetchall()
         return [_answer(row) for row in rows]
 
-    def add(self, question: Question, said: str, weight: float, who: str) -> Answer:
+    def add(self, question: Question, said: Verdict, weight: float, who: str) -> Answer:
         """Store an answer. It is on disk when this returns."""
         return self.add_all([(*question, said, weight)], who)[0]
 
-    def add_all(self, given: Sequence[tuple[int, int, str, float]], who: str) -> list[Answer]:
-        """Store several answers of one person in one transaction."""
-        now, kept = datetime.now(UTC), []
+    def add_all(
+        self,
+        given: Sequence[tuple[int, int, Verdict, float]],
+        who: str,
+        *,
+        together: bool = False,
+    ) -> list[Answer]:
+        """Store several answers of one person in one transaction; `together`, as one step."""
+        now, kept = datetime.now(UTC), list[Answer]()
+        card: int | None = None
         with self.writing():
             for i, j, said, weight in given:
                 cursor = self._execute(
-                    "INSERT INTO answer (i, j, said, weight, who, at) VALUES (?, ?, ?, ?, ?, ?)",
-                    (i, j, said, weight, who, now.isoformat()),
+                    "INSERT INTO answer (i, j, said, weight, who, at, card) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    (i, j, said, weight, who, now.isoformat(), card),
                 )
+                number = cursor.lastrowid or 0
+                if together and card is None:
+                    card = number
+                    self._execute("UPDATE answer SET card = id WHERE id = ?", (number,))
                 self._execute(
                     "DELETE FROM in_hand WHERE who = ? AND min(i, j) = ? AND max(i, j) = ?",
                     (who, *Question(i, j).pair),
                 )
-                kept.append(Answer(cursor.lastrowid or 0, i, j, said, weight, who, now))  # type: ignore[arg-type]
+                kept.append(Answer(number, i, j, said, weight, who, now, card=card))
                 self._keep_names(i, j)
         return kept
 
@@ -442,6 +488,50 @@ class Store:
             )
 
 
+def salvage(path: PathLike) -> tuple[list[Answer], dict[int, str]]:
+    """The answers that can still be read from a damaged file, in order, and names of rows.
+
+    Parameters
+    ----------
+    path : str or path
+    """
+    found: dict[int, Answer] = {}
+    names: dict[int, str] = {}
+    for order in ("ASC", "DESC"):  # around a damaged page, from both ends
+        for row in _readable(path, f"SELECT * FROM answer ORDER BY id {order}"):
+            try:
+                answer = _answer(row if len(row) > _FIRST_COLUMNS else (*row, None))
+            except (ValueError, TypeError):
+                continue
+            found[answer.id] = answer
+        rows = _readable(path, f"SELECT row, name FROM row_name ORDER BY row {order}")
+        names.update({int(row): str(name) for row, name in rows})
+    return [found[number] for number in sorted(found)], names
+
+
+def _readable(path: PathLike, query: str) -> Iterator[tuple[Any, ...]]:
+    """Lines of a query up to the first that cannot be read."""
+    db = sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)
+    try:
+        yield from db.execute(query)
+    except sqlite3.DatabaseError:
+        return  # what was read before stands
+    finally:
+        db.close()
+
+
+def _damaged(path: Path | None, error: sqlite3.DatabaseError, what: str) -> str:
+    """What is wrong with a file, and what can be saved of it."""
+    text = f"session {path or 'in memory'} {what}: {error}"
+    n = 0 if path is None else len(salvage(path)[0])
+    if n == 0:
+        return f"{text}; no answer can be read from it: use a copy, or begin a new session"
+    return (
+        f"{text}; {n:,} answer{'s' * (n != 1)} can still be read: write them by `linkwise sessions "
+        f"{path} --salvage links.csv`, and begin a new session with --constraints links.csv"
+    )
+
+
 def _write_ahead(db: sqlite3.Connection) -> None:
     """Switch to the write-ahead log; SQLite's busy timeout does not cover this step."""
     end = time.monotonic() + _PATIENCE
@@ -462,9 +552,9 @@ def _run(db: sqlite3.Connection, script: str) -> None:
 
 
 def _answer(row: Sequence[Any]) -> Answer:
-    number, i, j, said, weight, who, at, undone_at, undone_by = row
+    number, i, j, said, weight, who, at, undone_at, undone_by, card = row
     given = datetime.fromisoformat(at)
-    return Answer(number, i, j, said, weight, who, given, _time(undone_at), undone_by)
+    return Answer(number, i, j, said, weight, who, given, _time(undone_at), undone_by, card)
 
 
 def _count(row: Sequence[Any]) -> ClusterCountAnswer:

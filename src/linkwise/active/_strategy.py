@@ -149,6 +149,29 @@ class Strategy:
         """
         raise NotImplementedError
 
+    def question_set(self, context: QueryContext, most: int) -> tuple[int, ...]:
+        """Rows of a set question: those of the next questions; fewer than two if none is left.
+
+        Parameters
+        ----------
+        context : QueryContext
+        most : int
+            The most rows.
+        """
+        pending, asked = context.pending, list[Question]()
+        rows: dict[int, None] = {}
+        try:
+            while len(rows) < most:
+                context.pending = (*pending, *asked)
+                question = next(self.questions(context), None)
+                if question is None:
+                    break
+                asked.append(question)
+                rows.update(dict.fromkeys(question))
+        finally:
+            context.pending = pending
+        return tuple(rows)[:most]
+
     def reason(self, context: QueryContext, question: Question) -> str:
         """Why a question is asked, in words; empty if the strategy does not say.
 

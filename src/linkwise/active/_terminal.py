@@ -1,16 +1,21 @@
 """Questions in a terminal: two records side by side, one key per answer.
 
 Fits a plain 80x24 terminal: the marks are ASCII, and color only repeats what they say. Records
-are shown as text: control characters in them never reach the terminal.
+are shown as text: control characters in them never reach the terminal, and letters that its
+encoding lacks become question marks. What is typed before a question is on the screen is thrown
+away, since nobody can mean it; the screen is drawn again when the window changes its size.
 """
 
 from __future__ import annotations
 
 import os
+import select
+import signal
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any
 
 from rich.console import Console
@@ -22,10 +27,14 @@ from ._questions import Answer, Dispute
 
 _KEYS = {"s": "same", "d": "different", "u": "unsure", "z": "undo", "q": "stop"}
 _HELP = "s same   d different   u unsure   z undo   q quit"
+_MORE = "m"
+_SET_LETTERS = "abcdefghijkl"
+_SET_HELP = "Enter done   z undo   q quit"
 _CHOICES = "123456789abcdefghijklmnoprtvwxy"
 _WIDEST_NAME, _LEAST_WIDTH = 18, 40
-_AROUND = 10  # lines of a screen that are not fields
-_ESCAPE, _END = "\x1b", "\x04"
+_AROUND = 11  # lines of a screen that are not fields
+_ESCAPE, _END, _ERASE = "\x1b", "\x04", "\x7f\x08"
+RESIZED = "resized"
 
 
 class Keys:
@@ -35,6 +44,13 @@ class Keys:
         self._stream = sys.stdin if stream is None else stream
         self._before: Any = None
         self._waiting: deque[str] = deque()
+        self._wake: tuple[int, int] | None = None
+        self._handler: Any = None
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether single keys are read."""
+        return self._before is not None
 
     def __enter__(self) -> Keys:
         if self._stream.isatty() and os.name == "posix":
@@ -42,22 +58,46 @@ class Keys:
             import tty
 
             self._before = termios.tcgetattr(self._stream)
-            # Not the default, which throws away what was typed ahead.
             tty.setcbreak(self._stream, termios.TCSADRAIN)
+            if threading.current_thread() is threading.main_thread():
+                self._wake = os.pipe()
+                self._handler = signal.signal(signal.SIGWINCH, self._resized)
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._wake is not None:
+            signal.signal(signal.SIGWINCH, self._handler or signal.SIG_DFL)
+            for end in self._wake:
+                os.close(end)
+            self._wake = None
         if self._before is not None:
             import termios
 
             termios.tcsetattr(self._stream, termios.TCSADRAIN, self._before)
             self._before = None
 
+    def _resized(self, _: int, __: FrameType | None) -> None:
+        if self._wake is not None:
+            os.write(self._wake[1], b"x")
+
+    def discard(self) -> None:
+        """Throw away what was typed so far; lines of a pipe or file stay."""
+        self._waiting.clear()
+        if self._before is not None:
+            import termios
+
+            termios.tcflush(self._stream, termios.TCIFLUSH)
+
     def read(self) -> str:
-        """The next key in lower case; "q" at the end of the input."""
+        """The next key in lower case; "q" at the end of the input, `RESIZED` when that happened."""
         if self._before is None:
-            return self._read_line()
+            return self.read_line()[:1]
         while not self._waiting:
+            if self._wake is not None:
+                ready, _, _ = select.select([self._stream, self._wake[0]], [], [])
+                if self._wake[0] in ready:
+                    os.read(self._wake[0], 256)
+                    return RESIZED
             typed = os.read(self._stream.fileno(), 256).decode(errors="replace")
             if not typed:
                 return "q"
@@ -66,13 +106,14 @@ class Keys:
         key = self._waiting.popleft()
         return "q" if key == _END else key.lower()
 
-    def _read_line(self) -> str:
+    def read_line(self) -> str:
+        """The next line of a pipe or file, in lower case; "q" at its end."""
         if self._stream.isatty() and os.name == "nt":  # pragma: no cover
             import msvcrt
 
             return str(msvcrt.getwch()).lower()  # type: ignore[attr-defined]
         line = self._stream.readline()
-        return line.strip()[:1].lower() if line else "q"
+        return line.strip().lower() if line else "q"
 
 
 class TerminalOracle:
@@ -86,6 +127,8 @@ class TerminalOracle:
         What a row is called.
     progress : callable, default=None
         Gives the `Progress` to show.
+    reason : callable, default=None
+        Why a question is asked: called with a list of rows, gives text.
     console : rich.console.Console, default=None
     keys : Keys, default=None
 
@@ -107,10 +150,12 @@ class TerminalOracle:
         *,
         name: Callable[[int], object] = str,
         progress: Callable[[], Progress] | None = None,
+        reason: Callable[[Sequence[int]], str] | None = None,
         console: Console | None = None,
         keys: Keys | None = None,
     ):
         self._record, self._name, self._progress = record, name, progress
+        self._reason = reason
         self._console = Console(highlight=False) if console is None else console
         self._keys = Keys() if keys is None else keys
         self._note = ""
@@ -129,13 +174,59 @@ class TerminalOracle:
 
     def __call__(self, i: int, j: int) -> str:
         """Show two rows and wait for an answer: one of the answers, "undo" or "stop"."""
-        lines = [
-            Text("Do these two belong together?", style="bold"),
-            *self._records(i, j),
-            Text(),
-            *self._progress_lines(),
-        ]
-        return _KEYS[self._asked(lines, Text(_HELP, style="bold"), tuple(_KEYS))]
+        progress, why, page = self._progress_lines(), self._why([i, j]), 0
+        while True:
+            pages = self._pages(i, j)
+            page %= len(pages)
+            lines = [
+                Text("Do these two belong together?", style="bold"),
+                why,
+                *pages[page],
+                Text(),
+                *progress,
+            ]
+            more = f"   {_MORE} all fields ({page + 1}/{len(pages)})" if len(pages) > 1 else ""
+            key = self._asked(
+                lines, Text(_HELP + more, style="bold"), (*_KEYS, *([_MORE] if more else []))
+            )
+            if key in _KEYS:
+                return _KEYS[key]
+            page += key == _MORE
+
+    def group(self, rows: Sequence[int]) -> list[list[int]] | str:
+        """Show up to 12 rows and wait for groups of them; or "undo" or "stop".
+
+        Letters of records that belong together are typed without a space between them: "ac bd" are
+        two groups. Nothing is said about records that are not typed.
+        """
+        progress, why, typed = self._progress_lines(), self._why(rows), ""
+        while True:
+            lines = [
+                Text("Which of these belong together?", style="bold"),
+                why,
+                *self._listed(rows),
+                Text(),
+                *progress[1::2],  # groups and rows so far, and whether to stop
+                Text("type the letters of each group, with a space between groups: ac bd"),
+                Text(_SET_HELP, style="bold"),
+                Text(f"> {typed}"),
+            ]
+            if self._keys.is_terminal:
+                key = self._asked(lines[:-1], lines[-1], None, keep=bool(typed))
+            else:
+                self._draw([*lines[:-1], Text(self._note), lines[-1]])
+                key, typed, self._note = "\n", self._keys.read_line(), ""
+            if typed in ("q", "z") or key in ("q", "z"):
+                return "stop" if "q" in (typed, key) else "undo"
+            if key in ("\n", "\r"):
+                found = _read_groups(typed, rows)
+                if found is not None:
+                    return found
+                self._note, typed = f"{clean(typed)}: a letter stands twice, or is unknown", ""
+            elif key in _ERASE:
+                typed = typed[:-1]
+            elif key == " " or key in _SET_LETTERS[: len(rows)]:
+                typed += key
 
     def undone(self, said: Sequence[LogEntry]) -> None:
         """Show what was undone with the next question.
@@ -175,24 +266,45 @@ class TerminalOracle:
 
     # ---------------------------------------------------------------- drawing
 
-    def _asked(self, lines: Sequence[Text], keys: Text, known: Sequence[str]) -> str:
-        """Show a question until one of its keys is pressed."""
-        self._draw([*lines, Text(self._note, style="yellow"), keys])
+    def _asked(
+        self, lines: Sequence[Text], keys: Text, known: Sequence[str] | None, keep: bool = False
+    ) -> str:
+        """Show a question until one of its keys is pressed; any key if `known` is None."""
+        self._draw([*lines, Text(self._note, style="yellow"), keys], keep)
         self._note = ""
-        while (key := self._keys.read()) not in known:
+        while (key := self._keys.read()) != RESIZED and known is not None and key not in known:
             if key.strip():  # an empty line says nothing
                 told = Text(f"{clean(key)}: no such key", style="yellow")
-                self._draw([*lines, told, keys] if self._console.is_terminal else [told])
+                self._draw([*lines, told, keys] if self._console.is_terminal else [told], keep=True)
         return key
 
     def _called(self, row: int) -> str:
         return clean(self._name(row))
 
-    def _draw(self, lines: Sequence[Text]) -> None:
+    def _draw(self, lines: Sequence[Text], keep: bool = False) -> None:
+        """Show lines; what was typed before the last of them is thrown away unless `keep`."""
         if self._console.is_terminal:
             self._console.clear()
-        for line in lines:
-            self._console.print(line, no_wrap=True, overflow="ellipsis", crop=True)
+        for place, line in enumerate(lines):
+            if place == len(lines) - 1 and not keep:
+                self._keys.discard()
+            self._console.print(
+                _encodable(line, self._console), no_wrap=True, overflow="crop", crop=True
+            )
+
+    def _why(self, rows: Sequence[int]) -> Text:
+        told = "" if self._reason is None else self._reason(rows)
+        return Text(_shortened(f"Why: {told}", self._console.width) if told else "", style="dim")
+
+    def _listed(self, rows: Sequence[int]) -> list[Text]:
+        """One line per record: its letter, name and fields."""
+        width = max(self._console.width, _LEAST_WIDTH) - 1
+        lines = []
+        for letter, row in zip(_SET_LETTERS, rows, strict=False):
+            cells = [clean(value) for value in self._record(row).values()]
+            fields = "  ".join(cell for cell in cells if cell and cell != self._called(row))
+            lines.append(Text(_shortened(f"  {letter}  {self._called(row)}  {fields}", width)))
+        return lines
 
     def _progress_lines(self) -> list[Text]:
         if self._progress is None:
@@ -208,7 +320,8 @@ class TerminalOracle:
             Text(now.hint, style="green" if now.stop else ""),
         ]
 
-    def _records(self, i: int, j: int) -> list[Text]:
+    def _pages(self, i: int, j: int) -> list[list[Text]]:
+        """The fields side by side: on one page, shortened; if not all fit, all of them follow."""
         width, height = self._console.width, self._console.height
         left, right = ({str(k): clean(v) for k, v in self._record(r).items()} for r in (i, j))
         names = list(dict.fromkeys([*left, *right]))
@@ -217,7 +330,12 @@ class TerminalOracle:
         rows = [(name, left.get(name, ""), right.get(name, "")) for name in names]
         head = _line("", "", (self._called(i), self._called(j)), label, column)
         head.stylize("underline")
-        return [head, *self._fit(rows, label, column, max(2, height - _AROUND))]
+        most = max(2, height - _AROUND)
+        every = self._fields(rows, label, column, None)
+        if len(every) <= most or not self._console.is_terminal:
+            return [[head, *self._fit(rows, label, column, most)]]
+        parts = [every[start : start + most] for start in range(0, len(every), most)]
+        return [[head, *self._fit(rows, label, column, most)], *([head, *part] for part in parts)]
 
     def _fit(
         self, rows: list[tuple[str, str, str]], label: int, column: int, most: int
@@ -228,8 +346,18 @@ class TerminalOracle:
             left_out = len(rows) - most + 1
             chosen = sorted(rows, key=lambda row: row[1] == row[2])[: most - 1]
             rows = [row for row in rows if row in chosen]
+        lines = self._fields(rows, label, column, most - bool(left_out))
+        if left_out:
+            lines.append(Text(f"... and {left_out} more fields", style="dim"))
+        return lines
+
+    def _fields(
+        self, rows: list[tuple[str, str, str]], label: int, column: int, most: int | None
+    ) -> list[Text]:
+        """Lines of fields; `most` of them, with long texts cut, or as many as it takes."""
         cells = [[self._wrapped(cell, column) for cell in row[1:]] for row in rows]
-        heights = _share([max(map(len, pair)) for pair in cells], most - bool(left_out))
+        wanted = [max(map(len, pair)) for pair in cells]
+        heights = wanted if most is None else _share(wanted, most)
         lines: list[Text] = []
         for (name, a, b), (one, two), n_lines in zip(rows, cells, heights, strict=True):
             for k in range(n_lines):
@@ -239,8 +367,6 @@ class TerminalOracle:
                 line = _line(mark, name if k == 0 else "", (shown[0], shown[1]), label, column)
                 line.stylize("bold yellow" if a != b else "dim")
                 lines.append(line)
-        if left_out:
-            lines.append(Text(f"... and {left_out} more fields", style="dim"))
         return lines
 
     def _wrapped(self, cell: str, width: int) -> list[str]:
@@ -255,6 +381,31 @@ def clean(value: object) -> str:
     """A value as one line of text without control characters."""
     text = " ".join(str(value).split())
     return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def _read_groups(typed: str, rows: Sequence[int]) -> list[list[int]] | None:
+    """Rows of the groups that somebody typed as letters; None if that makes no sense."""
+    letters = _SET_LETTERS[: len(rows)]
+    words = typed.split()
+    flat = "".join(words)
+    if len(set(flat)) < len(flat) or not set(flat) <= set(letters):
+        return None
+    return [[int(rows[letters.index(letter)]) for letter in word] for word in words]
+
+
+def _shortened(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: max(width - 3, 1)]}..."
+
+
+def _encodable(line: Text, console: Console) -> Text:
+    """The line with a question mark for each letter that the terminal cannot show."""
+    try:
+        line.plain.encode(console.encoding)
+    except UnicodeEncodeError:
+        line = line.copy()
+        plain = line.plain.replace("\u2026", ".")
+        line.plain = plain.encode(console.encoding, "replace").decode(console.encoding)
+    return line
 
 
 def _share(wanted: Sequence[int], most: int) -> list[int]:

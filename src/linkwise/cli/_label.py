@@ -54,12 +54,22 @@ def label(
     questions: Annotated[
         int | None, typer.Option(help="Stop after so many answers.", min=1)
     ] = None,
+    set_size: Annotated[
+        int | None,
+        typer.Option(
+            help="Show cards of so many records, to be put into groups: one answer, many links.",
+            min=2,
+            max=12,
+        ),
+    ] = None,
     seed: Seed = None,
     data_changed: DataChanged = None,
 ) -> None:
     """Say of two records whether they belong together; one key per answer.
 
-    Keys: s same, d different, u unsure, z undo, q quit. Fields that differ are marked with a star.
+    Keys: s same, d different, u unsure, z undo, q quit, and m for all fields where they do not fit
+    on the screen. Fields that differ are marked with a star. With --set-size, letters of records
+    that belong together are typed, with a space between groups.
     Every answer is on the disk before the next question appears; the same command goes on where
     you stopped, with the options it was begun with. Several people may label at once, each in a
     terminal of their own.
@@ -73,6 +83,8 @@ def label(
 
         linkwise label beans.csv --session work.db --constraints-out links.csv
     """
+    if out.console.is_terminal:
+        out.console.print("loading ...", style="dim")
     with out.plain_errors():
         session = session_file(data, session)
         kept = kept_settings(session)
@@ -90,22 +102,26 @@ def label(
         begun = {"n_clusters": clusters, "strategy": strategy, "random_state": seed}
         work = open_session(session, kept, task, begun, constraints, who, given, data_changed)
     with work:
-        _interview(work, task, questions)
         with out.plain_errors():
+            _interview(work, task, questions, set_size)
             if constraints_out is not None:
                 work.constraints.write(constraints_out)
         _tell(work, session, constraints_out)
 
 
-def _interview(work: Session, task: SessionInput, n: int | None) -> None:
-    from linkwise.active import TerminalOracle
+def _interview(work: Session, task: SessionInput, n: int | None, set_size: int | None) -> None:
+    from linkwise.active import SetQuestion, TerminalOracle
 
     warnings.simplefilter("ignore")  # a refit in the background must not write over a question
     oracle = TerminalOracle(
-        task.record, name=work.name, progress=lambda: work.progress, console=out.console
+        task.record,
+        name=work.name,
+        progress=lambda: work.progress,
+        reason=lambda rows: work.reason(rows if len(rows) == 2 else SetQuestion(tuple(rows))),
+        console=out.console,
     )
     with oracle:
-        work.run(oracle, n)
+        work.run(oracle, n, set_size=set_size)
 
 
 def _tell(work: Session, path: Path, written: Path | None) -> None:

@@ -106,7 +106,7 @@ class TextEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        rows : ndarray of shape (n_texts, n_features_out_)
+        rows : ndarray of shape (n_texts, n_outputs)
         """
         check_is_fitted(self, "n_features_out_")
         rows = self._embed(_texts(X))
@@ -126,7 +126,7 @@ class TextEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        names : ndarray of shape (n_features_out_,)
+        names : ndarray of shape (n_outputs,)
         """
         check_is_fitted(self, "n_features_out_")
         return np.array([f"textembedder{k}" for k in range(self.n_features_out_)], dtype=object)

@@ -9,7 +9,7 @@ from linkwise._types import Floats
 _SCREENED = 200  # rows that rule out most columns
 
 
-def one_hot_groups(X: Floats, *, single: bool = False) -> list[slice]:
+def one_hot_groups(X: Floats, *, single: bool = False) -> list[tuple[int, int]]:
     """Neighboring columns of two values each of which every row has exactly one at its upper value.
 
     They are the indicators of one category, also after each was shifted and scaled.
@@ -22,14 +22,15 @@ def one_hot_groups(X: Floats, *, single: bool = False) -> list[slice]:
 
     Returns
     -------
-    groups : list of slice
+    groups : list of pairs of int
+        First column of each group, and the column after its last.
 
     Examples
     --------
     >>> import numpy as np
     >>> from linkwise.geometry import one_hot_groups
     >>> one_hot_groups(np.array([[0.3, 1.0, 0.0], [0.7, 0.0, 1.0], [0.1, 1.0, 0.0]]))
-    [slice(1, 3, None)]
+    [(1, 3)]
     """
     few = X[:_SCREENED]
     low, high = few.min(axis=0), few.max(axis=0)
@@ -40,7 +41,7 @@ def one_hot_groups(X: Floats, *, single: bool = False) -> list[slice]:
         if stop is None and single and binary[start] and _is_two_valued(X[:, start]):
             stop = start + 1
         if stop is not None:
-            found.append(slice(start, stop))
+            found.append((start, stop))
         start = start + 1 if stop is None else stop
     return found
 

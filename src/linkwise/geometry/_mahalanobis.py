@@ -65,7 +65,7 @@ class Mahalanobis(Geometry):
         Prior of the metric's diagonal.
     eta : float or "exact", default=None
         Step of the gradient; otherwise the minimum in closed form, where there is one.
-    categories : sequence of slice, default=()
+    categories : sequence of pairs of int, default=()
         Features that are the indicators of one category. A diagonal metric has one weight for
         each of these, which is at most 4 over their mean variance: clusters that are the values of
         a category have no variance in it, and would learn that nothing else counts.
@@ -93,7 +93,7 @@ class Mahalanobis(Geometry):
         mean: Floats | None = None,
         prior: Rayleigh | None = None,
         eta: Eta = None,
-        categories: Sequence[slice] = (),
+        categories: Sequence[tuple[int, int]] = (),
     ):
         self.per_cluster = per_cluster
         self.n_groups = n_clusters if per_cluster else 1
@@ -108,7 +108,8 @@ class Mahalanobis(Geometry):
         # Nothing can be learnt of a constant feature: its floor keeps its weight at 1.
         self.scale: Floats = np.where(variance > 0, variance, 1.0 / regularization)
         self._categories = tuple(categories)
-        for group in self._categories:
+        for start, stop in self._categories:
+            group = slice(start, stop)
             floor = max(_CATEGORY_FLOOR / regularization, 1.0)
             self.scale[group] = floor * self.scale[group].mean()
         # Metrics as a diagonal (groups, d) or as matrices (groups, d, d).
@@ -290,7 +291,8 @@ class Mahalanobis(Geometry):
 
     def _invert(self, covariance: Floats) -> Floats:
         if covariance.ndim == 1:
-            for group in self._categories:  # one weight a minimizes a sum S - n log a over them
+            for start, stop in self._categories:  # one weight a minimizes a sum S - n log a
+                group = slice(start, stop)
                 covariance[group] = covariance[group].mean()
             return 1.0 / np.maximum(covariance, self.regularization * self.scale)
         root = np.sqrt(self.scale)

@@ -110,7 +110,13 @@ class LabelWidget:
         }
 
     def press(self, what: str) -> None:
-        """Do what a button says: same, different, unsure or undo."""
+        """Do what a button says: same, different, unsure or undo.
+
+        Parameters
+        ----------
+        what : {'same', 'different', 'unsure', 'undo'}
+            The button.
+        """
         if what not in (*_ANSWERS, "undo"):
             raise ValueError(f"{what!r}: expected same, different, unsure or undo")
         self._note = ""

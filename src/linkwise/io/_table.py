@@ -155,12 +155,24 @@ class Table:
         return {name: _for_file(cells) for name, cells in self._cells.items()}
 
     def folded(self, names: Iterable[str]) -> list[str]:
-        """The inverse of `expanded`: columns of lists by their own name, each once."""
+        """The inverse of `expanded`: columns of lists by their own name, each once.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Names of columns.
+        """
         lists = {own: name for name, places in self.lists.items() for own in places}
         return list(dict.fromkeys(lists.get(name, name) for name in names))
 
     def expanded(self, names: Iterable[str]) -> list[str]:
-        """Names of columns, with a column of lists replaced by those that it became."""
+        """Names of columns, with a column of lists replaced by those that it became.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Names of columns.
+        """
         return [own for name in names for own in self.lists.get(name, (name,))]
 
     def column(self, name: str) -> NDArray:

@@ -31,6 +31,12 @@ class Expected:
         Where it is with 90 % probability.
     base_rate : float
         Estimated share of all pairs of rows that belong together.
+
+    Examples
+    --------
+    >>> from linkwise.selection import Expected
+    >>> Expected(ari=0.8, ari_interval=(0.7, 0.9)).ari_interval
+    (0.7, 0.9)
     """
 
     ari: float = float("nan")

@@ -23,8 +23,8 @@ class ColumnScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ----------
     mean_, scale_ : ndarrays of shape (n_features,)
         What is subtracted, and what the rest is divided by.
-    groups_ : list of slice
-        The indicators of each category.
+    groups_ : list of pairs of int
+        The indicators of each category: the first, and the column after the last.
     """
 
     def fit(self, X: ArrayLike, y: object = None) -> ColumnScaler:
@@ -35,8 +35,8 @@ class ColumnScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         # The variance of a constant column is rounding error.
         variance[np.ptp(rows, axis=0) == 0] = 0.0
         self.groups_ = one_hot_groups(rows)
-        for group in self.groups_:
-            variance[group] = variance[group].sum()
+        for start, stop in self.groups_:
+            variance[start:stop] = variance[start:stop].sum()
         self.scale_ = np.sqrt(np.where(variance > 0, variance, 1.0))
         return self
 

@@ -65,7 +65,8 @@ class Figures:
         counts as if both kinds were equally many, 4 m c / (m + c).
         """
         must, cannot = (float(self.counts[:, part].sum()) for part in (slice(2), slice(2, 4)))
-        balance = 4 * must * cannot / (must + cannot) ** 2 if must * cannot > 0 else 1.0
+        # Links of one kind only, or none held back: their number counts as it is.
+        balance = 4 * must * cannot / (must + cannot) ** 2 if must and cannot else 1.0
         n = self.n_links * balance
         return n / (n + PRIOR)
 

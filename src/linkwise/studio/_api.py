@@ -37,12 +37,26 @@ class Asking(BaseModel):
     who: str | None = Field(None, max_length=_LONGEST)
 
 
+class AskingSet(Asking):
+    """Who is asked, and about how many records."""
+
+    size: int = Field(8, ge=2, le=12, description="The most records.")
+
+
 class GivenAnswer(BaseModel):
     """An answer to a question, by row numbers."""
 
     i: int
     j: int
     said: Literal["same", "different", "unsure"]
+    weight: float = Field(1.0, gt=0, le=1e6, description="How much it counts.")
+    who: str | None = Field(None, max_length=_LONGEST, description="Who answers.")
+
+
+class GivenGroups(BaseModel):
+    """Which records of a card belong together, by row numbers; about the others nothing is said."""
+
+    groups: list[Annotated[list[int], Field(max_length=12)]] = Field(max_length=12)
     weight: float = Field(1.0, gt=0, le=1e6, description="How much it counts.")
     who: str | None = Field(None, max_length=_LONGEST, description="Who answers.")
 
@@ -121,8 +135,36 @@ def _add_interview(app: FastAPI, current: Current) -> None:
                 "j": asked.j,
                 "ids": [controller.name(row) for row in rows],
                 "records": [controller.records.fields(row) for row in rows],
+                "reason": controller.session.reason(asked),
             }
         }
+
+    @app.post("/api/set-question")
+    def next_set(given: AskingSet | None = None) -> JsonDict:
+        """The next set question: records to be grouped; null when nothing is left to ask."""
+        wanted = AskingSet(who=None, size=8) if given is None else given
+        controller = current()
+        asked = controller.session.ask_set(wanted.size, who=wanted.who)
+        if asked is None:
+            return {"set": None}
+        return {
+            "set": {
+                "rows": list(asked.rows),
+                "ids": [controller.name(row) for row in asked.rows],
+                "records": [controller.records.fields(row) for row in asked.rows],
+                "reason": controller.session.reason(asked),
+            }
+        }
+
+    @app.post("/api/set-answer")
+    def answer_set(given: GivenGroups) -> JsonDict:
+        """Record which records belong together. It is on disk when this returns.
+
+        What was known already is not stored again, so that a card counts once.
+        """
+        controller = current()
+        clashes = controller.session.tell_set(given.groups, weight=given.weight, who=given.who)
+        return {"disputes": [controller.dispute(clash) for clash in clashes]}
 
     @app.post("/api/answer")
     def answer(given: GivenAnswer) -> JsonDict:

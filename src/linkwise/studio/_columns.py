@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise._types import JsonDict
-from linkwise.io import Table
+from linkwise.io import Table, is_number
 
 # Every role, and how the page explains it.
 ROLES = {
@@ -140,12 +140,15 @@ def _guess(one: _Looks, n_rows: int) -> tuple[str, str]:
     if _share(some, lambda cell: cell.lower().endswith(IMAGES)) >= _NEARLY_ALL:
         return "image", "names of image files"
     unique = one.n_distinct == one.n_given and one.n_missing == 0
+    if (
+        _share(some, lambda cell: not is_number(cell) and parse_date(cell) is not None)
+        >= _NEARLY_ALL
+    ):
+        return "date", "dates"
     if one.is_number:
         if unique and _is_id_name(one.name) and all("." not in cell for cell in some):
             return "id", "every value occurs once"
         return "number", "numbers"
-    if _share(some, lambda cell: parse_date(cell) is not None) >= _NEARLY_ALL:
-        return "date", "dates"
     words = float(np.mean([len(cell.split()) for cell in some]))
     if words >= _WORDS and one.n_distinct > min(_FEW, one.n_given / 2):
         return "text", f"about {words:.0f} words per cell"

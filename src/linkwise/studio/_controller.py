@@ -80,7 +80,24 @@ class Controller:
     def question(self, who: str | None = None) -> JsonDict | None:
         """The next question, with both records; None when nothing is left to ask."""
         asked = self.session.ask(who=who)
-        return None if asked is None else self.pair(asked.i, asked.j)
+        if asked is None:
+            return None
+        return {**self.pair(asked.i, asked.j), "why": _sentence(self.session.reason(asked))}
+
+    def card(self, who: str | None, size: int) -> JsonDict | None:
+        """The next set question with its records; None when nothing is left to ask."""
+        asked = self.session.ask_set(size, who=who)
+        if asked is None:
+            return None
+        return {
+            "rows": list(asked.rows),
+            "records": [self.pages.record(row) for row in asked.rows],
+            "why": _sentence(self.session.reason(asked)),
+        }
+
+    def tell_groups(self, groups: list[list[int]], who: str | None) -> int:
+        """Record which records of a card belong together; the number of contradictions."""
+        return len(self.session.tell_set(groups, who=who))
 
     def pair(self, i: int, j: int) -> JsonDict:
         """Two records side by side, with the fields that tell most."""
@@ -92,9 +109,11 @@ class Controller:
             "names": names,
             "fields": fields,
             "n_fields": len(self.records.shown),
+            "why": "",
             "note": self.notes.of_pair(i, j),
             "images": [self.records.image(row) is not None for row in (i, j)],
             "guess": self._guess(i, j),
+            "reason": self.session.reason((i, j)),
         }
 
     def fields(self, i: int, j: int, most: int, search: str = "") -> list[JsonDict]:
@@ -470,6 +489,10 @@ class Controller:
             self.session.merge(proposal.clusters, who=who)
         else:
             self.session.split(proposal.clusters[0], proposal.parts, who=who)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
 def _counted(n: int, what: str) -> str:

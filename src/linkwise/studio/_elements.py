@@ -57,6 +57,14 @@ class RecordList(ui.element, component="web/records.js", esm=_MODULES):
     """Records of a cluster."""
 
 
+class MeterBar(ui.element, component="web/meter.js"):
+    """How many of the last answers would have been guessed."""
+
+
+class SetCard(ui.element, component="web/set.js", esm=_MODULES):
+    """A set question."""
+
+
 class Pair(ui.element, component="web/pair.js", esm=_MODULES):
     """Two records in a dialog."""
 

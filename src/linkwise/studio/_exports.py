@@ -19,7 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise._optional import optional
+from linkwise._types import Estimator, Matrix
 from linkwise._version import __version__
+from linkwise.active import RepairedClustering
 from linkwise.active._refit import Fit
 from linkwise.active._settings import public_module
 
@@ -143,21 +145,36 @@ def model_file(controller: Controller) -> bytes:
     from linkwise.persistence import save_model
 
     fit, session = controller.session.refit(), controller.session
-    n_rows = len(fit.labels)
+    n_rows, model = len(fit.labels), _predicting(fit, session.X)
     ids = None if session.name(0) == 0 else [session.name(row) for row in range(n_rows)]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.linkwise"
         save_model(
-            fit.model, path, preparation=controller.records.preparation, sample_ids=ids,
-            constraints=session.constraints, names=_model_names(controller, fit),
+            model, path, preparation=controller.records.preparation, sample_ids=ids,
+            constraints=session.constraints, names=_model_names(controller, model, fit),
             about={"studio": __version__},
         )  # fmt: skip
         return path.read_bytes()
 
 
-def _model_names(controller: Controller, fit: Fit) -> dict[int, str]:
+def _predicting(fit: Fit, X: Matrix) -> Estimator:
+    """A model that places new rows in the clusters that are shown.
+
+    Where people changed clusters by hand, or the model knows its own rows only, that is one with
+    the means of the clusters.
+    """
+    if fit.grouping is None and not isinstance(fit.model, RepairedClustering):
+        return fit.model
+    from linkwise.kmeans import ConstrainedKMeans
+
+    numbers, labels = np.unique(fit.labels, return_inverse=True)
+    first = int((numbers < 0).sum())  # rows without a cluster
+    return ConstrainedKMeans(len(numbers) - first).fit(X, labels - first)
+
+
+def _model_names(controller: Controller, model: Estimator, fit: Fit) -> dict[int, str]:
     """Names by the model's own numbers: those of the cluster that most of its rows are in."""
-    own = np.asarray(fit.model.labels_)
+    own = np.asarray(model.labels_)
     found = {}
     for number in np.unique(own[own >= 0]).tolist():
         mine = fit.labels[(own == number) & (fit.labels >= 0)]

@@ -24,7 +24,7 @@ from ._elements import Card, Map, add_style, button, put
 from ._panels import Clusters, Contradictions, History, ProgressPanel, TakeHome
 from ._start_page import StartView
 from ._state import TabState, look
-from ._workbench import People, RecordsPanel, ask_whether, show_keys
+from ._workbench import People, RecordsPanel, SetPanel, ask_whether, show_keys
 
 if TYPE_CHECKING:
     from ._studio import Studio
@@ -124,7 +124,8 @@ class View:
         """The question, or the records of a cluster."""
         with ui.element("div").classes("lw-left"):
             with ui.tabs().props("dense align=left no-caps inline-label") as self._views:
-                self._asking, self._listing = ui.tab("Question"), ui.tab("Records")
+                self._asking, self._grouping = ui.tab("Question"), ui.tab("Several at once")
+                self._listing = ui.tab("Records")
             panels = ui.tab_panels(self._views, value=self._asking, animated=False, keep_alive=True)
             with panels:
                 with ui.tab_panel(self._asking):
@@ -134,8 +135,14 @@ class View:
                     for name in ("answer", "undo", "back", "note"):
                         self._card.on(name, getattr(self, f"_on_{name}"))
                     self._card.on("keys", lambda: show_keys())
+                with ui.tab_panel(self._grouping):
+                    self._set = SetPanel(self.controller, self)
                 with ui.tab_panel(self._listing):
                     self._records = RecordsPanel(self.controller, self, self._undo)
+
+    def _asks(self) -> bool:
+        """Whether the next question is wanted: not beside one's own, or a card of several."""
+        return self._own is None and self._views.value != self._grouping.props["name"]
 
     def _show_records(self, cluster: int | None) -> None:
         self._views.set_value(self._listing)
@@ -364,7 +371,7 @@ class View:
         self._refreshing = True
         here = self._studio.people
         try:
-            state = await self.call(look, self.controller, self.who, self._own is None, here)
+            state = await self.call(look, self.controller, self.who, self._asks(), here)
             if state is not None and not self._client.is_deleted:
                 with self._client:
                     self._show(state)

@@ -9,10 +9,11 @@ from typing import Any, Protocol
 from nicegui import events, ui
 
 from linkwise._types import JsonDict
+from linkwise.active import Progress
 
 from ._clusters import Proposal
 from ._controller import LONGEST_NAME, Controller
-from ._elements import ClusterList, FileList, HistoryList, Pair, Trend, button, put
+from ._elements import ClusterList, FileList, HistoryList, MeterBar, Pair, Trend, button, put
 from ._exports import EXPORTS
 from ._model_choice import Choice
 from ._state import TabState
@@ -162,6 +163,7 @@ class ProgressPanel:
                 self._hint = ui.label().classes("lw-hint")
                 self._rest = ui.label().classes("lw-soft")
             self._button = button("Update the clusters now", self._refit)
+        self._meter = MeterBar()
         with ui.element("div").classes("lw-numbers"):
             self._numbers = {name: self._number(name) for name in _NUMBERS}
         self._trend = Trend()
@@ -185,10 +187,8 @@ class ProgressPanel:
         self._hint.set_text(_sentence(now.hint))
         self._hint.classes(remove="lw-stop lw-warn")
         self._hint.classes("lw-warn" if now.n_disputed else "lw-stop" if now.stop else "")
-        self._rest.set_text(
-            f"{now.n_covered:,} of {now.n_rows:,} records are decided by answers; about "
-            f"{now.expected_remaining:,} questions would decide all. It is good long before."
-        )
+        self._rest.set_text(_remaining(now))
+        put(self._meter, meter=now.meter._asdict(), pace=_pace(state, self._person.who))
         violated = "…" if state.n_violated is None else f"{state.n_violated:,}"
         values = (now.n_same, now.n_different, now.n_unsure, violated, now.n_undone)
         for label, value in zip(self._numbers.values(), values, strict=True):
@@ -197,6 +197,19 @@ class ProgressPanel:
 
 
 _NUMBERS = ("same", "different", "unsure", "violated", "undone")
+
+
+def _remaining(now: Progress) -> str:
+    """Coverage, and what is left, in words."""
+    covered = f"{now.n_covered:,} of {now.n_rows:,} records are decided by answers"
+    if now.n_covered == now.n_rows:
+        return f"{covered}."
+    return f"{covered}; about {now.expected_remaining:,} more would decide all."
+
+
+def _pace(state: TabState, who: str) -> float | None:
+    """Answers per minute of a person."""
+    return next((one["per_minute"] for one in state.people if one["name"] == who), None)
 
 
 def _sentence(text: str) -> str:

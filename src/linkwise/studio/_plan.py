@@ -251,17 +251,13 @@ def begin_session(
         The data.
     roles : mapping of str to str
     n_clusters : int or None
-        None: a guess from the data, which people can change.
+        None: not known; it follows from the data and the answers.
     who : str, default=None
     """
-    from ._guess_k import guess_n_clusters
-
     loaded = load_records(source, roles)
-    guessed = n_clusters is None
-    k = guess_n_clusters(loaded.X) if n_clusters is None else n_clusters
-    about: JsonDict = {"roles": dict(roles), "k_guessed": guessed, "source": str(source.resolve())}
+    about: JsonDict = {"roles": dict(roles), "source": str(source.resolve())}
     session = Session(
-        loaded.X, n_clusters=k, path=path, sample_ids=loaded.ids,
+        loaded.X, n_clusters=n_clusters, path=path, sample_ids=loaded.ids,
         constraints=loaded.constraints, who=who, about=about,
     )  # fmt: skip
     return session, loaded.records

@@ -152,11 +152,27 @@ class Records:
         return [self.compare_field(name, i, j) for name in self.shown]
 
     def texts(self, name: str, *rows: int) -> list[str]:
-        """Cells of a column as text."""
+        """Cells of a column as text.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+        """
         return [str(self.columns[name][row]) for row in rows]
 
     def compare_field(self, name: str, i: int, j: int) -> JsonDict:
-        """A field of two rows, with what differs."""
+        """A field of two rows, with what differs.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+        i : int
+            First row.
+        j : int
+            Second row.
+        """
         one, two = self.texts(name, i, j)
         passage = max(len(one), len(two)) > _PASSAGE
         left: list[Part] = [(one, "")]

@@ -18,13 +18,12 @@ from linkwise._errors import InputError
 from linkwise._types import JsonDict
 from linkwise.active import Session
 from linkwise.active._settings import stored_settings
-from linkwise.io import DELIMITED, NUMPY, PARQUET, suffix_of
+from linkwise.io import DELIMITED, EXCEL, NUMPY, PARQUET, suffix_of
 
 from ._columns import IMAGES, ROLES, guess_roles
 from ._plan import begin_session, read_source, reopen_session
 from ._records import Records
 
-EXCEL = (".xlsx", ".xlsm")
 _DATA = (*DELIMITED, *PARQUET, *NUMPY, *EXCEL)
 _SESSION = "session.db"
 _MOST_RECENT = 12

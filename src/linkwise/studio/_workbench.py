@@ -9,7 +9,7 @@ from nicegui import events, ui
 
 from ._clusters import Proposal
 from ._controller import Controller
-from ._elements import Keys, PeopleList, Preview, RecordList, button, put
+from ._elements import Keys, PeopleList, Preview, RecordList, SetCard, button, put
 from ._panels import Person
 from ._state import TabState
 
@@ -61,6 +61,41 @@ class RecordsPanel:
 
     async def _on_undo(self) -> None:
         self.tell(await self._undo())
+
+
+class SetPanel:
+    """Set questions: several records at once, of which the person says which belong together.
+
+    Parameters
+    ----------
+    controller : Controller
+    person : Person
+    """
+
+    def __init__(self, controller: Controller, person: Person):
+        self._controller, self._person, self._turn = controller, person, 0
+        self._card = SetCard()
+        put(self._card, card=None, turn=0, note="")
+        self._card.on("ask", self._on_ask)
+        self._card.on("tell", self._on_tell)
+
+    async def _on_ask(self, event: events.GenericEventArguments) -> None:
+        await self._ask(int(event.args["size"]))
+
+    async def _ask(self, size: int, note: str = "") -> None:
+        found = await self._person.call(lambda: (self._controller.card(self._person.who, size),))
+        self._turn += 1
+        put(self._card, card=found[0] if found else None, turn=self._turn, note=note)
+
+    async def _on_tell(self, event: events.GenericEventArguments) -> None:
+        groups = [[int(row) for row in group] for group in event.args["groups"]]
+        n = await self._person.call(self._controller.tell_groups, groups, self._person.who)
+        if n is None:
+            self._turn += 1
+            put(self._card, turn=self._turn, note="Nothing was saved. Try again.")
+            return
+        told = f"{n} of these contradict earlier answers." if n else "Saved. Undo with Z."
+        await self._ask(int(event.args["size"]), told)
 
 
 class People:

@@ -179,7 +179,7 @@ class MPCKMeans(SoftKMeans):
         self.regularization = regularization
         self.noise = noise
 
-    _categories: Sequence[slice] = ()
+    _categories: Sequence[tuple[int, int]] = ()
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

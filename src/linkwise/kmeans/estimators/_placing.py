@@ -96,6 +96,7 @@ class UpdateChanges:
         Parameters
         ----------
         later : UpdateChanges
+            Changes of the later rows.
         """
         self.n_new += later.n_new
         for cluster, count in later.joined.items():

@@ -4,7 +4,7 @@ const [WIDTH, HEIGHT, LEFT, TOP, BELOW] = [220, 70, 36, 6, 6];
 export default {
   template: `
     <figure class="lw-trend">
-      <figcaption v-if="rounds.length">At each refit, from the first to the last; below the dashed line one may stop</figcaption>
+      <figcaption v-if="rounds.length">At each refit, from the first to the last; below the dashed line the clusters are stable</figcaption>
       <div class="lw-charts"><div v-for="chart in rounds.length ? charts : []" :key="chart.title">
         <span>{{ chart.title }}: <b>{{ chart.last }}</b></span>
         <svg :viewBox="'0 0 ${WIDTH} ${HEIGHT}'" role="img" :aria-label="chart.title + ', now ' + chart.last">

@@ -16,6 +16,7 @@ export const KEYS = [
   ["Esc", "back to the studio's question; clear the selection"], ["/", "search in the records"],
   ["↑ ↓", "walk through the records"], ["Space", "select a record"], ["Shift ↑ ↓", "select several records"],
   ["M", "move the selected records"], ["N", "new cluster of them"], ["T", "they belong together"],
+  ["1-9, G, Enter", "several at once: select, group, done"],
   ["R", "they are right here"], ["X", "they are not in here"],
   ["+ − 0, arrows", "zoom and move the map, when it has the focus"], ["?", "show the keys"],
 ];
