@@ -14,6 +14,7 @@ from linkwise.datasets import Features
 
 _SIDE = 24  # pixels of the small picture
 _DIMENSIONS = 40
+_GRAY = 0.01  # difference of the colors up to which pictures are gray
 _MOST_PIXELS = 40_000_000  # of an image; more are refused as a decompression bomb
 
 
@@ -50,5 +51,8 @@ def pixel_features(paths: Sequence[Path], seed: int = 0) -> Features:
         components = PCA(n, random_state=seed).fit_transform(pixels)
     # As many pixels share one color, it counts as one row of them.
     X = np.hstack([components, mean * np.sqrt(_SIDE)])
-    units = np.column_stack([mean.mean(axis=1), mean])
+    brightness = mean.mean(axis=1, keepdims=True)
+    if np.abs(mean - brightness).max() < _GRAY:
+        return Features(X, ["brightness"], brightness, None)
+    units = np.hstack([brightness, mean])
     return Features(X, ["brightness", "red", "green", "blue"], units, None)

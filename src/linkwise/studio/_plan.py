@@ -90,6 +90,8 @@ def load_records(path: PathLike, roles: Mapping[str, str]) -> Loaded:
     table = read_source(path)
     by_role = _by_role(table, roles)
     ids = _ids(table, by_role["id"])
+    if ids is None and path.is_dir():  # images are called by their file names
+        ids = table.text("file").tolist()
     X, features = _features(table, by_role, path)
     shown = [name for name in table.columns if roles.get(name, "hide") != "hide"]
     cells = {name: table.text(name) for name in table.columns}

@@ -80,7 +80,11 @@ class TabState:
             facts.append(f"{now.n_groups}{of} groups found")
         if self.n_violated:
             facts.append(f"{_counted(self.n_violated, 'answer')} violated")
-        return "  ·  ".join([*facts, now.hint])
+        meter = now.meter
+        guessed = f"{meter.n_guessed} of your last {meter.n_asked} answers guessed"
+        # The whole sentence is in the panel of progress; the line has room for its beginning.
+        hint = guessed if now.hint.startswith(str(meter)) and meter.n_asked else now.hint
+        return "  ·  ".join([*facts, hint])
 
 
 def _counted(n: int, what: str) -> str:
