@@ -205,7 +205,7 @@ def draw_field_wrong(theme: Any) -> Figure:
     wrong = known.must_link[-1]
     methods = {
         "hard: COPKMeans": lw.COPKMeans(2, n_init=10, random_state=0),
-        "soft: PCKMeans": lw.PCKMeans(2, n_init=10, random_state=0),
+        "soft: PCKMeans": lw.PCKMeans(2, penalty="weight", n_init=10, random_state=0),
         "learnt: MPCKMeans": lw.MPCKMeans(2, n_init=10, random_state=0),
     }
     figure = Figure(figsize=(8.4, 3.6), layout="constrained")

@@ -60,9 +60,8 @@ with Session(X, n_clusters=3, path=path, random_state=0) as session:
 folder.cleanup()
 
 # %%
-# The lines are answers. The first ten look for a bean of every origin: the clustering is not better
-# than k-means yet. The next forty find the origin of one bean after the other, and the model learns
-# from them that acidity matters and the roast does not.
+# The lines are answers. The first ten teach the model that acidity matters and the roast does not;
+# the next forty are about beans at the borders of the clusters.
 
 origins = np.array(["from Huila", "from Sidamo", "from Toraja"])[y]
 figure, panels = plt.subplots(1, 2, figsize=(10, 4.8), sharey=True, layout="constrained")

@@ -42,7 +42,15 @@ class _NeighborhoodStrategy(Strategy):
             yield question
 
     def reason(self, context: QueryContext, question: Question) -> str:
-        """See `Strategy.reason`."""
+        """See `Strategy.reason`.
+
+        Parameters
+        ----------
+        context : QueryContext
+            What is known so far: rows, answers, labels of the last fit.
+        question : Question
+            A question of `questions`.
+        """
         known = context.known
         groups = {
             known.root(row): len(known.members.get(known.root(row), (row,))) for row in question

@@ -76,6 +76,11 @@ class LabelOracle:
         """Rows that belong together; rows without a label are in none.
 
         A share `noise` of the rows stands in a wrong group, a share `unsure` in none.
+
+        Parameters
+        ----------
+        rows : sequence of int
+            The rows to group.
         """
         self.n_asked += 1
         groups: dict[int, list[int]] = {}
@@ -116,7 +121,13 @@ class FunctionOracle:
         return parse_answer(bool(said) if isinstance(said, np.bool_) else said)
 
     def group(self, rows: Sequence[int]) -> list[list[int]]:
-        """Rows that belong together: each is compared with the first row of each group."""
+        """Rows that belong together: each is compared with the first row of each group.
+
+        Parameters
+        ----------
+        rows : sequence of int
+            The rows to group.
+        """
         groups: list[list[int]] = []
         for row in rows:
             told = [self(group[0], row) for group in groups]
@@ -221,7 +232,13 @@ class LanguageModelOracle:
     def group(
         self, rows: Sequence[int]
     ) -> tuple[list[list[int]], dict[tuple[int, int], float]] | str:
-        """Rows that belong together and a weight per pair; "stop" when the budget is spent."""
+        """Rows that belong together and a weight per pair; "stop" when the budget is spent.
+
+        Parameters
+        ----------
+        rows : sequence of int
+            The rows to group.
+        """
         if self._ask_set is None:
             raise TypeError("set questions need ask_set, a function of a list of texts")
         ask, texts = self._ask_set, [self._texts[row] for row in rows]

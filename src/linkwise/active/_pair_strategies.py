@@ -50,7 +50,15 @@ class RandomPairs(Strategy):
     """
 
     def reason(self, context: QueryContext, question: Question) -> str:
-        """See `Strategy.reason`."""
+        """See `Strategy.reason`.
+
+        Parameters
+        ----------
+        context : QueryContext
+            What is known so far: rows, answers, labels of the last fit.
+        question : Question
+            A question of `questions`.
+        """
         return "these two records were drawn at random"
 
     def questions(self, context: QueryContext) -> Questions:
@@ -154,7 +162,15 @@ class ClosestPairs(_ByDistance):
     """
 
     def reason(self, context: QueryContext, question: Question) -> str:
-        """See `Strategy.reason`."""
+        """See `Strategy.reason`.
+
+        Parameters
+        ----------
+        context : QueryContext
+            What is known so far: rows, answers, labels of the last fit.
+        question : Question
+            A question of `questions`.
+        """
         return "these two records are the closest that nobody has compared"
 
     def _key(self, distance: np.ndarray) -> np.ndarray:
@@ -179,7 +195,15 @@ class FarthestPairs(_ByDistance):
     """
 
     def reason(self, context: QueryContext, question: Question) -> str:
-        """See `Strategy.reason`."""
+        """See `Strategy.reason`.
+
+        Parameters
+        ----------
+        context : QueryContext
+            What is known so far: rows, answers, labels of the last fit.
+        question : Question
+            A question of `questions`.
+        """
         return "these two records are the farthest apart that nobody has compared"
 
     def _key(self, distance: np.ndarray) -> np.ndarray:

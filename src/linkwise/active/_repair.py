@@ -135,7 +135,15 @@ class Repair(Strategy):
         return self.model(context).labels(history, n_clusters)
 
     def question_set(self, context: QueryContext, most: int) -> tuple[int, ...]:
-        """See `Strategy.question_set`: the rows whose comparisons are worth most together."""
+        """See `Strategy.question_set`: the rows whose comparisons are worth most together.
+
+        Parameters
+        ----------
+        context : QueryContext
+            What is known so far: rows, answers, labels of the last fit.
+        most : int
+            The most rows to show.
+        """
         if context.n_rows < 2:
             return ()
         edges = self._edges(context)

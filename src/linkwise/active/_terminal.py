@@ -198,6 +198,11 @@ class TerminalOracle:
 
         Letters of records that belong together are typed without a space between them: "ac bd" are
         two groups. Nothing is said about records that are not typed.
+
+        Parameters
+        ----------
+        rows : sequence of int
+            The rows to group.
         """
         progress, why, typed = self._progress_lines(), self._why(rows), ""
         while True:

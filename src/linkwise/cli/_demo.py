@@ -147,12 +147,13 @@ def _show(found: _Findings, folder: Path) -> None:
         say(f"\nA picture is in [bold]{picture}[/bold]. Now try it yourself:", soft_wrap=True)
     beans, tastings = shlex.quote(str(folder / "beans.csv")), folder / "tastings.csv"
     tasted, ids = shlex.quote(str(tastings)), "--id-column bean"
-    columns = f"--features {','.join(_FEATURES)} --standardize --n-init 10"
+    features = f"--features {','.join(_FEATURES)}"
+    columns = f"{features} --standardize --n-init 10"
     labels, page = (shlex.quote(str(folder / name)) for name in ("labels.csv", "report.html"))
     # `make demo` runs the program inside .venv, where a person's shell does not look.
     program = "linkwise" if shutil.which("linkwise") else shlex.quote(sys.argv[0])
     for command in (
-        f"check {tasted} --data {beans} {ids} -k 3",
+        f"check {tasted} --data {beans} {ids} {features} -k 3",
         f"cluster {beans} -k 3 --constraints {tasted} {ids} {columns} -o {labels} --report {page}",
         f"score {labels} {beans} --truth-column origin {ids}",
     ):

@@ -398,7 +398,9 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
         noise = NoiseEstimate.of(known, work.folds, own, best)
         out_of_time = work.deadline is not None and time.monotonic() >= work.deadline
         if noise.clear and not out_of_time:
-            soft = [candidate for candidate in ranking.order if candidate.is_soft][:_N_REWEIGHTED]
+            # Wrong links may have put all of them out of the race.
+            order = sorted(ranking.figures, key=lambda c: -ranking.figures[c].score)
+            soft = [candidate for candidate in order if candidate.is_soft][:_N_REWEIGHTED]
             work.run([_reweighted(candidate) for candidate in soft])
         return noise
 

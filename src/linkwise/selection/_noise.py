@@ -95,9 +95,10 @@ class NoiseEstimate:
     def clear(self) -> bool:
         """Whether some constraints are clearly wrong.
 
-        Candidates that often differ also err together: half of that is not held against links.
+        Candidates that often differ also err together: a quarter of that is not held against
+        links.
         """
-        own_mistakes = 2 * self.error + self.unsure / 2
+        own_mistakes = 2 * self.error + self.unsure / 4
         return self.contradictory or bool(self.share - own_mistakes > _CLEARLY)
 
     def suspects(self) -> NDArray[np.int64]:

@@ -12,13 +12,14 @@ from sklearn.utils import Tags
 from linkwise._types import FitCallback, Init, PathLike, Seed
 from linkwise._validation import check_choice, check_number
 from linkwise.geometry import Mahalanobis, one_hot_groups
-from linkwise.kmeans.rows._local_rows import LocalRows
+from linkwise.kmeans.rows._protocols import RowStore
 from linkwise.kmeans.solver._limits import Outliers, Size
 from linkwise.kmeans.solver._penalties import DistancePenalty, Penalty
 from linkwise.kmeans.solver._problem import Problem, Solution
 
 from ._soft_base import FULL_NEEDS_DENSE, Noise, SoftKMeans
 
+_SCREENED, _SCREENED_CELLS = 5_000, 20_000_000  # rows that show which features are indicators
 _MOST_FEATURES, _ROWS_PER_FEATURE = 100, 5  # for a full metric, if it is left open
 
 
@@ -212,10 +213,7 @@ class MPCKMeans(SoftKMeans):
 
     def _best_run(self, problem: Problem) -> Solution:
         self.metric_ = self._shape(problem)
-        # Blocks of rows elsewhere are not searched for indicators.
-        is_here = isinstance(problem.rows, LocalRows) and not problem.rows.is_sparse
-        learns = is_here and self.metric_ == "diagonal"
-        self._categories = one_hot_groups(np.asarray(problem.rows.X), single=True) if learns else []
+        self._categories = _indicators(problem.rows) if self.metric_ == "diagonal" else []
         return super()._best_run(problem)
 
     def _published_penalty(self, problem: Problem) -> Penalty:
@@ -225,3 +223,10 @@ class MPCKMeans(SoftKMeans):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.metric != "full"
         return tags
+
+
+def _indicators(rows: RowStore) -> list[tuple[int, int]]:
+    """Features that are indicators, by rows spread over the data: the same wherever they are."""
+    number = min(rows.n, _SCREENED, _SCREENED_CELLS // max(rows.d, 1))
+    chosen = np.linspace(0, rows.n - 1, number).astype(np.int64)
+    return one_hot_groups(rows.take(chosen), single=True) if len(chosen) else []
