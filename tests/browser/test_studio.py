@@ -136,6 +136,30 @@ def test_records_are_selected_and_moved(visit, small):
     wait_until(lambda: rows.count() == 5)
 
 
+def test_several_at_once(visit, small):
+    session = small.controller.session
+    me = visit(small.url)
+    me.page.locator(ASKED).wait_for()
+    me.page.get_by_role("tab", name="Several at once").click()
+    cards = me.page.locator(".lw-set li")
+    cards.first.wait_for()
+    numbers = [int(text.split(". r")[1].split()[0]) for text in cards.all_inner_texts()]
+    low = [place for place, row in enumerate(numbers) if row < 6]
+    for place in low:
+        me.page.keyboard.press(str(place + 1))
+    me.page.keyboard.press("g")
+    high = [place for place, row in enumerate(numbers) if row >= 6]
+    for place in high:
+        cards.nth(place).locator("button").click()
+    me.page.get_by_role("button", name="Done").click()
+    me.page.get_by_text("Saved. Undo with Z.").wait_for()
+    known = session.constraints
+    assert len(known.must_link) == len(numbers) - 2
+    assert len(known.cannot_link) == 1
+    session.undo(who=session.who)
+    assert len(session.constraints.must_link) == 0
+
+
 def test_second_look_from_the_history(visit, small):
     me = visit(small.url)
     me.page.locator(ASKED).wait_for()

@@ -53,7 +53,16 @@ def test_contrast_and_sizes(visit, small, scheme, width, height):
         assert me.page.evaluate("document.documentElement.scrollHeight") <= height
 
 
-STATES = ("Progress", "History", "People", "Take home", "Clusters", "Records", "Question")
+STATES = (
+    "Progress",
+    "History",
+    "People",
+    "Take home",
+    "Clusters",
+    "Records",
+    "Several at once",
+    "Question",
+)
 
 
 def complaints_of_axe(page, rules=None):
