@@ -43,7 +43,8 @@ LONGEST_PERSON = 60
 def register() -> None:
     """Register the page with NiceGUI, once per process."""
 
-    @ui.page("/")
+    # A busy machine takes longer than NiceGUI's three seconds; the page would be lost.
+    @ui.page("/", response_timeout=30)
     async def page(request: Request, client: Client) -> None:
         studio = request.scope["linkwise.studio"]
         if not studio.has_session:
