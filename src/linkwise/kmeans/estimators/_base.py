@@ -402,7 +402,7 @@ class BaseKMeans(
                 penalty,
                 assigner,
                 centers,
-                max_iter=self.max_iter if max_iter is None else max_iter,
+                max_iter=self.max_iter if max_iter is None else min(max_iter, self.max_iter),
                 tol=self.tol,
                 rng=rng,
                 progress=progress_reporter(self, run),
@@ -464,6 +464,7 @@ class BaseKMeans(
     def _store(self, best: Solution, rows: LocalRows | RemoteRows) -> None:
         if isinstance(rows, LocalRows):
             self._warn_of_duplicates(best, rows)
+            rows.scale(best.geometry)  # the last run may have learnt another metric
         self.labels_ = best.labels
         self.cluster_centers_ = best.centers.astype(rows.dtype)
         self.objective_ = best.objective
