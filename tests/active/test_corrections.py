@@ -152,3 +152,22 @@ def test_a_file_of_format_2_is_brought_up_to_date(tmp_path):
         assert work.labels_.tolist() == expected
         work.merge([0, 1])
         assert len(set(work.labels_.tolist())) == 2
+
+
+@pytest.mark.parametrize("missing", [("asked", "guessed"), ()])
+def test_a_file_of_format_3_is_brought_up_to_date(missing, tmp_path):
+    X, _ = blobs(60, 3)
+    path = tmp_path / "work.db"
+    with session(X, path=path) as work:
+        expected = work.labels_.tolist()
+    with sqlite3.connect(path) as db:
+        for column in missing:
+            db.execute(f"ALTER TABLE fit DROP COLUMN {column}")
+        if missing:
+            db.execute("ALTER TABLE answer DROP COLUMN card")
+        db.execute("PRAGMA user_version = 3")
+    db.close()
+    with Session.open(path, X, background=False) as work:
+        assert work.labels_.tolist() == expected
+        work.tell_set([[0, 1], [2]])
+        assert work.refit().n_answers == len(work.answers)

@@ -320,3 +320,14 @@ def test_sparse_data_has_a_diagonal_metric():
     model = MPCKMeans(3, metric="auto", n_init=1, random_state=0)
     wide = np.pad(X, ((0, 0), (0, 2 * X.shape[1])))  # few enough entries to stay sparse
     assert model.fit(sparse.csr_matrix(wide), constraints=known).metric_ == "diagonal"
+
+
+def test_links_to_outliers_say_nothing_about_other_links():
+    costs = np.random.default_rng(0).random((4, 3))
+    costs[1, 2] = -4.0  # the last cluster, number -1 of an array, decides
+    labels = np.array([0, 0, 1, -1], dtype=np.int32)
+    some = LinkGraph.of(Constraints(must_link=[(0, 1)], cannot_link=[(1, 2)]))
+    more = LinkGraph.of(Constraints(must_link=[(0, 1)], cannot_link=[(1, 2), (1, 3)]))
+    expected = _noise.probability_wrong(some, labels[:3], costs[:3], 0.1, 1.0)
+    found = _noise.probability_wrong(more, labels, costs, 0.1, 1.0)
+    np.testing.assert_allclose(found[:2], expected)

@@ -4,6 +4,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from linkwise import (
@@ -83,6 +84,21 @@ def test_must_linked_rows_leave_together(method):
     assert kept.must_link[1]
     assert kept.cannot_link[0]
     assert model.report_.n_noise == (labels < 0).sum() <= 6
+    model.update(X[:3])
+    assert model.report_.satisfaction.must_link[1]
+    assert model.report_.satisfaction.cannot_link[0]
+
+
+def test_given_kinds_of_start_are_used_with_outliers():
+    X, _, _ = with_far_rows()
+    first = PCKMeans(3, outliers=5, init="random", n_init=1, random_state=0, max_iter=1)
+    with pytest.warns(ConvergenceWarning):
+        first.fit(X)
+    centers = X[np.random.RandomState(0).choice(300, size=3, replace=False)]
+    second = PCKMeans(3, outliers=5, init=centers, random_state=0, max_iter=1)
+    with pytest.warns(ConvergenceWarning):
+        second.fit(X)
+    np.testing.assert_allclose(first.cluster_centers_, second.cluster_centers_)
 
 
 def test_a_group_that_is_too_large_stays():

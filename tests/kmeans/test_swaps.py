@@ -47,3 +47,21 @@ def test_swaps_never_end_above_their_starts(method):
         found = method(8, random_state=seed).fit(X, constraints=known)
         starts = method(8, n_init=2, random_state=seed).fit(X, constraints=known)
         assert found.objective_ <= starts.objective_ + 1e-9 * abs(starts.objective_)
+
+
+@pytest.mark.parametrize("method", [COPKMeans, PCKMeans, MPCKMeans, HMRFKMeans])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_swaps_keep_to_max_iter(method):
+    X, y = unequal_clusters(6, 200, 0)
+    known = Constraints.from_labels(y, 60, random_state=0)
+    for max_iter in (1, 2):
+        model = method(6, max_iter=max_iter, random_state=0).fit(X, constraints=known)
+        assert model.n_iter_ <= max_iter
+
+
+def test_variance_within_clusters_is_under_the_metric_of_the_result():
+    X = np.random.default_rng(0).random((120, 5))
+    known = Constraints.from_labels((X[:, 0] > X[:, 1]).astype(int), 30, random_state=0)
+    model = HMRFKMeans(3, distortion="cosine", random_state=0).fit(X, constraints=known)
+    own = model.transform(X)[np.arange(len(X)), model.labels_]
+    assert model.within_variance_ == pytest.approx(np.mean(own) / X.shape[1])

@@ -28,7 +28,7 @@ from ._corrections import Correction, correction_of
 from ._questions import Answer, ClusterCountAnswer, Question, Verdict
 
 _APPLICATION = 0x6C6E6B77  # "lnkw": tells a session from any other SQLite file
-_VERSION = 3
+_VERSION = 4
 _PATIENCE = 30.0  # seconds to wait for another process to finish writing
 _FIRST_COLUMNS = 9  # of answers in the first formats
 _LABELS_KEPT = 20  # labels of so many fits are kept, centers of all
@@ -77,9 +77,6 @@ CREATE TABLE row_name (row INTEGER PRIMARY KEY, name TEXT NOT NULL);
     3: """
 ALTER TABLE fit ADD COLUMN prototypes BLOB;
 ALTER TABLE fit ADD COLUMN owner TEXT;
-ALTER TABLE fit ADD COLUMN asked INTEGER;
-ALTER TABLE fit ADD COLUMN guessed INTEGER;
-ALTER TABLE answer ADD COLUMN card INTEGER;
 CREATE TABLE correction (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     kind TEXT NOT NULL CHECK (kind IN ('merge', 'split', 'move', 'rename')),
@@ -91,6 +88,11 @@ CREATE TABLE correction (
     undone_at TEXT,
     undone_by TEXT
 );
+""",
+    4: """
+ALTER TABLE fit ADD COLUMN asked INTEGER;
+ALTER TABLE fit ADD COLUMN guessed INTEGER;
+ALTER TABLE answer ADD COLUMN card INTEGER;
 """,
 }
 
@@ -548,7 +550,11 @@ def _write_ahead(db: sqlite3.Connection) -> None:
 def _run(db: sqlite3.Connection, script: str) -> None:
     """Run statements within the open transaction (`executescript` would end it)."""
     for statement in script.split(";"):
-        db.execute(statement)
+        try:
+            db.execute(statement)
+        except sqlite3.OperationalError as error:
+            if "duplicate column name" not in str(error):  # some files of format 3 have those of 4
+                raise
 
 
 def _answer(row: Sequence[Any]) -> Answer:

@@ -67,7 +67,7 @@ Shown = Annotated[
 StrategyName = Annotated[
     str | None,
     typer.Option(
-        help=f"Which question comes next: {', '.join(STRATEGIES)}.  [default: explore]",
+        help=f"Which question comes next: {', '.join(STRATEGIES)}.  [default: repair]",
     ),
 ]
 Known = Annotated[

@@ -71,7 +71,12 @@ from linkwise.kmeans.solver._limits import (
     read_limits,
 )
 from linkwise.kmeans.solver._loop import solve
-from linkwise.kmeans.solver._outliers import centers_without, estimated_outliers
+from linkwise.kmeans.solver._outliers import (
+    centers_without,
+    estimated_outliers,
+    judged_labels,
+    nearest_centers,
+)
 from linkwise.kmeans.solver._penalties import Penalty, WeightPenalty
 from linkwise.kmeans.solver._problem import Problem, RunState, Solution
 from linkwise.kmeans.solver._swaps import Effort, better, improved
@@ -402,7 +407,7 @@ class BaseKMeans(
                 penalty,
                 assigner,
                 centers,
-                max_iter=self.max_iter if max_iter is None else max_iter,
+                max_iter=self.max_iter if max_iter is None else min(max_iter, self.max_iter),
                 tol=self.tol,
                 rng=rng,
                 progress=progress_reporter(self, run),
@@ -413,10 +418,13 @@ class BaseKMeans(
     def _first_centers(self, problem: Problem, rng: RandomState, run: int) -> Floats:
         """The centers of a run; with outliers, every other run starts without far rows."""
         limits, seeds = self._limits, problem.seeds
-        trims = limits is not None and limits.n_outliers > 0 and isinstance(self._init(), str)
-        if not trims or run % 2 or (seeds is not None and (seeds >= 0).any()):
+        is_auto = isinstance(self.init, str) and self.init == "auto"
+        if limits is None or not limits.n_outliers or not is_auto:
             return self._centers(problem, rng, run)
-        assert limits is not None
+        if seeds is not None and (seeds >= 0).any():
+            return self._centers(problem, rng, run)
+        if run % 2:  # the kinds of start that the method has, in turn
+            return self._centers(problem, rng, run // 2)
         return centers_without(problem.rows, problem.k, limits.n_outliers, rng)
 
     def _may_reorder(self, problem: Problem) -> bool:
@@ -427,11 +435,9 @@ class BaseKMeans(
     def _in_order_of_limits(self, problem: Problem, centers: Floats, limits: Limits) -> Floats:
         """Centers in an order in which those of many rows have the higher limits."""
         some = problem.rows.sample(problem.k, np.random.RandomState(0))
-        geometry = Mahalanobis(problem.k, np.ones(some.d), 1.0)
-        geometry.set_centers(centers)
-        nearest = some.distances(np.arange(some.n), geometry).argmin(axis=1)
-        sizes = np.bincount(nearest, minlength=problem.k)
-        wanted = limits.low + np.minimum(limits.high, problem.rows.total_weight)
+        sizes = np.bincount(nearest_centers(some, centers), minlength=problem.k)
+        total = problem.rows.total_weight if limits.by_weight else float(problem.rows.n)
+        wanted = limits.low + np.minimum(limits.high, total)
         ordered = np.empty_like(centers)
         ordered[np.argsort(wanted, kind="stable")] = centers[np.argsort(sizes, kind="stable")]
         return ordered
@@ -464,6 +470,7 @@ class BaseKMeans(
     def _store(self, best: Solution, rows: LocalRows | RemoteRows) -> None:
         if isinstance(rows, LocalRows):
             self._warn_of_duplicates(best, rows)
+            rows.scale(best.geometry)  # the last run may have learnt another metric
         self.labels_ = best.labels
         self.cluster_centers_ = best.centers.astype(rows.dtype)
         self.objective_ = best.objective
@@ -539,17 +546,11 @@ class BaseKMeans(
     def _reported_labels(
         self, problem: Problem, best: Solution
     ) -> Labels | Mapping[Hashable, Hashable]:
-        """Labels by which constraints are judged: must-linked outliers stay together."""
+        """Labels by which constraints are judged."""
         found = best.assignments.labels_for_report(problem.named_rows)
         if self._limits is None or not self._limits.n_outliers:
             return found
-        closure, k = problem.closure, self.n_clusters
-        group = dict(zip(closure.nodes.tolist(), closure.component.tolist(), strict=True))
-        rows = problem.named_rows.tolist()
-        labels = found if isinstance(found, Mapping) else {row: int(found[row]) for row in rows}
-        return {
-            row: labels[row] if labels[row] != -1 else k + group.get(row, k + row) for row in rows
-        }
+        return judged_labels(found, problem.closure, self.n_clusters)
 
     # ---------------------------------------------------------------- new rows
 

@@ -55,10 +55,14 @@ class COPKMeans(BaseKMeans):
     init : {"auto", "neighborhoods", "k-means++", "random"}, callable or array of shape \
             (n_clusters, n_features), default="auto"
         Initial centers: means of groups of must-linked rows that are far apart (missing centers
-        are drawn as in k-means++), k-means++, random rows, or the given centers.
-        "auto" is k-means++.
+        are drawn as in k-means++), k-means++, random rows, or the given centers. "auto" uses, in
+        turn, k-means on all rows with each group contracted to its mean, k-means on the means of
+        the groups, and k-means++.
     n_init : "auto" or int, default="auto"
-        Number of runs; the one with the lowest objective is kept. "auto" is 10.
+        Number of runs; the one with the lowest objective is kept. "auto" is 1 from given centers.
+        With init="auto" it is two different starts and then swaps: a center is replaced by a row,
+        and the run repeated, as long as that lowers the objective; with limits on sizes or
+        outliers 5 starts, without swaps. Otherwise it is 10.
     max_iter : int, default=300
         The most iterations of a run.
     tol : float, default=1e-4
@@ -77,7 +81,7 @@ class COPKMeans(BaseKMeans):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each row.
+        Cluster of each row; -1 for outliers.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Centers.
     objective_ : float

@@ -61,11 +61,13 @@ class MPCKMeans(SoftKMeans):
     init : {"auto", "neighborhoods", "k-means++", "random"}, callable or array of shape \
             (n_clusters, n_features), default="auto"
         Initial centers: means of groups of must-linked rows, k-means++, random rows, or as given.
-        "auto" depends on the constraints; see `PCKMeans`.
+        "auto" uses several kinds in turn; see `PCKMeans`.
     n_init : "auto" or int, default="auto"
         Number of runs; the one with the lowest objective is kept. "auto" is 1 from given centers
-        or without constraints, else two different starts and then swaps: a center is replaced by
-        a row, and the run repeated, as long as that lowers the objective.
+        or without constraints. With init="auto" and no labels it is two different starts and then
+        swaps: a center is replaced by a row, and the run repeated, as long as that lowers the
+        objective. Otherwise it is 5; with `noise` 5 to 40, fewer for more rows; with limits on
+        sizes or outliers at least 5, without swaps.
     max_iter : int, default=300
         The most iterations of a run.
     tol : float, default=1e-4
@@ -82,7 +84,7 @@ class MPCKMeans(SoftKMeans):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each row.
+        Cluster of each row; -1 for outliers.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Centers.
     metrics_ : ndarray

@@ -51,13 +51,16 @@ class PCKMeans(DistortionKMeans):
     init : {"auto", "neighborhoods", "k-means++", "random"}, callable or array of shape \
             (n_clusters, n_features), default="auto"
         Initial centers: means of groups of must-linked rows that are far apart (missing centers
-        are drawn as in k-means++), k-means++, random rows, or the given centers. "auto" clusters
-        the means of such groups by k-means if there are enough of them, with another seed in each
-        run; otherwise it is "neighborhoods" in the first run and "k-means++" in the others.
+        are drawn as in k-means++), k-means++, random rows, or the given centers. "auto" alternates
+        between k-means on the means of such groups (k-means++ or "neighborhoods" where they are
+        too few or do not cover the data) and k-means on all rows, each group contracted to its
+        mean. With labels it starts from their means.
     n_init : "auto" or int, default="auto"
         Number of runs; the one with the lowest objective is kept. "auto" is 1 from given centers
-        or without constraints, else two different starts and then swaps: a center is replaced by
-        a row, and the run repeated, as long as that lowers the objective.
+        or without constraints. With init="auto" and no labels it is two different starts and then
+        swaps: a center is replaced by a row, and the run repeated, as long as that lowers the
+        objective. Otherwise it is 5; with `noise` 5 to 40, fewer for more rows; with limits on
+        sizes or outliers at least 5, without swaps.
     max_iter : int, default=300
         The most iterations of a run.
     tol : float, default=1e-4

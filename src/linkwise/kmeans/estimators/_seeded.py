@@ -58,7 +58,8 @@ class SeededKMeans(BaseKMeans):
         are drawn as in k-means++), k-means++, random rows, or the given centers.
         "auto" starts from the labeled rows.
     n_init : "auto" or int, default="auto"
-        Number of runs; the one with the lowest objective is kept. "auto" is 1.
+        Number of runs; the one with the lowest objective is kept. "auto" is 1; with limits on
+        sizes or outliers 5, unless centers are given.
     max_iter : int, default=300
         The most iterations of a run.
     tol : float, default=1e-4
@@ -77,7 +78,7 @@ class SeededKMeans(BaseKMeans):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each row; rows labeled c in `y` seed cluster c.
+        Cluster of each row; rows labeled c in `y` seed cluster c; -1 for outliers.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Centers.
     objective_ : float
@@ -142,7 +143,8 @@ class ConstrainedKMeans(BaseKMeans):
         are drawn as in k-means++), k-means++, random rows, or the given centers.
         "auto" starts from the labeled rows.
     n_init : "auto" or int, default="auto"
-        Number of runs; the one with the lowest objective is kept. "auto" is 1.
+        Number of runs; the one with the lowest objective is kept. "auto" is 1; with limits on
+        sizes or outliers 5, unless centers are given.
     max_iter : int, default=300
         The most iterations of a run.
     tol : float, default=1e-4
@@ -161,7 +163,7 @@ class ConstrainedKMeans(BaseKMeans):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each row; rows labeled c in `y` are in cluster c.
+        Cluster of each row; rows labeled c in `y` are in cluster c; -1 for outliers.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Centers.
     objective_ : float
@@ -232,7 +234,8 @@ class PreIdentifiedKMeans(BaseKMeans):
         are drawn as in k-means++), k-means++, random rows, or the given centers.
         "auto" is k-means++ on the other rows.
     n_init : "auto" or int, default="auto"
-        Number of runs; the one with the lowest objective is kept. "auto" is 10.
+        Number of runs; the one with the lowest objective is kept. "auto" is 10, or 1 from given
+        centers.
     max_iter : int, default=300
         The most iterations of a run.
     tol : float, default=1e-4
@@ -251,7 +254,7 @@ class PreIdentifiedKMeans(BaseKMeans):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each row; the known cluster is 0.
+        Cluster of each row; the known cluster is 0; -1 for outliers.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Centers; the known cluster's first.
     tag_ : object
@@ -403,7 +406,9 @@ class PreIdentifiedKMeans(BaseKMeans):
         return NoPenalty(problem.links)
 
     def _n_runs(self, problem: Problem) -> int:
-        return 10 if self.n_init == "auto" else int(self.n_init)
+        if self.n_init != "auto":
+            return int(self.n_init)
+        return 10 if isinstance(self.init, str) else 1
 
     def _centers(self, problem: Problem, rng: RandomState, run: int) -> Floats:
         if problem.seeds is None or not isinstance(self._init(), str):

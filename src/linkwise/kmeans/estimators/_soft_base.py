@@ -193,4 +193,4 @@ class SoftKMeans(BaseKMeans):
                 )
                 seeds = None  # no start from their means
         most = MAX_ENTAILED if self._is_trusted(known) else 0
-        return Problem(problem.rows, problem.k, known, seeds, most)
+        return replace(problem, known=known, seeds=seeds, max_entailed=most)

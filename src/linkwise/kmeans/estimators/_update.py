@@ -31,6 +31,7 @@ from linkwise.engines import as_blocks, is_out_of_memory
 from linkwise.evaluation import compare_clusterings
 from linkwise.evaluation._matching import keep_numbers
 from linkwise.geometry import Mahalanobis, Moments
+from linkwise.kmeans.solver._outliers import judged_labels
 from linkwise.report import Report
 
 from ._placing import MovedRow, Placing, UpdateChanges, by_row, not_kept
@@ -59,7 +60,8 @@ class UpdateMixin:
 
         Earlier rows keep their cluster, so that no constraint on them that was kept is lost; new
         rows join the nearest cluster that their constraints allow. `labels_` and `report_` are of
-        all rows afterwards, `changes_` tells what happened. Clusters keep their numbers. If
+        all rows afterwards, `changes_` tells what happened. Clusters keep their numbers. Limits on
+        sizes do not hold for new rows, and none of them is an outlier: `refit` sees to both. If
         anything is wrong with the rows or the constraints, nothing is changed.
 
         Parameters
@@ -423,7 +425,8 @@ class _Update:
         shift = self.changes.center_shift
         self.changes.center_shift = np.pad(shift, (0, geometry.k - len(shift)))
         model.report_ = _report(model, self.known, ids, self.n_new, len(self.before))
-        self.changes.violated = not_kept(self.known, self.labels, model.report_.ids)
+        judged = judged_labels(self.labels, self.known.closure(), geometry.k)
+        self.changes.violated = not_kept(self.known, judged, model.report_.ids)
         model.changes_ = self.changes
 
 
@@ -478,7 +481,8 @@ def _report(
             ids=None if ids is None else list(ids),
         )  # fmt: skip
     known = old.constraints + new
-    kept = known.satisfied(model.labels_)
+    closure = known.closure()
+    kept = known.satisfied(judged_labels(model.labels_, closure, model._geometry_.k))
     names = None
     if old.ids is not None:
         names = [*old.ids, *(range(n_old, n_old + n_new) if ids is None else ids)]
@@ -488,7 +492,7 @@ def _report(
         satisfaction=kept,
         costs=_costs(old, known, ~np.concatenate(kept.masks), len(model.labels_)),
         cluster_sizes=np.bincount(model.labels_[model.labels_ >= 0], minlength=model._geometry_.k),
-        n_components=int((known.closure().sizes > 1).sum()),
+        n_components=int((closure.sizes > 1).sum()),
         ids=names,
         wrong=None,
         profiles=(),

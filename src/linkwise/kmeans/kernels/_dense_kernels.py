@@ -19,7 +19,6 @@ from linkwise._compiled import kernel
 from ._row_kernels import _move_dense
 
 _ROWS = 256  # rows in a tile: large enough for BLAS, small enough for the second-level cache
-_CHECKED = 1_024  # rows whose bounds are checked together
 
 
 @kernel

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise._errors import InputError
-from linkwise._types import Floats, Ints
+from linkwise._types import Floats
 
 Size = float | Sequence[float] | ArrayLike | None
 Outliers = float | Literal["auto"] | None
@@ -46,10 +46,6 @@ class Limits:
     def differ(self) -> bool:
         """Whether clusters have different limits."""
         return bool(np.ptp(self.low) or len(np.unique(self.high)) > 1)
-
-    def reordered(self, order: Ints) -> Limits:
-        """The same limits for clusters in another order."""
-        return Limits(self.low[order], self.high[order], self.by_weight, self.n_outliers)
 
 
 def check_size(name: str, value: Size, k: int) -> None:

@@ -178,7 +178,7 @@ def probability_wrong(
     ----------
     links : LinkGraph
     labels : ndarray of shape (n_touched,)
-        Clusters of the constrained rows.
+        Clusters of the constrained rows; -1 for outliers, whose links say nothing about others.
     costs : ndarray of shape (n_touched, k)
         Of the constrained rows in all clusters, links not included.
     p : float
@@ -212,13 +212,15 @@ def _link_sums(links: LinkGraph, labels: Labels, price: Floats, k: int) -> Float
     sums = np.zeros((len(links.rows), k))
     signed = np.where(links.is_must, -price, price)  # together is cheaper, or dearer
     i, j = links.ends.T
-    np.add.at(sums, (i, labels[j]), signed)
-    np.add.at(sums, (j, labels[i]), signed)
+    for row, other in ((i, j), (j, i)):
+        inside = labels[other] >= 0  # outliers pull nobody
+        np.add.at(sums, (row[inside], labels[other[inside]]), signed[inside])
     return sums
 
 
 def _take_off(costs: Floats, other: Labels, is_must: Bools, price: Floats) -> None:
-    costs[np.arange(len(costs)), other] += np.where(is_must, price, -price)
+    inside = np.flatnonzero(other >= 0)
+    costs[inside, other[inside]] += np.where(is_must, price, -price)[inside]
 
 
 def _apart(a: Floats, b: Floats) -> Floats:

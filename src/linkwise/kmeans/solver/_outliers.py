@@ -7,10 +7,13 @@ centers.
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
+from typing import Any, TypeVar
+
 import numpy as np
 
-from linkwise._types import Floats, RandomState
-from linkwise.constraints import Constraints
+from linkwise._types import Floats, Ints, Labels, RandomState
+from linkwise.constraints import Closure, Constraints
 from linkwise.geometry import Mahalanobis
 from linkwise.kmeans.rows._local_rows import LocalRows
 from linkwise.kmeans.rows._protocols import RowStore
@@ -23,6 +26,7 @@ from ._loop import solve
 from ._penalties import NoPenalty
 from ._problem import Problem
 
+_Labels = TypeVar("_Labels", bound=Labels | Mapping[Hashable, Hashable])
 _SEEDS = 40  # further centers, beside three per cluster, among which outliers show
 _JUDGED = 5_000  # rows from which the number of outliers is estimated
 _PILOTS = 4
@@ -36,7 +40,7 @@ def centers_without(rows: RowStore, k: int, n_outliers: int, rng: RandomState) -
     most = int(n_outliers * some.n / rows.n)
     n_seeds = min(some.n, 3 * k + min(most, _SEEDS))
     seeds = from_kmeans_plusplus(some, n_seeds, rng)
-    nearest = _nearest(some, seeds)
+    nearest = nearest_centers(some, seeds)
     sizes = np.bincount(nearest, minlength=n_seeds)
     order = np.argsort(sizes, kind="stable")
     dropped = order[(np.cumsum(sizes[order]) <= most) & (2 * n_seeds * sizes[order] <= some.n)]
@@ -51,10 +55,30 @@ def centers_without(rows: RowStore, k: int, n_outliers: int, rng: RandomState) -
         rest.close()
 
 
-def _nearest(rows: LocalRows, centers: Floats) -> np.ndarray:
+def nearest_centers(rows: LocalRows, centers: Floats) -> Ints:
+    """The nearest center of each row, by Euclidean distance."""
     geometry = Mahalanobis(len(centers), np.ones(rows.d), 1.0)
     geometry.set_centers(centers)
     return rows.distances(np.arange(rows.n), geometry).argmin(axis=1)
+
+
+def judged_labels(labels: _Labels, closure: Closure, k: int) -> _Labels:
+    """Labels by which constraints are judged: must-linked outliers are together, others alone.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n,), or mapping from row to cluster
+        -1 for outliers.
+    closure : Closure
+        Of the constraints, by row number.
+    k : int
+        Number of clusters; larger numbers stand for groups of outliers.
+    """
+    found: Any = dict(labels) if isinstance(labels, Mapping) else np.array(labels, dtype=np.int64)
+    for row, group in zip(closure.nodes.tolist(), closure.component.tolist(), strict=True):
+        if found[row] == -1:
+            found[row] = k + group
+    return found
 
 
 def estimated_outliers(rows: RowStore, k: int) -> int:

@@ -145,6 +145,8 @@ def _free(problem: Problem, geometry: Geometry, rng: RandomState) -> Costs | Non
     if not n_free:
         return None
     some = problem.rows.sample(problem.k, rng, problem.constrained)
+    if not some.n:  # of very many rows, only constrained ones were drawn
+        return None
     step = -(-some.n * geometry.k // _CELLS)
     costs = _costs(some, np.arange(0, some.n, step), geometry)
     weight = np.ones(len(costs)) if not some.weighted else some.weight[::step]
