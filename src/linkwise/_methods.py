@@ -281,6 +281,11 @@ METHODS: list[Method] = [
 ]  # fmt: skip
 
 
+def _bare(name: str) -> str:
+    """A name without hyphens: papers write PCK-Means, the class is PCKMeans."""
+    return name.lower().replace("-", "")
+
+
 def find_method(name: str) -> Method:
     """The method of this short or full name.
 
@@ -290,7 +295,7 @@ def find_method(name: str) -> Method:
         If there is none.
     """
     for method in METHODS:
-        if name.lower() in (method.short, method.name.lower()):
+        if _bare(name) in (_bare(method.short), _bare(method.name)):
             return method
     raise KeyError(name)
 

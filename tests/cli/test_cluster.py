@@ -513,6 +513,7 @@ def test_labels_that_contradict_constraints(tmp_path):
     [
         (["-k", 99], "-k 99 is larger than the number of rows, 12"),
         (["-k", 3, "--algorithm", "dbscan"], "expected one of seeded"),
+        (["-k", 3, "--algorithm", "mixtures"], "auto; did you mean mixture?"),
         (["-k", 3, "--algorithm", "pck", "--metric", "full"], "--metric is an option of mpck"),
         (["-k", 3, "--algorithm", "gpk", "--threshold", 0], "threshold=0.0 must be above 0"),
         (["-k", 3, "--algorithm", "gpk", "--base", "gpk"], "one of mpck, pck, cop"),
@@ -701,6 +702,11 @@ def test_columns_of_uneven_spread_are_noted(tmp_path):
     assert "'income' varies" in shown
     assert "--standardize" in shown
     assert "varies" not in flat(run(tmp_path / "people.csv", "-k", 2, "--standardize"))
+
+
+@pytest.mark.parametrize("name", ["cop-kmeans", "COP-KMeans", "completelink", "PCK-Means"])
+def test_algorithms_are_known_by_the_spelling_of_papers(name):
+    assert find_method(name).name.lower().endswith(name.lower().replace("-", ""))
 
 
 def test_learnt_weights_are_shown(points, links):

@@ -103,5 +103,5 @@ def test_files_have_confidences(tmp_path):
         Constraints.read(path).must_link_weight, 3 * confidence_weight([0.95])
     )
     path.write_text("i,j,link,confidence\n0,1,must,0.95\n2,3,cannot,0.4\n")
-    with pytest.raises(Exception, match=r"line 3 of links.csv: confidence 0.4 must be above 0.5"):
+    with pytest.raises(Exception, match=r"links.csv: line 3: confidence 0.4 must be above 0.5"):
         Constraints.read(path)

@@ -55,11 +55,11 @@ def test_ids(tmp_path):
     assert read(tmp_path, "i,j,link\n007,012,must\n").rows == ["007", "012"]
     assert read(tmp_path, "i,j,link\n7,12,must\n", ids="text").rows == ["7", "12"]
     mixed = "i,j,link\n7,12,must\nb3,4,cannot\n"
-    told = "line 3 of links.csv: ids and row numbers are mixed: 'b3' here, but 7 at line 2 of"
+    told = "links.csv: line 3: ids and row numbers are mixed: 'b3' here, but 7 at line 2 of"
     with pytest.raises(ConstraintError, match=told + '.*ids="text"'):
         read(tmp_path, mixed)
     assert read(tmp_path, mixed, ids="text").rows == ["7", "12", "b3", "4"]
-    with pytest.raises(ConstraintError, match="line 3 of links.csv: expected a row number, found"):
+    with pytest.raises(ConstraintError, match="links.csv: line 3: expected a row number, found"):
         read(tmp_path, mixed, ids="rows")
     with pytest.raises(ValueError, match="ids='names': expected"):
         read(tmp_path, mixed, ids="names")
@@ -127,6 +127,8 @@ def test_all_wrong_lines_at_once(tmp_path):
         (b"i,j,link,wieght\n1,2,must,3\n", "links.csv", "unknown column 'wieght'"),
         (b"i,j,j,link\n1,2,3,must\n", "links.csv", "unknown column 'j'"),
         (b"1,2,7\n1,3,7\n", "links.csv", "the first line is not a header; add one: i,j,link"),
+        (b"ana,bo,1\nana,cy,-1\n", "links.csv", "the first line is not a header; add one: i,j,l"),
+        (b"i,j,link\n1,2,maybe\n", "links.csv", "links.csv: line 2: link 'maybe': expected must"),
         (b"i,j,link\n1,2,relative\n", "links.csv", "a relative constraint needs a column c"),
         (b"i,j,link\n1,2,must\n", "links.ods", "cannot tell the format from '.ods'; use one of"),
         (b"i,j,link\n1,2,must\n", "links.xlsx", "not an Excel workbook"),
@@ -150,7 +152,7 @@ def test_no_such_file(tmp_path):
 
 
 def test_line_numbers_behind_quoted_line_ends(tmp_path):
-    with pytest.raises(ConstraintError, match="line 4 of links.csv: the pair"):
+    with pytest.raises(ConstraintError, match="links.csv: line 4: the pair"):
         read(tmp_path, 'i,j,link\n"a\nb",c,must\nd,d,must\n')
 
 
@@ -225,7 +227,7 @@ def test_a_bad_line_far_down_is_found(tmp_path):
     path = tmp_path / "links.csv.gz"
     with gzip.open(path, "wt") as file:
         file.write("i,j,link\n" + "1,2,must\n" * 100_000 + "3,3,must\n" + "1,2,must\n" * 100_000)
-    with pytest.raises(ConstraintError, match=r"line 100,002 of links.csv.gz: the pair \(3, 3\)"):
+    with pytest.raises(ConstraintError, match=r"links.csv.gz: line 100,002: the pair \(3, 3\)"):
         Constraints.read(path)
 
 
@@ -250,9 +252,7 @@ def test_null_weights_are_as_empty_ones(tmp_path):
 
 
 def test_an_open_quote_is_named_where_it_opens(tmp_path):
-    with pytest.raises(
-        ConstraintError, match="line 3 of links.csv: 2 values where the header has 3"
-    ):
+    with pytest.raises(ConstraintError, match="links.csv: line 3: 2 values where the header has 3"):
         read(tmp_path, 'i,j,link\n0,4,must\n0,"9,cannot\n1,2,must\n')
 
 

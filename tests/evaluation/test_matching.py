@@ -78,3 +78,7 @@ def test_the_command_tells_the_same(tmp_path):
     assert result.exit_code == 2
     assert "--id-column" in result.output
     assert np.isfinite(told["share_kept"])
+    new.write_text("bean,cluster\nx,2\n")
+    result = run(app, command)
+    assert result.exit_code == 2
+    assert "no row in common" in result.output.replace("\n", " ")

@@ -110,7 +110,7 @@ def test_a_small_file_without_rows(tmp_path):
 def test_files_that_are_none_of_ours_are_refused(tmp_path):
     path = tmp_path / "m.linkwise"
     path.write_text("hello")
-    with pytest.raises(ValueError, match="no model of linkwise, or is damaged"):
+    with pytest.raises(ValueError, match="not a model saved by linkwise, or is damaged"):
         load_model(path)
     rewritten(path, {"kind": "linkwise model", "format": "new"})
     with pytest.raises(ValueError, match="no format number"):
@@ -163,12 +163,16 @@ def test_the_commands(tmp_path):
     new.write_text("kind,more,id,size\nx,1,p,0.3\ny,1,q,9.7\nz,1,r,9.9\n")
     found = run(app, ["predict", str(model), str(new), "-o", str(tmp_path / "new.csv")])
     assert found.exit_code == 0, found.output
-    assert "1 rows have a category that the model has not seen" in found.output
+    assert "1 row has a category that the model has not seen" in found.output
     clusters = [line.split(",") for line in (tmp_path / "new.csv").read_text().splitlines()]
     assert clusters[0] == ["id", "cluster"]
     assert clusters[1][1] != clusters[2][1] == clusters[3][1]
     first = (tmp_path / "labels.csv").read_text().splitlines()[1].split(",")[1]
     assert clusters[1] == ["p", first]
+    assert f"clusters of all rows: {tmp_path / 'new.csv'}" in found.output.replace("\n", "")
+    swapped = run(app, ["predict", str(new), str(model)])
+    assert swapped.exit_code == 2
+    assert "the model comes first: linkwise predict" in swapped.output
     new.write_text("id,size\np,0.3\n")
     refused = run(app, ["predict", str(model), str(new)])
     assert refused.exit_code == 2
@@ -207,7 +211,7 @@ def test_update_keeps_ids_names_and_clusters(pets):
     links = folder / "links.csv"
     links.write_text("i,j,kind\np,r1,must\n")
     told = run("update", model, new, "--constraints", links, "-o", folder / "new.csv")
-    assert "1 rows have a category that the model has not seen" in told
+    assert "1 row has a category that the model has not seen" in told
     assert "3 new rows" in told
     assert "(large)" in told
     after = load_model(model)

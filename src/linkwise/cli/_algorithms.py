@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+
 from rich.table import Table as RichTable
 
 from linkwise import _methods
@@ -15,8 +17,10 @@ def find_algorithm(name: str) -> Method:
     try:
         return _methods.find_method(name)
     except KeyError:
-        listed = ", ".join(method.short for method in _methods.METHODS)
-        raise ValueError(f"--algorithm {name}: expected one of {listed}") from None
+        known = [method.short for method in _methods.METHODS]
+        close = difflib.get_close_matches(name.lower(), known, n=1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        raise ValueError(f"--algorithm {name}: expected one of {', '.join(known)}{hint}") from None
 
 
 def algorithms(

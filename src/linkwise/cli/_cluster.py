@@ -39,7 +39,8 @@ def cluster(request: Request) -> None:
 
     Without -k, or with a range such as -k 5-40, the number of clusters is chosen by holding out
     some of the constraints, and so is the algorithm unless it is given. With -k alone, 20 links or
-    more choose the algorithm; with fewer it is pck (cosine) for texts, else mpck.
+    more choose the algorithm; with fewer, or with --save, --probabilities, --n-init, --max-iter,
+    --checkpoint or an option of a method, it is mpck (for fewer links on texts pck, cosine).
 
     Exit code: 0 done, 1 the constraints contradict (cop, recon), 2 wrong usage, 70 a fault in
     linkwise.
@@ -66,6 +67,7 @@ def cluster(request: Request) -> None:
         request.check()
         given = _read(request)
         request = _settled(request, given)
+        _note_scales(request, given)
     with _checkpoint_kept(request):
         with out.plain_errors():
             model, diagnosis = _fit(request, given)
@@ -142,14 +144,11 @@ def _read_rows(request: Request) -> Input:
             request.text_column, words, request.method, request.reading,
             request.text_embedding or "tfidf",
         )  # fmt: skip
-    given = read_input(
+    return read_input(
         request.data, request.k, request.id_column, request.label_column, request.features,
         request.impute, request.standardize, request.no_features,
         request.reading,
     )  # fmt: skip
-    if not request.standardize and request.method.short != AUTO:  # which tries scaled columns too
-        note_uneven(given.X, given.features)
-    return given
 
 
 def _settled(request: Request, given: Input) -> Request:
@@ -161,6 +160,14 @@ def _settled(request: Request, given: Input) -> Request:
     if request.text_column is not None:
         return replace(request, algorithm="pck", method_options={"distortion": "cosine"})
     return request
+
+
+def _note_scales(request: Request, given: Input) -> None:
+    """Say so if one column decides most distances; the choice tries scaled columns by itself."""
+    if request.standardize or request.text_column is not None or request.method.short == AUTO:
+        return
+    if isinstance(given, ClusterInput):
+        note_uneven(given.X, given.features)
 
 
 # -------------------------------------------------------------------- fit

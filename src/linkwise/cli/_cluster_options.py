@@ -44,7 +44,7 @@ _KINDS = {"text": str, "integer": int, "number": float, "path": Path}
 
 def _algorithm_help() -> str:
     names = ", ".join(method.short for method in _methods.METHODS)
-    return f"{names}; see `linkwise algorithms`. By what is known."
+    return f"{names}; see `linkwise algorithms`. If not given, it is chosen by what is known."
 
 
 @dataclass(frozen=True)

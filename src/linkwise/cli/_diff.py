@@ -54,6 +54,8 @@ def diff(
                 "the same rows, or match them with --id-column"
             )
         changes = compare_clusterings(*clusters, old_ids=ids[0], new_ids=ids[1])
+        if not changes.n_rows:
+            raise ValueError(f"{old} and {new} have no row in common: no {id_column!r} is in both")
         if plot is not None:
             from linkwise._optional import optional
 

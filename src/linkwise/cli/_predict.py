@@ -42,10 +42,15 @@ def predict(
         linkwise predict beans.linkwise new.csv -o labels.csv
     """
     with out.plain_errors():
+        from zipfile import is_zipfile
+
         from linkwise.persistence import load_model
 
         check_target(output, "-o", [model, data])
         check_kind(output)
+        is_workbook = data.suffix.lower() == ".xlsx"  # a zip file too
+        if is_zipfile(data) and not is_workbook and not is_zipfile(model):
+            raise ValueError(f"the model comes first: linkwise predict {data} {model}")
         saved = load_model(model)
         id_column = id_column or saved.facts.get("id_column")
         how = Reading(tuple(missing or ()), encoding, sheet)
@@ -65,5 +70,7 @@ def predict(
         return
     told = ", ".join(f"{size:,} in cluster {number}" for number, size in sizes.items())
     out.console.print(f"{len(labels):,} rows: {told}", highlight=False, soft_wrap=True)
-    if output is None:
+    if output is not None:
+        out.console.print(f"clusters of all rows: {output}", markup=False, highlight=False)
+    else:
         out.print_note("to keep the cluster of each row, give -o labels.csv")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import PurePath
 
 from linkwise._errors import InputError, fill, in_python
 from linkwise.io import MAX_LISTED
@@ -71,7 +72,8 @@ def complain(what: str, problems: Sequence[str], topic: str) -> None:
     if not problems:
         return
     if len(problems) == 1:
-        raise ConstraintError(f"{what}: {problems[0]}", problems, topic=topic)
+        only = problems[0].replace(f" of {PurePath(what).name}: ", ": ", 1)  # `what` names it
+        raise ConstraintError(f"{what}: {only}", problems, topic=topic)
     first = _first_of_each(problems)
     shown = [f"  {problem}" for problem in first]
     if len(problems) > len(first):

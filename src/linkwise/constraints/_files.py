@@ -66,7 +66,7 @@ _WORDS: dict[str, Kind] = {
 }
 _EXPECTED_LINK = "expected must/cannot, same/different, yes/no, 1/-1 or 1/0"
 _EXPECTED_COLUMNS = (
-    "expected i, j, link[, weight or confidence], a, b, c[, weight] or group, row, kind"
+    "expected i, j, link[, weight or confidence]; or a, b, c[, weight]; or group, row, kind"
 )
 
 
@@ -452,7 +452,8 @@ def _headless(header: list[str], path: Path) -> _Layout | None:
         return None
     if cells[2] in _WORDS and not re.fullmatch(r"[-+]?[0-9.]+", cells[2]):
         return _Layout((0, 1), None, 2, 3 if len(cells) == 4 else None, len(cells))
-    if all(re.fullmatch(r"-?[0-9]+", cell) for cell in cells[:3]):
+    # A third cell that is a number names no column, whatever the ids before it look like.
+    if re.fullmatch(r"[-+]?[0-9.]+", cells[2]):
         raise ConstraintError(
             f"{path}: the first line is not a header; add one: i,j,link for pairs or a,b,c for "
             "relative constraints"

@@ -89,10 +89,12 @@ class ColumnPreparation:
             else:
                 unknown[value] = unknown.get(value, 0) + 1
         if unknown:
+            n_rows = sum(unknown.values())
+            rows = "1 row has" if n_rows == 1 else f"{n_rows:,} rows have"
             warnings.warn(
-                f"column {self.name!r}: {sum(unknown.values()):,} rows have a category that the "
-                f"model has not seen ({quoted(list(unknown)[:3])}); they count as none of the "
-                f"{len(place)} known ones",
+                f"column {self.name!r}: {rows} a category that the model has not seen "
+                f"({quoted(list(unknown)[:3])}), which counts as none of the {len(place)} known "
+                "ones",
                 UserWarning,
                 stacklevel=4,
             )

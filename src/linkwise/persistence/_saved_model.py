@@ -331,14 +331,18 @@ def load_model(path: PathLike) -> SavedModel:
 
             return _opened(document, Decoder(load))
     except (zipfile.BadZipFile, KeyError, json.JSONDecodeError, EOFError) as error:
-        raise ValueError(f"{path} is no model of linkwise, or is damaged ({error})") from None
+        raise ValueError(_not_a_model(path, str(error))) from None
+
+
+def _not_a_model(path: PathLike, reason: str) -> str:
+    return f"{path} is not a model saved by linkwise, or is damaged ({reason})"
 
 
 def _check(document: JsonDict, path: PathLike) -> None:
     if document.get("kind") != _KIND:
-        raise ValueError(f"{path} is no model of linkwise")
+        raise ValueError(f"{path} is not a model saved by linkwise")
     if not isinstance(document.get("format"), int) or document["format"] < 1:
-        raise ValueError(f"{path} is no model of linkwise, or is damaged (no format number)")
+        raise ValueError(_not_a_model(path, "no format number"))
     if document["format"] > FORMAT:
         raise ValueError(
             f"{path} was saved by a later linkwise ({document['facts'].get('linkwise')}, format "
