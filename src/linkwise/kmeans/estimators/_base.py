@@ -364,6 +364,10 @@ class BaseKMeans(
 
         return save_state
 
+    @property
+    def _init_is_auto(self) -> bool:
+        return isinstance(self.init, str) and self.init == "auto"
+
     def _init(self) -> Init:
         if isinstance(self.init, str) and self.init in ("auto", "neighbourhoods"):
             return self._default_init if self.init == "auto" else "neighborhoods"
@@ -418,8 +422,7 @@ class BaseKMeans(
     def _first_centers(self, problem: Problem, rng: RandomState, run: int) -> Floats:
         """The centers of a run; with outliers, every other run starts without far rows."""
         limits, seeds = self._limits, problem.seeds
-        is_auto = isinstance(self.init, str) and self.init == "auto"
-        if limits is None or not limits.n_outliers or not is_auto:
+        if limits is None or not limits.n_outliers or not self._init_is_auto:
             return self._centers(problem, rng, run)
         if seeds is not None and (seeds >= 0).any():
             return self._centers(problem, rng, run)

@@ -188,20 +188,17 @@ class COPKMeans(BaseKMeans):
     def _penalty(self, problem: Problem) -> Penalty:
         return NoPenalty(problem.links)
 
-    def _is_mixed(self) -> bool:
-        return isinstance(self.init, str) and self.init == "auto"
-
     def _n_runs(self, problem: Problem) -> int:
         if self.n_init != "auto":
             return int(self.n_init)
-        return N_STARTS if self._is_mixed() else _AUTO_RUNS if isinstance(self.init, str) else 1
+        return N_STARTS if self._init_is_auto else _AUTO_RUNS if isinstance(self.init, str) else 1
 
     def _n_replaced(self, problem: Problem) -> int:
-        return _REPLACED if self.n_init == "auto" and self._is_mixed() else 0
+        return _REPLACED if self.n_init == "auto" and self._init_is_auto else 0
 
     def _centers(self, problem: Problem, rng: RandomState, run: int) -> Floats:
         """With init="auto": contracted rows, clusters of neighborhoods, and k-means++ in turn."""
-        if not self._is_mixed() or run % 3 == 2:
+        if not self._init_is_auto or run % 3 == 2:
             return super()._centers(problem, rng, run)
         found = from_clustered_neighborhoods(problem, rng) if run % 3 else None
         return from_contracted_rows(problem, rng) if found is None else found

@@ -160,8 +160,7 @@ class SoftKMeans(BaseKMeans):
 
     def _is_mixed(self, problem: Problem) -> bool:
         """Whether runs start in different ways: init="auto", and no labels to start from."""
-        is_auto = isinstance(self.init, str) and self.init == "auto"
-        return is_auto and (problem.seeds is None or not (problem.seeds >= 0).any())
+        return self._init_is_auto and (problem.seeds is None or not (problem.seeds >= 0).any())
 
     def _centers(self, problem: Problem, rng: RandomState, run: int) -> Floats:
         """With init="auto": clusters of neighborhoods and of contracted rows in turn."""
