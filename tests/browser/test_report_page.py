@@ -16,7 +16,7 @@ QUOTE = "\"'></style></title><b onmouseover=alert(1)>"
 def test_report_page(page, tmp_path):
     X = np.repeat([[0.0], [5.0], [9.0]], [6, 3, 3], axis=0)
     known = Constraints([(0, 6, 0.5), (1, 9, 0.25), (0, 1)], cannot_link=[(0, 11)])
-    model = PCKMeans(3, init=[[0.0], [5.0], [9.0]]).fit(X, constraints=known)
+    model = PCKMeans(3, penalty="weight", init=[[0.0], [5.0], [9.0]]).fit(X, constraints=known)
     ids = [f"id {row}" for row in range(12)]
     ids[0], ids[9] = EVIL, QUOTE
     path = tmp_path / "report.html"

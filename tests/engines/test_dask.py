@@ -163,13 +163,14 @@ def test_most_rows_constrained(client):
 @pytest.mark.parametrize("method", ["pck", "hmrf-cosine"])
 def test_sparse_chunks(method, client):
     model = clone(METHODS[method]).set_params(random_state=0)
-    rows = da.from_array(X, chunks=(310, 5)).map_blocks(
+    few = np.where(np.quantile(X, 0.7) < X, X, 0.0)  # as an array they would be larger
+    rows = da.from_array(few, chunks=(310, 5)).map_blocks(
         sparse.csr_matrix, dtype=X.dtype, meta=sparse.csr_matrix((0, 0))
     )
     far = clone(model).fit(rows, constraints=KNOWN)
-    near = clone(model).fit(sparse.csr_matrix(X), constraints=KNOWN)
+    near = clone(model).fit(sparse.csr_matrix(few), constraints=KNOWN)
     assert_same(far, near)
-    np.testing.assert_array_equal(far.predict(rows).compute(), near.predict(X))
+    np.testing.assert_array_equal(far.predict(rows).compute(), near.predict(sparse.csr_matrix(few)))
 
 
 @pytest.mark.parametrize("method", ["pck", "mpck", "hmrf-cosine", "cop"])
@@ -180,7 +181,7 @@ def test_a_fit_that_was_cut_off_goes_on(method, client, tmp_path, monkeypatch):
 
     def cut(*facts):
         seen.append(facts)
-        if len(seen) == 5:
+        if len(seen) == 3:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -39,7 +39,7 @@ def cluster(request: Request) -> None:
 
     Without -k, or with a range such as -k 5-40, the number of clusters is chosen by holding out
     some of the constraints, and so is the algorithm unless it is given. With -k alone, 20 links or
-    more choose the algorithm; with fewer, or with --save, --probabilities, --n-init, --max-iter,
+    more choose the algorithm; with fewer, or with --probabilities, --n-init, --max-iter,
     --checkpoint or an option of a method, it is mpck (for fewer links on texts pck, cosine).
 
     Exit code: 0 done, 1 the constraints contradict (cop, recon), 2 wrong usage, 70 a fault in

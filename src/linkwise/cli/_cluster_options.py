@@ -207,7 +207,7 @@ class Request:
     @property
     def leaves_method_open(self) -> bool:
         """Whether only the number of clusters is given, and nothing that some methods lack."""
-        asked = (self.algorithm, self.n_init, self.max_iter, self.checkpoint, self.save)
+        asked = (self.algorithm, self.n_init, self.max_iter, self.checkpoint)
         return (
             all(value is None for value in asked)
             and not (self.choice.open or self.own_options or self.probabilities)

@@ -68,7 +68,8 @@ class Report:
     --------
     >>> from linkwise import Constraints, PCKMeans
     >>> known = Constraints(must_link=[(0, 1, 0.5)])
-    >>> model = PCKMeans(n_clusters=2, random_state=0).fit([[0.0], [9.0]], constraints=known)
+    >>> model = PCKMeans(n_clusters=2, penalty="weight", random_state=0)
+    >>> model = model.fit([[0.0], [9.0]], constraints=known)
     >>> print(str(model.report_.named(["ana", "bo"])).splitlines()[-1])
       ana and bo must be together [cost 0.5; must_link[0]]
     """
