@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ._cluster_input import ClusterInput
 
 _MAX_SHOWN_CLUSTERS, _MAX_SHOWN_WEIGHTS = 30, 12
-_DWARFED = 10.0  # how much more one column counts than the next
+_DWARFED = 50.0  # how much more one column counts than the next
 _WRITTEN = {
     "output": "clusters of all rows",
     "report": "report",
