@@ -20,7 +20,10 @@ COVERAGE ?= 95
 demo: $(VENV)/.demo
 	$(BIN)/linkwise demo
 
-test: lint docs-quick unit
+# Installing goes first: two installations at a time would get in each other's way.
+test: $(VENV)/.test $(VENV)/.docs
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint docs-quick
+	$(MAKE) --no-print-directory unit
 
 # Lint and the fast tests, side by side: under a minute on two cores once loops are compiled.
 # tests/slow_tests.txt lists what it leaves out.
