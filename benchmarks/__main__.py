@@ -17,7 +17,7 @@ SECTIONS = {
     "kmeans": "k-means methods: speed",
     "quality": "k-means methods: quality",
     "peers": "k-means methods: peers",
-    "embeddings": "Wide rows, many clusters, many links: whole fits by CPU time",
+    "embeddings": "Wide rows, many clusters, many links: whole fits against KMeans",
     "propagation": "Propagation and GPK-Means",
     "hmrf": "HMRF-KMeans on text: speed",
     "ensemble": "BoostCluster and SpectralLearning: speed",

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import linalg
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import check_random_state
 
 from linkwise._types import Floats, MatrixLike, RandomState, SampleIds, Seed
 from linkwise._validation import (
@@ -23,18 +21,18 @@ from linkwise._validation import (
     read_data,
     read_knowledge,
     read_labels,
-    read_new_rows,
     with_entailed,
 )
 from linkwise.constraints import Constraints
 
 from . import _kernels
+from ._linear_metric import LinearMetric
 
 _PAIRS = 10_000  # drawn to learn how far apart rows are
 _LEAST = 1e-10  # share of the largest eigenvalue of a covariance below which it is rounding
 
 
-class ITML(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class ITML(LinearMetric):
     """Information-theoretic metric learning: the least change of a metric that fits the links.
 
     Finds the Mahalanobis metric A that has the least LogDet divergence from a prior metric A0, and
@@ -218,40 +216,6 @@ class ITML(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             )
         self.changes_, self.n_iter_ = np.array(changes), len(changes)
         return A
-
-    def transform(self, X: MatrixLike) -> NDArray:
-        """Rows in the space where Euclidean distance is the metric learnt.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        Z : ndarray of shape (n_samples, n_features)
-        """
-        check_is_fitted(self)
-        X = read_new_rows(self, X, accept_sparse=False)
-        return ((X - self.mean_) @ self.components_.T).astype(X.dtype)
-
-    def fit_transform(self, X: MatrixLike, y: ArrayLike | None = None, **params: Any) -> NDArray:
-        """Fit and transform.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-            The rows.
-        y : array-like of shape (n_samples,), default=None
-            Partial labels, -1 for unknown.
-        **params
-            Other parameters of `fit`, such as `constraints`.
-        """
-        return self.fit(X, y, **params).transform(X)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 def _prior(X: Floats, kind: str) -> Floats:

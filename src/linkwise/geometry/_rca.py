@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from linkwise._types import Floats, MatrixLike, SampleIds
@@ -21,15 +19,16 @@ from linkwise._validation import (
     read_data,
     read_knowledge,
     read_labels,
-    read_new_rows,
 )
 from linkwise.constraints import Constraints
+
+from ._linear_metric import LinearMetric
 
 _LEAST = 1e-10  # share of a feature's variance that may be rounding error
 _TIE = 1e-6
 
 
-class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class RCA(LinearMetric):
     """Relevant component analysis: scale down directions that vary inside known groups.
 
     Rows that must be together form *chunklets*. The covariance C of the rows about the means of
@@ -237,35 +236,6 @@ class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return self.components_.T @ self.components_
 
-    def transform(self, X: MatrixLike) -> NDArray:
-        """Rows in the space where Euclidean distance is the metric learnt.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        Z : ndarray of shape (n_samples, n_components)
-        """
-        check_is_fitted(self)
-        X = read_new_rows(self, X, accept_sparse=False)
-        return ((X - self.mean_) @ self.components_.T).astype(X.dtype)
-
-    def fit_transform(self, X: MatrixLike, y: ArrayLike | None = None, **params: Any) -> NDArray:
-        """Fit and transform.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-            The rows.
-        y : array-like of shape (n_samples,), default=None
-            Partial labels, -1 for unknown.
-        **params
-            Other parameters of `fit`, such as `constraints`.
-        """
-        return self.fit(X, y, **params).transform(X)
-
     def inverse_transform(self, Z: ArrayLike) -> NDArray:
         """Rows whose transforms are nearest to Z.
 
@@ -279,11 +249,6 @@ class RCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return np.asarray(Z) @ np.linalg.pinv(self.components_).T + self.mean_
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 def _shrunk(inner: Floats, total: Floats, share: float) -> Floats:
