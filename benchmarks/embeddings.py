@@ -1,10 +1,9 @@
 """Wide rows and many clusters: whole fits against scikit-learn's k-means and faiss.
 
-All start from the same rows (not the generator's centers) and run ten iterations. Ratios are given by
-CPU time (a loaded machine) and by the clock (a quiet one). The roofline is
-what one pass over the rows must take on this machine: the slower of reading them once and of the
-2 n k d operations of their products with the centers, at the speeds that a copy and a matrix
-product reach here.
+All start from the same rows (not the generator's centers) and run ten iterations. Ratios are by CPU
+time (for a loaded machine) and by the clock (for a quiet one). The roofline is what one pass over
+the rows must take on this machine: the slower of reading them once and of the 2 n k d operations of
+their products with the centers, at the speeds that a copy and a matrix product reach here.
 """
 
 from __future__ import annotations

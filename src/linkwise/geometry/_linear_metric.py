@@ -47,7 +47,7 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             Other parameters of `fit`, such as `constraints`.
         """
         learner: Any = self  # what else `fit` takes is up to the subclass
-        return learner.fit(X, y, **params).transform(X)  # type: ignore[no-any-return]
+        return learner.fit(X, y, **params).transform(X)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
