@@ -118,7 +118,8 @@ def summary(all_found: list[dict[str, dict[str, Fit]]]) -> Iterator[str]:
             ratios = [own[way].seconds / max(own["former"].seconds, 1e-9) for own in fits]
             yield (
                 f"{short}, {way}: mean gap {gaps.mean():.2f} %, within .5 % "
-                f"{(gaps <= 0.5).mean():.0%}, ARI {ari:.3f}, time {seconds[0] / seconds[1]:.2f} of the former in all, "
+                f"{(gaps <= 0.5).mean():.0%}, ARI {ari:.3f}, "
+                f"time {seconds[0] / seconds[1]:.2f} of the former in all, "
                 f"{np.median(ratios):.2f} at the median"
             )
 

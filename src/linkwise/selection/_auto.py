@@ -121,7 +121,7 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
         Number of clusters found.
     results_ : Results
         One row (a dict) for each candidate, best first: score, its standard error, whether it is
-        tied with the best, what the score is made of (held_out, stability, silhouette, kept),
+        tied with the best, what the score is made of (held_out, stability, silhouette, satisfied),
         seconds. Those that left the race come last, with the score of the folds they finished.
         ``results_.to_frame()`` is a DataFrame, ``results_["score"]`` a column.
     best_score_ : float
