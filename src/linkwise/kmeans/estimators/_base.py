@@ -778,7 +778,7 @@ def too_many_labels(seeds: Ints, k: int) -> str | None:
 
 def _usual_iterations(k: int) -> float:
     """Iterations of a run from rows; a start from k-means on contracted rows ends earlier."""
-    return min(4 + k / 6, 20.0)
+    return min(4 + k / 6, 14.0)
 
 
 def _effort(saved: RunState | None) -> Effort:
