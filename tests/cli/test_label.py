@@ -377,6 +377,26 @@ def test_texts_by_their_words(tmp_path, beans):
     assert "--text-column takes the words of one column" in flat(result.output)
 
 
+def test_texts_by_their_meaning(tmp_path, beans):
+    pytest.importorskip("wordllama")
+    work = tmp_path / "work.db"
+    begin = ["--id-column", "bean", "--text-column", "notes", "--text-embedding", "wordllama"]
+    result = run("label", beans, "-k", 2, "--session", work, *begin, input="d\ns\n")
+    assert result.exit_code == 0, result.output
+    result = run("label", beans, "--session", work, input="d\n")  # what it was begun with is kept
+    assert "3 in all" in flat(result.output)
+    result = run("label", beans, "--text-embedding", "wordllama")
+    assert "--text-embedding is about --text-column" in flat(result.output)
+    task = read_session_input(
+        beans, Options("bean", None, None, None, None, "notes", text_embedding="wordllama")
+    )
+    names = {}
+    exec(task.recipe, names)
+    assert (names["X"] == task.X).all()
+    assert task.X.shape[1] == 256
+    assert task.units.shape[1] == len(task.features)  # words, that people can read
+
+
 def test_an_unknown_number_of_clusters_and_a_limit(tmp_path, beans):
     work = tmp_path / "work.db"
     result = run("label", beans, "--session", work, *OPTIONS, "--questions", 2, input="d\n" * 9)

@@ -15,6 +15,7 @@ from ._input import (
     check_text_options,
     clusters_option,
     column_names,
+    find_embedding,
     find_stop_words,
     make_features,
     read_constraints,
@@ -48,6 +49,7 @@ _REMEMBERED = (
     "standardize",
     "impute",
     "text_column",
+    "text_embedding",
     "stop_words",
     "image_column",
     "images",
@@ -101,12 +103,14 @@ class Options:
     image_column: str | None = None  # of the studio; never measured with
     images: str | None = None
     stop_words: str | None = None
+    text_embedding: str | None = None
 
     def filled(self, kept: JsonDict) -> Options:
         """With what the session remembers in place of what is not given."""
         about = kept.get("about", {})
         # A session that knows nothing of stop words was begun when they were kept.
-        about = {"stop_words": "none"} | about if about.get("text_column") else about
+        if about.get("text_column") and not about.get("text_embedding"):
+            about = {"stop_words": "none"} | about
         given = {name: getattr(self, name) for name in _REMEMBERED}
         return Options(**{n: about.get(n) if v is None else v for n, v in given.items()})
 
@@ -151,6 +155,7 @@ def read_session_input(data: Path, given: Options) -> SessionInput:
     """The rows of a file, with what is shown of them."""
     table, ids = read_rows(data, given.id_column)
     find_stop_words(given.stop_words, given.text_column)  # says what is wrong
+    find_embedding(given.text_embedding, given.text_column, given.stop_words)
     if given.text_column is not None:
         check_text_options(given.features, given.standardize, given.impute)
     shown = list(table.columns) if given.show is None else column_names(given.show, "--show")
@@ -176,8 +181,9 @@ def _features(table: Table, given: Options, shown: list[str]) -> tuple[Features,
     if given.text_column is not None:
         from linkwise.datasets import prepare_text
 
-        words = find_stop_words(given.stop_words, given.text_column)
-        how: JsonDict = {"stop_words": words}
+        how: JsonDict = {"stop_words": find_stop_words(given.stop_words, given.text_column)}
+        if given.text_embedding not in (None, "tfidf"):
+            how = {"embedding": given.text_embedding}
         made = prepare_text(table, given.text_column, **how)
         return made, f"X = prepare_text(table, {given.text_column!r}, {_written(how)}).X\n"
     leave_out = [name for name in (given.id_column, given.image_column) if name is not None]

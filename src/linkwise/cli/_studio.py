@@ -14,7 +14,15 @@ from rich.markup import escape
 from linkwise._optional import optional
 
 from . import _output as out
-from ._input import FeatureNames, IdColumn, Impute, Standardize, StopWords, TextColumn
+from ._input import (
+    FeatureNames,
+    IdColumn,
+    Impute,
+    Standardize,
+    StopWords,
+    TextColumn,
+    TextEmbedding,
+)
 from ._session_options import (
     DataChanged,
     Known,
@@ -55,6 +63,7 @@ def studio(
     standardize: Standardize = False,
     impute: Impute = None,
     text_column: TextColumn = None,
+    text_embedding: TextEmbedding = None,
     stop_words: StopWords = None,
     constraints: Known = None,
     image_column: Annotated[
@@ -111,6 +120,7 @@ def studio(
             image_column,
             None if images is None else str(images.resolve()),
             stop_words,
+            text_embedding,
         )
         begun: JsonDict = {"n_clusters": clusters, "strategy": strategy, "random_state": seed}
         if data is None:

@@ -22,13 +22,14 @@ ROLES = {
     "category": "Category, measured",
     "date": "Date, measured",
     "text": "Text, its words are measured",
+    "meaning": "Text, its meaning is measured",
     "image": "Image, file name",
     "together": "Same value: same cluster",
     "apart": "Same value: different clusters",
     "show": "Shown, not measured",
     "hide": "Hidden",
 }
-MEASURED = ("number", "category", "date", "text")
+MEASURED = ("number", "category", "date", "text", "meaning")
 IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp")  # no SVG: it can run scripts
 _FORMATS = ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%Y%m%d", "%d %b %Y", "%b %d, %Y")
 _LOOKED_AT = 2_000  # cells
