@@ -67,7 +67,7 @@ for name in ("plain", "type"):
 
 fig, axes = plt.subplots(1, 3, figsize=(11, 3.6), sharex=True, sharey=True)
 shown = {"batch": batch, "plain k-means": adata.obs["plain"], "with markers": adata.obs["type"]}
-for ax, (title, values) in zip(axes, shown.items()):
+for ax, (title, values) in zip(axes, shown.items(), strict=True):
     codes, names = pd.factorize(np.asarray(values), sort=True)
     for number, name in enumerate(names):
         ax.scatter(*adata.obsm["X_pca"][codes == number, :2].T, s=10, label=str(name))

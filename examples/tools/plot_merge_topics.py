@@ -11,6 +11,8 @@ and the clusterer keeps them together, also for new documents.
 # Three topics, each written about in three ways that share no word. In place of sentence
 # embeddings stands latent semantic analysis, so that the page needs no model.
 
+import itertools
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.decomposition import TruncatedSVD
@@ -59,7 +61,7 @@ print(f"{len(set(topics))} topics, ARI {score(topic, topics).ari:.2f}")
 centers = found.cluster_centers_
 typical = [int(np.argmin(((X - center) ** 2).sum(axis=1))) for center in centers]
 distance = ((centers[:, None] - centers) ** 2).sum(axis=2)
-pairs = sorted(zip(*np.triu_indices(len(centers), 1)), key=lambda pair: distance[pair])
+pairs = sorted(itertools.combinations(range(9), 2), key=lambda pair: distance[pair])
 
 
 def same(i, j):
@@ -100,7 +102,8 @@ print(f"{n_topics} topics, ARI {score(topic, merged).ari:.2f}")
 
 places = TruncatedSVD(2, random_state=0).fit_transform(X - X.mean(axis=0))
 fig, axes = plt.subplots(1, 2, figsize=(9, 4), sharex=True, sharey=True)
-for ax, labels, title in zip(axes, (topics, merged), ("as found", "merged by answers")):
+shown = {"as found": topics, "merged by answers": merged}
+for ax, (title, labels) in zip(axes, shown.items(), strict=True):
     ax.scatter(*places.T, c=labels, cmap="tab10", s=14)
     ax.set_title(f"{title}: {len(set(labels))} topics")
     ax.set_xticks([])

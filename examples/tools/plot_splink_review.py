@@ -79,7 +79,7 @@ print(records)
 
 fig, ax = plt.subplots(figsize=(7, 3.5))
 before = pd.factorize(records["cluster_id"])[0]
-for row, (left, right) in enumerate(zip(before, records["reviewed"])):
+for row, (left, right) in enumerate(zip(before, records["reviewed"], strict=True)):
     here = len(records) - row
     ax.plot([0, 1], [here, here], color="0.8", zorder=0)
     ax.scatter([0, 1], [here, here], c=[left, right], cmap="tab10", vmin=0, vmax=9, s=120)

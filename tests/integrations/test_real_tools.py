@@ -26,7 +26,9 @@ IRIS = load("iris")
 X, Y = IRIS.data, IRIS.target
 IDS = [f"flower {row}" for row in range(150)]
 KNOWN = Constraints.from_labels(dict(zip(IDS, Y.tolist(), strict=True)), 200, random_state=0)
-TEXTS = [f"{('red apple', 'fast car', 'cold rain')[kind]} number {row}" for row, kind in enumerate(Y)]
+TEXTS = [
+    f"{('red apple', 'fast car', 'cold rain')[kind]} number {row}" for row, kind in enumerate(Y)
+]
 
 
 # -------------------------------------------------------------------- BERTopic
@@ -80,7 +82,9 @@ def test_a_model_of_sentence_transformers(tmp_path, monkeypatch):
     rows = named.fit_transform(texts)
     assert rows.shape == (3, 384)
     assert rows[0] @ rows[1] > rows[0] @ rows[2]
-    np.testing.assert_allclose(TextEmbedder(packed.load_model()).fit_transform(texts), rows, atol=1e-5)
+    np.testing.assert_allclose(
+        TextEmbedder(packed.load_model()).fit_transform(texts), rows, atol=1e-5
+    )
     with pytest.raises(ValueError, match="cannot be loaded .* name the folder"):
         TextEmbedder("sentence-transformers/no-such-model", cache=False).fit_transform(texts)
 

@@ -12,9 +12,12 @@ from rich.markup import escape
 from . import _output as out
 from ._input import (
     Data,
+    Encoding,
     FeatureNames,
     IdColumn,
     Impute,
+    Missing,
+    Sheet,
     Standardize,
     StopWords,
     TextColumn,
@@ -55,6 +58,9 @@ def label(
     text_column: TextColumn = None,
     text_embedding: TextEmbedding = None,
     stop_words: StopWords = None,
+    missing: Missing = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     constraints: Known = None,
     constraints_out: Annotated[
         Path | None,
@@ -109,6 +115,9 @@ def label(
             text_column,
             stop_words=stop_words,
             text_embedding=text_embedding,
+            missing=missing or None,
+            encoding=encoding,
+            sheet=sheet,
         ).filled(kept)
         check_target(constraints_out, "--constraints-out", [data, session, constraints])
         task = read_session_input(data, given)

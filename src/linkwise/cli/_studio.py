@@ -15,9 +15,12 @@ from linkwise._optional import optional
 
 from . import _output as out
 from ._input import (
+    Encoding,
     FeatureNames,
     IdColumn,
     Impute,
+    Missing,
+    Sheet,
     Standardize,
     StopWords,
     TextColumn,
@@ -65,6 +68,9 @@ def studio(
     text_column: TextColumn = None,
     text_embedding: TextEmbedding = None,
     stop_words: StopWords = None,
+    missing: Missing = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     constraints: Known = None,
     image_column: Annotated[
         str | None, typer.Option(help="Column with file names of images, below --images.")
@@ -121,6 +127,9 @@ def studio(
             None if images is None else str(images.resolve()),
             stop_words,
             text_embedding,
+            missing or None,
+            encoding,
+            sheet,
         )
         begun: JsonDict = {"n_clusters": clusters, "strategy": strategy, "random_state": seed}
         if data is None:

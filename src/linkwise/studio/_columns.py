@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date, datetime
+from importlib.util import find_spec
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,6 +121,8 @@ def guess_roles(table: Table) -> list[ColumnGuess]:
             role, why = "show", "every value occurs once; another column names the records"
         elif role == "text" and n_measured >= 3:
             role, why = "show", "text; the other columns are measured"
+        elif role == "text" and find_spec("wordllama") is not None:
+            role = "meaning"  # the better one on all texts that we have measured
         guesses.append(
             ColumnGuess(one.name, role, why, _samples(one.cells), one.n_missing, one.n_distinct)
         )
