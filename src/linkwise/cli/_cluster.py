@@ -195,11 +195,11 @@ def _fit(request: Request, given: Input) -> tuple[BaseEstimator, Diagnosis | Non
             if diagnosis.consistent:
                 raise  # the method found no way, though there may be one
             return model, diagnosis
-    _note_contradictions(request.method, given)
+    _note_contradictions(request, given)
     return model, None
 
 
-def _note_contradictions(method: Method, given: Input) -> None:
+def _note_contradictions(request: Request, given: Input) -> None:
     """Say so if constraints and labels cannot all be kept, for methods that try all the same."""
     from linkwise.constraints import contradiction_lines
 
@@ -212,7 +212,10 @@ def _note_contradictions(method: Method, given: Input) -> None:
         first = contradiction_lines(known.diagnose(n_rows=given.n_rows, limit=1))[0]
         where = given.in_lines(first)
     what = "constraints" if given.y is None else "constraints and labels"
-    out.print_note(f"the {what} contradict each other; {where}; {method.short} keeps what it can")
+    outcome = f"{request.method.short} keeps what it can"
+    if request.noise is not None:
+        outcome = "the most probable reading is used, and --suspects FILE names the links against it"
+    out.print_note(f"the {what} contradict each other; {where}; {outcome}")
 
 
 def _refuse(method: Method, diagnosis: Diagnosis, given: Input, request: Request) -> None:
