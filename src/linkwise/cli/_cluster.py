@@ -174,7 +174,7 @@ def _note_scales(request: Request, given: Input) -> None:
 
 
 def _fit(request: Request, given: Input) -> tuple[BaseEstimator, Diagnosis | None]:
-    """The fitted estimator; with a diagnosis if the constraints cannot all be kept."""
+    """The fitted estimator; with a diagnosis if the constraints cannot all be satisfied."""
     if request.choice.open:
         return request.choice.fit(given, request.parameters, request.runs), None
     from linkwise.constraints import ConstraintError
@@ -200,7 +200,7 @@ def _fit(request: Request, given: Input) -> tuple[BaseEstimator, Diagnosis | Non
 
 
 def _note_contradictions(request: Request, given: Input) -> None:
-    """Say so if constraints and labels cannot all be kept, for methods that try all the same."""
+    """Say so if constraints and labels cannot all be satisfied, for methods that try all the same."""
     from linkwise.constraints import contradiction_lines
 
     known = given.all_known()
@@ -212,14 +212,16 @@ def _note_contradictions(request: Request, given: Input) -> None:
         first = contradiction_lines(known.diagnose(n_rows=given.n_rows, limit=1))[0]
         where = given.in_lines(first)
     what = "constraints" if given.y is None else "constraints and labels"
-    outcome = f"{request.method.short} keeps what it can"
+    outcome = f"{request.method.short} satisfies what it can"
     if request.noise is not None:
-        outcome = "the most probable reading is used, and --suspects FILE names the links against it"
+        outcome = (
+            "the most probable reading is used, and --suspects FILE names the links against it"
+        )
     out.print_note(f"the {what} contradict each other; {where}; {outcome}")
 
 
 def _refuse(method: Method, diagnosis: Diagnosis, given: Input, request: Request) -> None:
-    """Show the proof that the constraints cannot all be kept, and exit with 1."""
+    """Show the proof that the constraints cannot all be satisfied, and exit with 1."""
     from linkwise.constraints import ConstraintError
 
     if request.as_json:

@@ -93,7 +93,7 @@ class PCKMeans(DistortionKMeans):
     noise_ : float
         Estimated share of wrong links; only if `noise` is not None.
     report_ : Report
-        Every constraint kept or violated, and what it cost.
+        Every constraint satisfied or violated, and what it cost.
     n_features_in_ : int
         Number of features.
 
@@ -172,7 +172,7 @@ class PCKMeans(DistortionKMeans):
         return self.penalty != "distance" and self.noise is None
 
     def _best_run(self, problem: Problem) -> Solution:
-        if self.penalty == "scaled" and self.noise is None and self._is_euclidean:
+        if self.penalty == "scaled" and self._is_published and self._is_euclidean:
             spread = self._geometry(problem).mean_variance * problem.rows.d
             problem = replace(problem, link_unit=spread if spread > 0 else 1.0)
         return super()._best_run(problem)
