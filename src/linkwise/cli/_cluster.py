@@ -200,7 +200,7 @@ def _fit(request: Request, given: Input) -> tuple[BaseEstimator, Diagnosis | Non
 
 
 def _note_contradictions(request: Request, given: Input) -> None:
-    """Say so if constraints and labels cannot all be satisfied, for methods that try all the same."""
+    """Note that not all constraints can be satisfied, for methods that try all the same."""
     from linkwise.constraints import contradiction_lines
 
     known = given.all_known()

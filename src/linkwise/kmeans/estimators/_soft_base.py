@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from copy import copy
 from dataclasses import replace
 from numbers import Real
 from typing import Literal
 
 import numpy as np
+from sklearn.base import clone
 
 from linkwise._help import see
 from linkwise._types import Floats, RandomState
@@ -38,12 +38,12 @@ FULL_NEEDS_DENSE = (
     'metric="diagonal", or reduce the dimensions first (TruncatedSVD)'
 ) + see("methods")
 _AUTO_RUNS = 5  # of one start each, or the time of so many for two starts and swaps
-# Links that may be wrong are worse guides: more starts, where they are cheap (rows, starts).
-_NOISE_RUNS = ((5_000, 40), (50_000, 20))
+# Links that may be wrong are worse guides: more runs, where they are cheap (rows, runs).
+_NOISE_RUNS = ((5_000, 30), (50_000, 15))
 _JUDGED = 5_000  # rows that the unit of likelihood is estimated from
 _ROUGH = 20  # iterations for that
 _MOST_TRIED = 5_000  # rows up to which the objective is chosen by held-out links
-_TRIAL_RUNS = 8  # starts for that, of the noise model
+_TRIAL_RUNS = {True: 3, False: 8}  # starts for that, if links are taken as right or not
 
 Noise = float | Literal["auto"] | None
 
@@ -103,11 +103,11 @@ class SoftKMeans(BaseKMeans):
 
     def _trial(self, problem: Problem, trusts: bool) -> Solution:
         """A run with few starts on some of the links, for the choice of the objective."""
-        trial = copy(self)
-        trial._trusts, trial._limits, trial.checkpoint = trusts, None, None
-        trial.callback, trial.verbose, trial.random_state = None, 0, 0
-        if trial.n_init == "auto" and not trusts:
-            trial.n_init = _TRIAL_RUNS
+        n_init = _TRIAL_RUNS[trusts] if self.n_init == "auto" else self.n_init
+        trial = clone(self).set_params(
+            n_init=n_init, checkpoint=None, callback=None, verbose=0, random_state=0
+        )
+        trial._trusts, trial._limits = trusts, None
         return trial._best_run(replace(problem, max_entailed=MAX_ENTAILED if trusts else 0))
 
     def _noise_model(self, problem: Problem) -> _noise.NoiseModel | None:
@@ -185,15 +185,20 @@ class SoftKMeans(BaseKMeans):
             return int(self.n_init)
         if not isinstance(self._init(), str) or not problem.known:
             return 1
-        if not self._is_published:
-            few = (runs for rows, runs in _NOISE_RUNS if problem.rows.n <= rows)
-            return next(few, _AUTO_RUNS)
-        return N_STARTS if self._is_mixed(problem) else _AUTO_RUNS
+        if not self._is_mixed(problem):
+            return self._n_tries(problem)
+        return N_STARTS if self._is_published else _AUTO_RUNS
 
     def _n_replaced(self, problem: Problem) -> int:
-        # The noise model has many starts of its own.
-        is_auto = self.n_init == "auto" and self._is_published and self._is_mixed(problem)
-        return _AUTO_RUNS if is_auto and problem.known else 0
+        is_auto = self.n_init == "auto" and self._is_mixed(problem)
+        return self._n_tries(problem) if is_auto and problem.known else 0
+
+    def _n_tries(self, problem: Problem) -> int:
+        """Runs of one start each, or the time of so many for some starts and swaps."""
+        if self._is_published:
+            return _AUTO_RUNS
+        few = (runs for rows, runs in _NOISE_RUNS if problem.rows.n <= rows)
+        return next(few, _AUTO_RUNS)
 
     def _is_mixed(self, problem: Problem) -> bool:
         """Whether runs start in different ways: init="auto", and no labels to start from."""
