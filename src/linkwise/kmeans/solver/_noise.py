@@ -16,6 +16,9 @@ other limit it further, whatever the clustering: see `most_wrong`. Given the lab
 likeliest p is (wrong links + prior) / (links + prior), which lowers the objective, so that the loop
 alternates between labels, centers, metric and p.
 
+Where held-out links are predicted better if the others are taken as right (`link_folds`), the
+published objective takes the place of this one.
+
 Entry points: `LogOddsPenalty` for the loop, `likelihood_unit`, `probability_wrong` of each link,
 `most_wrong` from links that confirm each other.
 """
