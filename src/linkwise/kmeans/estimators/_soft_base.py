@@ -108,7 +108,7 @@ class SoftKMeans(BaseKMeans):
             n_init=n_init, checkpoint=None, callback=None, verbose=0, random_state=0
         )
         trial._trusts, trial._limits = trusts, None
-        return trial._best_run(replace(problem, max_entailed=MAX_ENTAILED if trusts else 0))
+        return trial._best_run(trial._as_read(problem))
 
     def _noise_model(self, problem: Problem) -> _noise.NoiseModel | None:
         """What is assumed about wrong links; None for nothing, in the published methods."""
@@ -170,7 +170,7 @@ class SoftKMeans(BaseKMeans):
 
     def _wrong(self, problem: Problem, best: Solution) -> Floats:
         """The probability of each link that it is wrong."""
-        links, model = problem.links, self._model
+        links, model = replace(problem, link_unit=1.0).links, self._model
         assert model is not None
         if not len(links.rows):
             return np.zeros(0)
@@ -235,4 +235,8 @@ class SoftKMeans(BaseKMeans):
                 seeds = None  # no start from their means
         problem = replace(problem, known=known, seeds=seeds)
         self._trusts = self._is_right(problem)
+        return self._as_read(problem)
+
+    def _as_read(self, problem: Problem) -> Problem:
+        """The problem as its links are read: entailed ones take part if they are right."""
         return replace(problem, max_entailed=MAX_ENTAILED if self._trusts else 0)
