@@ -10,12 +10,13 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from .case import Case, Child
+from .case import Case
 
-_START = 120.0  # seconds until scheduler or workers must answer
+_START = 300.0  # seconds until scheduler or workers must answer
+_HANGS = 900.0  # seconds after which a run hangs
 
 
 class Cluster:
@@ -77,21 +78,40 @@ def cluster(case: Case, n_workers: int = 2, memory: str = "0") -> Iterator[Clust
         found.close()
 
 
-def _words(case: Case, there: Cluster) -> list[str]:
-    return [
-        *case.cluster("out.csv"), "--scheduler", there.address, "--checkpoint", case.at("state"),
-    ]  # fmt: skip
+class Client:
+    """`linkwise cluster --scheduler` as a process of its own: the parent of forks has threads."""
+
+    def __init__(self, case: Case, there: Cluster):
+        words = [
+            *case.cluster("out.csv"), "--scheduler", there.address, "--checkpoint",
+            case.at("state"),
+        ]  # fmt: skip
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "linkwise", *words], cwd=case.folder, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it ended within this time."""
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def end(self) -> tuple[int, str]:
+        """Exit code, and what was said."""
+        try:
+            said = self._process.communicate(timeout=_HANGS)[0]
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            raise AssertionError(f"hangs\n{self._process.communicate()[0]}") from None
+        assert "Traceback" not in said, said
+        return self._process.returncode, said
 
 
-def _until_it_iterates(case: Case, child: Child, rng: random.Random) -> None:
-    """Wait for the first checkpoint, then a little: a fit is under way."""
-    until = time.monotonic() + _START
-    while not (case.folder / "state").exists() and not child.wait(0.02):
-        assert time.monotonic() < until, "no checkpoint appears"
-    child.wait(rng.uniform(0.0, 0.3))
-
-
-def _check(case: Case) -> None:
+def _check(case: Case, code: int, said: str) -> None:
+    assert code == 0, f"exit {code}\n{said}"
     assert (case.folder / "out.csv").read_bytes() == case.labels, "another result"
     assert not (case.folder / "state").exists(), "the checkpoint is left over"
     case.clean()
@@ -100,65 +120,67 @@ def _check(case: Case) -> None:
 def workers(case: Case, number: int, rng: random.Random) -> Iterator[str]:
     """The parts of this module, each a few times."""
     times = max(1, number // 40)
-    yield _one_killed(case, times, rng)
-    yield _all_killed(case, times, rng)
-    yield _scheduler_restarted(case, times, rng)
+    with cluster(case) as there:
+        started = time.monotonic()
+        _check(case, *Client(case, there).end())
+        seconds = time.monotonic() - started
+
+    def moment() -> float:
+        return rng.uniform(0.4, 0.95) * seconds
+
+    yield _one_killed(case, times, moment)
+    yield _all_killed(case, times, moment)
+    yield _scheduler_restarted(case, times, moment)
     yield _little_memory(case)
 
 
-def _one_killed(case: Case, times: int, rng: random.Random) -> str:
+def _one_killed(case: Case, times: int, moment: Callable[[], float]) -> str:
     with cluster(case, times + 1) as there:
         for _ in range(times):
-            child = case.start(*_words(case, there))
-            _until_it_iterates(case, child, rng)
+            client = Client(case, there)
+            client.wait(moment())
             there.kill_workers(1)
-            assert child.wait(), "hangs without the worker"
-            assert child.code == 0, child.said()
-            _check(case)
+            _check(case, *client.end())
     return f"one worker killed: {times} times, the same labels"
 
 
-def _all_killed(case: Case, times: int, rng: random.Random) -> str:
+def _all_killed(case: Case, times: int, moment: Callable[[], float]) -> str:
     with cluster(case) as there:
         for _ in range(times):
-            child = case.start(*_words(case, there))
-            _until_it_iterates(case, child, rng)
+            client = Client(case, there)
+            client.wait(moment())
             there.kill_workers(2)
             there.add_workers(2)
-            assert child.wait(), "hangs with new workers"
-            assert child.code == 0, child.said()
-            _check(case)
+            _check(case, *client.end())
     return f"all workers killed and others started: {times} times, the same labels"
 
 
-def _scheduler_restarted(case: Case, times: int, rng: random.Random) -> str:
+def _scheduler_restarted(case: Case, times: int, moment: Callable[[], float]) -> str:
     resumed = 0
     with cluster(case) as there:
         for _ in range(times):
-            child = case.start(*_words(case, there))
-            _until_it_iterates(case, child, rng)
+            client = Client(case, there)
+            client.wait(moment())
             there.restart_scheduler()
             there.add_workers(2)
-            assert child.wait(), "hangs without its scheduler"
-            if child.code:
-                assert child.code == 2, f"exit {child.code}\n{child.said()}"
-                assert "scheduler" in child.said(), child.said()
+            code, said = client.end()
+            if code:
+                assert code == 2, f"exit {code}\n{said}"
+                assert "scheduler" in said, said
                 there.wait(2)
-                case.run(*_words(case, there))
+                code, said = Client(case, there).end()
                 resumed += 1
-            _check(case)
-    return f"scheduler restarted: {times} times, {resumed} fits resumed, the same labels"
+            _check(case, code, said)
+    return f"scheduler restarted: {times} times, {resumed} fits given again, the same labels"
 
 
 def _little_memory(case: Case) -> str:
     ends = {0: 0, 2: 0}
     for limit in ("400MB", "250MB"):
         with cluster(case, memory=limit) as there:
-            child = case.start(*_words(case, there))
-            assert child.wait(), f"hangs with workers of {limit}"
-            ends[child.code] += 1  # KeyError: another exit code
-            assert "Traceback" not in child.said(), child.said()
-            if not child.code:
-                _check(case)
+            code, said = Client(case, there).end()
+            ends[code] += 1  # KeyError: another exit code
+            if not code:
+                _check(case, code, said)
             case.clean()
     return f"workers of 400 and 250 MB: {ends[0]} ended with the same labels, {ends[2]} refused"

@@ -90,7 +90,12 @@ def cut_files(case: Case, number: int, rng: random.Random) -> Iterator[str]:
     tried = 0
     for name, size in sizes.items():
         least = {"out.csv": 0, "m.npz": len(case.labels), "live.npz": len(case.updated)}[name]
-        limits = {least, size // 2, size - 1, *(rng.randrange(size) for _ in range(number // 20))}
+        limits = {
+            least,
+            size // 2,
+            int(0.98 * size),
+            *(rng.randrange(int(0.98 * size)) for _ in range(number // 20)),
+        }
         for limit in sorted(limit for limit in limits if limit >= least):
             old = case.model if name == "live.npz" else _OLD
             (case.folder / name).write_bytes(old)

@@ -35,7 +35,7 @@ def models() -> list[BaseEstimator]:
     for method in _methods.METHODS:
         known = {option.name for option in method.options}
         for name, given in _OPTIONS.items():
-            if name in known:
+            if name in known and method.family != "wrapper":
                 found.append(method.estimator(**given))
     return found
 
