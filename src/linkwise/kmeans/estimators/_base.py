@@ -53,7 +53,11 @@ from linkwise._validation import (
 from linkwise.constraints import Constraints, as_constraints
 from linkwise.engines import engine_of, is_out_of_memory, map_blocks, single_blas_thread
 from linkwise.geometry import Geometry, Mahalanobis, Moments
-from linkwise.kmeans.estimators._probabilities import memberships, within_variance
+from linkwise.kmeans.estimators._probabilities import (
+    effective_features,
+    memberships,
+    within_variance,
+)
 from linkwise.kmeans.estimators._update import UpdateMixin
 from linkwise.kmeans.rows._local_rows import LocalRows
 from linkwise.kmeans.rows._offsets import moved
@@ -485,7 +489,10 @@ class BaseKMeans(
         self.metrics_ = metrics if best.geometry.per_cluster else metrics[0]
         self._n_features_out = self.n_clusters
         self._keep_statistics(best, rows)
-        self.within_variance_ = None
+        self.within_variance_ = self.effective_features_ = None
+        if isinstance(rows, LocalRows):
+            found = effective_features(rows, best.geometry, np.asarray(best.labels))
+            self.effective_features_ = found
         if self._cluster_costs_ is not None:  # saves a pass over the rows
             total = max(float(self._moments_.counts.sum()), 1e-300)
             self.within_variance_ = float(self._cluster_costs_.sum()) / total / rows.d
@@ -613,9 +620,11 @@ class BaseKMeans(
 
         The model is the mixture that k-means is the limit of: Gaussians of equal shares with the
         learnt metric (or the unit metric) and one variance, `within_variance_`, the mean squared
-        distance within clusters per feature. The probabilities are the softmax of minus half the
-        squared distance in units of this variance. Links have no part in it. With many features
-        nearly all are 0 or 1; `ConstrainedMixture` estimates shares and covariances too.
+        distance within clusters per feature. Features that go together within clusters count as
+        `effective_features_` independent ones. The probabilities are the softmax of minus half the
+        squared distance in units of this variance, times the share of independent features. Links
+        have no part in it. They say how clear the choice among the clusters is, not whether the
+        clusters are right; `ConstrainedMixture` estimates shares and covariances too.
 
         Parameters
         ----------
@@ -637,9 +646,10 @@ class BaseKMeans(
         X, geometry = self._check_new(X), self._geometry_
         offsets = geometry.offsets()
         out = np.empty((X.shape[0], geometry.k))
+        share = (getattr(self, "effective_features_", None) or X.shape[1]) / X.shape[1]
         for part, costs in self._open_costs(X):
             distances = np.maximum(costs + offsets, 0.0)
-            out[part] = memberships(distances, offsets, self.within_variance_)
+            out[part] = memberships(distances, offsets, self.within_variance_, share)
         return out
 
     def score(

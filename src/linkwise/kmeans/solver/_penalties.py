@@ -133,7 +133,7 @@ class PairPenalty(Penalty):
         ends = self.links.rows[self.links.ends[chosen]]
         return geometry.pairs(self.rows.X, ends[:, 0], ends[:, 1])
 
-    def _bound_of_phi(self, geometry: Geometry) -> float:
+    def _bound_of_phi(self, geometry: Geometry) -> Floats | float:
         """The bound; if the geometry has none, the largest phi of links and sampled pairs."""
         if self._published:
             return geometry.published_bound()[0]
@@ -155,27 +155,40 @@ class PairPenalty(Penalty):
         if self._known is None or self._known[0] is not geometry.metrics:
             parts = [self._phi(geometry, part) for part in self._parts()]
             phi = np.concatenate(parts) if parts else np.zeros(0)
+            phi = phi.reshape(len(phi), geometry.n_groups)
             if len(phi):
                 missing = np.maximum(self._bound_of_phi(geometry) - phi, 0.0)
-                phi = np.where(self.links.is_must, phi, missing) * self.links.weight
-            self._known = geometry.metrics, phi[:, None]
+                phi = np.where(self.links.is_must[:, None], phi, missing)
+                phi *= self.links.weight[:, None]
+            self._known = geometry.metrics, phi
         return self._known[1]
 
     def scatter_term(self, geometry: Geometry, labels: Labels) -> Floats | float:
-        """Derivative of the cost of violated links by the feature weights, (1, d)."""
+        """Derivative of the cost of violated links by the feature weights, (groups, d)."""
         links = self.links
         violated = np.flatnonzero(links.violated(labels))
+        first, other = geometry.group(np.ascontiguousarray(labels[links.ends[violated]].T))
         # A cannot-link whose cost is floored at 0 has no slope.
-        violated = violated[links.is_must[violated] | (self.costs(geometry)[violated, 0] > 0)]
+        active = links.is_must[violated] | (self.costs(geometry)[violated, first] > 0)
+        violated, first, other = violated[active], first[active], other[active]
+        must, weight = links.is_must[violated], links.weight[violated]
+        slope = np.zeros_like(geometry.metrics)
+        for g in np.unique(np.concatenate([first, other[must]])):
+            # Half of a must-link belongs to the metric of each end.
+            half = 0.5 * ((first == g).astype(float) + (other == g))
+            share = weight * np.where(must, half, -1.0 * (first == g))
+            slope[g] = self._slope(geometry, violated, share, int(g))
+            if self._published:
+                slope[g] -= share[~must].sum() * geometry.published_bound()[1]
+        return slope
+
+    def _slope(self, geometry: Geometry, links: Ints, weight: Floats, group: int) -> Floats:
+        """Weighted sum of the derivatives of phi over links under one metric."""
         slope = np.zeros(geometry.metrics.shape[1])
-        for part in self._parts(violated):
-            ends = links.rows[links.ends[part]]
-            signed = np.where(links.is_must[part], 1.0, -1.0) * links.weight[part]
-            slope += geometry.pair_slopes(self.rows.X, ends[:, 0], ends[:, 1], signed)
-        if self._published:
-            apart = violated[~links.is_must[violated]]
-            slope += links.weight[apart].sum() * geometry.published_bound()[1]
-        return slope[None]
+        for part in self._parts(np.flatnonzero(weight)):
+            i, j = self.links.rows[self.links.ends[links[part]]].T
+            slope += geometry.pair_slopes(self.rows.X, i, j, weight[part], group)
+        return slope
 
 
 class DistancePenalty(Penalty):
