@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from linkwise import Constraints, PCKMeans
 from linkwise.cli import app
-from linkwise.io import FileFormatError, _text, atomic_write, read_table, to_json
+from linkwise.io import FileFormatError, _excel, _text, atomic_write, read_table, to_json
 from linkwise.kmeans.solver import _checkpoint
 
 
@@ -29,6 +29,33 @@ def test_damaged_npy(content, tmp_path):
     done = CliRunner().invoke(app, ["cluster", str(file), "-k", "2"])
     assert done.exit_code == 2
     assert "x.npy: not an array that NumPy can read" in done.stderr
+
+
+def test_links_in_a_loop_and_folders_are_refused(tmp_path):
+    one, two = tmp_path / "a.csv", tmp_path / "b.csv"
+    one.symlink_to(two)
+    two.symlink_to(one)
+    (tmp_path / "folder.csv").mkdir()
+    for place, said in ((one, "a.csv"), (tmp_path / "folder.csv", "is a folder")):
+        words = ["cluster", str(place), "-k", "2", "-o", str(tmp_path / "out.csv")]
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code == 2
+        assert said in done.stderr
+
+
+def test_workbooks_that_unpack_to_more_than_the_memory_are_refused(tmp_path, monkeypatch):
+    book = pytest.importorskip("openpyxl").Workbook()
+    for row in (["a", "b"], [1, 2]):
+        book.active.append(row)
+    book.save(tmp_path / "x.xlsx")
+    read_table(tmp_path / "x.xlsx")
+    monkeypatch.setattr(_excel, "half_of_memory", lambda: 1000)
+    with pytest.raises(FileFormatError, match="x.xlsx: unpacks to"):
+        read_table(tmp_path / "x.xlsx")
+    monkeypatch.undo()
+    monkeypatch.setattr(_excel, "_MOST_ROWS", 1)
+    with pytest.raises(FileFormatError, match="which no sheet of Excel has"):
+        read_table(tmp_path / "x.xlsx")
 
 
 def test_deeply_nested_json_names_its_line(tmp_path):

@@ -580,6 +580,9 @@ class BaseKMeans(
     def predict(self, X: MatrixLike) -> Labels:
         """The nearest cluster of each row, under the learnt metric.
 
+        Limits on sizes and the number of outliers are of the rows of the fit: a new row is never an
+        outlier (-1), however far it is. `transform` gives its distances.
+
         Parameters
         ----------
         X : array-like, CSR matrix, Dask collection or Blocks of shape (n_samples, n_features)
