@@ -216,7 +216,8 @@ class BaseKMeans(
             problem = Problem(rows, self.n_clusters, given.known, seeds, ids=given.ids)
             problem = self._prepare(problem)
             self._limits = self._read_limits(rows)
-            rows.prefetch(problem.constrained if self._limits is None else np.arange(rows.n))
+            if isinstance(rows, RemoteRows):
+                rows.prefetch(problem.constrained if self._limits is None else np.arange(rows.n))
             best = self._best_run(problem)
             self._store(best, rows)
             self._name_clusters(y)
@@ -558,7 +559,9 @@ class BaseKMeans(
         self, problem: Problem, best: Solution
     ) -> Labels | Mapping[Hashable, Hashable]:
         """Labels by which constraints are judged."""
-        found = best.assignments.labels_for_report(problem.named_rows)
+        local = isinstance(problem.rows, LocalRows)
+        named = problem.named_rows if not local else np.zeros(0, dtype=np.int64)  # all are at hand
+        found = best.assignments.labels_for_report(named)
         if self._limits is None or not self._limits.n_outliers:
             return found
         return judged_labels(found, problem.closure, self.n_clusters)
