@@ -57,7 +57,7 @@ class PCKMeans(DistortionKMeans):
         mean. With labels it starts from their means.
     n_init : "auto" or int, default="auto"
         Number of runs; the one with the lowest objective is kept. "auto" is 1 from given centers
-        or without constraints. With init="auto" and no labels it is two different starts and then
+        or without constraints. With init="auto" and no labels it is three different starts and then
         swaps: a center is replaced by a row, and the run repeated, as long as that lowers the
         objective. Otherwise it is 5; with `noise` 5 to 40, fewer for more rows; with limits on
         sizes or outliers at least 5, without swaps.

@@ -35,7 +35,7 @@ FULL_NEEDS_DENSE = (
     'metric="full" needs dense data: a full matrix over sparse features would not fit; use '
     'metric="diagonal", or reduce the dimensions first (TruncatedSVD)'
 ) + see("methods")
-_AUTO_RUNS = 5  # of one start each, or the time of so many for two starts and swaps
+_AUTO_RUNS = 5  # of one start each, or the time of so many for three starts and swaps
 # Links that may be wrong are worse guides: more starts, where they are cheap (rows, starts).
 _NOISE_RUNS = ((5_000, 40), (50_000, 20))
 _JUDGED = 5_000  # rows that the unit of likelihood is estimated from
