@@ -11,9 +11,11 @@ from sklearn.metrics import adjusted_rand_score
 
 from linkwise import Constraints
 from linkwise.active import LabelOracle, QueryContext, Repair, RepairedClustering, Session
+from linkwise.active._answer_curves import merge_curve
 from linkwise.active._incremental_closure import IncrementalClosure
 from linkwise.active._parts import make_parts, over_cluster, ward_linkage
-from linkwise.active._repair_model import RepairModel, _families, _heights, _link, _logistic, _merge
+from linkwise.active._repair_model import RepairModel, _heights, _link
+from linkwise.active._repair_state import families, merge
 
 from .cases import blobs
 
@@ -37,7 +39,7 @@ def test_without_answers_it_is_ward_s_tree(seed):
 def slow_merges(X, known):
     """All clusters compared anew in every step; families follow answers."""
     clusters = [{row} for row in range(len(X))]
-    family, apart = _families(stage_of(X), known)
+    family, apart = families(stage_of(X), known)
     found = []
     while True:
         best = (np.inf, 0, 0)
@@ -101,7 +103,7 @@ def test_the_curve_is_the_most_probable_one():
         prior = -((a - 1.5 * np.log(0.1)) ** 2) / 18 - (slope - 1.5) ** 2 / 2
         return (same * odds - np.logaddexp(0, odds)).sum() + prior
 
-    slope, middle = _logistic(height, same, 0.0)
+    slope, middle = merge_curve(height, same, 0.0)
     best = posterior(slope, middle)
     for step in (1e-3, -1e-3):
         assert posterior(slope + step, middle) < best
@@ -167,7 +169,7 @@ def test_large_data_are_taken_in_parts_that_answers_split():
     assert np.isinf(np.diag(H)).all()
     state = RepairModel(X, 0).at(IncrementalClosure())
     assert len(state.labels) == len(y)
-    assert _merge(state.stage, state.prediction, IncrementalClosure(), {}).labels.max() > 0
+    assert merge(state.stage, state.prediction, IncrementalClosure(), {}).labels.max() > 0
 
 
 @pytest.mark.parametrize("noise", [-0.1, 0.5])

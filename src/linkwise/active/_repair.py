@@ -12,7 +12,8 @@ from linkwise._types import Ints
 
 from ._pair_strategies import remaining_pairs
 from ._questions import Answer, Question
-from ._repair_model import Candidate, RepairModel, RepairState
+from ._repair_model import RepairModel
+from ._repair_state import Candidate, RepairState
 from ._strategy import QueryContext, Questions, Strategy
 
 _EDGES = 200  # questions that a set question is made of
