@@ -28,13 +28,17 @@ from ._incremental_closure import IncrementalClosure
 from ._parts import (
     ALL_ROWS,
     Parts,
-    dense_features,
+    diffusion_map,
+    has_map,
     learn_metric,
+    main_directions,
     make_parts,
     over_cluster,
+    split_parts,
     ward_linkage,
 )
 from ._questions import Verdict
+from ._repair_groups import Groups, NeighborGraph
 from ._repair_kernels import agglomerate
 from ._repair_state import (
     Evidence,
@@ -48,6 +52,8 @@ from ._repair_state import (
 from ._wrong_answers import believed, weigh
 
 _PARTS = 1500
+_SMALL_PARTS = 1200
+_MANY, _BEFORE_GROUPS = 50, 100  # clusters, answers
 _FIRST, _GROWTH = 10, 1.25  # answers before the first metric; growth between two
 
 
@@ -63,13 +69,17 @@ class RepairModel:
     """
 
     def __init__(self, X: Matrix, seed: int = 0, noise: float = 0.0):
-        self._X = dense_features(X, seed)
+        self._directions = main_directions(X, seed)
+        mapped = has_map(*X.shape)
+        self._X = diffusion_map(self._directions) if mapped else self._directions
         self._seed, self._noise = seed, noise
         self._lock = threading.RLock()
         self._seen: list[tuple[int, int, Verdict]] = []
         self._stages: list[Stage] = []
         self._curves: dict[int, Prediction] = {}
         self._last: tuple[int, IncrementalClosure, RepairState] | None = None
+        self._fitted: tuple[int, RepairState] | None = None
+        self._graph: tuple[int, NeighborGraph] | None = None
 
     def at(self, known: IncrementalClosure) -> RepairState:
         """The state after all answers in `known`; may be called from several threads."""
@@ -86,8 +96,27 @@ class RepairModel:
         """Cluster of each row after some answers; with `n_clusters`, as many if answers allow."""
         with self._lock:
             self._forget(history)
-            state = self._state(history, fold_history(history), n_clusters)
-            return state.labels
+            known = fold_history(history)
+            groups = self._groups(known) if n_clusters is None else None
+            if groups is not None and groups.are_found:
+                return groups.labels
+            return self._state(history, known, n_clusters).labels
+
+    def groups(self, known: IncrementalClosure) -> Groups | None:
+        """Groups that questions let grow; None where clusters are few."""
+        with self._lock:
+            self._forget(known.history)
+            return self._groups(known)
+
+    def _groups(self, known: IncrementalClosure) -> Groups | None:
+        stage = self._stage(known.history)
+        if stage.n_clusters is None:
+            return None
+        if self._graph is None or self._graph[0] != stage.n_answers:
+            told = list(fold_history(known.history[: stage.n_answers]).members.values())
+            parts = split_parts(self._directions, self._small_parts, told)
+            self._graph = (stage.n_answers, NeighborGraph.of(parts))
+        return Groups(self._graph[1], known)
 
     def _forget(self, history: History) -> None:
         """Drop what rests on answers that are no longer the first ones."""
@@ -97,6 +126,7 @@ class RepairModel:
         if shared < len(self._seen):
             self._last = None
         if shared < shorter:
+            self._fitted = self._graph = None
             self._stages = [stage for stage in self._stages if stage.n_answers <= shared]
             self._curves = {n: curve for n, curve in self._curves.items() if n <= shared}
             self._seen = list(history)
@@ -108,6 +138,9 @@ class RepairModel:
     ) -> RepairState:
         stage = self._stage(history)
         predicted = self._predict(stage, history, known)
+        fitted = self._fitted
+        if fitted is not None and fitted[0] == len(history) and n_clusters is None:
+            return fitted[1]
         evidence: Evidence = {}
         if self._noise:
             evidence = weigh(stage, history, self._noise)
@@ -119,9 +152,19 @@ class RepairModel:
     # ---------------------------------------------------------------- stages
 
     @cached_property
-    def _over_clustered(self) -> Ints:
+    def _parts(self) -> Parts:
+        """The over-clustering before any answer."""
         n = len(self._X)
-        return over_cluster(self._X, n if n <= ALL_ROWS else _PARTS, self._seed)
+        wanted = n if n <= ALL_ROWS else _PARTS
+        return make_parts(self._X, over_cluster(self._X, wanted, self._seed))
+
+    @cached_property
+    def _small_parts(self) -> Parts:
+        """The over-clustering that groups are made of: in the main directions it is purer."""
+        X = self._directions
+        if X is self._X:
+            return self._parts
+        return make_parts(X, over_cluster(X, _SMALL_PARTS, self._seed))
 
     def _stage(self, history: History) -> Stage:
         wanted = _stage_ends(len(history))
@@ -134,26 +177,40 @@ class RepairModel:
         known = fold_history(history)
         told = list(known.members.values())
         if not self._stages:
-            parts = make_parts(self._X, self._over_clustered, told)
+            parts = self._split(told)
             return self._begun(_link(parts, parts.center), history, known)
         before = self._stages[-1]
-        predicted = self._fit(before, history, known)
+        state = self._fit(before, history, known)
         if self._noise:
             evidence = weigh(before, history, self._noise)
-            known = fold_history(believed(before, predicted, history, evidence))
+            known = fold_history(believed(before, state.prediction, history, evidence))
             told = list(known.members.values())
-        clusters = merge(before, predicted, known, {}).labels
-        parts = before.parts
-        if parts.n_parts < len(self._X):
-            parts = make_parts(self._X, self._over_clustered, told)
+            state = merge(before, state.prediction, known, {})
+        clusters = state.labels
+        parts = self._split(told)
         center = learn_metric(parts, clusters[parts.row], told)
         linked = replace(_link(parts, center), outer=before.was_outer(history))
-        return self._begun(replace(linked, n_answers=len(history)), history, known)
+        n_clusters = before.n_clusters or self._many(clusters, len(history))
+        begun = replace(linked, n_answers=len(history), n_clusters=n_clusters)
+        return self._begun(begun, history, known)
+
+    def _many(self, clusters: Ints, n_answers: int) -> int | None:
+        """The number of clusters if they are too many to compare them all."""
+        k = len(np.unique(clusters))
+        coarse = self._parts.n_parts < len(self._X) and not self._noise
+        return k if coarse and n_answers >= _BEFORE_GROUPS and k >= _MANY else None
+
+    def _split(self, told: list[list[int]]) -> Parts:
+        every_row = self._parts.n_parts == len(self._X)
+        return self._parts if every_row else split_parts(self._X, self._parts, told)
 
     def _begun(self, stage: Stage, history: History, known: IncrementalClosure) -> Stage:
         """The stage with its first modes."""
-        predicted = self._fit(stage, history, known)
-        return replace(stage, first=merge(stage, predicted, known, {}).mode[stage.parts.of_row])
+        state = self._fit(stage, history, known)
+        begun = replace(stage, first=state.mode[stage.parts.of_row])
+        if not self._noise:
+            self._keep(replace(state, stage=begun), len(history))
+        return begun
 
     # ---------------------------------------------------------------- the curve and the cut
 
@@ -161,16 +218,24 @@ class RepairModel:
         n = max(_curve_end(len(history)), stage.n_answers)
         if n not in self._curves:
             told = known if n == len(history) else fold_history(history[:n])
-            self._curves = {m: curve for m, curve in self._curves.items() if n - 50 < m < n}
-            self._curves[n] = self._fit(stage, history[:n], told)
+            self._keep(self._fit(stage, history[:n], told), n)
         return self._curves[n]
 
-    def _fit(self, stage: Stage, history: History, known: IncrementalClosure) -> Prediction:
-        """How heights predict answers, and where to cut."""
+    def _keep(self, state: RepairState, n: int) -> None:
+        """Keep the curves of the last fits, and the last state unless answers may be wrong."""
+        self._curves = {m: curve for m, curve in self._curves.items() if n - 50 < m < n}
+        self._curves[n] = state.prediction
+        self._fitted = None if self._noise else (n, state)
+
+    def _fit(self, stage: Stage, history: History, known: IncrementalClosure) -> RepairState:
+        """The clusters, with how heights predict answers, and cut where it is best."""
         pairs, same, which = answered_parts(stage, history, None if self._noise else known)
         crossing, merges = _heights(stage, known, pairs)
         inner = merge_curve(crossing / stage.top, same, self._noise)
-        cut = _best_cut(stage, inner, merges)
+        if stage.n_clusters is None:
+            cut = _best_cut(stage, inner, merges)
+        else:  # most of the answers were "same" since nothing else was asked: no guide for a cut
+            cut = _cut_for(stage, known, stage.n_clusters)
         rough = OuterCurve((0.0, 0.0, 0.0), cut)
         state = merge(stage, Prediction(inner, rough, cut), known, {})
         a, b = state.mode[pairs].T
@@ -184,7 +249,7 @@ class RepairModel:
         height = np.where(one, cut, np.where(one, 0.0, state.H[a, b]) / stage.top)
         local = np.where(one, 0.0, local)
         outer = outer_curve(inner, cut, height, local, same[left], self._noise)
-        return Prediction(inner, outer, cut)
+        return replace(state, prediction=Prediction(inner, outer, cut))
 
 
 def fold_history(history: History) -> IncrementalClosure:
@@ -225,7 +290,7 @@ def _heights(stage: Stage, known: IncrementalClosure, pairs: Ints) -> tuple[Floa
     """Height at which each pair merges, or would, and all merges to the top."""
     m = stage.parts.n_parts
     crossing, merges = np.zeros(len(pairs)), np.zeros((m, 6))
-    family, apart = families(stage, known)
+    family, apart = families(stage.parts, known)
     n, _ = agglomerate(
         stage.H.copy(), stage.parts.weight.copy(), family, apart, stage.nearest.copy(),
         stage.distance.copy(), np.inf, pairs, crossing, merges,
@@ -254,7 +319,7 @@ def _best_cut(stage: Stage, curve: Curve, merges: Floats) -> float:
 def _cut_for(stage: Stage, known: IncrementalClosure, n_clusters: int) -> float:
     """Relative height that leaves so many families, or as near to it as answers allow."""
     merges = _heights(stage, known, np.zeros((0, 2), dtype=np.int64))[1]
-    n_families = len(np.unique(families(stage, known)[0]))
+    n_families = len(np.unique(families(stage.parts, known)[0]))
     left = n_families - np.cumsum(merges[:, 5] == 0)
     last = np.flatnonzero(left >= n_clusters)
     if n_families <= n_clusters or len(last) == 0:

@@ -8,6 +8,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from linkwise._types import Floats, Ints
 
@@ -63,6 +65,9 @@ class Stage:
         Whether each answer was about two modes, by those of its own stage.
     first : ndarray of shape (n_rows,)
         The modes at the beginning of the stage.
+    n_clusters : int or None
+        Clusters are so many from now on, and questions grow groups (see `Groups`); None: the
+        answers say where to cut.
     """
 
     n_answers: int
@@ -74,6 +79,7 @@ class Stage:
     top: float
     outer: Ints
     first: Ints
+    n_clusters: int | None = None
 
     def was_outer(self, history: History) -> Ints:
         """1 for answers that were about two modes, 0 for those that tested a merge.
@@ -300,18 +306,18 @@ def _local_distance(H: Floats, size: Floats) -> Floats:
     return np.clip(squared / np.outer(scale, scale), low, high) - _LOCAL_TYPICAL
 
 
-def families(stage: Stage, known: IncrementalClosure) -> tuple[Ints, Floats]:
-    """Families of parts that answers join, and which of them are apart."""
-    m, part = stage.parts.n_parts, stage.parts.of_row
-    family = np.arange(m)
-    for rows in known.members.values():
-        own = np.unique(family[part[rows]])
-        if len(own) > 1:
-            family[np.isin(family, own)] = own[0]
+def families(parts: Parts, known: IncrementalClosure) -> tuple[Ints, Floats]:
+    """Families of parts that answers join, by their lowest part, and which of them are apart."""
+    m, part = parts.n_parts, parts.of_row
+    joined = [(row, rows[0]) for rows in known.members.values() for row in rows[1:]]
+    one, two = part[np.array(joined, dtype=np.int64).reshape(-1, 2)].T
+    graph = sparse.coo_array((np.ones(len(one)), (one, two)), shape=(m, m))
+    number = connected_components(graph, directed=False)[1]
+    family = np.unique(number, return_index=True)[1][number]
     apart = np.zeros((m, m), dtype=bool)
-    for root, others in known.apart.items():
-        for other in others:
-            apart[family[part[root]], family[part[other]]] = True
+    told = [(root, other) for root, others in known.apart.items() for other in others]
+    one, two = family[part[np.array(told, dtype=np.int64).reshape(-1, 2)]].T
+    apart[one, two] = True
     np.fill_diagonal(apart, False)
     return family, apart
 
@@ -324,7 +330,7 @@ def merge(
 ) -> RepairState:
     m = stage.parts.n_parts
     merges, H, size = np.zeros((m, 6)), stage.H.copy(), stage.parts.weight.copy()
-    family, apart = families(stage, known)
+    family, apart = families(stage.parts, known)
     n, mode = agglomerate(
         H, size, family, apart, stage.nearest.copy(), stage.distance.copy(),
         predicted.cut * stage.top, np.zeros((0, 2), dtype=np.int64), np.zeros(0), merges,
