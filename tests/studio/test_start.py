@@ -87,7 +87,7 @@ def test_roles_become_features_and_constraints(tmp_path):
     assert list(loaded.records.all_columns)[-1] == "litter"
     for wrong, told in (
         ({"kg": "nonsense"}, "expected one of"),
-        ({"pet": "show"}, "no column is measured"),
+        ({"pet": "show"}, "at least one column"),
         ({"owner": "id", "kg": "number"}, "more than once"),
         ({"none": "number"}, "no column 'none'"),
     ):
@@ -183,7 +183,7 @@ def test_sessions_of_others_are_listed(tmp_path):
     Session(X, n_clusters=2, path=tmp_path / "work.db").close()
     (tmp_path / "other.db").write_bytes(b"no database")
 
-    def reopen(path, kept):
+    def reopen(path, kept, carry):
         raise ValueError(f"{path.name} with {kept['n_clusters']}")
 
     start = Start(tmp_path / "home", (tmp_path,), reopen)

@@ -273,15 +273,11 @@ def _read_known(path: Path, task: SessionInput) -> Constraints:
 def _when_changed(path: Path, kept: JsonDict, task: SessionInput, wanted: str | None) -> str:
     """What to do about data that changed: as wanted, as somebody at the terminal says, or no."""
     from linkwise.active._carry import CARRY, REFUSE, preview
-    from linkwise.active._fingerprint import fingerprint
 
     if wanted is not None and wanted not in (CARRY, REFUSE):
         raise ValueError(f"--data-changed {wanted}: expected carry or refuse")
     if wanted is not None or not sys.stdin.isatty():
         return wanted or REFUSE
-    now, there = fingerprint(task.X, task.ids), kept["data"]
-    if all(now[name] == there[name] for name in ("values", "ids", "n_rows")):
-        return REFUSE
     changes = preview(path, kept, task.X, task.ids)
     if changes is None:
         return REFUSE

@@ -17,15 +17,15 @@ from linkwise.io import Table, is_number
 
 # Every role, and how the page explains it.
 ROLES = {
-    "id": "Name of the record (one column)",
-    "number": "Number, measured",
-    "category": "Category, measured",
-    "date": "Date, measured",
-    "text": "Text, its words are measured",
-    "image": "Image, file name",
+    "id": "Name of the record",
+    "number": "Number",
+    "category": "Category",
+    "date": "Date",
+    "text": "Text (its words)",
+    "image": "Image (file name)",
     "together": "Same value: same cluster",
     "apart": "Same value: different clusters",
-    "show": "Shown, not measured",
+    "show": "Shown only",
     "hide": "Hidden",
 }
 MEASURED = ("number", "category", "date", "text")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from errno import ENOSPC
 from functools import cache
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -60,6 +61,16 @@ def _remember(name: str, value: str) -> None:
     """Set a cookie."""
     cookie = f"{name}={quote(value)}; path=/; max-age={_YEAR}; samesite=lax"
     ui.run_javascript(f"document.cookie = {json.dumps(cookie)}")
+
+
+def in_words(error: Exception) -> str:
+    """What went wrong, without codes of the operating system."""
+    if isinstance(error, OSError) and error.errno == ENOSPC:
+        return "The disk is full. Nothing was saved: free some space, then try again."
+    if isinstance(error, OSError) and error.strerror:
+        where = f" ({error.filename})" if error.filename else ""
+        return f"{error.strerror}{where}. Nothing was saved."
+    return str(error)
 
 
 def _tidy(name: str) -> str:
@@ -207,7 +218,7 @@ class View:
     def _picking(self) -> None:
         """Two records by name, for keyboard users."""
         with ui.element("div").classes("lw-pick"):
-            ui.label("Your own question: click two points or name")
+            ui.label("Compare two of your own: click two points, or name")
             self._named = [
                 ui.input(placeholder=f"record {letter}").props(
                     f'dense outlined maxlength=200 aria-label="record {letter}"'
@@ -243,7 +254,7 @@ class View:
         try:
             return await self._studio.run(function, *arguments)
         except (ValueError, TypeError, OSError, ImportError) as error:
-            self._complain(str(error))
+            self._complain(in_words(error))
             return None
 
     def _complain(self, problem: str) -> None:

@@ -1,6 +1,6 @@
 """From a file and the roles of its columns to rows, ids, records and constraints.
 
-Entry points: `load_records`, `begin_session` and `reopen_session`.
+Entry points: `load_records`, `begin_session`, `load_again` and `reopen_session`.
 """
 
 from __future__ import annotations
@@ -147,8 +147,8 @@ def _ids(table: Table, names: list[str]) -> list[str] | None:
     if twice or "" in ids:
         problem = f"{twice:,} values occur more than once" if twice else "some rows have none"
         raise InputError(
-            f"column {names[0]!r} cannot name the records: {problem}. Choose “shown, not "
-            "measured” for it, or another column as the name"
+            f"column {names[0]!r} cannot name the records: {problem}. Choose “Shown only” for "
+            "it, or another column as the name"
         )
     return ids
 
@@ -165,7 +165,9 @@ def _features(
             files = table.text(by_role["image"][0]).tolist()
             found = pixel_features([_folder(path) / name for name in files])
             return found.X, found
-        raise InputError(f"no column is measured; give one of them the role {quoted(MEASURED)}")
+        raise InputError(
+            f"records must be compared by at least one column; give one the role {quoted(MEASURED)}"
+        )
     made = None
     if plain:
         changed: dict[str, NDArray] = {
@@ -265,15 +267,23 @@ def begin_session(
     return session, loaded.records
 
 
-def reopen_session(path: Path, kept: JsonDict, who: str | None = None) -> tuple[Session, Records]:
+def load_again(kept: JsonDict) -> Loaded:
+    """The data of a session that `begin_session` began, as it is now, by its settings."""
+    return load_records(kept["data"]["source"], kept["about"]["roles"])
+
+
+def reopen_session(
+    path: Path, loaded: Loaded, who: str | None = None, data_changed: str = "refuse"
+) -> Session:
     """Open a session that `begin_session` began.
 
     Parameters
     ----------
     path : Path
-    kept : dict
-        Its settings.
+    loaded : Loaded
+        Its data, from `load_again`.
     who : str, default=None
+    data_changed : {"refuse", "carry"}, default="refuse"
+        As in `Session`.
     """
-    loaded = load_records(kept["data"]["source"], kept["about"]["roles"])
-    return Session.open(path, loaded.X, sample_ids=loaded.ids, who=who), loaded.records
+    return Session.open(path, loaded.X, sample_ids=loaded.ids, who=who, data_changed=data_changed)
