@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,8 +22,6 @@ from ._input import (
 )
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
     from linkwise._types import JsonDict, Matrix
     from linkwise.active import Session
@@ -119,11 +117,11 @@ class SessionInput:
     X: Matrix  # ndarray, or CSR matrix of words
     ids: list[str] | None
     record: Callable[[int], dict[str, str]]
-    cells: dict[str, NDArray[np.object_]]
+    cells: dict[str, Sequence[str]]
     features: list[str]
     recipe: str  # lines of Python that make X and ids
     units: Any = None  # X before it was standardized, for people to read
-    others: dict[str, NDArray[np.object_]] = field(default_factory=dict)  # not shown
+    others: dict[str, Sequence[str]] = field(default_factory=dict)  # not shown
     preparation: Preparation | None = None
 
 
@@ -158,13 +156,13 @@ def read_session_input(data: Path, given: Options) -> SessionInput:
         table.column(name)  # says what is wrong
     made, recipe = _features(table, given, shown)
     pictures = [] if given.image_column is None else [given.image_column]
-    cells = {name: table.text(name) for name in [*shown, *pictures]}
+    cells = {name: table.cells(name) for name in [*shown, *pictures]}
 
     def record(row: int) -> dict[str, str]:
         return {name: cells[name][row] for name in shown}
 
     head = _recipe(data, given.id_column)
-    others = {name: table.text(name) for name in table.columns if name not in cells}
+    others = {name: table.cells(name) for name in table.columns if name not in cells}
     return SessionInput(
         data, made.X, ids, record, cells, list(made.names), head + recipe, made.units, others,
         made.preparation,

@@ -195,7 +195,7 @@ class View:
             for happening in ("blur", "keydown.enter"):
                 self._you.on(happening, lambda: self._rename(self._you.value))
             self._theme_button = button(f"Theme: {self._theme}", self._change_theme)
-            button("Keys (?)", lambda: show_keys())
+            button("Keys (?)", lambda: show_keys()).classes("lw-key-hint")
             if self._studio.start is not None:
                 button("Other data", lambda: self.call(self._studio.go_to_start))
 

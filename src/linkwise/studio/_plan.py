@@ -87,14 +87,18 @@ def load_records(path: PathLike, roles: Mapping[str, str]) -> Loaded:
     (['mia', 'rex', 'tom'], (3, 3), Constraints(must_link=1))
     """
     path = Path(path)
-    table = read_source(path)
+    return load_table(path, read_source(path), roles)
+
+
+def load_table(path: Path, table: Table, roles: Mapping[str, str]) -> Loaded:
+    """The same with a table that was read already."""
     by_role = _by_role(table, roles)
     ids = _ids(table, by_role["id"])
     if ids is None and path.is_dir():  # images are called by their file names
         ids = table.text("file").tolist()
     X, features = _features(table, by_role, path)
     shown = [name for name in table.columns if roles.get(name, "hide") != "hide"]
-    cells = {name: table.text(name) for name in table.columns}
+    cells = {name: table.cells(name) for name in table.columns}
     image = by_role["image"][0] if by_role["image"] else None
     records = Records(
         {name: cells[name] for name in shown},
@@ -244,6 +248,7 @@ def begin_session(
     roles: Mapping[str, str],
     n_clusters: int | None,
     who: str | None = None,
+    table: Table | None = None,
 ) -> tuple[Session, Records]:
     """Begin a session in a new file.
 
@@ -257,8 +262,10 @@ def begin_session(
     n_clusters : int or None
         None: not known; it follows from the data and the answers.
     who : str, default=None
+    table : Table, default=None
+        What `source` holds, if it was read already.
     """
-    loaded = load_records(source, roles)
+    loaded = load_table(source, read_source(source) if table is None else table, roles)
     about: JsonDict = {"roles": dict(roles), "source": str(source.resolve())}
     session = Session(
         loaded.X, n_clusters=n_clusters, path=path, sample_ids=loaded.ids,

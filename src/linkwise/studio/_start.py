@@ -19,7 +19,7 @@ from linkwise._types import JsonDict
 from linkwise.active import DataChanges, Session
 from linkwise.active._carry import CARRY, REFUSE, preview
 from linkwise.active._settings import stored_settings
-from linkwise.io import DELIMITED, EXCEL, NUMPY, PARQUET, suffix_of
+from linkwise.io import DELIMITED, EXCEL, NUMPY, PARQUET, Table, suffix_of
 
 from ._columns import IMAGES, ROLES, guess_roles
 from ._example import write_digits
@@ -62,6 +62,7 @@ class Start:
     reopen: Reopen | None = None
     may_read: bool = True
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _seen: tuple[str, Table] | None = field(default=None, repr=False)
 
     # ---------------------------------------------------------------- files
 
@@ -133,6 +134,7 @@ class Start:
         """Columns of a project with guesses."""
         path = self._data_of(project)
         table = read_source(path)
+        self._seen = (project, table)  # `begin` need not read it again
         return {
             "project": project,
             "name": path.name,
@@ -148,7 +150,9 @@ class Start:
         """Begin the session of a project."""
         path = self._project(project) / _SESSION
         try:
-            return begin_session(path, self._data_of(project), roles, n_clusters, who)
+            seen, self._seen = self._seen, None
+            table = seen[1] if seen is not None and seen[0] == project else None
+            return begin_session(path, self._data_of(project), roles, n_clusters, who, table)
         except BaseException:
             path.unlink(missing_ok=True)  # so that corrected roles can be tried
             raise

@@ -55,7 +55,7 @@ export default {
             <label class="lw-record-head"><input type="checkbox" :checked="chosen.has(r.row)" @click.stop="toggle($event, k)"> <b>{{ r.name }}</b>
               <span class="lw-soft" :title="'How probable the cluster is'">{{ cluster === null ? nameOf(r.cluster) + ", " : "" }}{{ percent(r.probability) }}</span></label>
             <img v-if="r.image" :src="'/view/image/' + r.row" :alt="'image of ' + r.name" loading="lazy" @load="enlarge">
-            <dl><template v-for="name in columns" :key="name"><div v-if="r.fields[name]"><dt>{{ breakable(name) }}</dt><dd class="lw-clamp">{{ r.fields[name] }}</dd></div></template></dl>
+            <dl><template v-for="name in columns" :key="name"><div v-if="r.fields[name]" :class="{ 'lw-short': isShort(r.fields[name]) }"><dt>{{ breakable(name) }}</dt><dd class="lw-clamp">{{ r.fields[name] }}</dd></div></template></dl>
           </li>
         </ul>
         <p v-if="!records.length && !busy" class="lw-soft">{{ search ? "No record has all of these words." : "There are no records here." }}</p>

@@ -1,6 +1,6 @@
 // A set question: of several records, the person says which belong together.
 import { isTaken, letter } from "linkwise/lib/keys.js";
-import { breakable } from "linkwise/lib/words.js";
+import { breakable, isShort } from "linkwise/lib/words.js";
 import { Grouping } from "linkwise/lib/grouping.js";
 
 const SIZES = [4, 6, 8, 12];
@@ -19,7 +19,7 @@ export default {
           <button :aria-pressed="chosen.includes(r.row)" :data-group="groupOf(r.row) ? 1 + ((groupOf(r.row) - 1) % 6) : null" @click="toggle(r.row)">
             <span class="lw-record-head"><b>{{ k + 1 }}. {{ r.name }}</b><span class="lw-group" v-if="groupOf(r.row)">group {{ groupOf(r.row) }}</span></span>
             <img v-if="r.image" :src="'/view/image/' + r.row" :alt="'image of ' + r.name" @load="enlarge">
-            <dl><div v-for="[name, text] in Object.entries(r.fields).slice(0, ${FEW})" :key="name"><dt>{{ breakable(name) }}</dt><dd class="lw-clamp">{{ text }}</dd></div></dl>
+            <dl><div v-for="[name, text] in Object.entries(r.fields).slice(0, ${FEW})" :key="name" :class="{ 'lw-short': isShort(text) }"><dt>{{ breakable(name) }}</dt><dd class="lw-clamp">{{ text }}</dd></div></dl>
           </button></li></ul>
         <p v-else-if="!waiting" class="lw-soft">Nothing is left to ask.</p>
       </div>
@@ -52,7 +52,7 @@ export default {
     document.removeEventListener("keydown", this.listener);
   },
   methods: {
-    breakable,
+    breakable, isShort,
     ask() {
       this.waiting = true;
       this.$emit("ask", { size: this.size });
