@@ -51,13 +51,13 @@ def _how(criterion: str, known: Constraints, ranking: Ranking) -> str:
         return (
             f"Scored {many} by {_counted(work.n_complete, 'fold')} of constraints held back "
             f"({share:.0%} of the score: expected adjusted Rand index) and by stability, "
-            f"silhouette and constraints kept ({1 - share:.0%})."
+            f"silhouette and constraints satisfied ({1 - share:.0%})."
         )
     given = f"{known.n_must_link:,} must-links and {known.n_cannot_link:,} cannot-links"
     return (
         f"Too few independent constraints to hold some back ({given}; those that share rows count "
         f"once, and at least {LEAST_UNITS} of each are needed): scored {many} by stability under "
-        "resampling, silhouette, and constraints kept."
+        "resampling, silhouette, and constraints satisfied."
     )
 
 
