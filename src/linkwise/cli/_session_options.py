@@ -22,7 +22,6 @@ from ._input import (
 )
 
 if TYPE_CHECKING:
-
     from linkwise._types import JsonDict, Matrix
     from linkwise.active import Session
     from linkwise.constraints import Constraints

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from ._studio import Studio
 
 _TABS = ("Clusters", "Progress", "History", "People", "Take home")
+# A breakpoint of 0: on the left also where they are narrow.
+_TABS_LOOK = "dense align=left no-caps inline-label breakpoint=0"
 _POLL = 2.0  # seconds between looks for answers that other processes wrote
 _SILENT = 20.0  # seconds in which the same problem is not shown again
 _THEMES = {"system": None, "light": False, "dark": True}
@@ -135,7 +137,7 @@ class View:
     def _left(self) -> None:
         """The question, or the records of a cluster."""
         with ui.element("div").classes("lw-left"):
-            with ui.tabs().props("dense align=left no-caps inline-label") as self._views:
+            with ui.tabs().props(_TABS_LOOK) as self._views:
                 self._asking, self._grouping = ui.tab("Question"), ui.tab("Several at once")
                 self._listing = ui.tab("Records")
             panels = ui.tab_panels(self._views, value=self._asking, animated=False, keep_alive=True)
@@ -231,7 +233,7 @@ class View:
 
     def _tabs(self) -> None:
         with ui.element("div").classes("lw-panel"):
-            with ui.tabs().props("dense align=left no-caps inline-label") as tabs:
+            with ui.tabs().props(_TABS_LOOK) as tabs:
                 names = [ui.tab(name) for name in _TABS]
             with ui.tab_panels(tabs, value=names[0], animated=False, keep_alive=True):
                 with ui.tab_panel(names[0]):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sqlite3
 import threading
 from collections.abc import Callable, Mapping
@@ -133,7 +134,11 @@ class Start:
     def look(self, project: str) -> JsonDict:
         """Columns of a project with guesses."""
         path = self._data_of(project)
-        table = read_source(path)
+        try:
+            table = read_source(path)
+        except ValueError as error:
+            shutil.rmtree(self._project(project))  # a copy that cannot be read
+            raise InputError(str(error).replace(str(path), path.name)) from None
         self._seen = (project, table)  # `begin` need not read it again
         return {
             "project": project,

@@ -81,10 +81,12 @@ class TabState:
         if self.n_violated:
             facts.append(f"{_counted(self.n_violated, 'answer')} violated")
         meter = now.meter
-        guessed = f"{meter.n_guessed} of your last {meter.n_asked} answers guessed"
         # The whole sentence is in the panel of progress; the line has room for its beginning.
-        hint = guessed if now.hint.startswith(str(meter)) and meter.n_asked else now.hint
-        return "  ·  ".join([*facts, hint])
+        if meter.n_asked and now.hint.startswith(str(meter)):
+            facts.append(f"guessed {meter.n_guessed} of the last {meter.n_asked}")
+        elif not self.disputes:  # for these, a button stands beside the line
+            facts.append(now.hint)
+        return "  ·  ".join(facts)
 
 
 def _counted(n: int, what: str) -> str:

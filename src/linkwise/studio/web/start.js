@@ -21,6 +21,9 @@ export default {
   template: `
     <section class="lw-start" aria-labelledby="lw-start-title">
       <h1 id="lw-start-title">{{ changed ? changed.name : found ? found.name : "What do you want to group?" }}</h1>
+      <p v-if="error" class="lw-problem" role="alert">{{ error }}</p>
+      <div role="status" class="lw-busy" v-if="busy"><span class="lw-spin" aria-hidden="true"></span>{{ busy }}
+        <progress v-if="total" :value="done" :max="total" aria-label="uploaded"></progress></div>
       <template v-if="changed">
         <div class="lw-changes" role="status">
           <h2>The data changed since you last answered</h2>
@@ -82,7 +85,7 @@ export default {
             <thead><tr><th scope="col">Column</th><th scope="col">What it is</th><th scope="col">Values</th></tr></thead>
             <tbody>
               <tr v-for="column in shown" :key="column.name">
-                <th scope="row">{{ column.name }}</th>
+                <th scope="row">{{ breakable(column.name) }}</th>
                 <td><select v-model="roles[column.name]" :aria-label="'what ' + column.name + ' is'">
                   <optgroup v-for="(some, group) in groups" :key="group" :label="group"><option v-for="role in some" :key="role" :value="role">{{ found.roles[role] }}</option></optgroup></select></td>
                 <td><span class="lw-samples">{{ column.samples.join(" · ") }}</span>
@@ -93,9 +96,6 @@ export default {
           <p v-if="matching.length > shown.length" class="lw-soft">… and {{ count(matching.length - shown.length, "more column") }}; find them above.</p>
         </div>
       </template>
-      <div role="status" class="lw-busy"><template v-if="busy"><span class="lw-spin" aria-hidden="true"></span>{{ busy }}
-        <progress v-if="total" :value="done" :max="total" aria-label="uploaded"></progress></template></div>
-      <p v-if="error" class="lw-bad" role="alert">{{ error }}</p>
     </section>`,
   data: () => ({
     over: false, busy: "", error: "", done: 0, total: 0, recent: [], mayRead: false, path: "",
