@@ -41,6 +41,9 @@ class TextColumn(Sequence[str]):
         if isinstance(at, slice):
             return list(self._decode(self._cells[at]).tolist())
         row = range(len(self))[at]
+        cell = self._cells[row]
+        if isinstance(cell, bytes):  # of a CSV file: a hundred times faster than by array
+            return cell.decode("utf-8")
         return str(self._decode(self._cells[row : row + 1])[0])
 
     def __iter__(self) -> Iterator[str]:

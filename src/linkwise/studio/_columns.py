@@ -126,7 +126,8 @@ def _look(table: Table, name: str) -> _Looks:
     column, texts = table.columns[name], table.cells(name)
     if column.dtype != object:  # only a few are decoded
         given = ~np.isnan(column)
-        some = [texts[row].strip() for row in np.flatnonzero(given)[:_LOOKED_AT].tolist()]
+        start = int(given.argmax())  # the first that is given
+        some = [cell.strip() for cell in texts[start : start + _LOOKED_AT] if cell.strip()]
         distinct = len(np.unique(column[given]))
         return _Looks(name, some, True, int(given.sum()), int((~given).sum()), distinct)
     cells = [cell.strip() for cell in texts]

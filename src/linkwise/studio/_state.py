@@ -77,7 +77,7 @@ class TabState:
         facts = [_counted(now.n_answers, "answer")]
         if "groups" not in now.hint:
             of = "" if now.n_clusters is None else f" of {now.n_clusters}"
-            facts.append(f"{now.n_groups}{of} groups found")
+            facts.append(f"{now.n_groups}{of} groups")
         if self.n_violated:
             facts.append(f"{_counted(self.n_violated, 'answer')} violated")
         meter = now.meter

@@ -55,7 +55,7 @@ export default {
           trait[0] }}</span>{{ breakable(trait[1]) }}</li>
           <li v-if="!c.traits.length" class="lw-soft">much like all the others</li></ul>
         <div class="lw-cluster-foot">
-          <button v-if="c.suggestion && c.suggestion !== c.name && !pictures(c).length" class="lw-link lw-suggest"
+          <button v-if="c.suggestion && !isNamed(c) && !pictures(c).length" class="lw-link lw-suggest"
             @click="$emit('rename', { number: c.number, name: c.suggestion })">Call it “{{ breakable(c.suggestion) }}”</button>
           <details v-if="!pictures(c).length" class="lw-typical"><summary>Typical: {{ c.typical.map((r) => r.name).join(", ") }}</summary>
             <div class="lw-table" tabindex="0" role="group" :aria-label="'typical records of ' + c.name"><table>
@@ -81,6 +81,9 @@ export default {
   },
   methods: {
     breakable, counted: count,
+    isNamed(cluster) {
+      return cluster.name !== `cluster ${cluster.number + 1}`;
+    },
     pictures(cluster) {
       return cluster.typical.filter((record) => record.image);
     },

@@ -24,7 +24,7 @@ export default {
       return [
         this.chart("Answers", "lw-a", this.rounds.map((r) => r.n_answers), String, 10),
         this.chart("Answers violated", "lw-b", this.rounds.map((r) => r.n_violated), String, 4),
-        this.chart("Records that changed cluster", "lw-c", this.rounds.map((r) => r.changed), percent, 0.05, this.limit),
+        this.chart("Records moved", "lw-c", this.rounds.map((r) => r.changed), percent, 0.05, this.limit),
       ];
     },
   },
