@@ -74,6 +74,8 @@ class TabState:
     def facts(self) -> str:
         """Key numbers in one line."""
         now = self.progress
+        if not now.n_answers:
+            return "No answers yet: is it the same or different? The clusters follow."
         facts = [_counted(now.n_answers, "answer")]
         if "groups" not in now.hint:
             of = "" if now.n_clusters is None else f" of {now.n_clusters}"
