@@ -31,6 +31,7 @@ VARIANTS = {
         {"learn": False},
         {"distortion": "cosine"},
         {"distortion": "divergence"},
+        {"distortion": "cosine", "per_cluster": True},
     ],
     "boost": [{"base": AgglomerativeClustering(3, linkage="average"), "n_rounds": 5}],
     "spectral": [{"n_clusters": 3, "affinity": "rbf"}],
@@ -47,6 +48,13 @@ _ON_BLOCKS = {
     "hmrf": {
         "": {"n_init": 1},
         "-cosine": {"distortion": "cosine", "eta": 1.0, "n_init": 1},
+        "-cosine-own": {
+            "distortion": "cosine",
+            "per_cluster": True,
+            "eta": 1.0,
+            "n_init": 1,
+            "max_iter": 20,
+        },  # later steps hang on rounding
         "-divergence": {"distortion": "divergence", "eta": 0.01, "n_init": 1, "max_iter": 30},
     },
     "cop": {"": {"n_init": 2}},

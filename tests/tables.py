@@ -14,11 +14,11 @@ ROOT = Path(__file__).resolve().parents[1]
 def guide() -> str:
     """The table of docs/guide/choose.md."""
     lines = [
-        "| method | takes | keeps | metric | sparse | cost | rows |",
+        "| method | takes | satisfied | metric | sparse | cost | rows |",
         "|---|---|---|---|---|---|---|",
     ]
     lines += [
-        f"| [`{m.name}`](#linkwise.{m.name}) | {m.takes} | {m.keeps} | {m.metric} | {m.sparse} "
+        f"| [`{m.name}`](#linkwise.{m.name}) | {m.takes} | {m.satisfied} | {m.metric} | {m.sparse} "
         f"| {m.cost} | {m.rows} |"
         for m in _methods.METHODS
     ]

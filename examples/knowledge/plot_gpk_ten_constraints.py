@@ -49,8 +49,8 @@ entries = {}
 for ax, (title, (labels, links)) in zip(panels, views.items(), strict=True):
     plot_clusters(X, labels, links, like=y, legend=False, ax=ax)
     ax.set_title(title, loc="left", weight="bold", pad=22)
-    ari, kept = score(y, labels).ari, links.satisfied(labels).n_kept
-    what = f"ARI {ari:.2f}, {kept} of {links.n_constraints} links kept"
+    ari, satisfied = score(y, labels).ari, links.satisfied(labels).n_satisfied
+    what = f"ARI {ari:.2f}, {satisfied} of {links.n_constraints} links satisfied"
     ax.text(0, 1.02, what, color="0.35", transform=ax.transAxes)
     handles, words = ax.get_legend_handles_labels()
     entries |= dict(zip(words, handles, strict=True))

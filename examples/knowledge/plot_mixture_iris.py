@@ -17,7 +17,7 @@ X, y = load_iris(return_X_y=True)
 known = Constraints.from_labels(y, 30, random_state=0)
 
 # %%
-# Every link is kept: rows that must be together share one membership.
+# Every link is satisfied: rows that must be together share one membership.
 plain = ConstrainedMixture(3, random_state=0).fit(X)
 linked = ConstrainedMixture(3, random_state=0).fit(X, constraints=known)
 for name, model in (("without links", plain), ("with links", linked)):

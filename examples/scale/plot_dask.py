@@ -30,7 +30,7 @@ print(f"{X.shape[0]:,} rows in {X.numblocks[0]} blocks")
 known = Constraints.from_labels(y, 2_000, random_state=0)
 model = PCKMeans(4, random_state=0).fit(X, constraints=known)
 labels = np.asarray(model.labels_)
-print(str(model.report_).split("not kept")[0])
+print(str(model.report_).split("violated")[0])
 
 # %%
 # From the same start, the result is the same as in memory.

@@ -57,7 +57,7 @@ class Method(NamedTuple):
         Where the class is imported from.
     takes : str
         The kind of constraints.
-    keeps : str
+    satisfied : str
         "always" (hard), "at a cost" (soft), ...
     metric : str
         Distances it works with.
@@ -78,7 +78,7 @@ class Method(NamedTuple):
     short: str
     module: str
     takes: str
-    keeps: str
+    satisfied: str
     metric: str
     source: str
     family: Literal[
@@ -98,7 +98,7 @@ class Method(NamedTuple):
     @property
     def is_hard(self) -> bool:
         """Whether every constraint holds in the result."""
-        return self.keeps == "always"
+        return self.satisfied == "always"
 
     @property
     def starts_from_labels(self) -> bool:
@@ -166,7 +166,7 @@ METHODS: list[Method] = [
         options=(
             Option("assignment", "how rows find their clusters",
                    choices=("auto", "greedy", "exact")),
-            Option("on_infeasible", "if not all constraints can be kept: stop, or drop the "
+            Option("on_infeasible", "if not all constraints can be satisfied: stop, or drop the "
                    "lightest", choices=("raise", "relax")),
             *_SIZES,
         ),

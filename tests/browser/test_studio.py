@@ -403,7 +403,7 @@ def test_take_away(visit, small, tmp_path):
     links = tmp_path / "links.csv"
     links.write_text(download(me.page, "Constraints (CSV)"))
     assert Constraints.read(links, ids="text") == small.controller.session.constraints
-    assert "Every constraint is kept" in download(me.page, "Report (HTML)")
+    assert "Every constraint is satisfied" in download(me.page, "Report (HTML)")
     me.page.get_by_text("Show the Python lines").click()
     me.page.locator(".lw-code").get_by_text("RepairedClustering").first.wait_for()
 

@@ -45,7 +45,7 @@ def test_nothing_but_data_and_links(files, tmp_path):
     assert "Chosen: " in said
     assert ", k = 3." in said
     assert "k-means" in said
-    assert "40 of 40 constraints kept" in said
+    assert "40 of 40 constraints satisfied" in said
     assert len({line.split(",")[1] for line in out.read_text().split()[1:]}) == 3
     assert "Chosen" in (tmp_path / "report.html").read_text()
 

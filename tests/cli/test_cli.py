@@ -59,7 +59,7 @@ def test_check_consistent(links, data):
     text = flat(result)
     assert "links.csv: consistent" in text
     assert "they touch 5 rows of 5" in text
-    assert "2 clusters can keep all cannot-links" in text
+    assert "2 clusters can satisfy all cannot-links" in text
     assert "informativeness" in text
     assert "coherence" in text
 
@@ -227,7 +227,7 @@ def test_score(tmp_path):
     links = tmp_path / "links.csv"
     links.write_text("i,j,link\na,b,must\na,d,must\n")
     result = run("score", labels, truth, "--id-column", "id", "--constraints", links, "--json")
-    assert json.loads(result.stdout)["kept"] == 0.5
+    assert json.loads(result.stdout)["satisfied"] == 0.5
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ def test_score_knows_minus_one_as_no_cluster(tmp_path, clusters):
     found = json.loads(result.stdout)
     expected = score(classes, [-1, -1, 0, 0, 1], constraints=Constraints.read(links)).to_dict()
     assert found == {**expected, "rows_without_label": 0}
-    assert found["kept"] == 0.75
+    assert found["satisfied"] == 0.75
 
 
 def test_score_counts_rows_without_a_label(tmp_path):
@@ -303,7 +303,7 @@ def test_score_with_own_columns_of_constraints(tmp_path):
     assert "--column i=NAME --column j=NAME" in result.stderr
     columns = ["--column", "i=p", "--column", "j=q"]
     result = run("score", labels, labels, "--constraints", links, *columns, "--json")
-    assert json.loads(result.stdout)["kept"] == 1.0
+    assert json.loads(result.stdout)["satisfied"] == 1.0
 
 
 # -------------------------------------------------------------------- demo, algorithms, and all
@@ -336,7 +336,7 @@ def test_demo_json(tmp_path):
     found = json.loads(result.stdout)
     without, using = found["without_knowledge"], found["with_knowledge"]
     assert without["ari"] < 0.5 < 0.9 < using["ari"] <= 1
-    assert without["kept"] < using["kept"] <= 1
+    assert without["satisfied"] < using["satisfied"] <= 1
     assert found["learnt_weights"]["acidity"] > found["learnt_weights"]["roast"]
     assert found["diagnosis"]["consistent"] is True
     assert Path(found["picture"]).read_bytes().startswith(b"\x89PNG")

@@ -76,7 +76,7 @@ def test_npy_file_by_row_number(files):
         files / "x.npy", "-k", 3, "--memory-limit", "8GB", "--constraints", files / "rows.csv"
     )
     assert code == 0, text
-    assert "1 of 1 constraints kept" in text
+    assert "1 of 1 constraints satisfied" in text
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,7 @@ def test_row_numbers_that_are_not_there(tmp_path):
     links.write_text("i,j,link\n0,1,same\n0,99,different\n")
     done = run("cluster", data, "-k", 2, "--constraints", links, "--ignore-unknown")
     assert done.exit_code == 0, done.output
-    assert "1 of 1 constraints kept" in flat(done)
+    assert "1 of 1 constraints satisfied" in flat(done)
 
 
 def test_columns_of_ranks_are_a_tree(tmp_path):
@@ -152,7 +152,7 @@ def test_columns_of_ranks_are_a_tree(tmp_path):
         "--algorithm", "recon",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
-    assert "5 of 5 constraints kept" in flat(done)
+    assert "5 of 5 constraints satisfied" in flat(done)
     refused = run("cluster", data, "-k", 3, "--taxonomy-columns", "class,ordre")
     assert "did you mean 'order'" in flat(refused)
 
@@ -184,6 +184,6 @@ def test_a_tree_as_constraints(tmp_path):
         "--algorithm", "recon",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
-    assert "5 of 5 constraints kept" in flat(done)
+    assert "5 of 5 constraints satisfied" in flat(done)
     refused = run("check", tree, "--data", data, "--id-column", "name")
     assert refused.exit_code == 0, refused.output

@@ -274,7 +274,7 @@ def test_fitted_attributes(method):
     assert report.cluster_sizes.tolist() == np.bincount(model.labels_, minlength=3).tolist()
     assert report.constraints.n_constraints == known.n_constraints
     assert len(report.to_frame()) == known.n_constraints
-    assert (report.to_frame()["cost"][report.to_frame()["kept"]] == 0).all()
+    assert (report.to_frame()["cost"][report.to_frame()["satisfied"]] == 0).all()
     assert "clusters of" in str(report)
     assert "<ul>" in report._repr_html_()
 

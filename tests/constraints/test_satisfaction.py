@@ -19,21 +19,21 @@ def test_totals_and_weights():
     assert found.must_link.tolist() == [True, False]
     assert found.cannot_link.tolist() == [True, False]
     assert found.relative.tolist() == [True]
-    assert (found.n_kept, found.n_violated) == (3, 2)
+    assert (found.n_satisfied, found.n_violated) == (3, 2)
     assert found.share == 0.6
     assert found.weight_share == 0.5
     assert found.violated_weight == 4.0
     assert not found
     assert found.violated == Constraints(must_link=[(2, 3)], cannot_link=[(1, 4, 3.0)])
-    assert found.kept + found.violated == KNOWN
+    assert found.satisfied + found.violated == KNOWN
     assert KNOWN.violations([0, 0, 1, 2, 0]) == found.violated
-    assert repr(found) == "Satisfaction(3 of 5 kept, 50.0% of the weight)"
+    assert repr(found) == "Satisfaction(3 of 5 satisfied, 50.0% of the weight)"
     assert KNOWN.satisfied([0, 0, 1, 1, 1])
     assert Constraints().satisfied([0, 1]).share == 1.0
 
 
 @pytest.mark.parametrize(
-    ("labels", "kept"),
+    ("labels", "satisfied"),
     [
         ([0, 0, 1], True),
         ([0, 0, 0], True),
@@ -42,9 +42,9 @@ def test_totals_and_weights():
         ([0, 1, 1], False),
     ],
 )
-def test_relative_against_a_partition(labels, kept):
+def test_relative_against_a_partition(labels, satisfied):
     """Definition 4.2: if c is with a or b, all three must be together."""
-    assert Constraints(relative=[(0, 1, 2)]).satisfied(labels).relative.tolist() == [kept]
+    assert Constraints(relative=[(0, 1, 2)]).satisfied(labels).relative.tolist() == [satisfied]
 
 
 def test_noise_is_no_cluster():

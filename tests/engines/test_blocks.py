@@ -54,10 +54,10 @@ def assert_same(far, near):
     np.testing.assert_allclose(far.metrics_, near.metrics_, rtol=1e-6)
     assert far.report_.to_dict().items() >= {
         name: value for name, value in near.report_.to_dict().items()
-        if name in ("kept", "violated", "cluster_sizes", "n_constraints")
+        if name in ("satisfied", "violated", "cluster_sizes", "n_constraints")
     }.items()  # fmt: skip
     np.testing.assert_array_equal(far.report_.cluster_sizes, near.report_.cluster_sizes)
-    assert far.report_.satisfaction.n_kept == near.report_.satisfaction.n_kept
+    assert far.report_.satisfaction.n_satisfied == near.report_.satisfaction.n_satisfied
 
 
 @pytest.mark.filterwarnings("ignore:.*did not converge")

@@ -228,8 +228,8 @@ def test_noise_is_together_with_nobody():
     K = model._work.members.kernel()
     assert K[0].sum() == 0
     assert K[2, 4] > 0
-    assert model.history_[0].must_broken == pytest.approx(0.75)  # three have a row in no cluster
-    assert model.history_[0].cannot_broken == 0
+    assert model.history_[0].must_violated == pytest.approx(0.75)  # three have a row in no cluster
+    assert model.history_[0].cannot_violated == 0
     assert (model.labels_[:2] == -1).all()
 
 
@@ -287,7 +287,7 @@ def test_one_kind_of_links_alone(kind):
     if kind == "cannot_link":  # must-links alone do not say what keeps groups apart
         assert adjusted_rand_score(y, model.labels_) > 0.8
     first = model.history_[0]
-    broken = first.must_broken if kind == "must_link" else first.cannot_broken
+    broken = first.must_violated if kind == "must_link" else first.cannot_violated
     if 0 < broken < 1:
         wanted = min(0.5 * np.log((1 - broken) / broken), 4.0)
         assert first.alpha == pytest.approx(wanted)
@@ -299,7 +299,7 @@ def test_it_stops_once_all_is_kept(kind):
     links = getattr(known_of(y, 20), kind)
     model = BoostCluster(KMeans(2, n_init=5), random_state=0)
     model.fit(X, constraints=Constraints(**{kind: links}))
-    assert model.stopped_ == _rounds.ALL_KEPT
+    assert model.stopped_ == _rounds.ALL_SATISFIED
     assert model.n_iter_ == 1
     assert same_partition(model.labels_, y)
 

@@ -6,11 +6,11 @@ from math import comb, log
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import multivariate_normal, norm
 from sklearn.datasets import make_blobs
 
 from linkwise import Constraints, PCKMeans
-from linkwise.evaluation import description_length
+from linkwise.evaluation import _description_length, description_length
 
 
 def test_the_formula_term_by_term():
@@ -25,6 +25,22 @@ def test_the_formula_term_by_term():
     # One must-link (0, 1) and one cannot-link (1, 4) are violated.
     slow += log(comb(5, 2)) + log(6)
     assert description_length(X, labels, known) == pytest.approx(slow)
+
+
+@pytest.mark.parametrize("covariance", ["diagonal", "tied", "full"])
+def test_other_shapes(covariance, monkeypatch):
+    monkeypatch.setattr(_description_length, "_LEAST", 0.0)
+    X = np.random.default_rng(0).normal(size=(40, 3)) @ np.diag([1.0, 3.0, 9.0])
+    labels = np.arange(40) % 2
+    parts = [X[labels == c] - X[labels == c].mean(axis=0) for c in (0, 1)]
+    told = {"diagonal": 3, "tied": 6, "full": 12}[covariance]
+    slow = 40 * log(2) + (2 * 3 + told) / 2 * log(40)
+    for part in parts:
+        around = part if covariance == "full" else np.concatenate(parts)
+        shape = around.T @ around / len(around)
+        shape = np.diag(np.diag(shape)) if covariance == "diagonal" else shape
+        slow -= multivariate_normal(np.zeros(3), shape).logpdf(part).sum()
+    assert description_length(X, labels, covariance=covariance) == pytest.approx(slow)
 
 
 @pytest.mark.parametrize("k", [2, 4, 7])
@@ -47,5 +63,7 @@ def test_rows_without_a_cluster_are_alone():
 
 def test_identical_rows_and_bad_input():
     assert np.isfinite(description_length(np.ones((4, 2)), [0, 0, 0, 0]))
+    with pytest.raises(ValueError, match="covariance"):
+        description_length(np.ones((4, 2)), [0, 0, 0, 0], covariance="round")
     with pytest.raises(ValueError, match="labels has 3 entries, but X has 4 rows"):
         description_length(np.ones((4, 2)), [0, 0, 0])

@@ -90,7 +90,7 @@ def test_all_methods_see_the_same_and_nothing_of_the_test_fold(blobs, seen):
 
 def test_the_test_fold_is_what_is_scored(blobs):
     X, y = blobs
-    curve = learning_curve(METHODS, X, y, [9], SMALL, scoring=["ari", "nmi_all", "kept"])
+    curve = learning_curve(METHODS, X, y, [9], SMALL, scoring=["ari", "nmi_all", "satisfied"])
     draw = curve.draw(9, 1, 2)
     model = PCKMeans(3, penalty="distance", n_init=1, random_state=0)
     again = curve.recompute("PCK", 9, 1, 2)
@@ -99,7 +99,7 @@ def test_the_test_fold_is_what_is_scored(blobs):
     labels = model.set_params(random_state=seed).fit_predict(X, constraints=draw.constraints)
     assert again["ari"] == score(y, labels, rows=draw.test).ari
     assert again["nmi_all"] == score(y, labels).nmi
-    assert again["kept"] == score(y, labels, constraints=draw.constraints).kept
+    assert again["satisfied"] == score(y, labels, constraints=draw.constraints).satisfied
 
 
 @pytest.mark.parametrize(
@@ -160,8 +160,8 @@ def test_frames_sparse_data_pipelines_and_minus_one_as_a_class(blobs):
     )
     learning_curve(METHODS, sparse.csr_array(X), y, [10], Protocol(1, 2))
     piped = {"piped": make_pipeline(StandardScaler(), PCKMeans(3, n_init=1))}
-    curve = learning_curve(piped, X, y, [20], SMALL, scoring="kept")
-    assert curve.mean("kept")[0, 0] > 0.8
+    curve = learning_curve(piped, X, y, [20], SMALL, scoring="satisfied")
+    assert curve.mean("satisfied")[0, 0] > 0.8
 
 
 def test_parallel_and_one_after_the_other_agree(blobs):

@@ -52,15 +52,15 @@ def test_only_the_rows_of_a_fold():
     assert score(truth, found, rows=[True, True, True, False, True]).n_rows == 4
     assert pair_scores(truth, found, rows=fold).f == 1.0
     known = Constraints(must_link=[(0, 1), (3, 4)], cannot_link=[(0, 3, 2.0)])
-    assert score(truth, found, constraints=known).kept == pytest.approx(1 / 3)
-    assert score(truth, found, constraints=known).kept_weight == pytest.approx(1 / 4)
-    assert score(truth, found, rows=fold, constraints=known).kept == 1.0
+    assert score(truth, found, constraints=known).satisfied == pytest.approx(1 / 3)
+    assert score(truth, found, constraints=known).satisfied_weight == pytest.approx(1 / 4)
+    assert score(truth, found, rows=fold, constraints=known).satisfied == 1.0
 
 
 def test_constraints_by_id():
     known = Constraints(must_link=[("a", "b")])
-    assert score([0, 0], [1, 1], constraints=known, sample_ids=["a", "b"]).kept == 1.0
-    assert "kept" not in score([0, 0], [1, 1]).to_dict()
+    assert score([0, 0], [1, 1], constraints=known, sample_ids=["a", "b"]).satisfied == 1.0
+    assert "satisfied" not in score([0, 0], [1, 1]).to_dict()
 
 
 def test_no_share_of_no_constraints():
@@ -70,10 +70,10 @@ def test_no_share_of_no_constraints():
         score(truth, truth, rows=[1, 2], constraints=known),
         score(truth, truth, constraints=Constraints()),
     ):
-        assert scores.kept is None
-        assert scores.kept_weight is None
-        assert not {"kept", "kept_weight"} & scores.to_dict().keys()
-    assert score(truth, truth, rows=[2, 3], constraints=known).kept == 0.0
+        assert scores.satisfied is None
+        assert scores.satisfied_weight is None
+        assert not {"satisfied", "satisfied_weight"} & scores.to_dict().keys()
+    assert score(truth, truth, rows=[2, 3], constraints=known).satisfied == 0.0
 
 
 def test_rows_in_any_order():

@@ -75,7 +75,7 @@ def check_report(first, known):
     used = report.constraints
     assert used.n_constraints + report.n_ignored == known.n_constraints
     if not used.n_relative:
-        assert report.satisfaction.n_kept == used.satisfied(first.labels_).n_kept
+        assert report.satisfaction.n_satisfied == used.satisfied(first.labels_).n_satisfied
     json.loads(json.dumps(report.to_dict(), allow_nan=False))
     assert str(report)
 

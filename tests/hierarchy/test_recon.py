@@ -201,7 +201,7 @@ def test_wrong_ones_among_many_are_few():
     known = Constraints.from_labels(y, 600, "triplets", random_state=0)
     noisy = known.flip(0.03, random_state=0)
     model = ReCon(4, on_conflict="drop").fit(normal(200), constraints=noisy)
-    assert model.report_.satisfaction.n_kept >= 0.95 * noisy.n_relative
+    assert model.report_.satisfaction.n_satisfied >= 0.95 * noisy.n_relative
     assert (noisy - model.dropped_).satisfied(hierarchy=model.to_tree())
 
 
@@ -243,7 +243,7 @@ def test_outliers_that_go_to_the_nearest_break_no_pairs(seed):
     kept = known.satisfied(near.labels_)
     assert kept.must_link.all()
     assert kept.cannot_link.all()
-    assert kept.n_kept <= known.satisfied(strict.labels_).n_kept
+    assert kept.n_satisfied <= known.satisfied(strict.labels_).n_satisfied
     np.testing.assert_array_equal(near.children_, strict.children_)
 
 

@@ -80,7 +80,7 @@ def test_triplets_have_no_effect_and_that_is_said(method):
     known = Constraints(relative=[(0, 1, 2)])
     with pytest.warns(UserWarning, match="1 relative constraints have no effect"):
         model = method(2, random_state=0).fit(X, constraints=known)
-    assert model.report_.satisfaction.n_kept == 0
+    assert model.report_.satisfaction.n_satisfied == 0
     assert model.report_.n_ignored == 1
     assert "kept" not in str(model.report_)
     assert "1 relative constraint not used by this method" in str(model.report_)

@@ -192,7 +192,7 @@ def test_the_heaviest_that_can_hold_together(must, cannot, more, k):
     rng = np.random.default_rng(more)
     labels = rng.integers(0, k, 9)
     given_links = Constraints(must_link=must, cannot_link=cannot)
-    sources = given_links.satisfied(labels).kept
+    sources = given_links.satisfied(labels).satisfied
     X = rng.normal(size=(9, 2))
     every = propagate(sources, X, labels, threshold=0.05, scale="thesis", radius="mahalanobis")
     some = heaviest_consistent(sources, every, k, labels)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 from linkwise import ConstraintError, Constraints, COPKMeans, MPCKMeans, PCKMeans
-from linkwise.kmeans.kernels._link_kernels import assign_cliques
+from linkwise.kmeans.kernels._hard_kernels import assign_cliques
 from linkwise.kmeans.solver._link_graph import LinkGraph
 
 

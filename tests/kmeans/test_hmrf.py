@@ -346,7 +346,7 @@ def test_a_divergence_of_ones_own():
 def test_pck_means_takes_other_distortions(distortion, penalty):
     model = PCKMeans(3, distortion=distortion, penalty=penalty, random_state=0)
     assert_falls(watched(model, counts(), constraints=KNOWN))
-    assert model.report_.satisfaction.n_kept > 0
+    assert model.report_.satisfaction.n_satisfied > 0
 
 
 def test_negative_values_and_rows_of_zeros_are_refused():

@@ -115,5 +115,3 @@ def test_too_many_messages_are_refused(monkeypatch):
 def test_names():
     with pytest.raises(ValueError, match="inference"):
         HMRFKMeans(2, inference="sampling").fit(np.eye(4))
-    with pytest.raises(ValueError, match="per_cluster=True is for"):
-        HMRFKMeans(2, distortion="cosine", per_cluster=True).fit(np.eye(4))

@@ -11,6 +11,7 @@ from linkwise import Constraints, MPCKMeans, PCKMeans
 from linkwise.geometry import Mahalanobis, Moments
 from linkwise.kmeans.kernels import _link_kernels
 from linkwise.kmeans.rows._local_rows import LocalRows
+from linkwise.kmeans.solver import _penalties
 from linkwise.kmeans.solver._link_graph import LinkGraph
 from linkwise.kmeans.solver._penalties import DistancePenalty
 from linkwise.kmeans.solver._problem import Problem
@@ -430,3 +431,27 @@ def test_a_constant_sparse_feature_has_no_weight_to_speak_of():
     dense = MPCKMeans(3, random_state=0).fit(X)
     csr = MPCKMeans(3, random_state=0).fit(sparse.csr_matrix(X))
     np.testing.assert_allclose(dense.metrics_, csr.metrics_, rtol=1e-5)
+
+
+@pytest.mark.parametrize("wrong", [0.0, 0.2])
+def test_links_measured_when_needed_give_the_same_fit(monkeypatch, wrong):
+    """Many links per row: costs computed for a row in its turn, against those of all links."""
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 3, 120)
+    X = rng.normal(size=(120, 3)) + 1.5 * np.eye(3)[y]
+    told = np.where(rng.random(120) < wrong, rng.integers(0, 3, 120), y)
+    known = Constraints.from_labels(told, 900, random_state=0)
+    weights = rng.uniform(0.5, 2.0, 900)
+    known = Constraints(
+        must_link=[(*pair, w) for pair, w in zip(known.must_link.tolist(), weights, strict=False)],
+        cannot_link=[
+            (*pair, w) for pair, w in zip(known.cannot_link.tolist(), weights[::-1], strict=False)
+        ],
+    )
+    given = {"max_iter": 20, "n_init": 2, "random_state": 0}
+    lazy = MPCKMeans(3, **given).fit(X, constraints=known)
+    monkeypatch.setattr(_penalties, "_MANY_LINKS", np.inf)
+    eager = MPCKMeans(3, **given).fit(X, constraints=known)
+    np.testing.assert_array_equal(lazy.labels_, eager.labels_)
+    assert lazy.objective_ == pytest.approx(eager.objective_, rel=1e-12)
+    np.testing.assert_allclose(lazy.objective_path_, eager.objective_path_, rtol=1e-10)

@@ -31,7 +31,8 @@ def test_equals_gaussians_of_one_variance(data, model):
     variance = ((X - centers[labels]) ** 2).mean()
     assert model.within_variance_ == pytest.approx(variance)
     density = [multivariate_normal(c, variance * np.eye(X.shape[1])).pdf(X) for c in centers]
-    expected = np.transpose(density) / np.sum(density, axis=0)[:, None]
+    expected = np.transpose(density) ** (model.effective_features_ / X.shape[1])
+    expected /= expected.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-8)
 
 
@@ -47,6 +48,7 @@ def test_equals_gaussians_of_learnt_metrics(data, metric, per_cluster):
     far = np.transpose([np.einsum("ij,jk,ik->i", d, A, d) for d, A in zip(away, full, strict=True)])
     variance = far[np.arange(len(X)), model.labels_].mean() / X.shape[1]
     log_odds = -0.5 * (far / variance - [np.linalg.slogdet(A)[1] for A in full])
+    log_odds *= model.effective_features_ / X.shape[1]
     expected = np.exp(log_odds - log_odds.max(axis=1, keepdims=True))
     expected /= expected.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-6)
@@ -102,3 +104,15 @@ def test_saved_models_keep_it(data, tmp_path):
     save_model(model, tmp_path / "a.linkwise")
     again = load_model(tmp_path / "a.linkwise").model
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize("copies", [1, 5])
+def test_a_feature_that_is_there_five_times_tells_no_more(copies):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 2000)
+    X = rng.normal(size=(2000, 3)) + 2.0 * y[:, None]
+    model = PCKMeans(2, random_state=0).fit(np.tile(X, copies))
+    assert model.effective_features_ == pytest.approx(3, rel=0.15)
+    surest = model.predict_proba(np.tile(X, copies)).max(axis=1).mean()
+    right = (model.labels_ == y).mean()
+    assert surest == pytest.approx(max(right, 1 - right), abs=0.03)

@@ -44,7 +44,7 @@ def test_constraints_hold_and_open_clusters():
     X, _ = rows(100, 2, seed=3)
     first = Constraints(must_link=[(0, 1)], cannot_link=[(0, 2)])
     model = PCKMeans(2, random_state=0).fit(X[:90], constraints=first)
-    kept = model.report_.satisfaction.n_kept
+    kept = model.report_.satisfaction.n_satisfied
     one, two = (int(np.flatnonzero(model.labels_ == c)[0]) for c in (0, 1))
     new = Constraints(must_link=[(90, one), (91, 92)], cannot_link=[(93, one), (93, two)])
     model.update(X[90:], constraints=new)
@@ -52,7 +52,7 @@ def test_constraints_hold_and_open_clusters():
     assert model.labels_[91] == model.labels_[92]
     assert model.labels_[93] == 2
     assert model.changes_.opened == {2: "cannot-links leave no other place"}
-    assert model.report_.satisfaction.n_kept == kept + 4
+    assert model.report_.satisfaction.n_satisfied == kept + 4
     assert model.transform(X).shape == (100, 3)
 
 

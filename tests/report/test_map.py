@@ -27,11 +27,11 @@ def colors(ax):
     return [tuple(color) for color in ax.collections[-1].get_facecolors()]
 
 
-def test_kept_and_broken_links_are_told_apart():
+def test_satisfied_and_violated_links_are_told_apart():
     known = Constraints(must_link=[(0, 1), (0, 2)], cannot_link=[(0, 3), (2, 3)])
     ax = plot_clusters(X, [0, 0, 1, 1], known)
     kinds = ["must-link", "cannot-link"]
-    assert words(ax) == [f"{kind}, {word}" for kind in kinds for word in ("kept", "broken")]
+    assert words(ax) == [f"{kind}, {word}" for kind in kinds for word in ("satisfied", "violated")]
     assert [len(lines.get_segments()) for lines in ax.collections[:4]] == [1, 1, 1, 1]
     assert ax.get_legend() is not None
     assert plot_clusters(X, [0, 0, 1, 1], known, legend=False).get_legend() is None
@@ -40,7 +40,7 @@ def test_kept_and_broken_links_are_told_apart():
 def test_links_by_id_and_classes():
     known = Constraints(must_link=[("a", "b")])
     ax = plot_clusters(X, [0, 0, 1, 1], known, sample_ids=list("abcd"), classes=list("xxyy"))
-    assert words(ax) == ["must-link, kept", "x", "y"]
+    assert words(ax) == ["must-link, satisfied", "x", "y"]
 
 
 def test_colors_follow_another_clustering():

@@ -1,4 +1,4 @@
-"""The report: what was kept, what was not, in words, values, tables and pages."""
+"""The report: what was satisfied, what was not, in words, values, tables and pages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ X = np.array([[0.0], [0.1], [5.0], [5.1], [9.0], [9.1]])
 
 @pytest.fixture
 def report():
-    """Three clusters; a cheap must-link and a dearer one are broken, the others kept."""
+    """Three clusters; a cheap must-link and a dearer one are broken, the others satisfied."""
     known = Constraints(must_link=[(0, 2, 0.01), (1, 4, 0.5), (0, 1)], cannot_link=[(0, 5)])
     model = PCKMeans(3, penalty="weight", init=X[::2], random_state=0)
     return model.fit(X, constraints=known).report_
@@ -58,27 +58,27 @@ class Words(HTMLParser):
 def test_words(report):
     lines = str(report).splitlines()
     assert lines[0] == "PCKMeans: 3 clusters of 2, 2, 2 rows"
-    assert "2 of 4 constraints kept (80% of their weight); the others cost 0.51" in lines
+    assert "2 of 4 constraints satisfied (80% of their weight); the others cost 0.51" in lines
     assert lines[-2:] == [
         "  1 and 4 must be together [cost 0.5; must_link[1]]",
         "  0 and 2 must be together [cost 0.01; must_link[0]]",
     ]
-    assert repr(report) == "Report(PCKMeans, 2 of 4 kept)"
+    assert repr(report) == "Report(PCKMeans, 2 of 4 satisfied)"
     assert "1 and 4 must be together" in report._repr_html_()
 
 
 def test_values(report):
     found = json.loads(json.dumps(report.to_dict()))
-    assert found["kept"] == found["violated"] == 2
+    assert found["satisfied"] == found["violated"] == 2
     assert found["violation_cost"] == pytest.approx(0.51)
     assert found["cluster_sizes"] == [2, 2, 2]
-    assert report.kept.n_constraints == report.violated.n_constraints == 2
+    assert report.satisfied.n_constraints == report.violated.n_constraints == 2
 
 
 def test_frame(report):
     pytest.importorskip("pandas")
     frame = report.to_frame()
-    assert frame["kept"].tolist() == [False, False, True, True]
+    assert frame["satisfied"].tolist() == [False, False, True, True]
     assert frame["cost"].tolist() == [0.01, 0.5, 0, 0]
     frame = report.named(list("abcdef")).to_frame()
     assert frame["i"].tolist() == ["a", "b", "a", "a"]
@@ -153,8 +153,8 @@ def test_page_without_constraints():
 
 def test_page_when_all_are_kept():
     report = PCKMeans(3).fit(X, constraints=Constraints([(0, 1)])).report_
-    assert "Every constraint is kept." in report.to_html()
-    assert str(report).splitlines()[-1] == "1 of 1 constraints kept"
+    assert "Every constraint is satisfied." in report.to_html()
+    assert str(report).splitlines()[-1] == "1 of 1 constraints satisfied"
 
 
 def test_page_of_many_clusters():
@@ -305,5 +305,5 @@ def test_the_page_tells_what_it_was_made_of_and_weights(report):
 def test_nothing_violated_has_no_cost():
     known = Constraints(must_link=[(0, 1)])
     page = PCKMeans(3, random_state=0).fit(X, constraints=known).report_.to_html()
-    assert "Every constraint is kept" in page
+    assert "Every constraint is satisfied" in page
     assert "cost of the others" not in page

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.metrics import adjusted_rand_score
@@ -95,7 +96,7 @@ def test_what_closure_answers_gives_no_advantage(k, n_links):
     known = Constraints.from_labels(y, n_links, random_state=0)
     model = AutoCluster([_Parrot()], k, random_state=0).fit(X, constraints=known)
     parrot = next(row for row in model.results_ if row["algorithm"] == "_Parrot")
-    assert parrot["kept"] > 0.95
+    assert parrot["satisfied"] > 0.95
     assert parrot["held_out"] < 0.65
 
 
@@ -217,6 +218,26 @@ def test_too_few_for_folds_falls_back_and_says_so(known):
     assert "Too few independent constraints" in str(model.report_)
     assert np.isnan(model.noise_)
     assert same_partition(model.labels_, y)
+
+
+@pytest.mark.parametrize("n_links", [0, 30])
+def test_description_length_finds_k(n_links, tmp_path):
+    X, y, known = drawn(n_links)
+    model = few(criterion="description_length", checkpoint=tmp_path / "log")
+    model.fit(X, constraints=known)
+    assert model.criterion_ == "description length"
+    assert model.n_clusters_ == 3
+    assert same_partition(model.labels_, y)
+    assert "nats per row" in str(model.report_)
+    again = few(criterion="description_length", checkpoint=tmp_path / "log")
+    assert again.fit(X, constraints=known).best_score_ == model.best_score_
+
+
+def test_description_length_needs_dense_rows_and_a_known_name():
+    with pytest.raises(ValueError, match="needs dense rows"):
+        few(criterion="description_length").fit(sparse.csr_matrix(np.eye(20)))
+    with pytest.raises(ValueError, match="criterion"):
+        few(criterion="silhouette").fit(np.eye(20))
 
 
 def test_without_links_what_would_be_k_means_again_is_not_tried():

@@ -40,10 +40,10 @@ def algorithms(
         out.print_json([_as_dict(method) for method in _methods.METHODS])
         return
     table = RichTable(title="Algorithms")
-    for head in ("name, and in short", "takes", "keeps it", "distance", "from"):
+    for head in ("name, and in short", "takes", "satisfied", "distance", "from"):
         table.add_column(head, no_wrap=head.startswith("name"))
     for m in _methods.METHODS:
-        table.add_row(f"{m.name}\n[green]{m.short}[/green]", m.takes, m.keeps, m.metric, m.source)
+        table.add_row(f"{m.name}\n[green]{m.short}[/green]", m.takes, m.satisfied, m.metric, m.source)
     out.console.print(table)
 
 

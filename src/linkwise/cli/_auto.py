@@ -51,6 +51,8 @@ class Choice:
         Seconds.
     checkpoint : Path or None
         File in which the search is noted.
+    criterion : str or None
+        What candidates are scored by.
     """
 
     method: Method
@@ -58,18 +60,19 @@ class Choice:
     explain: bool
     time_budget: float | None
     checkpoint: Path | None
+    criterion: str | None = None
 
     @classmethod
     def of(
         cls, algorithm: str | None, clusters: Counts | None, explain: bool,
-        time_budget: float | None, checkpoint: Path | None,
+        time_budget: float | None, checkpoint: Path | None, criterion: str | None = None,
     ) -> Choice:  # fmt: skip
         """What the options leave open; refuses options of the choice when nothing is."""
         is_open = clusters is None or clusters.one is None
-        asks = explain or time_budget is not None
+        asks = explain or time_budget is not None or criterion is not None
         name = algorithm or (AUTO if is_open or asks else _DEFAULT)
-        choice = cls(find_algorithm(name), clusters, explain, time_budget, checkpoint)
-        asked = {"--explain": explain, "--time-budget": time_budget}
+        choice = cls(find_algorithm(name), clusters, explain, time_budget, checkpoint, criterion)
+        asked = {"--explain": explain, "--time-budget": time_budget, "--criterion": criterion}
         for option, value in asked.items():
             if value and not choice.open:
                 raise ValueError(
@@ -122,6 +125,7 @@ class Choice:
             model = AutoCluster(
                 self._candidates(options, runs), self.n_clusters, time_budget=self.budget,
                 checkpoint=self.checkpoint, n_jobs=-1, callback=callback,
+                criterion=self.criterion or "held_out",
                 random_state=seed,
             )  # fmt: skip
             model.fit(given.X, given.y, constraints=given.known, sample_ids=given.ids)

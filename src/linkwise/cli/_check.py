@@ -169,7 +169,7 @@ def _worth_lines(worth: JsonDict) -> list[str]:
     if "coherence" in worth:
         lines.append(
             f"coherence {worth['coherence']:.0%}: share of pairs of a must-link and a "
-            "cannot-link that do not oppose each other; higher = easier to keep both"
+            "cannot-link that do not oppose each other; higher = easier to satisfy both"
         )
     if lines:
         how = ["standardized"]

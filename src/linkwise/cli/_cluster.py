@@ -174,7 +174,7 @@ def _note_scales(request: Request, given: Input) -> None:
 
 
 def _fit(request: Request, given: Input) -> tuple[BaseEstimator, Diagnosis | None]:
-    """The fitted estimator; with a diagnosis if the constraints cannot all be kept."""
+    """The fitted estimator; with a diagnosis if the constraints cannot all be satisfied."""
     if request.choice.open:
         return request.choice.fit(given, request.parameters, request.runs), None
     from linkwise.constraints import ConstraintError
@@ -200,7 +200,7 @@ def _fit(request: Request, given: Input) -> tuple[BaseEstimator, Diagnosis | Non
 
 
 def _note_contradictions(method: Method, given: Input) -> None:
-    """Say so if constraints and labels cannot all be kept, for methods that try all the same."""
+    """Note that not all constraints can be satisfied, for methods that try all the same."""
     from linkwise.constraints import contradiction_lines
 
     known = given.all_known()
@@ -216,7 +216,7 @@ def _note_contradictions(method: Method, given: Input) -> None:
 
 
 def _refuse(method: Method, diagnosis: Diagnosis, given: Input, request: Request) -> None:
-    """Show the proof that the constraints cannot all be kept, and exit with 1."""
+    """Show the proof that the constraints cannot all be satisfied, and exit with 1."""
     from linkwise.constraints import ConstraintError
 
     if request.as_json:

@@ -325,7 +325,10 @@ def _partial_labels(
 
 def _note_unused(method: Method, known: Constraints | None, y: ArrayLike | None) -> None:
     if known is None and y is None:
-        out.print_note("nothing is known: neither --constraints nor --label-column is given")
+        out.print_note(
+            "no constraints or labels are given (--constraints, --label-column): this is plain "
+            "clustering"
+        )
     if known is not None and known.n_relative and "triplets" not in method.takes:
         out.print_note(
             f"{method.short} does not use relative constraints; the report only tells which of "

@@ -139,6 +139,13 @@ class Request:
     time_budget: Annotated[
         float | None, typer.Option(help="auto: seconds for the choice; 20 if not given.")
     ] = None
+    criterion: Annotated[
+        str | None,
+        typer.Option(
+            help="auto: choose by constraints held back (held_out) or without any by "
+            "description_length."
+        ),
+    ] = None
     checkpoint: Annotated[
         Path | None,
         typer.Option(
@@ -201,8 +208,9 @@ class Request:
     def choice(self) -> Choice:
         """What is left to be chosen."""
         return Choice.of(
-            self.algorithm, self.clusters, self.explain, self.time_budget, self.checkpoint
-        )
+            self.algorithm, self.clusters, self.explain, self.time_budget, self.checkpoint,
+            self.criterion,
+        )  # fmt: skip
 
     @property
     def leaves_method_open(self) -> bool:

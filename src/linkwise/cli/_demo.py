@@ -54,11 +54,11 @@ def demo(
 
 @dataclass(frozen=True)
 class _Result:
-    """A clustering of the beans: how well it finds the origins, and what it keeps."""
+    """A clustering of the beans: how well it finds the origins, and what it satisfies."""
 
     labels: NDArray[np.int32]
     ari: float
-    n_kept: int
+    n_satisfied: int
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class _Findings:
         return {
             "n_rows": self.n_rows,
             **{
-                name: {"ari": result.ari, "kept": result.n_kept / total}
+                name: {"ari": result.ari, "satisfied": result.n_satisfied / total}
                 for name, result in results.items()
             },
             "learnt_weights": dict(zip(_FEATURES, self.weights, strict=True)),
@@ -109,7 +109,7 @@ def _run(folder: Path) -> _Findings:
 
     def judged(labels: NDArray[np.int32]) -> _Result:
         ari = score(origin.tolist(), labels).ari
-        return _Result(labels, ari, by_row.satisfied(labels).n_kept)
+        return _Result(labels, ari, by_row.satisfied(labels).n_satisfied)
 
     without, using = judged(plain), judged(model.labels_)
     picture = None
@@ -131,13 +131,13 @@ def _show(found: _Findings, folder: Path) -> None:
     say(f"[bold]What is known[/bold]: {escape(str(found.diagnosis))}\n")
     say(
         "[bold]Without knowledge[/bold], plain k-means finds the origins with an ARI of "
-        f"{found.without.ari:z.2f} and keeps {found.without.n_kept} of the {total} things that "
-        "the tasters said."
+        f"{found.without.ari:z.2f} and satisfies {found.without.n_satisfied} of the {total} things "
+        "that the tasters said."
     )
     say(
         "[bold]With it[/bold], MPCKMeans reaches an ARI of "
-        f"{found.using.ari:z.2f} and keeps {found.using.n_kept} of {total}: it has learnt to weigh "
-        f"acidity {found.weights[0] / found.weights[1]:.0f} times as much as roast."
+        f"{found.using.ari:z.2f} and satisfies {found.using.n_satisfied} of {total}: it has learnt "
+        f"to weigh acidity {found.weights[0] / found.weights[1]:.0f} times as much as roast."
     )
     _second_thoughts(found.known)
     if found.picture is None:
@@ -206,9 +206,11 @@ def _draw(
         plot_clusters(X, result.labels, known, legend=False, ax=axes, **look)
         handles, words = axes.get_legend_handles_labels()
         entries |= dict(zip(words, handles, strict=True))
-        kept = f"{result.n_kept} of {known.n_constraints} links kept"
+        satisfied = f"{result.n_satisfied} of {known.n_constraints} links satisfied"
         axes.set_title(titles[name], loc="left", weight="bold", size=13, pad=24)
-        axes.text(0, 1.025, f"ARI {result.ari:z.2f},  {kept}", transform=axes.transAxes, c="0.35")
+        axes.text(
+            0, 1.025, f"ARI {result.ari:z.2f},  {satisfied}", transform=axes.transAxes, c="0.35"
+        )
         axes.set_xlabel("acidity")
     left.set_ylabel("roast")
     figure.legend(

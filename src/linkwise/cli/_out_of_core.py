@@ -117,7 +117,7 @@ class OutOfCoreInput:
         if path is None:
             if columns:
                 raise ValueError("--column names columns of --constraints; give --constraints too")
-            out.print_note("nothing is known: --constraints is not given")
+            out.print_note("no constraints are given (--constraints): this is plain clustering")
             return self
         known = read_constraints(path, "text" if self.id_column else "auto", columns, encoding)
         ids = self.blocks.locate(known.rows)

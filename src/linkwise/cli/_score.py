@@ -22,8 +22,8 @@ _WORDS = {
     "pair_f": "F over pairs of rows",
     "pair_precision": "precision over pairs",
     "pair_recall": "recall over pairs",
-    "kept": "constraints kept",
-    "kept_weight": "weight of constraints kept",
+    "satisfied": "constraints satisfied",
+    "satisfied_weight": "weight of constraints satisfied",
 }
 
 
@@ -40,7 +40,7 @@ def score(
         str | None, typer.Option(help="Match the rows of both files by this column.")
     ] = None,
     constraints: Annotated[
-        Path | None, typer.Option(help="File of constraints: also tell how many are kept.")
+        Path | None, typer.Option(help="File of constraints: also tell how many are satisfied.")
     ] = None,
     column: Annotated[
         list[str] | None,

@@ -128,7 +128,7 @@ def _show(saved: SavedModel, told: JsonDict, output: Path | None) -> None:
     lines = [f"{told['new_rows']:,} new rows: {joined}"]
     lines += [f"{name(c)} is new: {why}" for c, why in told["opened"].items()]
     lines += [f"{name(c)} is retired: {why}" for c, why in told["retired"].items()]
-    lines += [f"not kept: {what}" for what in told["violated"]]
+    lines += [f"violated: {what}" for what in told["violated"]]
     shift = told["center_shift"]
     if any(shift):
         far = max(range(len(shift)), key=shift.__getitem__)

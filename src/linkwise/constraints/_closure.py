@@ -104,13 +104,17 @@ class Closure:
         compared.
         """
         if not len(self.apart):
-            return int(self.sizes[self.cannot_link].prod(axis=1).sum())
+            return self._n_between(self.cannot_link)
         if self.n_apart_pairs <= _COMPARED:
-            return int(self.sizes[self.pairs()[0]].prod(axis=1).sum())
+            return self._n_between(self.pairs()[0])
         total = np.add.reduceat(self.sizes[self.apart], self.apart_starts[:-1])
         squares = np.add.reduceat(self.sizes[self.apart] ** 2, self.apart_starts[:-1])
-        between = int(self.sizes[self.cannot_link].prod(axis=1).sum())
+        between = self._n_between(self.cannot_link)
         return between + int(((total**2 - squares) // 2).sum())
+
+    def _n_between(self, pairs: Rows) -> int:
+        """Number of pairs of rows between pairs of components."""
+        return int(self.sizes[pairs[:, 0]] @ self.sizes[pairs[:, 1]])
 
     @property
     def n_apart_pairs(self) -> int:

@@ -852,7 +852,7 @@ class Constraints:
         hierarchy: TreeLike | None = None,
         sample_ids: SampleIds = None,
     ) -> _satisfaction.Satisfaction:
-        """Which constraints a labeling, or a hierarchy, keeps.
+        """Which constraints a labeling, or a hierarchy, satisfies.
 
         Parameters
         ----------

@@ -48,7 +48,7 @@ def explain_count(count: ClusterCount, wording: Wording = in_python) -> str:
     if count.status == "undecided":
         return f"whether {k} clusters suffice could not be decided within the time limit"
     if count.status == "feasible":
-        return f"{k} clusters can keep all cannot-links"
+        return f"{k} clusters can satisfy all cannot-links"
     return f"at least {count.least} clusters are needed"
 
 

@@ -1,4 +1,4 @@
-"""Which constraints a partition or a hierarchy keeps."""
+"""Which constraints a partition or a hierarchy satisfies."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Satisfaction:
-    """Which constraints are kept, constraint by constraint and in total.
+    """Which constraints are satisfied, constraint by constraint and in total.
 
     Attributes
     ----------
     constraints : Constraints
         The constraints that were judged.
     must_link, cannot_link, relative : ndarray of bool
-        Whether each constraint is kept, in the order of the constraints' own arrays.
+        Whether each constraint is satisfied, in the order of the constraints' own arrays.
     apart : ndarray of bool
-        Whether each apart group is kept: no two of its rows share a cluster.
+        Whether each apart group is satisfied: no two of its rows share a cluster.
 
     Examples
     --------
     >>> from linkwise import Constraints
     >>> found = Constraints(must_link=[(0, 1), (1, 2)]).satisfied([0, 0, 1])
-    >>> found.must_link.tolist(), found.n_kept, found.violated.must_link.tolist()
+    >>> found.must_link.tolist(), found.n_satisfied, found.violated.must_link.tolist()
     ([True, False], 1, [[1, 2]])
     """
 
@@ -50,54 +50,54 @@ class Satisfaction:
     apart: Mask = field(default_factory=lambda: np.zeros(0, dtype=bool))
 
     @property
-    def kept(self) -> Constraints:
-        """The constraints that are kept."""
+    def satisfied(self) -> Constraints:
+        """The constraints that are satisfied."""
         return self.constraints._where(*self.masks)
 
     @property
     def violated(self) -> Constraints:
-        """The constraints that are not kept."""
+        """The constraints that are violated."""
         return self.constraints._where(*(~mask for mask in self.masks))
 
     @property
     def masks(self) -> tuple[Mask, Mask, Mask, Mask]:
-        """Must-links, cannot-links, relative constraints and apart groups that are kept."""
+        """Must-links, cannot-links, relative constraints and apart groups that are satisfied."""
         return self.must_link, self.cannot_link, self.relative, self.apart
 
     @property
-    def n_kept(self) -> int:
-        """Number of constraints kept."""
+    def n_satisfied(self) -> int:
+        """Number of constraints satisfied."""
         return int(sum(mask.sum() for mask in self.masks))
 
     @property
     def n_violated(self) -> int:
-        """Number of constraints not kept."""
-        return self.constraints.n_constraints - self.n_kept
+        """Number of constraints violated."""
+        return self.constraints.n_constraints - self.n_satisfied
 
     @property
     def share(self) -> float:
-        """Share of constraints kept; 1 when there are none."""
+        """Share of constraints satisfied; 1 when there are none."""
         total = self.constraints.n_constraints
-        return self.n_kept / total if total else 1.0
+        return self.n_satisfied / total if total else 1.0
 
     @property
     def weight_share(self) -> float:
-        """Share of the weight of the constraints kept; 1 when there are none."""
+        """Share of the weight of the constraints satisfied; 1 when there are none."""
         total = self.constraints.total_weight
-        return self.kept.total_weight / total if total else 1.0
+        return self.satisfied.total_weight / total if total else 1.0
 
     @property
     def violated_weight(self) -> float:
-        """Weight of the constraints not kept."""
+        """Weight of the constraints violated."""
         return self.violated.total_weight
 
     def __bool__(self) -> bool:
-        """Whether every constraint is kept."""
+        """Whether every constraint is satisfied."""
         return self.n_violated == 0
 
     def __repr__(self) -> str:
         return (
-            f"Satisfaction({self.n_kept} of {self.constraints.n_constraints} kept, "
+            f"Satisfaction({self.n_satisfied} of {self.constraints.n_constraints} satisfied, "
             f"{self.weight_share:.1%} of the weight)"
         )
 
@@ -133,14 +133,14 @@ def judge(
 
 def _kept_groups(groups: Cliques, cluster: Rows) -> Mask:
     """Groups of which no two rows share a cluster; -1 is no cluster."""
-    kept = np.ones(len(groups), dtype=bool)
+    satisfied = np.ones(len(groups), dtype=bool)
     if len(groups):
         group, label = groups.group, cluster[groups.members]
         order = np.lexsort((label, group))
         group, label = group[order], label[order]
         shared = (group[1:] == group[:-1]) & (label[1:] == label[:-1]) & (label[1:] >= 0)
-        kept[group[1:][shared]] = False
-    return kept
+        satisfied[group[1:][shared]] = False
+    return satisfied
 
 
 def _together(links: Links, cluster: Rows) -> Mask:
@@ -155,7 +155,7 @@ def _same(a: Rows, b: Rows) -> Mask:
 
 
 def _kept_by_partition(links: Links, cluster: Rows) -> Mask:
-    """ab|c is kept unless c is with one of a, b but not with both (Definition 4.2)."""
+    """ab|c is satisfied unless c is with one of a, b but not with both (Definition 4.2)."""
     if not len(links):
         return np.zeros(0, dtype=bool)
     a, b, c = cluster[links.ends.T]
@@ -163,7 +163,7 @@ def _kept_by_partition(links: Links, cluster: Rows) -> Mask:
 
 
 def _kept_by_hierarchy(given: Constraints, tree: Tree, sample_ids: SampleIds) -> Mask:
-    """ab|c is kept when the tree induces it (Definition 4.1)."""
+    """ab|c is satisfied when the tree induces it (Definition 4.1)."""
     names = given._names(given._relative.ends.reshape(-1))
     if sample_ids is not None and all(isinstance(leaf, int) for leaf in tree.leaves):
         row = {name: number for number, name in enumerate(sample_ids)}

@@ -35,7 +35,7 @@ _MOST_ALPHA = 100.0
 class BoostCluster(ConstrainedClusterMixin, BaseEstimator):
     """Makes any clusterer use pairwise constraints, by boosting.
 
-    Each round projects the data onto directions in which the must-links that are kept worst so far
+    Each round projects the data onto directions in which the must-links that were violated most
     are short and the cannot-links long, lets the base cluster the projected rows, and adds the
     result to a kernel K that says how surely two rows belong together. In the end the base clusters
     K. The base need not know anything about constraints.
@@ -87,8 +87,8 @@ class BoostCluster(ConstrainedClusterMixin, BaseEstimator):
     objective_ : float
         Loss (1) after the last round.
     report_ : Report
-        Every constraint kept or violated. The cost of a violated one is its share, among all of
-        its kind, of what is left in the loss.
+        Every constraint satisfied or violated. The cost of a violated one is its share, among all
+        of its kind, of what is left in the loss.
     n_features_in_ : int
         Number of features.
 
@@ -104,8 +104,8 @@ class BoostCluster(ConstrainedClusterMixin, BaseEstimator):
     given (``eps``, ``gamma``) keep their meaning.
 
     If there are must-links but no cannot-links, or the reverse, the missing kind counts as half
-    kept in every round: alpha is then half the logarithm of kept over broken, as in AdaBoost.
-    Without any constraints the base clusters X itself.
+    satisfied in every round: alpha is then half the logarithm of satisfied over violated, as in
+    AdaBoost. Without any constraints the base clusters X itself.
 
     Memory is that of the projected rows plus one small integer for each row and round.
 

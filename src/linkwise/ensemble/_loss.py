@@ -26,8 +26,8 @@ class _Side:
     """The links of one kind: must (sign -1) or cannot (sign +1).
 
     `log_pull` is log p (5) or log q (6) of each link. A kind of which there are no links counts
-    as half kept in every round: its factor of the loss is then neutral in the choice of alpha,
-    which becomes AdaBoost's, half the logarithm of kept over broken.
+    as half satisfied in every round: its factor of the loss is then neutral in the choice of alpha,
+    which becomes AdaBoost's, half the logarithm of satisfied over violated.
     """
 
     def __init__(self, ends: Ints, weight: Floats, sign: int):
@@ -79,16 +79,16 @@ class Step:
         (13), within its limits.
     log_factor : float
         Logarithm of what the loss is multiplied by: 1 - gamma of Theorem 1 at the exact alpha.
-    must_broken, cannot_broken : float
+    must_violated, cannot_violated : float
         A and D of Theorem 1, as shares.
     perfect : bool
-        Whether the clustering keeps every link.
+        Whether the clustering satisfies every link.
     """
 
     alpha: float
     log_factor: float
-    must_broken: float
-    cannot_broken: float
+    must_violated: float
+    cannot_violated: float
     perfect: bool
 
 
@@ -130,7 +130,7 @@ class PairLoss:
     def best_step(self, labels: Ints, max_alpha: float) -> Step:
         """The alpha that minimizes (12), between 0 and max_alpha.
 
-        (13) divides by zero when no must-link or no cannot-link is broken: alpha is then
+        (13) divides by zero when no must-link or no cannot-link is violated: alpha is then
         max_alpha. One cluster of all rows, or none at all, breaks every link of one kind and none
         of the other, and earns 0.
         """

@@ -1,4 +1,4 @@
-"""Directions in which badly kept must-links are short and badly kept cannot-links are long.
+"""Directions in which violated must-links are short and violated cannot-links are long.
 
 They are the leading eigenvectors of X' T X (10), where T is not zero between constrained rows only.
 Three ways to the same result: the d x d matrix, the m x m problem (17) when there are fewer

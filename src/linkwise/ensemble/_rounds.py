@@ -37,7 +37,7 @@ OUT_OF_ROUNDS = "all rounds were run"
 NOTHING_KNOWN = "there are no pairwise constraints"
 NO_DIRECTION = "no direction brings must-links nearer than cannot-links"
 FLAT = "the loss falls no more"
-ALL_KEPT = "a round kept every constraint"
+ALL_SATISFIED = "a round satisfied every constraint"
 _TRIES = 3  # seeds of a base that gains nothing, before that is taken as final
 _LARGEST = float(np.log(np.finfo(np.float64).max))
 _BRIDGE = 1e-6  # of the largest affinity: joins parts of K, or solvers complain
@@ -60,7 +60,7 @@ class BoostRound(NamedTuple):
     bound : float
         Theorem 1's bound on it. Where alpha was cut off at `max_alpha`, the round's factor is that
         of (12) at the alpha used.
-    must_broken, cannot_broken : float
+    must_violated, cannot_violated : float
         Share of the must-links and cannot-links that the round's clustering broke, each counting
         as much as it did in the loss (A and D of Theorem 1).
     n_components : int
@@ -75,15 +75,15 @@ class BoostRound(NamedTuple):
     >>> X = [[0.0, 0.0], [0.0, 9.0], [1.0, 0.0], [1.0, 9.0]]
     >>> known = Constraints(must_link=[(0, 1)], cannot_link=[(0, 2)])
     >>> model = BoostCluster(KMeans(2, n_init=3), random_state=0).fit(X, constraints=known)
-    >>> model.history_[0].must_broken, model.history_[0].n_clusters
+    >>> model.history_[0].must_violated, model.history_[0].n_clusters
     (0.0, 2)
     """
 
     alpha: float
     loss: float
     bound: float
-    must_broken: float
-    cannot_broken: float
+    must_violated: float
+    cannot_violated: float
     n_components: int
     n_clusters: int
 
@@ -163,7 +163,7 @@ class Boosting:
             self._keep(view, answerer, labels, step, loss.log_loss, log_bound)
             tell(number, self.history[-1].loss)
             if step.perfect:
-                return ALL_KEPT
+                return ALL_SATISFIED
         return OUT_OF_ROUNDS
 
     def _attempt(
@@ -192,7 +192,7 @@ class Boosting:
         self.views.append(_View(view.mean, view.P, answerer))
         self.history.append(
             BoostRound(
-                step.alpha, exp(log_loss), exp(log_bound), step.must_broken, step.cannot_broken,
+                step.alpha, exp(log_loss), exp(log_bound), step.must_violated, step.cannot_violated,
                 view.P.shape[1], len(answerer.names),
             )
         )  # fmt: skip

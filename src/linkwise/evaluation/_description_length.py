@@ -5,11 +5,13 @@ two parts: the model, then what the model does not say. Lengths are in nats:
 
     n H(sizes)                       the cluster of every row,
     -log p(X | centers, variance)    the rows, normal about their centers,
-    (k d + 1) / 2 log n              centers and the variance (Rissanen 1978),
+    (k d + v) / 2 log n              centers and v numbers of variances (Rissanen 1978),
     log C(m, v) + log(m + 1)         which v of the m links are violated.
 """
 
 from __future__ import annotations
+
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,13 +19,20 @@ from scipy.special import gammaln, xlogy
 from sklearn.utils.validation import check_array
 
 from linkwise._types import MatrixLike
+from linkwise._validation import check_choice
 from linkwise.constraints import Constraints
 
-_LEAST = 1e-12  # variance left, as a share of the variance of the data: rounding beyond that
+Covariance = Literal["spherical", "diagonal", "tied", "full"]
+COVARIANCES: tuple[Covariance, ...] = ("spherical", "diagonal", "tied", "full")
+_LEAST = 1e-3  # variance left, as a share of that of the data: rows are not told more precisely
 
 
 def description_length(
-    X: MatrixLike, labels: ArrayLike, constraints: Constraints | None = None
+    X: MatrixLike,
+    labels: ArrayLike,
+    constraints: Constraints | None = None,
+    *,
+    covariance: Covariance = "spherical",
 ) -> float:
     """Length of the shortest description of rows and links by a clustering, in nats.
 
@@ -33,11 +42,15 @@ def description_length(
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        The rows, in the space in which clusters are round: scale or transform them first.
+        The rows; for "spherical" in the space in which clusters are round, scaled or transformed.
     labels : array-like of shape (n_samples,)
         Cluster of each row.
     constraints : Constraints, default=None
         Links by row number.
+    covariance : {"spherical", "diagonal", "tied", "full"}, default="spherical"
+        How clusters are described: one variance for all of them, one per feature, one matrix, or
+        one matrix per cluster. The richer the shape, the fewer clusters it takes; "spherical"
+        cuts long clusters into pieces.
 
     Returns
     -------
@@ -54,6 +67,7 @@ def description_length(
     >>> two < description_length(X, [0, 0, 1, 2, 2, 3])
     True
     """
+    check_choice("covariance", covariance, COVARIANCES)
     X = check_array(X, dtype=np.float64)
     code = np.array(np.unique(labels, return_inverse=True)[1])
     if len(code) != len(X):
@@ -61,25 +75,45 @@ def description_length(
     alone = np.flatnonzero(np.asarray(labels) == -1)
     code[alone] = code.max(initial=-1) + 1 + np.arange(len(alone))
     code = np.unique(code, return_inverse=True)[1]
-    (n, d), sizes = X.shape, np.bincount(code)
+    n, sizes = len(X), np.bincount(code)
     length = -float(xlogy(sizes, sizes / n).sum())
-    length += _of_rows(X, code, sizes) + (len(sizes) * d + 1) / 2 * np.log(n)
+    length += _of_rows(X, code, sizes, covariance)
     if constraints is not None:
         length += _of_links(constraints, np.asarray(labels))
     return float(length)
 
 
-def _of_rows(X: np.ndarray, code: np.ndarray, sizes: np.ndarray) -> float:
-    """Minus the log likelihood of the rows about their means, with one variance for all."""
-    n, d = X.shape
-    X = X - X.mean(axis=0)
-    total = float((X**2).sum()) / (n * d)
-    means = np.zeros((len(sizes), d))
+def _of_rows(X: np.ndarray, code: np.ndarray, sizes: np.ndarray, covariance: Covariance) -> float:
+    """Length of the rows about their means, and of what is told of the clusters."""
+    (n, d), k = X.shape, len(sizes)
+    means = np.zeros((k, d))
     np.add.at(means, code, X)
-    means /= sizes[:, None]
-    variance = float(((X - means[code]) ** 2).sum()) / (n * d)
-    variance = max(variance, _LEAST * total, np.finfo(np.float64).tiny)
-    return float(n * d / 2 * (np.log(2 * np.pi * variance) + 1))
+    away = X - (means / sizes[:, None])[code]
+    every = np.maximum(X.var(axis=0), np.finfo(np.float64).tiny)
+    if covariance == "full":
+        told, told_by = k * d * (d + 1) / 2, [away[code == c] for c in range(k)]
+        length = sum(_normal(part, _matrix(part, every)) for part in told_by)
+    elif covariance == "tied":
+        told, length = d * (d + 1) / 2, _normal(away, _matrix(away, every))
+    else:
+        variance = np.maximum((away**2).mean(axis=0), _LEAST * every)
+        told = d
+        if covariance == "spherical":
+            told, variance = 1, np.full(d, max((away**2).mean(), _LEAST * every.mean()))
+        length = _normal(away, float(np.log(variance).sum()))
+    return float(length + (k * d + told) / 2 * np.log(n))
+
+
+def _normal(away: np.ndarray, log_det: float) -> float:
+    """Minus the log likelihood of rows about their mean, at the likeliest covariance."""
+    n, d = away.shape
+    return n / 2 * (d * (np.log(2 * np.pi) + 1) + log_det)
+
+
+def _matrix(away: np.ndarray, every: np.ndarray) -> float:
+    """Logarithm of the determinant of the covariance, floored by adding to its diagonal."""
+    found = away.T @ away / len(away) + np.diag(_LEAST * every)
+    return float(np.linalg.slogdet(found)[1])
 
 
 def _of_links(constraints: Constraints, labels: np.ndarray) -> float:

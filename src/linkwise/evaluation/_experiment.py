@@ -28,7 +28,10 @@ from ._protocol import Draw, Protocol, as_protocol
 from ._scores import Scores, score
 
 ON_ALL_ROWS = "_all"  # at the end of a score's name: taken on all rows, not on the test fold
-_KEPT = ("kept", "kept_weight")  # of all constraints; none is among the rows of the test fold
+_SATISFIED = (
+    "satisfied",
+    "satisfied_weight",
+)  # of all constraints; none is among the rows of the test fold
 _NAMES = tuple(field.name for field in fields(Scores) if field.name != "n_rows")
 
 Record = Mapping[str, str | Callable[[Estimator], float]]
@@ -177,9 +180,9 @@ class Experiment:
 
     def _scores(self, labels: NDArray[np.int64], draw: Draw) -> dict[str, float]:
         found = score(self.y, labels, rows=draw.test).to_dict()
-        if any(name.endswith(ON_ALL_ROWS) or name in _KEPT for name in self.scoring):
+        if any(name.endswith(ON_ALL_ROWS) or name in _SATISFIED for name in self.scoring):
             every = score(self.y, labels, constraints=draw.constraints).to_dict()
-            found |= {name: every[name] for name in _KEPT if name in every}
+            found |= {name: every[name] for name in _SATISFIED if name in every}
             found |= {name + ON_ALL_ROWS: value for name, value in every.items()}
         return {name: float(found.get(name, math.nan)) for name in self.scoring}
 

@@ -55,7 +55,7 @@ def learning_curve(
         "eaton2005", "basu2006", "liu2007" or "liu2011". None is 10 trials of 5 folds.
     scoring : str or sequence of str, default=("ari", "nmi", "pair_f")
         Scores of the test fold, named as in `Scores`; with "_all" at the end, of all rows.
-        "kept" is the share of the given constraints that hold.
+        "satisfied" is the share of the given constraints that hold.
     record : mapping of str to str or callable, default=None
         What else to note of each fitted model: the name of an attribute, or a function of the
         model, that gives a number.

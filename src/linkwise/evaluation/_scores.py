@@ -56,10 +56,10 @@ class Scores:
         Mutual information divided by the arithmetic mean of the entropies.
     rand : float
         Rand index.
-    kept : float or None
-        Share of the constraints kept; None without constraints among the rows scored.
-    kept_weight : float or None
-        Share of the constraints' weight kept; None without constraints among the rows scored.
+    satisfied : float or None
+        Share of the constraints satisfied; None without constraints among the rows scored.
+    satisfied_weight : float or None
+        Share of the constraints' weight satisfied; None without constraints among the rows scored.
 
     Examples
     --------
@@ -76,8 +76,8 @@ class Scores:
     ari: float
     nmi: float
     rand: float
-    kept: float | None = None
-    kept_weight: float | None = None
+    satisfied: float | None = None
+    satisfied_weight: float | None = None
 
     def to_dict(self) -> JsonDict:
         """The scores by name; those not asked for, or of no constraint at all, are left out."""
@@ -123,7 +123,7 @@ def score(
         Score only these rows (a test fold), each given once. Constraints count when all their
         rows are among them.
     constraints : Constraints, DataFrame or path, default=None
-        If given, the share of them that is kept is added, unless none counts.
+        If given, the share of them that is satisfied is added, unless none counts.
     sample_ids : sequence of hashable, default=None
         Id of each row, if the constraints are on ids.
 
@@ -141,15 +141,15 @@ def score(
     counts = _counts(truth, found)
     pairs = _pairs(counts)
     precision_recall = _pair_scores(pairs)
-    kept = kept_weight = None
+    satisfied = satisfied_weight = None
     if constraints is not None:
         clusters = np.asarray(labels_pred)
         known = as_constraints(constraints).to_rows(len(clusters), sample_ids)
         if rows is not None:
             known = known.restrict(_positions(rows, len(clusters)).tolist())
         if known:  # of no constraints there is no share; 1 would look like a success
-            satisfied = known.satisfied(clusters)
-            kept, kept_weight = satisfied.share, satisfied.weight_share
+            given = known.satisfied(clusters)
+            satisfied, satisfied_weight = given.share, given.weight_share
     return Scores(
         n_rows=len(truth),
         pair_precision=precision_recall.precision,
@@ -158,8 +158,8 @@ def score(
         ari=_ari(pairs),
         nmi=_nmi(counts),
         rand=_share(pairs[0, 0] + pairs[1, 1], pairs.sum()),
-        kept=kept,
-        kept_weight=kept_weight,
+        satisfied=satisfied,
+        satisfied_weight=satisfied_weight,
     )
 
 

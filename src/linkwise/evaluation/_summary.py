@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 NAMES = {
     "ari": "ARI", "nmi": "NMI", "rand": "Rand index", "pair_f": "pairwise F",
     "pair_precision": "pairwise precision", "pair_recall": "pairwise recall",
-    "kept": "share of constraints kept", "kept_weight": "weight of constraints kept",
+    "satisfied": "share of constraints satisfied",
+    "satisfied_weight": "weight of constraints satisfied",
     "seconds": "seconds",
 }  # fmt: skip
 _CHANCE = 0.05

@@ -3,7 +3,11 @@
     d(x, mu) = sum_m a_m [f(x_m) - f(mu_m) - f'(mu_m) (x_m - mu_m)]
 
 for a convex f. Up to a term that depends on x alone they are linear in x, so that the kernels for
-linear costs apply, and the mean of the rows is the best center for every f.
+linear costs apply, and the mean of the rows is the best center for every f. With weights per
+cluster that term differs from cluster to cluster, so that sums of f(x) are kept per cluster. Then
+the weights of all clusters have the same sum: otherwise the cluster with the least weights would
+be the nearest one of every row.
+
 `Divergence` (f = x log x - x) is the I-divergence of Basu et al.
 2006, (3.19); a user's own divergence needs `value` and `derivative`.
 
@@ -23,11 +27,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from linkwise._types import Floats, Ints, Matrix, is_sparse
+from linkwise._types import Floats, Ints, Labels, Matrix, is_sparse
 
 from ._divide import divided, refuse_zeros
 from ._geometry import Geometry, GeometryState, HasSimilaritySquares, RowSlices
-from ._moments import Moments
+from ._moments import Moments, sums_by_cluster
+from ._prior import step_down
 
 _ETA = 0.08  # the step of the published experiments
 _TINY = 1e-300
@@ -102,6 +107,8 @@ class Bregman(Geometry):
         X : array or CSR matrix of shape (n_rows, n_features)
             Validated rows.
         """
+        if self.per_cluster:
+            return np.zeros(1)  # part of the costs
         return np.asarray(self._each(X) @ self.metrics[0]).ravel()
 
     def _each(self, X: Matrix) -> Matrix:
@@ -126,12 +133,56 @@ class Bregman(Geometry):
         uniform = np.full(self.centers.shape[1], 1.0 / self.centers.shape[1])
         return self.smoothing * (self.value(uniform) - at_zero - slope * uniform)
 
-    def forms(self) -> tuple[Floats, Floats, Floats]:
-        """Costs up to f(x)."""
-        weights = self.metrics[0]
+    def _linear(self) -> tuple[Floats, Floats]:
+        """Costs up to f(x): factor of each entry (d, k), and constant (k,)."""
         slope, at_zero = self._tangents()
-        bias = (self._smoothing_costs() - at_zero) @ weights
-        return -(slope * weights).T, np.zeros((0, 0)), bias
+        bias = ((self._smoothing_costs() - at_zero) * self.metrics).sum(axis=1)
+        return -(slope * self.metrics).T, bias
+
+    def forms(self) -> tuple[Floats, Floats, Floats] | None:
+        """Costs up to f(x); None with weights per cluster."""
+        if self.per_cluster:
+            return None
+        slope, bias = self._linear()
+        return slope, np.zeros((0, 0)), bias
+
+    # ---------------------------------------------------------------- rows by cluster
+
+    @property
+    def squares_shape(self) -> tuple[int, int, int]:  # type: ignore[override]
+        """With weights per cluster, sums of f(x) take the place of sums of squares."""
+        return (self.k, 1, self.centers.shape[1]) if self.per_cluster else (0, 0, 0)
+
+    def costs(self, X: Matrix) -> Floats:
+        """Divergence from each center under its weights, and what smoothing costs, (m, k).
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_rows, n_features)
+            Validated rows.
+        """
+        slope, bias = self._linear()
+        return np.asarray(self._each(X) @ self.metrics.T) + np.asarray(X @ slope) + bias
+
+    def add_rows(self, X: Matrix, labels: Labels, weight: Floats, moments: Moments) -> None:
+        """Add rows and their f(x) to the moments of their clusters.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_rows, n_features)
+            Validated rows.
+        labels : ndarray of shape (n_rows,)
+            Cluster of each row.
+        weight : ndarray of shape (n_rows,)
+            Weight of each row; negative to take rows away.
+        moments : Moments
+            Changed in place.
+        """
+        moments.counts[:] += np.bincount(labels, weight, minlength=self.k)
+        moments.sums[:] += sums_by_cluster(X, labels, weight, self.k)
+        moments.squares[:, 0] += sums_by_cluster(self._each(X), labels, weight, self.k)
+
+    # ---------------------------------------------------------------- sums over rows
 
     def block_stats(self, X: Matrix, sample_weight: Floats) -> Floats:
         """Weighted sum of f(x) per feature.
@@ -161,10 +212,13 @@ class Bregman(Geometry):
         self._values = np.sum(stats, axis=0)
 
     def _by_feature(self, moments: Moments) -> Floats:
-        assert self._values is not None
+        """The distortion by metric and feature if all weights are one, (groups, d)."""
         slope, at_zero = self._tangents()
-        rest = moments.counts @ (self._smoothing_costs() - at_zero)
-        return self._values + rest - (slope * moments.sums).sum(axis=0)
+        rest = moments.counts[:, None] * (self._smoothing_costs() - at_zero) - slope * moments.sums
+        if self.per_cluster:
+            return moments.squares[:, 0] + rest
+        assert self._values is not None
+        return (self._values + rest.sum(axis=0))[None]
 
     def distortion(self, moments: Moments) -> float:
         """Sum of the divergences of all rows, and what smoothing costs.
@@ -174,7 +228,7 @@ class Bregman(Geometry):
         moments : Moments
             Sums over the rows of each cluster.
         """
-        return float(self._by_feature(moments) @ self.metrics[0])
+        return float((self._by_feature(moments) * self.metrics).sum())
 
     # ---------------------------------------------------------------- updates
 
@@ -231,7 +285,7 @@ class Bregman(Geometry):
         assignments : object with similarity squares
             The present assignments; only distances that scale rows use them.
         """
-        return self._by_feature(moments)[None]
+        return self._by_feature(moments)
 
     def proposal(self, slope: Floats, weights: Floats) -> Floats:
         """A gradient step, or the minimum under the prior.
@@ -245,9 +299,20 @@ class Bregman(Geometry):
         weights : ndarray of shape (n_metrics,)
             Weight of the rows under each metric.
         """
+        eta = self.eta if isinstance(self.eta, float) else _ETA
+        if self.per_cluster and self.prior is not None:
+            return self._level(slope + self.prior.slope(self.metrics), eta)
         if self.prior is not None and self.eta == "exact":
             return self.prior.minimum(slope, 0.0)
-        return self._descended(slope, self.eta if isinstance(self.eta, float) else _ETA)
+        return self._descended(slope, eta)
+
+    def _level(self, slope: Floats, eta: float) -> Floats:
+        """A gradient step after which the weights of all clusters have the same sum."""
+        # Along this slope the sums change by the same amount: still a descent among such weights.
+        slope = slope - slope.mean(axis=1, keepdims=True) + slope.mean()
+        found = step_down(self.metrics, slope, eta)
+        sums = found.sum(axis=1, keepdims=True)
+        return found * (sums.mean() / sums)
 
     def state(self) -> GeometryState:
         """What changes during a run."""
@@ -281,9 +346,10 @@ class Bregman(Geometry):
         j : ndarray of shape (n_pairs,)
             Second row of each pair.
         """
-        return np.asarray(self._pair_terms(X, i, j) @ self.metrics[0]).ravel()
+        phi = np.asarray(self._pair_terms(X, i, j) @ self.metrics.T)
+        return phi if self.per_cluster else phi.ravel()
 
-    def pair_slopes(self, X: RowSlices, i: Ints, j: Ints, weight: Floats) -> Floats:
+    def pair_slopes(self, X: RowSlices, i: Ints, j: Ints, weight: Floats, group: int = 0) -> Floats:
         """Weighted sum of the divergences by feature.
 
         Parameters
@@ -296,6 +362,8 @@ class Bregman(Geometry):
             Second row of each pair.
         weight : ndarray of shape (n_pairs,)
             Weight of each pair.
+        group : int, default=0
+            Number of the metric; the derivative is the same for all.
         """
         return np.asarray(self._pair_terms(X, i, j).T @ weight).ravel()
 
@@ -358,6 +426,6 @@ class Divergence(Bregman):
         """The largest divergence of two distributions from their mean if all weights are one."""
         return 2 * float(np.log(2.0))
 
-    def published_bound(self) -> tuple[float, Floats]:
+    def published_bound(self) -> tuple[Floats, Floats]:
         """Sum of the weights, as printed with (3.21)."""
-        return float(self.metrics.sum()), np.ones(self.metrics.shape[1])
+        return self.metrics.sum(axis=1), np.ones(self.metrics.shape[1])

@@ -3,6 +3,9 @@
     d(x, mu) = 1 - x'A mu / (|x|_A |mu|_A)
 
 Rows and centers are kept at length one under the metric, so that costs are linear in the rows.
+With weights per cluster a row has a length per cluster: rows stay as they are, and each cosine and
+each sum is divided by the length that belongs to the cluster.
+
 The published centroid (3.24) adds rows of different length; here each is divided by its own length
 first, which is the minimizer.
 
@@ -19,13 +22,13 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import sparse
 
-from linkwise._types import Floats, Ints, Matrix, is_sparse
+from linkwise._types import Floats, Ints, Labels, Matrix, is_sparse
 from linkwise._validation import check_scale
 
 from . import _kernels
 from ._divide import refuse_zeros
 from ._geometry import Geometry, HasSimilaritySquares, MapRanges, RowSlices
-from ._moments import Moments
+from ._moments import Moments, sums_by_cluster
 
 _ETA = 100.0  # the step of the published experiments
 _TINY = 1e-300
@@ -36,7 +39,7 @@ class Cosine(Geometry):
 
     Parameters
     ----------
-    n_clusters, n_features, mean_variance, learns, prior, eta
+    n_clusters, n_features, mean_variance, learns, prior, eta, per_cluster
         As in `Geometry`.
 
     Examples
@@ -103,7 +106,7 @@ class Cosine(Geometry):
         out : array or CSR matrix of shape (n_rows, n_features), default=None
             An earlier result whose memory may be used again.
         """
-        if (self.metrics == 1.0).all():
+        if self.per_cluster or (self.metrics == 1.0).all():
             return X
         return _scaled(X, self.metrics[0], map_ranges, out)[0]
 
@@ -117,8 +120,67 @@ class Cosine(Geometry):
         """
         return 1.0
 
-    def forms(self) -> tuple[Floats, Floats, Floats]:
-        """Costs are minus the cosines."""
+    # ---------------------------------------------------------------- rows by cluster
+
+    def costs(self, X: Matrix) -> Floats:
+        """Minus the cosines under the metric of each cluster, (m, k).
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_rows, n_features)
+            Validated rows.
+        """
+        return -np.asarray(X @ (self.centers * self.metrics).T) / self._lengths(X)
+
+    def _lengths(self, X: Matrix) -> Floats:
+        """Length of each row under each metric, (m, groups)."""
+        squares = np.asarray(_squared(X) @ self.metrics.T)
+        return np.sqrt(np.maximum(squares, _TINY))
+
+    def add_rows(self, X: Matrix, labels: Labels, weight: Floats, moments: Moments) -> None:
+        """Add rows, divided by their length in their cluster, to counts and sums.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_rows, n_features)
+            Validated rows.
+        labels : ndarray of shape (n_rows,)
+            Cluster of each row.
+        weight : ndarray of shape (n_rows,)
+            Weight of each row; negative to take rows away.
+        moments : Moments
+            Changed in place.
+        """
+        length = self._lengths(X)[np.arange(len(labels)), labels]
+        moments.counts[:] += np.bincount(labels, weight, minlength=self.k)
+        moments.sums[:] += sums_by_cluster(X, labels, weight / length, self.k)
+
+    def similarity_squares(
+        self, X: Matrix, labels: Labels, directions: Floats, weight: Floats
+    ) -> Floats:
+        """Per cluster and feature, the sum of cosines times squared entries of unit rows.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_rows, n_features)
+            Validated rows.
+        labels : ndarray of shape (n_rows,)
+            Cluster of each row.
+        directions : ndarray of shape (k, n_features)
+            Direction of each cluster.
+        weight : ndarray of shape (n_rows,)
+            Weight of each row.
+        """
+        own = np.arange(len(labels)), labels
+        products = np.asarray(X @ directions.T)[own] / self._lengths(X)[own] ** 3
+        return sums_by_cluster(_squared(X), labels, weight * products, self.k)
+
+    # ---------------------------------------------------------------- costs
+
+    def forms(self) -> tuple[Floats, Floats, Floats] | None:
+        """Costs are minus the cosines; None with weights per cluster."""
+        if self.per_cluster:
+            return None
         slope = -(self.centers * self.metrics[0]).T
         return slope, np.zeros((0, 0)), np.zeros(self.k)
 
@@ -127,9 +189,12 @@ class Cosine(Geometry):
         """Whether rows keep their lengths: 2 - 2 cos is the squared distance of unit vectors."""
         return not self.learns
 
-    def distance_forms(self) -> tuple[Floats, Floats, Floats]:
+    def distance_forms(self) -> tuple[Floats, Floats, Floats] | None:
         """Squared distances of unit vectors, up to the rows' own squares."""
-        slope, curve, _ = self.forms()
+        forms = self.forms()
+        if forms is None:
+            return None
+        slope, curve, _ = forms
         return 2.0 * slope, curve, np.ones(self.k)
 
     def distortion(self, moments: Moments) -> float:
@@ -140,7 +205,7 @@ class Cosine(Geometry):
         moments : Moments
             Sums over the rows of each cluster.
         """
-        return float(moments.counts.sum() - (self.centers * self.metrics[0] * moments.sums).sum())
+        return float(moments.counts.sum() - (self.centers * self.metrics * moments.sums).sum())
 
     def set_centers(self, centers: Floats) -> None:
         """Centers of length one under the metric.
@@ -150,8 +215,21 @@ class Cosine(Geometry):
         centers : ndarray of shape (n_clusters, n_features)
             The new centers.
         """
-        length = np.sqrt((centers**2 * self.metrics[0]).sum(axis=1, keepdims=True))
+        length = np.sqrt((centers**2 * self.metrics).sum(axis=1, keepdims=True))
         self.centers = np.asarray(centers, dtype=np.float64) / np.maximum(length, _TINY)
+
+    def set_center(self, cluster: int, row: Floats) -> None:
+        """Put one center at a row, made of length one.
+
+        Parameters
+        ----------
+        cluster : int
+            Number of the cluster.
+        row : ndarray of shape (n_features,)
+            The new center.
+        """
+        super().set_center(cluster, row)
+        self.set_centers(self.centers)
 
     def scatter(self, moments: Moments, assignments: HasSimilaritySquares) -> Floats:
         """Derivative of the distortion by the weights: (3.29) with its sign corrected.
@@ -163,12 +241,12 @@ class Cosine(Geometry):
         assignments : object with similarity squares
             The present assignments; only distances that scale rows use them.
         """
-        scaled = self.centers * self.metrics[0]
-        cosines = (scaled * moments.sums).sum(axis=1)
-        slope = -(self.centers * moments.sums).sum(axis=0)
-        slope += 0.5 * cosines @ self.centers**2
-        slope += 0.5 * assignments.similarity_squares(scaled)
-        return slope[None]
+        scaled = self.centers * self.metrics
+        cosines = (scaled * moments.sums).sum(axis=1, keepdims=True)
+        slope = 0.5 * cosines * self.centers**2 - self.centers * moments.sums
+        if not self.per_cluster:
+            slope = slope.sum(axis=0, keepdims=True)
+        return slope + 0.5 * assignments.similarity_squares(scaled)
 
     def proposal(self, slope: Floats, weights: Floats) -> Floats:
         """A gradient step; costs do not depend on the scale of the weights.
@@ -198,7 +276,7 @@ class Cosine(Geometry):
         return 2.0 if self.signed else 1.0
 
     def pairs(self, X: RowSlices, i: Ints, j: Ints) -> Floats:
-        """Cosine distance of rows that have length one under the metric.
+        """Cosine distance of rows; under a shared metric they have length one.
 
         Parameters
         ----------
@@ -209,13 +287,18 @@ class Cosine(Geometry):
         j : ndarray of shape (n_pairs,)
             Second row of each pair.
         """
+        if self.per_cluster:
+            a, b = X[i], X[j]
+            products = a.multiply(b) if is_sparse(a) else a * b
+            lengths = self._lengths(a) * self._lengths(b)
+            return 1.0 - np.asarray(products @ self.metrics.T) / lengths
         if not isinstance(X, np.ndarray):
             return 1.0 - _cosines(X[i], X[j], self.metrics[0])
         cosines = np.empty(len(i))
         _kernels.pair_products(X, i, j, self.metrics[0], cosines)
         return 1.0 - cosines
 
-    def pair_slopes(self, X: RowSlices, i: Ints, j: Ints, weight: Floats) -> Floats:
+    def pair_slopes(self, X: RowSlices, i: Ints, j: Ints, weight: Floats, group: int = 0) -> Floats:
         """Weighted sum of the derivatives of the distances.
 
         Parameters
@@ -228,13 +311,21 @@ class Cosine(Geometry):
             Second row of each pair.
         weight : ndarray of shape (n_pairs,)
             Weight of each pair.
+        group : int, default=0
+            Number of the metric.
         """
         a, b = X[i], X[j]
-        half = 0.5 * weight * _cosines(a, b, self.metrics[0])
+        if self.per_cluster:
+            a, b = (_scaled(end, self.metrics[group])[0] for end in (a, b))
+        half = 0.5 * weight * _cosines(a, b, self.metrics[group])
         if is_sparse(a) and is_sparse(b):
             squares = (a.multiply(a) + b.multiply(b)).T @ half
             return np.asarray(squares - a.multiply(b).T @ weight).ravel()
         return half @ (a**2 + b**2) - weight @ (a * b)
+
+
+def _squared(X: Matrix) -> Matrix:
+    return X.multiply(X) if is_sparse(X) else X * X
 
 
 def _cosines(a: Matrix, b: Matrix, weights: Floats) -> Floats:

@@ -1,7 +1,9 @@
 """What the loop asks of a geometry: costs of rows, updates of centers and metrics.
 
 Costs are linear or quadratic in the row, so that one pair of kernels serves every geometry; sums
-over rows come from `Moments`, so that objectives and updates need no pass over the data.
+over rows come from `Moments`, so that objectives and updates need no pass over the data. Weights
+per cluster break this for all but squared distances: such a geometry says `rows_by_cluster` and
+computes costs and sums itself.
 """
 
 from __future__ import annotations
@@ -31,12 +33,15 @@ class HasSimilaritySquares(Protocol):
     """Assigned rows whose similarities to their centers' directions can be summed."""
 
     def similarity_squares(self, directions: Floats) -> Floats:
-        """Per feature, the sum over rows of (x . direction of its cluster) times x squared."""
+        """Per feature, the sum over rows of (x . direction of its cluster) times x squared.
+
+        If the geometry has `rows_by_cluster`: one sum per cluster, (k, d).
+        """
         ...
 
 
 class Geometry:
-    """Base of the geometries: one diagonal metric (weights of the features) for all clusters.
+    """Base of the geometries with diagonal metrics (weights of the features).
 
     Parameters
     ----------
@@ -50,6 +55,8 @@ class Geometry:
     eta : float or "exact", default=None
         Step of the gradient, or "exact" for the minimum in closed form if there is one. None: the
         geometry's default.
+    per_cluster : bool, default=False
+        Whether every cluster has weights of its own.
 
     Attributes
     ----------
@@ -76,6 +83,7 @@ class Geometry:
     bounded = False  # costs are squared distances under one diagonal metric, so that bounds hold
     squared = False  # costs are squares of distances
     scales_rows = False  # rows are divided by lengths that change with the metric
+    rows_by_cluster = False  # what a row adds to sums depends on its cluster; see `add_rows`
     squares_shape = (0, 0, 0)  # second moments that blocks must keep for each cluster
 
     def __init__(
@@ -87,7 +95,11 @@ class Geometry:
         learns: bool = False,
         prior: Rayleigh | None = None,
         eta: Eta = None,
+        per_cluster: bool = False,
     ):
+        if per_cluster:
+            self.per_cluster = self.rows_by_cluster = self.scales_rows = True
+            self.n_groups = n_clusters
         self.k, self.mean_variance = n_clusters, mean_variance
         self.learns, self.prior, self.eta = learns, prior, eta
         self.centers: Floats = np.zeros((n_clusters, n_features))
@@ -164,6 +176,52 @@ class Geometry:
             Validated rows.
         """
         return 0.0
+
+    # ---------------------------------------------------------------- rows by cluster
+
+    def costs(self, X: Matrix) -> Floats:
+        """Costs of rows in all clusters, (m, k), without `row_terms`; if `rows_by_cluster`.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_rows, n_features)
+            Validated rows.
+        """
+        raise NotImplementedError
+
+    def add_rows(self, X: Matrix, labels: Labels, weight: Floats, moments: Moments) -> None:
+        """Add rows in their clusters to the moments, in place; if `rows_by_cluster`.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_rows, n_features)
+            Validated rows.
+        labels : ndarray of shape (n_rows,)
+            Cluster of each row.
+        weight : ndarray of shape (n_rows,)
+            Weight of each row; negative to take rows away.
+        moments : Moments
+            Changed in place.
+        """
+        raise NotImplementedError
+
+    def similarity_squares(
+        self, X: Matrix, labels: Labels, directions: Floats, weight: Floats
+    ) -> Floats:
+        """Part of `scatter` that needs the rows, (k, d); if `rows_by_cluster`.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_rows, n_features)
+            Validated rows.
+        labels : ndarray of shape (n_rows,)
+            Cluster of each row.
+        directions : ndarray of shape (k, n_features)
+            Direction of each cluster.
+        weight : ndarray of shape (n_rows,)
+            Weight of each row.
+        """
+        raise NotImplementedError
 
     # ---------------------------------------------------------------- costs
 
@@ -273,7 +331,7 @@ class Geometry:
         if self.prior is not None:
             return step_down(self.metrics, slope + self.prior.slope(self.metrics), eta)
         found = step_down(self.metrics, slope, eta)
-        return found * (found.size / found.sum())
+        return found * (found.shape[1] / found.sum(axis=1, keepdims=True))
 
     def set_metrics(self, metrics: Floats) -> None:
         """Set the metrics.
@@ -314,15 +372,15 @@ class Geometry:
         """Upper bound of `pairs`, if there is one."""
         return None
 
-    def published_bound(self) -> tuple[float, Floats]:
-        """The bound of the publication, and its derivative by the feature weights."""
+    def published_bound(self) -> tuple[Floats | float, Floats]:
+        """The bound of the publication (per metric), and its derivative by the feature weights."""
         bound = self.bound()
         if bound is None:
             raise ValueError(f"{type(self).__name__} has no published bound; use bound='tight'")
         return bound, np.zeros(self.metrics.shape[1])
 
     def pairs(self, X: RowSlices, i: Ints, j: Ints) -> Floats:
-        """phi: distances between rows i and j of X.
+        """phi: distances between rows i and j of X, (m,); with metrics per cluster (m, k).
 
         Parameters
         ----------
@@ -335,8 +393,8 @@ class Geometry:
         """
         raise NotImplementedError
 
-    def pair_slopes(self, X: RowSlices, i: Ints, j: Ints, weight: Floats) -> Floats:
-        """Weighted sum of the derivatives of phi by the feature weights, (d,).
+    def pair_slopes(self, X: RowSlices, i: Ints, j: Ints, weight: Floats, group: int = 0) -> Floats:
+        """Weighted sum of the derivatives of phi by the feature weights of a group, (d,).
 
         Parameters
         ----------
@@ -348,5 +406,7 @@ class Geometry:
             Second row of each pair.
         weight : ndarray of shape (n_pairs,)
             Weight of each pair.
+        group : int, default=0
+            Number of the metric.
         """
         raise NotImplementedError

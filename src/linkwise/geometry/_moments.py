@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 
-from linkwise._types import Floats
+from linkwise._types import Floats, Labels, Matrix, is_sparse
 
 
 class Moments(NamedTuple):
@@ -69,3 +70,10 @@ class Moments(NamedTuple):
         """
         for mine, more in zip(self, other, strict=True):
             np.add(mine, more, out=mine)
+
+
+def sums_by_cluster(X: Matrix, labels: Labels, weight: Floats, k: int) -> Floats:
+    """Weighted sums of the rows of each cluster, (k, d)."""
+    chosen = (weight, (labels, np.arange(len(labels))))
+    sums = sparse.csr_matrix(chosen, shape=(k, len(labels))) @ X
+    return np.asarray(sums.toarray() if is_sparse(sums) else sums, dtype=np.float64)

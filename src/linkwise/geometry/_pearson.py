@@ -28,7 +28,7 @@ class Pearson(Cosine):
 
     Parameters
     ----------
-    n_clusters, n_features, mean_variance, learns, prior, eta
+    n_clusters, n_features, mean_variance, learns, prior, eta, per_cluster
         As in `Geometry`.
 
     Examples

@@ -253,7 +253,7 @@ def cut(
         Branches with fewer rows are outliers: merges with them are undone last.
     strict : bool, default=True
         False: outliers that no side of a cut may take go to the nearer one, and relative
-        constraints about them may be broken.
+        constraints about them may be violated.
     """
     parts = make_parts(children, known, nearer)
     parts.outlier = 0 if strict else min_branch

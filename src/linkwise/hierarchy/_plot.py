@@ -12,7 +12,7 @@ from scipy.cluster.hierarchy import dendrogram
 from linkwise._optional import optional
 from linkwise._types import Floats
 from linkwise.constraints import Constraints
-from linkwise.report._colors import BROKEN, KEPT, cluster_color
+from linkwise.report._colors import SATISFIED, VIOLATED, cluster_color
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,8 +77,8 @@ def _heights(model: BaseHierarchy) -> NDArray[np.float64]:
 
 
 def _mark_asserted(ax: Axes, model: BaseHierarchy, place: Floats, heights: Floats) -> None:
-    """A dot on every merge that joins the two sides of a relative constraint which is kept."""
-    kept = model.report_.kept
+    """A dot on every merge that joins the two sides of a relative constraint that is satisfied."""
+    kept = model.report_.satisfied
     if not kept.n_relative:
         return
     n = model.n_leaves_
@@ -87,8 +87,8 @@ def _mark_asserted(ax: Axes, model: BaseHierarchy, place: Floats, heights: Float
         where[node] = (where[i] + where[j]) / 2
     joins = np.unique(model.to_tree().lca(kept.relative[:, 0], kept.relative[:, 2]))
     ax.scatter(
-        where[joins], heights[joins - n], s=14 if n <= _MOST_NAMES else 8, color=KEPT, zorder=3,
-        label="known to be apart",
+        where[joins], heights[joins - n], s=14 if n <= _MOST_NAMES else 8, color=SATISFIED,
+        zorder=3, label="known to be apart",
     )  # fmt: skip
     # Above the axes, beside the title: the tree may fill all of what is below.
     ax.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2)
@@ -102,8 +102,8 @@ def _draw_constraints(ax: Axes, model: BaseHierarchy, place: Floats, most: int, 
     if not heavy:
         return
     step = top * min(0.03, 0.4 / len(heavy))
-    for level, (_, near, far, kept) in enumerate(heavy, start=1):
-        y, color = -level * step, KEPT if kept else BROKEN
+    for level, (_, near, far, satisfied) in enumerate(heavy, start=1):
+        y, color = -level * step, SATISFIED if satisfied else VIOLATED
         ends = place[[*near, *far]]
         ax.plot([ends.min(), ends.max()], [y, y], color=color, lw=0.6, alpha=0.5)
         ax.plot(place[list(near)], [y] * len(near), "o-", color=color, ms=3, lw=1.6)
@@ -112,12 +112,12 @@ def _draw_constraints(ax: Axes, model: BaseHierarchy, place: Floats, most: int, 
     ticks = [tick for tick in ax.get_yticks() if 0 <= tick <= top * 1.05]
     ax.set_yticks(ticks)
     ax.set_xlabel(
-        "constraints: filled ends are together or closer, a hollow one apart; red: not kept"
+        "constraints: filled ends are together or closer, a hollow one apart; red: violated"
     )
 
 
 def _lines(known: Constraints, found: Satisfaction) -> list[_Line]:
-    """Weight, rows that are together, rows that are apart from them, and whether it is kept."""
+    """Weight, rows that are together, rows apart from them, and whether it is satisfied."""
     parts = (
         (known.must_link, known.must_link_weight, found.must_link, 2),
         (known.cannot_link, known.cannot_link_weight, found.cannot_link, 1),

@@ -1,4 +1,4 @@
-"""ReCon: a hierarchy that keeps every relative constraint."""
+"""ReCon: a hierarchy that satisfies every relative constraint."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _EUCLIDEAN_ONLY = ("centroid", "ward")
 
 
 class ReCon(BaseHierarchy):
-    """Hierarchical clustering in which every relative constraint is kept.
+    """Hierarchical clustering that satisfies every relative constraint.
 
     In each round the closest pair of clusters is merged that leaves all constraints possible, so
-    that the hierarchy is always complete and keeps every ab|c: a and b meet before c joins them.
-    Pairs may be given too: must-linked rows are merged before all others, and cannot-linked rows
-    are never in one cluster of a cut. Without constraints it is SciPy's linkage.
+    that the hierarchy is always complete and satisfies every ab|c: a and b meet before c joins
+    them. Pairs may be given too: must-linked rows are merged before all others, and cannot-linked
+    rows are never in one cluster of a cut. Without constraints it is SciPy's linkage.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class ReCon(BaseHierarchy):
     outliers : {"strict", "nearest"}, default="strict"
         What `cut` does with outliers that no side of a cut may take without breaking a relative
         constraint in the sense of Definition 4.2 (once c is with a or b, all three are together).
-        "strict": they become clusters of their own, and `labels_` keeps every constraint.
+        "strict": they become clusters of their own, and `labels_` satisfies every constraint.
         "nearest", as in the paper: they go to the nearer side. With constraints drawn at random
         that gives far better clusters (see ``papers/liu2011_recon``); take a larger `min_branch`
         with it, say 0.2. Pairs are kept either way.

@@ -410,7 +410,7 @@ class ConstrainedMixture(ConstrainedClusterMixin, DensityMixin, BaseEstimator):
         return self
 
     def _costs(self, known: Constraints) -> Floats:
-        """What broken cannot-links cost; must-links are never broken."""
+        """What violated cannot-links cost; must-links are never violated."""
         if not np.isfinite(self.strength):
             return np.zeros(0)
         none = np.zeros(known.n_must_link)

@@ -1,4 +1,4 @@
-"""Reports: which constraints a clustering keeps and violates, and at what cost."""
+"""Reports: which constraints a clustering satisfies and violates, and at what cost."""
 
 from ._map import plot_clusters
 from ._profiles import Columns, Profile, describe, word_columns

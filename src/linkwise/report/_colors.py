@@ -5,7 +5,7 @@ from __future__ import annotations
 # Okabe and Ito's, without the vermilion, which is too near the red of what is broken.
 CLUSTERS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#f0e442", "#8c6d46")
 NONE = "#98a2b3"  # no cluster, or several
-KEPT, BROKEN = "#344054", "#cc3311"
+SATISFIED, VIOLATED = "#344054", "#cc3311"
 
 
 def cluster_color(cluster: int) -> str:

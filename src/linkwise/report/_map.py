@@ -13,15 +13,15 @@ from linkwise._types import JsonDict, SampleIds
 from linkwise._validation import Knowable, read_knowledge
 from linkwise.constraints import Constraints, label_codes
 
-from ._colors import BROKEN, CLUSTERS, cluster_color
+from ._colors import CLUSTERS, VIOLATED, cluster_color
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
 _TOGETHER, _APART = "solid", (0, (1.5, 1.5))
-_KEPT_LOOK: JsonDict = {"color": "0.7", "lw": 1.1, "zorder": 1}
-_BROKEN_LOOK: JsonDict = {"color": BROKEN, "lw": 1.6, "zorder": 2}
+_SATISFIED_LOOK: JsonDict = {"color": "0.7", "lw": 1.1, "zorder": 1}
+_VIOLATED_LOOK: JsonDict = {"color": VIOLATED, "lw": 1.6, "zorder": 2}
 
 
 def plot_clusters(
@@ -35,7 +35,7 @@ def plot_clusters(
     legend: bool = True,
     ax: Axes | None = None,
 ) -> Any:
-    """Draw rows in the colors of their clusters, and links as lines: grey if kept, red if not.
+    """Draw rows in the colors of their clusters, and links as lines: grey if satisfied, red if not.
 
     Must-links are solid, cannot-links dotted. Data of more than two features is seen along its two
     principal components. Needs matplotlib.
@@ -135,12 +135,15 @@ def _recolored(codes: NDArray[np.int64], like: NDArray[np.int64]) -> NDArray[np.
 def _draw_links(ax: Axes, points: Any, codes: NDArray[np.int64], known: Constraints) -> None:
     from matplotlib.collections import LineCollection
 
-    kept = known.satisfied(codes)
+    satisfied = known.satisfied(codes)
     for what, links, good, style in (
-        ("must-link", known.must_link, kept.must_link, _TOGETHER),
-        ("cannot-link", known.cannot_link, kept.cannot_link, _APART),
+        ("must-link", known.must_link, satisfied.must_link, _TOGETHER),
+        ("cannot-link", known.cannot_link, satisfied.cannot_link, _APART),
     ):
-        for word, chosen, look in (("kept", good, _KEPT_LOOK), ("broken", ~good, _BROKEN_LOOK)):
+        for word, chosen, look in (
+            ("satisfied", good, _SATISFIED_LOOK),
+            ("violated", ~good, _VIOLATED_LOOK),
+        ):
             if chosen.any():
                 lines = points[links[chosen]]
                 ax.add_collection(LineCollection(lines, linestyles=style, **look))

@@ -37,7 +37,7 @@ th { color: var(--soft); font-weight: 500; font-size: .85rem; white-space: nowra
 
 
 class Violation(NamedTuple):
-    """A constraint that is not kept, in words."""
+    """A constraint that is violated, in words."""
 
     what: str
     weight: str
@@ -55,8 +55,8 @@ class Page:
     totals : dict of str to str
     sizes : sequence of int
         Rows in each cluster.
-    kept : dict of str to (int, int)
-        For each kind of constraint: how many are kept, and how many there are.
+    satisfied : dict of str to (int, int)
+        For each kind of constraint: how many are satisfied, and how many there are.
     violations : sequence of Violation
         The dearest ones first.
     n_violated : int
@@ -76,7 +76,7 @@ class Page:
     algorithm: str
     totals: dict[str, str]
     sizes: Sequence[int]
-    kept: dict[str, tuple[int, int]]
+    satisfied: dict[str, tuple[int, int]]
     violations: Sequence[Violation]
     n_violated: int
     profiles: dict[int, tuple[list[str], list[str]]] = field(default_factory=dict)
@@ -92,7 +92,7 @@ def page_html(page: Page) -> str:
     about = "What became of the constraints."
     if page.profiles:
         about = "What the clusters are like, and what became of the constraints."
-    sections = (_made_of, _totals, _reasons, _sizes, _weights, _kept, _violations)
+    sections = (_made_of, _totals, _reasons, _sizes, _weights, _satisfied, _violations)
     body = "\n".join(filter(None, (section(page) for section in sections)))
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -180,27 +180,27 @@ def _profile(page: Page, cluster: int) -> str:
     return f'<div class="profile">{listed}{rows}</div>'
 
 
-def _kept(page: Page) -> str:
-    if not page.kept:
+def _satisfied(page: Page) -> str:
+    if not page.satisfied:
         return ""
     rows = [
-        f'<tr><td>{escape(kind)}</td><td class="number">{kept:,}</td>'
-        f'<td class="number">{total - kept:,}</td>'
-        f'<td class="wide">{_bar(_share(kept, total), judged=True)}</td></tr>'
-        for kind, (kept, total) in page.kept.items()
+        f'<tr><td>{escape(kind)}</td><td class="number">{satisfied:,}</td>'
+        f'<td class="number">{total - satisfied:,}</td>'
+        f'<td class="wide">{_bar(_share(satisfied, total), judged=True)}</td></tr>'
+        for kind, (satisfied, total) in page.satisfied.items()
     ]
     return (
-        '<section id="kept"><h2>Constraints</h2><table><thead><tr><th>kind</th>'
-        '<th class="number">kept</th><th class="number">not kept</th><th></th></tr></thead>'
+        '<section id="satisfied"><h2>Constraints</h2><table><thead><tr><th>kind</th>'
+        '<th class="number">satisfied</th><th class="number">violated</th><th></th></tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></section>"
     )
 
 
 def _violations(page: Page) -> str:
-    if not page.kept:
+    if not page.satisfied:
         return ""
     if not page.n_violated:
-        return '<section id="violated"><p>Every constraint is kept.</p></section>'
+        return '<section id="violated"><p>Every constraint is satisfied.</p></section>'
     rows = [
         f'<tr><td>{escape(link.what)}</td><td class="number">{escape(link.weight)}</td>'
         f'<td class="number">{escape(link.cost)}</td><td>{escape(link.where)}</td></tr>'
@@ -210,7 +210,7 @@ def _violations(page: Page) -> str:
     more = f"<p>... and {rest:,} more</p>" if rest else ""
     order = ", costliest first" if page.priced else ""
     return (
-        f'<section id="violated"><h2>Not kept{order}</h2><div class="scroll"><table>'
+        f'<section id="violated"><h2>Violated{order}</h2><div class="scroll"><table>'
         '<thead><tr><th>constraint</th><th class="number">weight</th><th class="number">cost</th>'
         f"<th>where given</th></tr></thead><tbody>{''.join(rows)}</tbody></table></div>{more}"
         "</section>"

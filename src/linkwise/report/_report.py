@@ -1,4 +1,4 @@
-"""`Report`: every constraint kept or violated, and the price of each violation."""
+"""`Report`: every constraint satisfied or violated, and the price of each violation."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Report:
     constraints : Constraints
         The constraints that took part, by row number.
     satisfaction : Satisfaction
-        Which of them are kept.
+        Which of them are satisfied.
     costs : ndarray of shape (n_constraints,)
-        What each costs in the objective; zero if it is kept or the method has no such cost.
+        What each costs in the objective; zero if it is satisfied or the method has no such cost.
     cluster_sizes : ndarray of shape (n_clusters,)
     n_components : int
         Groups of rows that must be together.
@@ -107,7 +107,7 @@ class Report:
     def of(cls, known: Constraints, labels: NDArray, **facts: Any) -> Report:
         """The report on labels 0, 1, 2, ... and -1 (no cluster); `facts` are the attributes left.
 
-        `costs` may be those of the pairs alone, whether kept or not.
+        `costs` may be those of the pairs alone, whether satisfied or not.
 
         Parameters
         ----------
@@ -116,14 +116,14 @@ class Report:
         labels : ndarray of shape (n_samples,)
             Cluster of each row; -1 is no cluster.
         """
-        kept = known.satisfied(labels)
-        mask = np.concatenate(kept.masks)
+        satisfied = known.satisfied(labels)
+        mask = np.concatenate(satisfied.masks)
         costs = np.zeros(known.n_constraints)
         given = facts.pop("costs")
         costs[: len(given)] = given
         report = cls(
             constraints=known,
-            satisfaction=kept,
+            satisfaction=satisfied,
             costs=np.where(mask, 0.0, costs),
             cluster_sizes=np.bincount(labels[labels >= 0]),
             n_components=int((known.closure().sizes > 1).sum()),
@@ -133,7 +133,7 @@ class Report:
         return report.of_pairs()
 
     def of_pairs(self) -> Self:
-        """The report of a method that uses no relative constraints: it counts none as kept."""
+        """The report of a method that uses no relative constraints: it counts none as satisfied."""
         found = self.satisfaction
         if not len(found.relative):
             return self
@@ -155,9 +155,9 @@ class Report:
         return int(self.cluster_sizes.sum()) + self.n_noise
 
     @property
-    def kept(self) -> Constraints:
-        """The constraints that are kept."""
-        return self.satisfaction.kept
+    def satisfied(self) -> Constraints:
+        """The constraints that are satisfied."""
+        return self.satisfaction.satisfied
 
     @property
     def violated(self) -> Constraints:
@@ -244,7 +244,7 @@ class Report:
     # ---------------------------------------------------------------- as values
 
     def to_frame(self) -> Any:
-        """One row per constraint, with columns ``kept`` and ``cost`` (pandas).
+        """One row per constraint, with columns ``satisfied`` and ``cost`` (pandas).
 
         With a noise model also ``wrong``, the probability that the constraint is wrong.
         """
@@ -254,7 +254,7 @@ class Report:
             names = dict(enumerate(self.ids or ()))
             for column in frame.columns.intersection(list(_ENDS)):
                 frame[column] = frame[column].astype(object).map(names, na_action="ignore")
-        frame["kept"] = self._mask()
+        frame["satisfied"] = self._mask()
         frame["cost"] = self.costs
         if self.wrong is not None:
             frame["wrong"] = self.wrong
@@ -272,9 +272,9 @@ class Report:
             "cluster_sizes": self.cluster_sizes.tolist(),
             "noise": self.n_noise,
             "constraints": self.constraints.n_constraints,
-            "kept": found.n_kept,
+            "satisfied": found.n_satisfied,
             "violated": found.n_violated,
-            "kept_weight": float(found.weight_share),
+            "satisfied_weight": float(found.weight_share),
             "violation_cost": float(self.costs.sum()),
             "groups": int(self.n_components),
             "dropped": int(self.n_dropped),
@@ -318,7 +318,7 @@ class Report:
         lines = self._lines()
         costliest = self._costliest(_MAX_VIOLATED)
         if costliest:
-            lines.append("not kept (costliest first):" if self._has_costs else "not kept:")
+            lines.append("violated (costliest first):" if self._has_costs else "violated:")
             lines.extend(f"  {link} [{self._price(cost)}{link.where}]" for link, cost in costliest)
         if more := self.satisfaction.n_violated - len(costliest):
             lines.append(f"  ... and {more:,} more")
@@ -326,7 +326,8 @@ class Report:
 
     def __repr__(self) -> str:
         found = self.satisfaction
-        return f"Report({self.algorithm}, {found.n_kept} of {self.constraints.n_constraints} kept)"
+        share = f"{found.n_satisfied} of {self.constraints.n_constraints} satisfied"
+        return f"Report({self.algorithm}, {share})"
 
     def _repr_html_(self) -> str:
         facts = "".join(f"<li>{escape(line)}</li>" for line in self._lines())
@@ -339,7 +340,7 @@ class Report:
             ]
             head = ("constraint", "cost", "where")
             order = ", costliest first" if self._has_costs else ""
-            table = f"<p>Not kept{order}:</p>" + table_html(head, rows)
+            table = f"<p>Violated{order}:</p>" + table_html(head, rows)
         if more := self.satisfaction.n_violated - len(costliest):
             tail = f"<p>... and {more:,} more</p>"
         return f"<div><ul>{facts}</ul>{table}{tail}</div>"
@@ -357,7 +358,7 @@ class Report:
             lines.append(f"{self.n_noise:,} rows in no cluster")
         total = self.constraints.n_constraints
         if total:
-            share = f"{found.n_kept:,} of {total:,} constraints kept"
+            share = f"{found.n_satisfied:,} of {total:,} constraints satisfied"
             if found.n_violated:
                 share += f" ({found.weight_share:.0%} of their weight)"
                 if self._has_costs:
@@ -436,7 +437,9 @@ class Report:
             algorithm=self.algorithm,
             totals=self._totals(),
             sizes=self.cluster_sizes.tolist(),
-            kept={kind: (int(mask.sum()), len(mask)) for kind, mask in kinds.items() if len(mask)},
+            satisfied={
+                kind: (int(mask.sum()), len(mask)) for kind, mask in kinds.items() if len(mask)
+            },
             violations=[
                 Violation(
                     str(link),
@@ -465,8 +468,8 @@ class Report:
         totals = {
             "rows": f"{self.n_rows:,}",
             "clusters": f"{len(self.cluster_sizes):,}",
-            "constraints kept": f"{found.n_kept:,} of {known.n_constraints:,}",
-            "weight kept": f"{found.weight_share:.1%}",
+            "constraints satisfied": f"{found.n_satisfied:,} of {known.n_constraints:,}",
+            "weight satisfied": f"{found.weight_share:.1%}",
             "cost of the others": f"{self.costs.sum():.4g}",
             "groups that must be together": f"{self.n_components:,}",
             "objective": "" if self.objective is None else f"{self.objective:.6g}",
@@ -482,7 +485,7 @@ class Report:
         if self.n_noise:
             totals["rows in no cluster"] = f"{self.n_noise:,}"
         if not known:
-            for name in ("constraints kept", "weight kept", "cost of the others"):
+            for name in ("constraints satisfied", "weight satisfied", "cost of the others"):
                 totals.pop(name, None)
             totals["constraints"] = "none"
         if self.n_dropped:

@@ -25,6 +25,7 @@ from linkwise._validation import (
     ConstrainedClusterMixin,
     Knowable,
     Knowledge,
+    check_choice,
     check_number,
     read_data,
     read_labels,
@@ -33,7 +34,7 @@ from linkwise._validation import (
 from linkwise.constraints import Constraints, Given
 from linkwise.report import Report
 
-from . import _explain
+from . import _description, _explain
 from ._candidates import Candidate, default_kinds, given_kinds, with_counts
 from ._expected import Expected
 from ._next_step import next_step
@@ -83,6 +84,11 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
         the least number that the constraints allow, or 2, to half the number of rows. Both are
         searched by doubling, as long as evidence asks for more, and then refined. A list or range
         is tried as it is.
+    criterion : {"held_out", "description_length"}, default="held_out"
+        What candidates are scored by: constraints held back (see the notes), or how much their
+        clusters shorten the description of standardized rows and constraints
+        (`linkwise.evaluation.description_length`). The latter needs no constraints, and takes
+        clusters for normally distributed.
     n_folds : int, default=5
         Number of folds.
     tolerance : float, default=0.5
@@ -128,7 +134,7 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
     expected_ : Expected
         How good the clustering can be expected to be: adjusted Rand index and share of pairs
         right, with intervals of 90 %.
-    criterion_ : {"held-out constraints", "stability"}
+    criterion_ : {"held-out constraints", "stability", "description length"}
         What the scores are.
     noise_ : float
         Estimated share of wrong constraints; NaN if that cannot be told. Candidates' own mistakes
@@ -203,6 +209,7 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
         candidates: Any = "default",
         n_clusters: Any = None,
         *,
+        criterion: str = "held_out",
         n_folds: int = 5,
         tolerance: float = 0.5,
         race: bool = True,
@@ -216,6 +223,7 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
     ):
         self.candidates = candidates
         self.n_clusters = n_clusters
+        self.criterion = criterion
         self.n_folds = n_folds
         self.tolerance = tolerance
         self.race = race
@@ -294,6 +302,7 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
         search_counts(work, kinds, self._limits, self.tolerance)
 
     def _check_parameters(self) -> None:
+        check_choice("criterion", self.criterion, ("held_out", "description_length"))
         check_number("n_folds", self.n_folds, Integral, 2)
         check_number("tolerance", self.tolerance, Real, 0)
         if self.time_budget is not None:
@@ -310,13 +319,17 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
         self, sample: Sample, seed: int, deadline: float | None, bar: Tell | None
     ) -> CandidateSearch:
         rng, X, known = np.random.RandomState(seed), sample.X, sample.known
+        describes = self.criterion == "description_length"
         folds = held_out(known, self.n_folds, rng)
         self.criterion_ = "stability" if folds is None else "held-out constraints"
+        if describes:
+            folds, self.criterion_ = [_description.everything(known)], _description.NAME
         probes = Probes.drawn(X.shape[0], 0.5 if folds is None else 1.0, rng)
         if folds is None:
             folds = resampled(known, X.shape[0], self.n_folds, probes, rng)
         n_links = known.n_must_link + known.n_cannot_link
-        name = fingerprint(X, known, seed, self.n_folds)
+        is_held_out = self.criterion_ == "held-out constraints"
+        name = fingerprint(X, known, seed, self.n_folds, self.criterion)
 
         def tell(n_done: int, n_total: int, candidate: str) -> None:
             if bar is not None:
@@ -325,8 +338,9 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
 
         return CandidateSearch(
             X=X, folds=folds, probes=probes, distances=_distances(X, probes.rows),
-            n_links=0 if self.criterion_ == "stability" else n_links,
-            decided=decided_share(known, X.shape[0]), seed=seed,
+            n_links=n_links if is_held_out else 0,
+            decided=0.0 if describes else decided_share(known, X.shape[0]), seed=seed,
+            description=_description.Description(X) if describes else None,
             checkpoint=TrialLog(self.checkpoint, name), n_jobs=self.n_jobs, deadline=deadline,
             tell=tell, race=self.race, slowdown=_slowdown(sample),
         )  # fmt: skip
@@ -389,7 +403,7 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
 
     def _estimate_noise(self, known: Constraints, work: CandidateSearch) -> NoiseEstimate | None:
         """Estimate the share of wrong constraints; try reweighted candidates if needed."""
-        if self.criterion_ == "stability":
+        if self.criterion_ != "held-out constraints":
             return None
         ranking = Ranking.of(work, self.tolerance)
         judges = ranking.best_of_each_kind()[:_JUDGES]

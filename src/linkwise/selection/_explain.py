@@ -8,6 +8,7 @@ import numpy as np
 
 from linkwise.constraints import Constraints
 
+from . import _description
 from ._candidates import Candidate
 from ._noise import NoiseEstimate
 from ._plan import Limits
@@ -46,18 +47,23 @@ def reasons(
 def _how(criterion: str, known: Constraints, ranking: Ranking) -> str:
     work = ranking.work
     many = _counted(len(work.trials), "candidate")
+    if criterion == _description.NAME:
+        return (
+            f"Scored {many} by the nats per row that their clusters save when standardized rows "
+            "and constraints are described."
+        )
     if criterion != "stability":
         share = ranking.figures[ranking.order[0]].share
         return (
             f"Scored {many} by {_counted(work.n_complete, 'fold')} of constraints held back "
             f"({share:.0%} of the score: expected adjusted Rand index) and by stability, "
-            f"silhouette and constraints kept ({1 - share:.0%})."
+            f"silhouette and constraints satisfied ({1 - share:.0%})."
         )
     given = f"{known.n_must_link:,} must-links and {known.n_cannot_link:,} cannot-links"
     return (
         f"Too few independent constraints to hold some back ({given}; those that share rows count "
         f"once, and at least {LEAST_UNITS} of each are needed): scored {many} by stability under "
-        "resampling, silhouette, and constraints kept."
+        "resampling, silhouette, and constraints satisfied."
     )
 
 
@@ -75,7 +81,12 @@ def _against(chosen: Candidate, ranking: Ranking) -> Iterator[str]:
     else:
         yield f"Its score is {own:.3f}; better ones could not be fitted with all constraints."
     if ranking.scores[0] <= 0:
-        yield "No candidate does better than chance on the constraints held back."
+        described = ranking.work.description is not None
+        yield (
+            "No candidate describes the rows in fewer words than one cluster does."
+            if described
+            else "No candidate does better than chance on the constraints held back."
+        )
     if not chosen.is_kmeans and not np.isnan(ranking.kmeans_score):
         yield f"Plain k-means, with the best k and preprocessing, has {ranking.kmeans_score:.3f}."
 

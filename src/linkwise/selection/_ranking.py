@@ -124,7 +124,7 @@ class Ranking:
             "held_out": own.held_out if own else nan,
             "stability": float(own.steady.mean()) if own else nan,
             "silhouette": float(own.index.mean()) if own else nan,
-            "kept": float(own.kept.mean()) if own else nan,
+            "satisfied": float(own.kept.mean()) if own else nan,
             "seconds": float(np.mean([trial.seconds for trial in trials])) if trials else nan,
             "n_used": len(trials),
             "note": failed or self.work.out.get(candidate, ""),

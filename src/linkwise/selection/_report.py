@@ -1,4 +1,4 @@
-"""`ChoiceReport`: what the chosen clustering kept, and why it was chosen, in words."""
+"""`ChoiceReport`: which constraints the choice satisfies, and why it was chosen, in words."""
 
 from __future__ import annotations
 

@@ -46,6 +46,8 @@ class Figures:
         Estimated share of pairs that belong together (see `base_rate`); NaN if unknown.
     together : float
         Share of all pairs that the candidate puts together; NaN if unknown.
+    saved : ndarray of shape (n_used,), default=None
+        What its clusters save in description length; it is the score then.
     """
 
     counts: Floats
@@ -56,6 +58,7 @@ class Figures:
     decided: float = 0.0
     base_rate: float = float("nan")
     together: float = float("nan")
+    saved: Floats | None = None
 
     @property
     def share(self) -> float:
@@ -118,7 +121,7 @@ class Figures:
 
     @property
     def _by_itself(self) -> Floats:
-        return (self.steady + self.index + self.kept) / 3
+        return (self.steady + self.index + self.kept) / 3 if self.saved is None else self.saved
 
 
 def link_counts(fold: ConstraintFold, together: Bools) -> Floats:

@@ -30,6 +30,7 @@ from linkwise.constraints import Constraints
 from linkwise.io import drop_cut_line
 
 from ._candidates import Candidate
+from ._description import Description
 from ._scores import Figures, base_rate, clearly_worse, link_counts, right_answers, stability
 from ._splits import ConstraintFold, Probes
 
@@ -57,6 +58,8 @@ class Trial:
         Silhouette of its clusters.
     share : float
         Share of all pairs of rows that it put together.
+    saved : float
+        What its clusters save in description length; NaN if that does not count.
     seconds : float
     error : str
         Why it has no answers; empty if it has.
@@ -67,6 +70,7 @@ class Trial:
     kept: float = float("nan")
     index: float = float("nan")
     share: float = float("nan")
+    saved: float = float("nan")
     seconds: float = 0.0
     error: str = ""
 
@@ -90,11 +94,11 @@ class TrialLog:
         for line in self.path.read_text(encoding="utf-8").splitlines():
             try:
                 key, together, probed, *numbers, error = json.loads(line)
-                kept, index, share, seconds = map(float, numbers)
+                kept, index, share, saved, seconds = map(float, numbers)
                 bits = _from_text(together), _from_text(probed)
             except (ValueError, TypeError):
                 continue  # not a line of ours; its trial is done again
-            yield key, Trial(*bits, kept, index, share, seconds, str(error))
+            yield key, Trial(*bits, kept, index, share, saved, seconds, str(error))
 
     def key(self, candidate: Candidate, fold: int) -> str:
         """Key of a trial: data, constraints, seed, parameters of the candidate, fold."""
@@ -107,7 +111,7 @@ class TrialLog:
         if self.path is None:
             return
         bits = [_as_text(trial.together), _as_text(trial.probed)]
-        numbers = [trial.kept, trial.index, trial.share, trial.seconds]
+        numbers = [trial.kept, trial.index, trial.share, trial.saved, trial.seconds]
         line = json.dumps([key, *bits, *numbers, trial.error])
         with self.path.open("a", encoding="utf-8") as file:
             file.write(line + "\n")
@@ -178,6 +182,8 @@ class CandidateSearch:
         the second, and so on; None for no limit.
     slowdown : float
         How much longer a fit to all rows takes than a trial.
+    description : Description or None
+        Scores by description length, if asked for.
     """
 
     X: Matrix
@@ -194,6 +200,7 @@ class CandidateSearch:
     race: bool = True
     n_racing: int | None = None
     slowdown: float = 1.0
+    description: Description | None = None
     n_done: int = 0
     n_total: int = 0
     trials: dict[Candidate, list[Trial]] = field(default_factory=dict)
@@ -335,6 +342,7 @@ class CandidateSearch:
         return Trial(
             _together(labels, fold.pairs), _together(probed, self.probes.pairs), kept,
             self._index(probed), _share_together(labels),
+            np.nan if self.description is None else self.description.saved(labels, fold),
         )  # fmt: skip
 
     def _labels(self, candidate: Candidate, fold: ConstraintFold, number: int) -> NDArray[np.int64]:
@@ -394,6 +402,7 @@ class CandidateSearch:
             decided=self.decided,
             base_rate=self.base_rate()[0],
             together=float(np.mean([trial.share for trial in trials])),
+            saved=None if self.description is None else np.array([t.saved for t in trials]),
         )
 
     def base_rate(self) -> tuple[float, float]:
@@ -470,10 +479,10 @@ class CandidateSearch:
         return [candidate for candidate in left if candidate in order]
 
     def interim_score(self, candidate: Candidate) -> float:
-        """The score by the folds so far; -1 if it failed or has not begun."""
+        """The score by the folds so far; -inf if it failed or has not begun."""
         trials = self.trials[candidate]
         return (
-            -1.0
+            -np.inf
             if not trials or any(trial.error for trial in trials)
             else self.figures(candidate).score
         )

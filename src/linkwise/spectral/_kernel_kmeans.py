@@ -47,7 +47,7 @@ _AUTO_RUNS = 5
 class ConstrainedKernelKMeans(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ConstrainedClusterMixin, BaseEstimator
 ):
-    """Kernel k-means that earns a reward for kept must-links and pays for broken cannot-links.
+    """Kernel k-means that rewards satisfied must-links and charges violated cannot-links.
 
     Minimizes, with row weights a and s_c the weight of cluster c, the sum of a times squared
     distances to the centers in the kernel's space, minus ``2 w / s_c`` for each must-link and plus
@@ -106,7 +106,7 @@ class ConstrainedKernelKMeans(
     n_iter_ : int
         Iterations of the best run.
     report_ : Report
-        Every constraint kept or violated. A broken cannot-link costs ``2 w / s_c``; a broken
+        Every constraint satisfied or violated. A violated cannot-link costs ``2 w / s_c``; a broken
         must-link what it would have earned in the larger of the two clusters.
     n_features_in_ : int
         Number of features.

@@ -94,7 +94,7 @@ class SpectralLearning(
     n_iter_ : int
         Iterations of the clusterer, where it tells; else 1.
     report_ : Report
-        Every constraint kept or violated; violations have no cost here.
+        Every constraint satisfied or violated; violations have no cost here.
     n_features_in_ : int
         Number of features.
 

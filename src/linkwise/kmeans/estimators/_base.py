@@ -53,7 +53,11 @@ from linkwise._validation import (
 from linkwise.constraints import Constraints, as_constraints
 from linkwise.engines import engine_of, is_out_of_memory, map_blocks, single_blas_thread
 from linkwise.geometry import Geometry, Mahalanobis, Moments
-from linkwise.kmeans.estimators._probabilities import memberships, within_variance
+from linkwise.kmeans.estimators._probabilities import (
+    effective_features,
+    memberships,
+    within_variance,
+)
 from linkwise.kmeans.estimators._update import UpdateMixin
 from linkwise.kmeans.rows._local_rows import LocalRows
 from linkwise.kmeans.rows._remote_rows import RemoteRows
@@ -211,7 +215,8 @@ class BaseKMeans(
             problem = Problem(rows, self.n_clusters, given.known, seeds, ids=given.ids)
             problem = self._prepare(problem)
             self._limits = self._read_limits(rows)
-            rows.prefetch(problem.constrained if self._limits is None else np.arange(rows.n))
+            if isinstance(rows, RemoteRows):
+                rows.prefetch(problem.constrained if self._limits is None else np.arange(rows.n))
             best = self._best_run(problem)
             self._store(best, rows)
             self._name_clusters(y)
@@ -484,7 +489,10 @@ class BaseKMeans(
         self.metrics_ = metrics if best.geometry.per_cluster else metrics[0]
         self._n_features_out = self.n_clusters
         self._keep_statistics(best, rows)
-        self.within_variance_ = None
+        self.within_variance_ = self.effective_features_ = None
+        if isinstance(rows, LocalRows):
+            found = effective_features(rows, best.geometry, np.asarray(best.labels))
+            self.effective_features_ = found
         if self._cluster_costs_ is not None:  # saves a pass over the rows
             total = max(float(self._moments_.counts.sum()), 1e-300)
             self.within_variance_ = float(self._cluster_costs_.sum()) / total / rows.d
@@ -550,7 +558,9 @@ class BaseKMeans(
         self, problem: Problem, best: Solution
     ) -> Labels | Mapping[Hashable, Hashable]:
         """Labels by which constraints are judged."""
-        found = best.assignments.labels_for_report(problem.named_rows)
+        local = isinstance(problem.rows, LocalRows)
+        named = problem.named_rows if not local else np.zeros(0, dtype=np.int64)  # all are at hand
+        found = best.assignments.labels_for_report(named)
         if self._limits is None or not self._limits.n_outliers:
             return found
         return judged_labels(found, problem.closure, self.n_clusters)
@@ -613,9 +623,11 @@ class BaseKMeans(
 
         The model is the mixture that k-means is the limit of: Gaussians of equal shares with the
         learnt metric (or the unit metric) and one variance, `within_variance_`, the mean squared
-        distance within clusters per feature. The probabilities are the softmax of minus half the
-        squared distance in units of this variance. Links have no part in it. With many features
-        nearly all are 0 or 1; `ConstrainedMixture` estimates shares and covariances too.
+        distance within clusters per feature. Features that go together within clusters count as
+        `effective_features_` independent ones. The probabilities are the softmax of minus half the
+        squared distance in units of this variance, times the share of independent features. Links
+        have no part in it. They say how clear the choice among the clusters is, not whether the
+        clusters are right; `ConstrainedMixture` estimates shares and covariances too.
 
         Parameters
         ----------
@@ -637,9 +649,10 @@ class BaseKMeans(
         X, geometry = self._check_new(X), self._geometry_
         log_det = geometry.log_det[geometry.group(np.arange(geometry.k))]
         out = np.empty((X.shape[0], geometry.k))
+        share = (getattr(self, "effective_features_", None) or X.shape[1]) / X.shape[1]
         for part, costs in self._open_costs(X):
             distances = np.maximum(costs + log_det, 0.0)
-            out[part] = memberships(distances, log_det, self.within_variance_)
+            out[part] = memberships(distances, log_det, self.within_variance_, share)
         return out
 
     def score(

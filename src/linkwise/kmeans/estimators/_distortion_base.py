@@ -73,8 +73,10 @@ class DistortionKMeans(SoftKMeans):
     def _make_geometry(self, n_features: int, mean_variance: float) -> Geometry:
         """A geometry other than Euclidean, without statistics of the rows."""
         kind = DISTORTIONS[self.distortion] if isinstance(self.distortion, str) else self.distortion
-        metric, prior, eta, smoothing, _ = self._learning()
+        metric, prior, eta, smoothing, per_cluster = self._learning()
         options: dict[str, Any] = {"learns": metric != "identity", "prior": prior, "eta": eta}
+        if per_cluster and metric != "identity":
+            options["per_cluster"] = True
         if issubclass(kind, Divergence):
             options["smoothing"] = smoothing
         return kind(self.n_clusters, n_features, mean_variance, **options)

@@ -45,9 +45,9 @@ class HMRFKMeans(DistortionKMeans):
     metric : {"diagonal", "full"}, default="diagonal"
         Weights of the features, or (Euclidean, dense) a full matrix.
     per_cluster : bool, default=False
-        Whether every cluster has a metric of its own (section 3.7 of [1]_; Euclidean only: the
-        length of a row under cosine and the entropy of a row under the divergence would differ
-        from cluster to cluster, and costs would no longer be linear in the rows).
+        Whether every cluster has a metric of its own (section 3.7 of [1]_). Under the divergence
+        the weights of all clusters have the same sum. Other than for Euclidean, costs are not
+        linear in the rows then, and a fit takes several times as long.
     inference : {"icm", "belief_propagation", "mean_field"}, default="icm"
         How constrained rows get their clusters (3.3.6 of [1]_). "icm" changes one row or one
         must-link component at a time. The others look at all links at once and then run ICM; the
@@ -127,7 +127,7 @@ class HMRFKMeans(DistortionKMeans):
     noise_ : float
         Estimated share of wrong links; only if `noise` is not None.
     report_ : Report
-        Every constraint kept or violated, and what it cost.
+        Every constraint satisfied or violated, and what it cost.
     n_features_in_ : int
         Number of features.
 
@@ -229,10 +229,9 @@ class HMRFKMeans(DistortionKMeans):
             check_number("eta", self.eta, Real, 0)
         if self.metric == "full" and not self._is_euclidean:
             raise ValueError('metric="full" is for distortion="euclidean"; others have weights')
-        if self.per_cluster and not self._is_euclidean:
+        if self.per_cluster and self.eta == "exact" and not self._is_euclidean:
             raise ValueError(
-                'per_cluster=True is for distortion="euclidean"; others have one metric for all '
-                "clusters"
+                'eta="exact" is for distortion="euclidean" or one metric for all clusters'
             )
 
     def _learning(self) -> Learning:

@@ -102,7 +102,7 @@ class MPCKMeans(SoftKMeans):
     noise_ : float
         Estimated share of wrong links; only if `noise` is not None.
     report_ : Report
-        Every constraint kept or violated, and what it cost.
+        Every constraint satisfied or violated, and what it cost.
     n_features_in_ : int
         Number of features.
 

@@ -10,7 +10,7 @@ from linkwise._validation import check_choice
 from linkwise.geometry import Geometry
 from linkwise.kmeans.solver._limits import Outliers, Size
 from linkwise.kmeans.solver._penalties import Penalty
-from linkwise.kmeans.solver._problem import Problem, Solution
+from linkwise.kmeans.solver._problem import Problem
 
 from ._distortion_base import DistortionKMeans
 from ._soft_base import Noise
@@ -93,7 +93,7 @@ class PCKMeans(DistortionKMeans):
     noise_ : float
         Estimated share of wrong links; only if `noise` is not None.
     report_ : Report
-        Every constraint kept or violated, and what it cost.
+        Every constraint satisfied or violated, and what it cost.
     n_features_in_ : int
         Number of features.
 
@@ -171,11 +171,12 @@ class PCKMeans(DistortionKMeans):
         # Distances, and the chance that a link is wrong, differ from pair to pair.
         return self.penalty != "distance" and self.noise is None
 
-    def _best_run(self, problem: Problem) -> Solution:
+    def _prepare(self, problem: Problem) -> Problem:
+        problem = super()._prepare(problem)
         if self.penalty == "scaled" and self.noise is None and self._is_euclidean:
             spread = self._geometry(problem).mean_variance * problem.rows.d
             problem = replace(problem, link_unit=spread if spread > 0 else 1.0)
-        return super()._best_run(problem)
+        return problem
 
     def _published_penalty(self, problem: Problem) -> Penalty:
         if self.penalty == "distance":

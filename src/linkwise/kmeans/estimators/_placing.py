@@ -132,7 +132,7 @@ class UpdateChanges:
             f"row {one.row} moved from cluster {one.old} to {one.new}: {one.why}"
             for one in self.moved
         ]
-        return "\n".join([*lines, *(f"not kept: {what}" for what in self.violated)])
+        return "\n".join([*lines, *(f"violated: {what}" for what in self.violated)])
 
 
 class GrowingClusters(Protocol):

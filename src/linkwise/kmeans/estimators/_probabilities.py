@@ -3,9 +3,11 @@ r"""Probabilities of clusters for k-means: the mixture that k-means is the limit
 k-means with a learnt metric $A_h$ minimizes $d_h(x) - \log\det A_h$, which is minus twice the log
 likelihood of a Gaussian with covariance $A_h^{-1}$, up to a constant. What it lacks is the scale of
 that covariance: the pooled variance within clusters, $s^2$, the mean of $d_h(x) / D$ over the rows
-in their own clusters, with D features. With equal shares of the clusters, Bayes' rule gives
+in their own clusters, with D features. Features that go together within clusters tell the same
+thing several times: log odds are those of E independent features, a share E / D of the sum. With
+equal shares of the clusters, Bayes' rule gives
 
-    p(h | x) proportional to exp(-(d_h(x) / s^2 - log det A_h) / 2).
+    p(h | x) proportional to exp(-(E / D) (d_h(x) / s^2 - log det A_h) / 2).
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+_MOST_ROWS = 500  # from which the number of independent features is estimated
 
 if TYPE_CHECKING:
     from linkwise._types import Floats, Labels
@@ -32,7 +36,37 @@ def within_variance(rows: LocalRows, geometry: Geometry, labels: Labels) -> floa
     return float(np.average(far, weights=weight)) / rows.d
 
 
-def memberships(distances: Floats, log_det: Floats, variance: float) -> Floats:
+def effective_features(rows: LocalRows, geometry: Geometry, labels: Labels) -> float:
+    """Number of independent features of equal variance that rows vary in within clusters.
+
+    It is (tr S)^2 / tr S^2 for their covariance S within clusters: the mean squared length of the
+    residuals, squared, over the mean squared product of two of them.
+    """
+    inside = np.flatnonzero(labels >= 0)
+    some = inside[:: max(1, len(inside) // _MOST_ROWS)][:_MOST_ROWS]
+    if len(some) < 2:
+        return 1.0
+    away = rows.take(some) - geometry.centers[labels[some]]
+    products = _products(away, geometry.metrics[geometry.group(labels[some])])
+    squares, n = np.diagonal(products), len(some)
+    crossed = ((products**2).sum() - (squares**2).sum()) / (n * (n - 1))
+    if not crossed > 0:
+        return float(rows.d)
+    return float(np.clip(squares.mean() ** 2 / crossed, 1.0, rows.d))
+
+
+def _products(away: Floats, metrics: Floats) -> Floats:
+    """Products of all pairs of residuals, each under the metric of its own cluster."""
+    if metrics.ndim == 2:
+        scaled = away * np.sqrt(metrics)
+    else:
+        values, vectors = np.linalg.eigh(metrics)
+        roots = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+        scaled = np.einsum("ij,ijk->ik", away, roots @ vectors.transpose(0, 2, 1))
+    return np.asarray(scaled @ scaled.T)
+
+
+def memberships(distances: Floats, log_det: Floats, variance: float, share: float = 1.0) -> Floats:
     """Softmax of minus half the distance in units of the variance; rows sum to one.
 
     Parameters
@@ -43,10 +77,12 @@ def memberships(distances: Floats, log_det: Floats, variance: float) -> Floats:
         Logarithms of the determinants of the clusters' metrics.
     variance : float
         0 gives each row to the nearest cluster, in equal parts if several are.
+    share : float, default=1.0
+        Of the features that count as independent.
     """
     unit = variance if variance > 0 else np.finfo(np.float64).tiny
     with np.errstate(over="ignore"):
         far = (distances - distances.min(axis=1, keepdims=True)) / unit - log_det
     far -= far.min(axis=1, keepdims=True)
-    odds = np.exp(-0.5 * far)
+    odds = np.exp(-0.5 * share * far)
     return odds / odds.sum(axis=1, keepdims=True)

@@ -96,6 +96,11 @@ class UpdateMixin:
                 "only by more than a tolerance"
             )
         twin: Any = copy(self)  # an error leaves this estimator as it was
+        if twin._geometry_.rows_by_cluster:
+            raise InputError(
+                "update needs sums of rows that do not depend on their cluster: with "
+                'per_cluster=True it is for distortion="euclidean"; call refit on all rows'
+            )
         twin._geometry_ = deepcopy(twin._geometry_)
         twin._moments_ = deepcopy(twin._moments_)
         work = _Update(twin, X, sample_weight, min_rows)

@@ -32,6 +32,9 @@ def _load_row(X, shift, i, tile, r):
             tile[r, n_features + f] = tile[r, f] * tile[r, f]
 
 
+# Every value is stored, changed or not: with a branch the loops would not use vectors.
+
+
 @kernel
 def _cheapest(cost, bias, least, best):
     """Smallest cost of each row of a tile, and the first cluster that has it; cost (k, _ROWS)."""
@@ -39,12 +42,11 @@ def _cheapest(cost, bias, least, best):
         least[r] = cost[0, r] + bias[0]
         best[r] = 0
     for c in range(1, cost.shape[0]):
-        b = bias[c]
+        b, number = bias[c], np.int32(c)
         for r in range(_ROWS):
-            here = cost[c, r] + b
-            if here < least[r]:
-                least[r] = here
-                best[r] = c
+            here, least_yet = cost[c, r] + b, least[r]
+            best[r] = number if here < least_yet else best[r]
+            least[r] = here if here < least_yet else least_yet
 
 
 @kernel
@@ -55,13 +57,13 @@ def _two_cheapest(cost, bias, least, other, best):
         other[r] = np.inf
         best[r] = 0
     for c in range(1, cost.shape[0]):
-        b = bias[c]
+        b, number = bias[c], np.int32(c)
         for r in range(_ROWS):
-            here = cost[c, r] + b
-            other[r] = min(other[r], max(here, least[r]))
-            if here < least[r]:
-                least[r] = here
-                best[r] = c
+            here, least_yet = cost[c, r] + b, least[r]
+            dearer = least_yet if here < least_yet else here
+            other[r] = dearer if dearer < other[r] else other[r]
+            best[r] = number if here < least_yet else best[r]
+            least[r] = here if here < least_yet else least_yet
 
 
 @kernel

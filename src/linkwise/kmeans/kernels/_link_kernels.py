@@ -1,4 +1,4 @@
-"""Compiled loops over links: graphs, penalties, ICM, hard constraints.
+"""Compiled loops over links: graphs, penalties, ICM.
 
 As in `_row_kernels`: arguments are arrays the caller owns, or named tuples of arrays; nothing is
 checked; the GIL is released. Rows are positions among the constrained rows.
@@ -16,6 +16,22 @@ from linkwise._compiled import kernel
 _MANY = 65_535  # largest count of moved neighbors (uint16)
 
 
+class Measure(NamedTuple):
+    """Costs by the lengths of links, to be computed when they are needed.
+
+    A must-link costs the squared distance of its rows, a cannot-link what that lacks of the
+    farthest pair's. With many links per row, to read the rows takes most of the time, and few
+    rows need it: one in its nearest cluster without a violated link stays whatever links cost.
+    """
+
+    X: NDArray  # (n_all, d), or (0, 0) if costs are known beforehand
+    at: NDArray  # (n,): rows of X
+    metric: NDArray  # (d,)
+    weight: NDArray  # of each entry, (2 m,), or of all, (1,)
+    farthest: float
+    done: NDArray  # (n,): rows whose costs are filled in
+
+
 class LinkCosts(NamedTuple):
     """Adjacency lists of the constrained rows, and what their links cost.
 
@@ -23,7 +39,8 @@ class LinkCosts(NamedTuple):
     rows are, so that being together is rewarded instead (a negative cost). Lists have must-links
     first, up to `middle`. If all must-links cost the same and all cannot-links do, the two numbers
     in `flat` are enough; otherwise every entry has its own cost in `signed`. Both are empty if
-    costs differ between clusters; then `cost[link]` is used.
+    costs differ between clusters; then `cost[link]` is used. With a `measure`, `signed` is filled
+    in for a row when its turn comes.
     """
 
     indptr: NDArray  # (n + 1,)
@@ -34,6 +51,7 @@ class LinkCosts(NamedTuple):
     link: NDArray  # (2 m,) or (0,): link of each entry
     is_must: NDArray  # (m,)
     cost: NDArray  # (m, 1) or (m, k)
+    measure: Measure
 
 
 class CliqueLists(NamedTuple):
@@ -144,22 +162,14 @@ def fill_adjacency(ends, start, stop, cursor, neighbor, edge):
 
 
 @kernel
-def violation_costs(ends, is_must, labels, cost, clusters, start, stop, each):
-    """Total cost of violated links: the mean of a link's entries for the clusters of its ends.
-
-    IN      cost (m, 1), or (m, k) where `clusters`; start..stop: the links to add up
-    OUT     each (m,) or (0,): cost of each link
-    """
-    total = 0.0
+def list_violated(ends, is_must, labels, start, stop, out):
+    """List the violated ones of links start..stop, from out[start] on; returns how many."""
+    number = 0
     for e in range(start, stop):
         a, b = labels[ends[e, 0]], labels[ends[e, 1]]
-        paid = 0.0
-        if (a == b) != is_must[e] and (a >= 0 or b >= 0):  # -1: no cluster
-            paid = 0.5 * (cost[e, a] + cost[e, b]) if clusters else cost[e, 0]
-        if each.size:
-            each[e] = paid
-        total += paid
-    return total
+        out[start + number] = e
+        number += ((a == b) != is_must[e]) & ((a >= 0) | (b >= 0))  # -1: no cluster
+    return number
 
 
 @kernel
@@ -184,6 +194,105 @@ def signed_costs(indptr, link, n_must, cost, start, stop, signed, total, dearest
             dearest[i] = max(dearest[i], most)
 
 
+@kernel
+def _measured(i, p, is_must, neighbor, measure):
+    """Cost of being together at one entry of the list of row i."""
+    X, at, metric, weight, farthest, _ = measure
+    a, b = at[i], at[neighbor[p]]
+    length = 0.0
+    for f in range(metric.shape[0]):
+        away = np.float64(X[a, f]) - X[b, f]
+        length += metric[f] * away * away
+    w = weight[p] if weight.size > 1 else weight[0]
+    return -w * length if is_must else w * max(farthest - length, 0.0)
+
+
+@kernel
+def _fill_in(i, graph, dearest):
+    """Measure the links of row i."""
+    dearest[i] = 0.0
+    for p in range(graph.indptr[i], graph.indptr[i + 1]):
+        cost = _measured(i, p, p < graph.middle[i], graph.neighbor, graph.measure)
+        graph.signed[p] = cost
+        dearest[i] = max(dearest[i], abs(cost))
+    graph.measure.done[i] = True
+
+
+@kernel
+def _may_move(i, a, gap, graph, labels):
+    """Whether row i might leave cluster a, which costs `gap` more than the cheapest other.
+
+    Only must-links and violated links are measured: to leave costs at least the must-links that
+    are kept, and saves at most the violated links.
+    """
+    indptr, middle, neighbor, measure = graph.indptr, graph.middle, graph.neighbor, graph.measure
+    kept = True
+    for p in range(indptr[i], middle[i]):
+        kept &= labels[neighbor[p]] == a
+    for p in range(middle[i], indptr[i + 1]):
+        kept &= labels[neighbor[p]] != a
+    if kept and gap <= 0.0:
+        return False
+    for p in range(indptr[i], middle[i]):
+        b = labels[neighbor[p]]
+        if b >= 0:
+            cost = _measured(i, p, True, neighbor, measure)
+            gap += cost if a == b else -cost
+    for p in range(middle[i], indptr[i + 1]):
+        if labels[neighbor[p]] == a:
+            gap += _measured(i, p, False, neighbor, measure)
+    return gap > 0.0
+
+
+@kernel
+def _meeting(g, c, groups, graph, labels):
+    """What cannot-links of a must-link component to rows in cluster c cost."""
+    neighbor = graph.neighbor
+    total = 0.0
+    for q in range(groups.starts[g], groups.starts[g + 1]):
+        i = groups.members[q]
+        for p in range(graph.middle[i], graph.indptr[i + 1]):
+            if labels[neighbor[p]] == c and groups.group[neighbor[p]] != g:
+                total += _measured(i, p, False, neighbor, graph.measure)
+    return total
+
+
+@kernel
+def _paid_now(g, groups, graph, labels):
+    """What the links of a must-link component cost now, less those that cost it everywhere."""
+    indptr, middle, neighbor = graph.indptr, graph.middle, graph.neighbor
+    total = 0.0
+    for q in range(groups.starts[g], groups.starts[g + 1]):
+        i = groups.members[q]
+        for p in range(indptr[i], indptr[i + 1]):
+            is_must = p < middle[i]
+            together = labels[neighbor[p]] == labels[i]
+            if groups.group[neighbor[p]] != g:
+                if together:
+                    total += _measured(i, p, False, neighbor, graph.measure)
+            elif not together:  # met from both ends; a cannot-link inside costs it everywhere
+                total -= 0.5 * _measured(i, p, is_must, neighbor, graph.measure)
+    return total
+
+
+@kernel
+def _cheapest_meeting(g, groups, graph, labels, total, known):
+    """The cheapest cluster of a component, whose links are measured for likely ones only.
+
+    IN/OUT  total (k,): costs of the rows, to which costs of links are added
+    """
+    known[:] = False
+    while True:
+        best = 0
+        for c in range(1, total.shape[0]):
+            if total[c] < total[best]:
+                best = c
+        if known[best]:
+            return best
+        total[best] += _meeting(g, best, groups, graph, labels)
+        known[best] = True
+
+
 # The kernels below read the adjacency lists in their own loops: a call per row with many arrays
 # takes longer than the loop. No branch depends on what is read, so that reads overlap: penalties
 # start with an entry for neighbors without a cluster (-1).
@@ -199,18 +308,19 @@ def icm(order, place, distance, graph, cliques, counts, dearest, labels, edge, m
 
     IN      order (m,) of the rows to visit; place (n,): position of each row in distance (m, k);
             graph: `LinkCosts`; cliques: `CliqueLists`; dearest (n,): the largest cost of a row's
-            links and of a pair of its groups, at least 0
+            links and of a pair of its groups, at least 0 (filled in with a `Measure`)
     IN/OUT  counts (n_groups, k): members per cluster; labels (n,)
             edge (n,): the most by which links made the present cluster dearer than
             another at the last visit; moves (n,): neighbors that have moved since
 
     Returns how many rows moved, and the change in the cost of violated links.
     """
-    indptr, middle, neighbor, flat, signed, link, is_must, cost = graph
+    indptr, middle, neighbor, flat, signed, link, is_must, cost, measure = graph
     in_groups, group, starts, members, weight = cliques
     k = distance.shape[1]
     penalties = np.zeros(k + 1)
     penalty = penalties[1:]
+    lazy = measure.X.size > 0
     moved = 0
     change = 0.0
     for s in range(order.shape[0]):
@@ -227,6 +337,11 @@ def icm(order, place, distance, graph, cliques, counts, dearest, labels, edge, m
             moves[i] = 0
             if distance[t, old] + edge[i] < other:
                 continue
+        if lazy and not measure.done[i]:
+            if old >= 0 and not _may_move(i, old, distance[t, old] - other, graph, labels):
+                moves[i] = 0
+                continue
+            _fill_in(i, graph, dearest)
         if flat.size:
             for p in range(indptr[i], middle[i]):
                 penalties[labels[neighbor[p]] + 1] += flat[0]
@@ -332,9 +447,10 @@ def assign_groups(order, groups, distance, graph, cliques, counts, labels):
     """
     starts, members, _ = groups
     in_cliques, clique, weight = cliques.indptr, cliques.group, cliques.weight
-    indptr, middle, neighbor, flat, signed, link, _, cost = graph
+    indptr, middle, neighbor, flat, signed, link, _, cost, measure = graph
     k = distance.shape[1]
     total, pull = np.empty(k), np.empty(k + 1)
+    lazy, known = measure.X.size > 0, np.empty(k, np.bool_)
     for t in range(order.shape[0]):
         g = order[t]
         total[:] = 0.0
@@ -350,6 +466,8 @@ def assign_groups(order, groups, distance, graph, cliques, counts, labels):
             if flat.size:
                 for p in range(middle[i], indptr[i + 1]):
                     pull[labels[neighbor[p]] + 1] += flat[1]
+            elif lazy:
+                continue
             elif signed.size:
                 for p in range(middle[i], indptr[i + 1]):
                     pull[labels[neighbor[p]] + 1] += signed[p]
@@ -363,6 +481,8 @@ def assign_groups(order, groups, distance, graph, cliques, counts, labels):
             total[c] += pull[c + 1]
             if total[c] < total[best]:
                 best = c
+        if lazy:
+            best = _cheapest_meeting(g, groups, graph, labels, total, known)
         for q in range(starts[g], starts[g + 1]):
             i = members[q]
             labels[i] = best
@@ -385,9 +505,10 @@ def icm_groups(order, groups, distance, graph, cliques, counts, dear, clashing, 
     """
     starts, members, group = groups
     in_cliques, clique, weight = cliques.indptr, cliques.group, cliques.weight
-    indptr, middle, neighbor, flat, signed, link, is_must, cost = graph
+    indptr, middle, neighbor, flat, signed, link, is_must, cost, measure = graph
     k = distance.shape[1]
     total, pull = np.empty(k), np.empty(k)
+    lazy, known = measure.X.size > 0, np.empty(k, np.bool_)
     moved = 0
     for t in range(order.shape[0]):
         g = order[t]
@@ -402,12 +523,16 @@ def icm_groups(order, groups, distance, graph, cliques, counts, dear, clashing, 
                 total[c] += distance[i, c]
             now += distance[i, labels[i]]
             reach += dear[i]
+        if lazy:
+            reach = _paid_now(g, groups, graph, labels)
         least = total[0]
         for c in range(1, k):
             least = min(least, total[c])
         if not least < now + reach:
             continue
         for q in range(starts[g], starts[g + 1]):
+            if lazy:
+                break
             i = members[q]
             a = labels[i]
             for p in range(in_cliques[i], in_cliques[i + 1]):
@@ -452,6 +577,9 @@ def icm_groups(order, groups, distance, graph, cliques, counts, dear, clashing, 
             total[c] += pull[c]
             if total[c] < total[best]:
                 best = c
+        if lazy:
+            best = _cheapest_meeting(g, groups, graph, labels, total, known)
+            now += reach
         after = total[best] + together
         if not after < now - 1e-10 * (abs(now) + abs(after)):
             continue
@@ -463,172 +591,3 @@ def icm_groups(order, groups, distance, graph, cliques, counts, dear, clashing, 
                 counts[clique[p], best] += 1
             labels[i] = best
     return moved
-
-
-# -------------------------------------------------------------------- hard constraints
-
-
-@kernel
-def group_costs(distance, group, cost, nearest):
-    """Cost of each group of rows in each cluster, and its cheapest cluster.
-
-    IN      distance (n, k); group (n,) of each row
-    OUT     cost (m, k), nearest (m,)
-    """
-    n_groups, k = cost.shape
-    cost[:] = 0.0
-    for i in range(group.shape[0]):
-        for c in range(k):
-            cost[group[i], c] += distance[i, c]
-    for g in range(n_groups):
-        nearest[g] = 0
-        for c in range(1, k):
-            if cost[g, c] < cost[g, nearest[g]]:
-                nearest[g] = c
-
-
-@kernel
-def assign_cliques(starts, members, cost, nearest, labels):
-    """Give the vertices of each disjoint clique different clusters at the least total cost.
-
-    The Hungarian method with potentials, one vertex at a time: O(m^2 k) for a clique of m. A clique
-    whose nearest clusters differ already is done at once.
-
-    IN      starts (n_cliques + 1,), members: vertices; cost (n, k); nearest (n,)
-    OUT     labels (n,), of the members only
-    """
-    k = cost.shape[1]
-    largest = 0
-    for g in range(starts.shape[0] - 1):
-        largest = max(largest, starts[g + 1] - starts[g])
-    taken = np.zeros(k, np.bool_)
-    u, v = np.zeros(largest + 1), np.zeros(k + 1)
-    row_of, way = np.zeros(k + 1, np.int64), np.zeros(k + 1, np.int64)
-    least, used = np.empty(k + 1), np.empty(k + 1, np.bool_)
-    for g in range(starts.shape[0] - 1):
-        first, size = starts[g], starts[g + 1] - starts[g]
-        taken[:] = False
-        differ = True
-        for q in range(size):
-            c = nearest[members[first + q]]
-            differ &= not taken[c]
-            taken[c] = True
-            labels[members[first + q]] = c
-        if differ:
-            continue
-        u[:], v[:] = 0.0, 0.0
-        row_of[:] = 0
-        for i in range(1, size + 1):
-            row_of[0] = i
-            least[:] = np.inf
-            used[:] = False
-            j = 0
-            while True:
-                used[j] = True
-                row, delta, next_j = row_of[j], np.inf, 0
-                for c in range(1, k + 1):
-                    if used[c]:
-                        continue
-                    now = cost[members[first + row - 1], c - 1] - u[row] - v[c]
-                    if now < least[c]:
-                        least[c] = now
-                        way[c] = j
-                    if least[c] < delta:
-                        delta = least[c]
-                        next_j = c
-                for c in range(k + 1):
-                    if used[c]:
-                        u[row_of[c]] += delta
-                        v[c] -= delta
-                    else:
-                        least[c] -= delta
-                j = next_j
-                if row_of[j] == 0:
-                    break
-            while j:
-                row_of[j] = row_of[way[j]]
-                j = way[j]
-        for c in range(1, k + 1):
-            if row_of[c]:
-                labels[members[first + row_of[c] - 1]] = c - 1
-
-
-@kernel
-def total_cost(cost, labels):
-    """Sum of what each group costs in its cluster."""
-    total = 0.0
-    for g in range(labels.shape[0]):
-        total += cost[g, labels[g]]
-    return total
-
-
-@kernel
-def greedy_hard(order, distance, labels, indptr, neighbor, taken):
-    """Give each group in turn its cheapest cluster that no cannot-linked group has yet.
-
-    Returns -1, or the group that found no cluster left.
-    """
-    k = distance.shape[1]
-    labels[:] = -1
-    for t in range(order.shape[0]):
-        i = order[t]
-        for c in range(k):
-            taken[c] = False
-        for p in range(indptr[i], indptr[i + 1]):
-            if labels[neighbor[p]] >= 0:
-                taken[labels[neighbor[p]]] = True
-        best = -1
-        for c in range(k):
-            if not taken[c] and (best < 0 or distance[i, c] < distance[i, best]):
-                best = c
-        if best < 0:
-            return i
-        labels[i] = best
-    return -1
-
-
-@kernel
-def improve_hard(order, distance, nearest, labels, indptr, neighbor, taken, max_sweeps):
-    """Move groups to cheaper clusters as long as no cannot-link breaks; also swap linked pairs.
-
-    A group in its nearest cluster has nothing to gain by itself; a swap is proposed by the other.
-    """
-    k = distance.shape[1]
-    for _ in range(max_sweeps):
-        moved = 0
-        for t in range(order.shape[0]):
-            i = order[t]
-            if labels[i] == nearest[i]:
-                continue
-            for c in range(k):
-                taken[c] = 0
-            for p in range(indptr[i], indptr[i + 1]):
-                taken[labels[neighbor[p]]] += 1
-            old = labels[i]
-            best = old
-            for c in range(k):
-                if taken[c] == 0 and distance[i, c] < distance[i, best]:
-                    best = c
-            if best != old:
-                labels[i] = best
-                moved += 1
-                continue
-            for p in range(indptr[i], indptr[i + 1]):
-                j = neighbor[p]
-                c = labels[j]
-                # j alone keeps i out of c: swap them if no neighbor of j is in i's cluster.
-                if taken[c] != 1:
-                    continue
-                gain = distance[i, old] + distance[j, c] - distance[i, c] - distance[j, old]
-                if gain <= 1e-12 * (abs(distance[i, old]) + abs(distance[j, c])):
-                    continue
-                free = True
-                for q in range(indptr[j], indptr[j + 1]):
-                    if neighbor[q] != i and labels[neighbor[q]] == old:
-                        free = False
-                if free:
-                    labels[i], labels[j] = c, old
-                    moved += 1
-                    break
-        if moved == 0:
-            break

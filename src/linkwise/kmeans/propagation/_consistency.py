@@ -27,7 +27,7 @@ def heaviest_consistent(
     labels : ndarray of shape (n_samples,)
         The present clusters. Where the sources contradict each other, those count that it keeps.
     """
-    core = sources.satisfied(labels).kept if _contradictory(sources, n_clusters) else sources
+    core = sources.satisfied(labels).satisfied if _contradictory(sources, n_clusters) else sources
     chosen = _greedily(core, sources, propagated)
     low, high = 0, len(chosen)
     while low < high:  # more links never need fewer clusters

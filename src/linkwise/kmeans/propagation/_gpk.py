@@ -146,7 +146,7 @@ class GPKMeans(
     space_ : transformer
         The fitted `space`, if there is one.
     report_ : Report
-        Every given constraint kept or violated, and what it cost.
+        Every given constraint satisfied or violated, and what it cost.
     n_features_in_ : int
         Number of features.
 

@@ -17,6 +17,7 @@ from linkwise.kmeans.kernels import _dense_kernels
 from linkwise.kmeans.kernels import _row_kernels as _kernels
 from linkwise.kmeans.kernels._row_kernels import CostForm
 
+from . import _by_cluster
 from ._bounds import Bounds
 from ._protocols import cluster_sizes, dense_blocks
 
@@ -74,6 +75,9 @@ class LocalRows:
         self._totals: dict[bool, Floats] = {}
         self._mean: Floats | None = None  # of rows that are not centered
         self._outermost: Ints | None = None
+        self.by_cluster: Geometry | None = (
+            None  # says what a row adds to sums, if its cluster matters
+        )
 
     def _check_range(self, largest: float) -> None:
         self.largest = largest
@@ -202,7 +206,10 @@ class LocalRows:
 
     def scale(self, geometry: Geometry) -> None:
         """Divide rows by their lengths under the metric, if the geometry scales rows."""
-        if geometry.scales_rows:
+        self.by_cluster = geometry if geometry.rows_by_cluster else None
+        if self.by_cluster is not None:
+            self.X = self._unscaled
+        elif geometry.scales_rows:
             # The memory is used again: fresh pages would take longer than the work.
             before = None if self.X is self._unscaled else self.X
             self.X = geometry.scaled(self._unscaled, self.threads.map, before)
@@ -225,6 +232,9 @@ class LocalRows:
     def distances(self, rows: Ints, geometry: Geometry, out: Floats | None = None) -> Floats:
         """Costs of some rows in all clusters, written to `out` if given."""
         out = np.empty((len(rows), geometry.k)) if out is None else out
+        if geometry.rows_by_cluster:
+            _by_cluster.costs(self.X, geometry, rows, out)
+            return out
         if geometry.metrics.ndim == 3:
             return self._mixed_distances(rows, geometry, out)
         data = self.arrays()
@@ -264,7 +274,7 @@ class LocalRows:
     def own_costs(self, rows: Ints, labels: Labels, geometry: Geometry) -> Floats:
         """Cost of each of some rows in the cluster that it is in."""
         out = np.empty(len(rows))
-        if self.is_sparse or geometry.metrics.ndim == 3:
+        if self.is_sparse or geometry.metrics.ndim == 3 or geometry.rows_by_cluster:
             for start in range(0, len(rows), _BLOCK):
                 part = slice(start, start + _BLOCK)
                 costs = self.distances(rows[part], geometry)
@@ -349,7 +359,10 @@ class LocalRows:
         `closed` clusters accept no row. With `bounds`, rows whose center must still be the
         nearest are skipped.
         """
-        if geometry.metrics.ndim == 3 and geometry.per_cluster:
+        if geometry.rows_by_cluster:
+            by_cluster: KernelCall = _by_cluster.assign, (self.X, geometry, closed)
+            kernel, data = by_cluster
+        elif geometry.metrics.ndim == 3 and geometry.per_cluster:
             kernel, data = self._mixed(geometry, closed)
         elif self.is_sparse:
             kernel, data = self._sparse(geometry, closed)
@@ -396,6 +409,10 @@ class LocalRows:
 
     def similarity_squares(self, labels: Labels, directions: Floats) -> Floats:
         """Per feature, the sum over rows of (x . direction of its cluster) times x squared."""
+        if self.by_cluster is not None:
+            return _by_cluster.similarity_squares(
+                self.X, self.by_cluster, labels, directions, self.weight
+            )
         data = self.arrays() if self.is_sparse else (self.X,)
         kernel = (
             _kernels.similarity_squares_sparse
@@ -425,6 +442,9 @@ class LocalRows:
 
     def move(self, rows: Ints, old: Labels, new: Labels, moments: Moments) -> None:
         """Move rows between clusters in the moments."""
+        if self.by_cluster is not None:
+            _by_cluster.move(self.X, self.by_cluster, rows, old, new, self.weight, moments)
+            return
         move = _kernels.move_sparse if self.is_sparse else _kernels.move_dense
         move(*self.arrays(), rows, old, new, self.weight, moments)
 

@@ -415,6 +415,8 @@ class RemoteAssignments:
             local, positions = self.rows.in_memory(self.chosen)
             weight = local.weight[positions] if local.weight.size else None
             some = LocalRows.in_coordinates(local.X[positions], self.rows.shift, weight)
+            if local.by_cluster is not None:
+                some.scale(local.by_cluster)
             total = total + some.similarity_squares(self.chosen_labels, directions)
         return total
 

@@ -15,10 +15,10 @@ from scipy.sparse.csgraph import connected_components
 from linkwise._types import Bools, Floats, Ints, Labels, RandomState
 from linkwise.constraints import Closure, ConstraintError, adjacency, clique_pairs
 from linkwise.engines import Threads
-from linkwise.kmeans.kernels import _link_kernels
-from linkwise.kmeans.kernels._link_kernels import Groups
+from linkwise.kmeans.kernels import _hard_kernels, _link_kernels
+from linkwise.kmeans.kernels._link_kernels import Groups, Measure
 
-from ._constrained_costs import ConstrainedCosts
+from ._constrained_costs import ConstrainedCosts, Undecided
 from ._exact_assignment import solve_exactly
 from ._link_graph import WeightedGraph, neighbors
 from ._problem import Problem, RunState
@@ -32,18 +32,23 @@ _GROUP_PAUSE = 4  # calls between two attempts to move whole groups
 _AT_ONCE = -1  # in the next call, whether or not single rows still move
 
 
+LinkCost = Floats | Measure
+
+
 class Assigner(Protocol):
     """What the loop asks of an assigner; `closed` clusters accept no free row.
 
-    If it `trims`, all rows are its rows, and it may leave some without a cluster (-1).
+    If it `trims`, all rows are its rows, and it may leave some without a cluster (-1). If it
+    `measures`, it takes a `Measure` of links as well as their costs.
     """
 
     rows: Ints
     closed: Bools | None
     trims: bool
+    measures: bool
 
     def __call__(
-        self, costs: ConstrainedCosts, labels: Labels, link_cost: Floats, rng: RandomState
+        self, costs: ConstrainedCosts, labels: Labels, link_cost: LinkCost, rng: RandomState
     ) -> tuple[Labels, float | None]:
         """New labels of `rows`, and the change in the cost of violated links (or None)."""
         ...
@@ -69,7 +74,7 @@ class StatelessAssigner:
     """Base of the assigners without state; all clusters accept rows."""
 
     closed: Bools | None = None
-    trims = False
+    trims = measures = False
 
     def is_exhaustive(self) -> bool:
         """Every call tries everything."""
@@ -93,7 +98,7 @@ class Pinned(StatelessAssigner):
         self.rows, self._labels, self.closed = rows, labels.astype(np.int32), closed
 
     def __call__(
-        self, costs: ConstrainedCosts, labels: Labels, link_cost: Floats, rng: RandomState
+        self, costs: ConstrainedCosts, labels: Labels, link_cost: LinkCost, rng: RandomState
     ) -> tuple[Labels, float | None]:
         return self._labels, None
 
@@ -109,12 +114,14 @@ class ICM:
 
     closed: Bools | None = None
     trims = False
+    measures = True
 
     def __init__(self, problem: Problem):
         self.rows, self._links = problem.links.rows, problem.links
         self._n_calls = self._next_groups = 0
         self._groups_pending = False  # whether the last call did not try to move groups
         self._graph: WeightedGraph | None = None
+        self._cost: LinkCost | None = None  # that the graph is for
         self._edge, self._moves = np.zeros(0), np.zeros(0, dtype=np.uint16)
         closure = problem.closure
         self._clashing = not closure.consistent
@@ -134,7 +141,7 @@ class ICM:
         self._counts = np.zeros((0, problem.k), dtype=np.int32)  # of apart groups
 
     def __call__(
-        self, costs: ConstrainedCosts, labels: Labels, link_cost: Floats, rng: RandomState
+        self, costs: ConstrainedCosts, labels: Labels, link_cost: LinkCost, rng: RandomState
     ) -> tuple[Labels, float | None]:
         if not len(labels):
             return labels, 0.0
@@ -166,10 +173,14 @@ class ICM:
             change = None
         return labels, change
 
-    def _with_costs(self, link_cost: Floats) -> WeightedGraph:
+    def _with_costs(self, link_cost: LinkCost) -> WeightedGraph:
         """The graph with the present costs of links; new costs reset what rows know of them."""
-        if self._graph is None or self._graph.costs.cost is not link_cost:
-            self._graph = self._links.with_costs(link_cost)
+        if self._graph is None or self._cost is not link_cost:
+            self._cost = link_cost
+            if isinstance(link_cost, Measure):
+                self._graph = self._links.with_measure(link_cost)
+            else:
+                self._graph = self._links.with_costs(link_cost)
             self._edge = np.full(len(self.rows), np.inf)  # unknown
             self._moves = np.zeros(len(self.rows), dtype=np.uint16)
         return self._graph
@@ -194,7 +205,11 @@ class ICM:
         self, graph: WeightedGraph, costs: ConstrainedCosts, labels: Labels, rng: RandomState
     ) -> float:
         """Let undecided rows take their cheapest cluster, in random order, until none moves."""
-        found = costs.of_undecided_rows(labels, self._slack(graph, labels))
+        if graph.costs.measure.X.size:  # what links can cost is not known
+            every = np.ones(len(labels), dtype=bool)
+            found = Undecided(every, np.arange(len(labels)), costs.of_all_rows())
+        else:
+            found = costs.of_undecided_rows(labels, self._slack(graph, labels))
         order, change = _in_random_order(found.mask, rng), 0.0
         cliques = (self._links.cliques, self._counts)
         state = (*cliques, graph.dearest, labels, self._edge, self._moves)
@@ -308,7 +323,7 @@ class Hard(StatelessAssigner):
         self._part = connected_components(graph, directed=False)[1]
 
     def __call__(
-        self, costs: ConstrainedCosts, labels: Labels, link_cost: Floats, rng: RandomState
+        self, costs: ConstrainedCosts, labels: Labels, link_cost: LinkCost, rng: RandomState
     ) -> tuple[Labels, float | None]:
         if not len(self.rows):
             return labels, 0.0
@@ -318,7 +333,7 @@ class Hard(StatelessAssigner):
         else:
             cost = np.empty((len(self._starts), self._k))
             nearest = np.empty(len(cost), dtype=np.int32)
-            _link_kernels.group_costs(costs.of_all_rows(), self._component, cost, nearest)
+            _hard_kernels.group_costs(costs.of_all_rows(), self._component, cost, nearest)
         found = nearest
         if len(self._linked):
             found = self._assign_linked(cost, labels[self._order[self._starts]], nearest, rng)
@@ -334,7 +349,7 @@ class Hard(StatelessAssigner):
 
         def work(first: int, last: int) -> None:
             part = starts[first : last + 1]
-            _link_kernels.assign_cliques(part, members, cost, nearest, found)
+            _hard_kernels.assign_cliques(part, members, cost, nearest, found)
 
         with Threads(n_cliques, self._k * len(members) // n_cliques) as threads:
             threads.map(work)
@@ -368,7 +383,7 @@ class Hard(StatelessAssigner):
         return min(tries, key=lambda labels: self._total(cost, labels))
 
     def _total(self, cost: Floats, labels: Labels) -> float:
-        return float(_link_kernels.total_cost(cost, labels))
+        return float(_hard_kernels.total_cost(cost, labels))
 
     def _greedy(self, cost: Floats, rng: RandomState) -> Labels | None:
         """Most constrained first; a component without a free cluster goes first in the next try."""
@@ -376,7 +391,7 @@ class Hard(StatelessAssigner):
         urgency = self._degree + rng.random_sample(len(cost))
         for _ in range(_RESTARTS):
             order = np.argsort(-urgency)
-            stuck = _link_kernels.greedy_hard(
+            stuck = _hard_kernels.greedy_hard(
                 order, cost, labels, self._indptr, self._neighbor, np.empty(self._k, np.bool_)
             )
             if stuck < 0:
@@ -388,7 +403,7 @@ class Hard(StatelessAssigner):
         labels = labels.astype(np.int32).copy()
         order = rng.permutation(self._linked)
         graph = (self._indptr, self._neighbor)
-        _link_kernels.improve_hard(
+        _hard_kernels.improve_hard(
             order, cost, nearest, labels, *graph, np.empty(self._k, np.int64), _MAX_SWEEPS
         )
         return labels

@@ -58,7 +58,8 @@ class ConstrainedCosts:
         self._place = np.zeros(len(chosen), dtype=np.int64)
         self._all_at: tuple[Floats | None, Floats | None] = (None, None)
         # Bounds are on distances: they do not hold for costs times sample weights.
-        plain = geometry.metrics.ndim == 2 and not rows.is_sparse and not rows.weighted
+        plain = geometry.metrics.ndim == 2 and not geometry.rows_by_cluster
+        plain = plain and not rows.is_sparse and not rows.weighted
         # Costs in the precision of the data show most rows that stay; only the others need more.
         self._may_sift = plain and geometry.k > 1 and len(chosen) >= _BOUNDED_ROWS
         self._mostly = False  # whether most rows were undecided in the last call

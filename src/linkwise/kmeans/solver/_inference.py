@@ -20,7 +20,7 @@ import numpy as np
 from linkwise._types import Floats, Labels, RandomState
 from linkwise.constraints import ConstraintError
 
-from ._assigners import ICM, Assigner
+from ._assigners import ICM, Assigner, LinkCost
 from ._constrained_costs import ConstrainedCosts
 from ._link_graph import LinkGraph
 from ._problem import Problem
@@ -47,6 +47,8 @@ def make_assigner(inference: Inference, problem: Problem) -> Assigner:
 class _OverAllLinks(ICM):
     """ICM, and ICM from labels that look at all links at once; the cheaper of the two."""
 
+    measures = False
+
     def __init__(self, problem: Problem):
         super().__init__(problem)
         number = len(self._links.ends)
@@ -59,8 +61,9 @@ class _OverAllLinks(ICM):
             )
 
     def __call__(
-        self, costs: ConstrainedCosts, labels: Labels, link_cost: Floats, rng: RandomState
+        self, costs: ConstrainedCosts, labels: Labels, link_cost: LinkCost, rng: RandomState
     ) -> tuple[Labels, float | None]:
+        assert isinstance(link_cost, np.ndarray)
         found, _ = super().__call__(costs, labels, link_cost, rng)
         if not len(found) or not len(link_cost):
             return found, None

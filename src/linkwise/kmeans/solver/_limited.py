@@ -27,7 +27,7 @@ from linkwise.kmeans.kernels import _flow_kernels
 from linkwise.kmeans.kernels._flow_kernels import UnitLinks
 
 from . import _transport
-from ._assigners import ICM, Assigner, Hard, Pinned
+from ._assigners import ICM, Assigner, Hard, LinkCost, Pinned
 from ._constrained_costs import ConstrainedCosts, Undecided
 from ._limits import Limits
 from ._problem import Problem, RunState
@@ -65,6 +65,7 @@ class Limited:
     """
 
     closed: Bools | None = None
+    measures = False
 
     def __init__(self, inner: Assigner, problem: Problem, limits: Limits):
         rows, self._k = problem.rows, problem.k
@@ -128,8 +129,9 @@ class Limited:
     # ---------------------------------------------------------------- the call
 
     def __call__(
-        self, costs: ConstrainedCosts, labels: Labels, link_cost: Floats, rng: RandomState
+        self, costs: ConstrainedCosts, labels: Labels, link_cost: LinkCost, rng: RandomState
     ) -> tuple[Labels, float | None]:
+        assert isinstance(link_cost, np.ndarray)
         cost = costs.of_all_rows()
         if constant := costs.row_constant():
             cost = cost + constant

@@ -12,9 +12,12 @@ from linkwise._types import Bools, Floats, Ints
 from linkwise.constraints import Cliques, Constraints, number_nodes
 from linkwise.engines import Threads
 from linkwise.kmeans.kernels import _link_kernels
-from linkwise.kmeans.kernels._link_kernels import CliqueLists, LinkCosts
+from linkwise.kmeans.kernels._link_kernels import CliqueLists, LinkCosts, Measure
 
 _WORK = 8  # cost of one end of a link for `Threads`, in cells
+_NO_MEASURE = Measure(
+    np.zeros((0, 0)), np.zeros(0, np.int64), np.zeros(0), np.ones(1), 0.0, np.zeros(0, np.bool_)
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +119,23 @@ class LinkGraph:
         costs = self._link_costs(np.zeros(0), signed, cost)
         return self._with_cliques(WeightedGraph(costs, total, dearest))
 
+    def with_measure(self, measure: Measure) -> WeightedGraph:
+        """The graph with costs that are computed when they are needed."""
+        unknown = np.zeros(len(self.rows))
+        lists = (self.indptr, self.middle, self.neighbor)
+        signed, none = np.empty(len(self.neighbor)), np.zeros(0, dtype=np.uint32)
+        costs = LinkCosts(
+            *lists, np.zeros(0), signed, none, self.is_must, np.zeros((0, 1)), measure
+        )
+        return WeightedGraph(costs, unknown, unknown)
+
+    @cached_property
+    def entry_weight(self) -> Floats:
+        """Weight of the link of each entry of the lists; one number if all weights are equal."""
+        if _constant(self.weight):
+            return self.weight[:1].copy()
+        return self.weight[self.link]
+
     def _with_equal_costs(self, cost: Floats) -> WeightedGraph:
         """The graph if all must-links cost the same, and all cannot-links do."""
         together, apart = (
@@ -142,24 +162,41 @@ class LinkGraph:
     def _link_costs(self, flat: Floats, signed: Floats, cost: Floats) -> LinkCosts:
         lists = (self.indptr, self.middle, self.neighbor)
         link = np.zeros(0, dtype=np.uint32) if flat.size else self.link
-        return LinkCosts(*lists, flat, signed, link, self.is_must, cost)
+        return LinkCosts(*lists, flat, signed, link, self.is_must, cost, _NO_MEASURE)
 
     def violated(self, labels: NDArray) -> Bools:
         """Which links the labels of the constrained rows violate."""
         a, b = labels[self.ends[:, 0]], labels[self.ends[:, 1]]
         return ((a == b) != self.is_must) & ((a >= 0) | (b >= 0))  # -1: no cluster
 
-    def violation_cost(self, labels: NDArray, cost: Floats, each: Floats | None = None) -> float:
-        """Total cost of the violated links; the cost per link is written to `each` if given.
+    def violated_links(self, labels: NDArray) -> NDArray[np.uint32]:
+        """Numbers of the links that the labels of the constrained rows violate."""
+        out = np.empty(len(self.ends), dtype=np.uint32)
+        what = (self.ends, self.is_must, labels)
 
-        A violated link costs the mean of its entries for the clusters of its two ends; for a
-        cannot-link both ends are in one cluster, so this is the entry of that cluster.
-        """
-        each = np.zeros(0) if each is None else each
-        what = (self.ends, self.is_must, labels, cost, cost.shape[1] > 1)
+        def work(start: int, stop: int) -> NDArray[np.uint32]:
+            number = _link_kernels.list_violated(*what, start, stop, out)
+            return out[start : start + number]
+
         with Threads(len(self.ends), _WORK) as threads:
-            parts = threads.map(lambda a, b: _link_kernels.violation_costs(*what, a, b, each))
-        return float(sum(parts))
+            return np.concatenate(threads.map(work))
+
+    def paid(self, violated: NDArray, labels: NDArray, cost: Floats) -> Floats:
+        """What violated links cost, given their entries (n_violated, 1) or (n_violated, k).
+
+        It is the mean of the entries for the clusters of the two ends; for a cannot-link both ends
+        are in one cluster, so this is the entry of that cluster.
+        """
+        if cost.shape[1] == 1:
+            return cost[:, 0]
+        a, b = labels[self.ends[violated]].T
+        number = np.arange(len(violated))
+        return np.asarray(0.5 * (cost[number, a] + cost[number, b]))
+
+    def violation_cost(self, labels: NDArray, cost: Floats) -> float:
+        """Total cost of the violated links, given the costs of all."""
+        violated = self.violated_links(labels)
+        return float(self.paid(violated, labels, cost[violated]).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +208,8 @@ class WeightedGraph:
     costs : LinkCosts
         Adjacency lists and costs, as kernels take them.
     total, dearest : ndarray of shape (n_touched,)
-        Per row, what all its links can cost together, and the most that one of them can.
+        Per row, what all its links can cost together, and the most that one of them can; both
+        are filled in later if costs are measured when they are needed.
     """
 
     costs: LinkCosts

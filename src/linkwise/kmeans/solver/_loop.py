@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from linkwise._types import Floats, Labels, RandomState
 from linkwise.geometry import Geometry, Mahalanobis, Moments
@@ -140,6 +141,7 @@ class _Run:
         self.costs = ConstrainedCosts(rows, self.assign.rows, self.geometry)
         self._link_weight = 0.0  # sum of the costs of all links, violated or not
         self._link_total: float | None = None  # of violated links; None if out of date
+        self._violated: tuple[Labels, NDArray] | None = None  # links, by the labels they are for
 
     # ---------------------------------------------------------------- saving and resuming
 
@@ -189,7 +191,8 @@ class _Run:
             )
             self._bounded = self._bounded or (self._may_bound and moved < _CALM * rows.n)
         if len(chosen):
-            cost = self.penalty.costs(self.geometry)
+            measure = self.penalty.measure(self.geometry) if self.assign.measures else None
+            cost = self.penalty.costs(self.geometry) if measure is None else measure
             new, change = self.assign(self.costs, self.assignments.chosen_labels, cost, rng)
             moved += self.assignments.set_chosen(new, self.moments)
             self._links_changed(change)
@@ -305,7 +308,8 @@ class _Run:
         each = np.zeros(len(links.ends))
         labels, groups = self._own_labels(), np.zeros(links.n_cliques)
         if len(each) and not self.penalty.is_zero:
-            links.violation_cost(labels, self.penalty.costs(self.geometry), each)
+            violated = self._violated_links(labels)
+            each[violated] = self._paid(violated, labels)
         if len(groups) and not self.penalty.is_zero:
             groups = links.clique_costs(labels, self.problem.k)
         return np.concatenate([each, groups])
@@ -321,11 +325,21 @@ class _Run:
         """Total cost of the violated links."""
         if self.penalty.is_zero:
             return 0.0
-        links, cost = self.problem.links, self.penalty.costs(self.geometry)
-        self._link_weight = float(cost.sum())
-        labels = self._own_labels()
+        links, labels = self.problem.links, self._own_labels()
+        self._link_weight = self.penalty.total(self.geometry)
         groups = float(links.clique_costs(labels, self.problem.k).sum())
-        return links.violation_cost(labels, cost) + groups
+        return float(self._paid(self._violated_links(labels), labels).sum()) + groups
+
+    def _violated_links(self, labels: Labels) -> NDArray:
+        """Violated links; found once for the same array of labels, which is never changed."""
+        if self._violated is None or self._violated[0] is not labels:
+            self._violated = labels, self.problem.links.violated_links(labels)
+        return self._violated[1]
+
+    def _paid(self, violated: NDArray, labels: Labels) -> Floats:
+        """What violated links cost."""
+        entries = self.penalty.costs_of(violated, self.geometry)
+        return self.problem.links.paid(violated, labels, entries)
 
     def record(self) -> float:
         """Record the objective after a half step."""

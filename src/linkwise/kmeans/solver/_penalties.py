@@ -10,10 +10,12 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from linkwise._types import Floats, Ints, Labels, Matrix, is_sparse
 from linkwise.geometry import Geometry, Mahalanobis, Moments
 from linkwise.kmeans.kernels import _link_kernels
+from linkwise.kmeans.kernels._link_kernels import Measure
 from linkwise.kmeans.rows._local_rows import LocalRows
 from linkwise.kmeans.rows._protocols import RowStore, dense_blocks
 
@@ -22,7 +24,11 @@ from ._problem import RunState
 
 _PAIR_BLOCK = 16_384  # pairs whose distances are computed at a time
 _SAMPLED_PAIRS = 1000  # pairs from which a missing bound on distances is estimated
+_MANY_LINKS = 4  # links per row from which on they are measured when they are needed
 _KEPT_CELLS = 8_000_000  # most numbers in differences that are kept between iterations
+
+
+LinkNumbers = Ints | NDArray[np.uint32]
 
 
 class Penalty(Protocol):
@@ -46,6 +52,18 @@ class Penalty(Protocol):
     def costs(self, geometry: Geometry) -> Floats:
         """Cost of each link if violated; the same array as long as nothing changes."""
         ...
+
+    def costs_of(self, chosen: LinkNumbers, geometry: Geometry) -> Floats:
+        """Cost of some links if violated."""
+        return self.costs(geometry)[chosen]
+
+    def total(self, geometry: Geometry) -> float:
+        """What all links would cost, or a bound on it; it scales a rounding error."""
+        return float(self.costs(geometry).sum())
+
+    def measure(self, geometry: Geometry) -> Measure | None:
+        """How to compute the costs of links when they are needed, if that saves time."""
+        return None
 
     def adjust_moments(self, moments: Moments, geometry: Geometry, labels: Labels) -> Moments:
         """The moments whose means are the new centers; `labels` are those of the constrained rows.
@@ -133,7 +151,7 @@ class PairPenalty(Penalty):
         ends = self.links.rows[self.links.ends[chosen]]
         return geometry.pairs(self.rows.X, ends[:, 0], ends[:, 1])
 
-    def _bound_of_phi(self, geometry: Geometry) -> float:
+    def _bound_of_phi(self, geometry: Geometry) -> Floats | float:
         """The bound; if the geometry has none, the largest phi of links and sampled pairs."""
         if self._published:
             return geometry.published_bound()[0]
@@ -155,27 +173,40 @@ class PairPenalty(Penalty):
         if self._known is None or self._known[0] is not geometry.metrics:
             parts = [self._phi(geometry, part) for part in self._parts()]
             phi = np.concatenate(parts) if parts else np.zeros(0)
+            phi = phi.reshape(len(phi), geometry.n_groups)
             if len(phi):
                 missing = np.maximum(self._bound_of_phi(geometry) - phi, 0.0)
-                phi = np.where(self.links.is_must, phi, missing) * self.links.weight
-            self._known = geometry.metrics, phi[:, None]
+                phi = np.where(self.links.is_must[:, None], phi, missing)
+                phi *= self.links.weight[:, None]
+            self._known = geometry.metrics, phi
         return self._known[1]
 
     def scatter_term(self, geometry: Geometry, labels: Labels) -> Floats | float:
-        """Derivative of the cost of violated links by the feature weights, (1, d)."""
+        """Derivative of the cost of violated links by the feature weights, (groups, d)."""
         links = self.links
         violated = np.flatnonzero(links.violated(labels))
+        first, other = geometry.group(np.ascontiguousarray(labels[links.ends[violated]].T))
         # A cannot-link whose cost is floored at 0 has no slope.
-        violated = violated[links.is_must[violated] | (self.costs(geometry)[violated, 0] > 0)]
+        active = links.is_must[violated] | (self.costs(geometry)[violated, first] > 0)
+        violated, first, other = violated[active], first[active], other[active]
+        must, weight = links.is_must[violated], links.weight[violated]
+        slope = np.zeros_like(geometry.metrics)
+        for g in np.unique(np.concatenate([first, other[must]])):
+            # Half of a must-link belongs to the metric of each end.
+            half = 0.5 * ((first == g).astype(float) + (other == g))
+            share = weight * np.where(must, half, -1.0 * (first == g))
+            slope[g] = self._slope(geometry, violated, share, int(g))
+            if self._published:
+                slope[g] -= share[~must].sum() * geometry.published_bound()[1]
+        return slope
+
+    def _slope(self, geometry: Geometry, links: Ints, weight: Floats, group: int) -> Floats:
+        """Weighted sum of the derivatives of phi over links under one metric."""
         slope = np.zeros(geometry.metrics.shape[1])
-        for part in self._parts(violated):
-            ends = links.rows[links.ends[part]]
-            signed = np.where(links.is_must[part], 1.0, -1.0) * links.weight[part]
-            slope += geometry.pair_slopes(self.rows.X, ends[:, 0], ends[:, 1], signed)
-        if self._published:
-            apart = violated[~links.is_must[violated]]
-            slope += links.weight[apart].sum() * geometry.published_bound()[1]
-        return slope[None]
+        for part in self._parts(np.flatnonzero(weight)):
+            i, j = self.links.rows[self.links.ends[links[part]]].T
+            slope += geometry.pair_slopes(self.rows.X, i, j, weight[part], group)
+        return slope
 
 
 class DistancePenalty(Penalty):
@@ -193,7 +224,8 @@ class DistancePenalty(Penalty):
         self.pair: Ints | None = None  # farthest pair under each metric, (groups, 2)
         self._known: tuple[Floats, Ints | None, Floats] | None = None
         self._kept_differences: Matrix | None = None
-        self._pairs: tuple[LocalRows, Ints] | None = None
+        self._pairs: tuple[LocalRows, Ints, Ints] | None = None
+        self._measure: tuple[Floats, Ints, Measure] | None = None
 
     def update_bound(self, geometry: Geometry) -> None:
         """Find the farthest pairs under the present metric."""
@@ -208,27 +240,21 @@ class DistancePenalty(Penalty):
         """Continue from such a state."""
         self.pair = state.get("pair")
 
-    def _differences(self, chosen: Ints) -> Matrix:
+    def _differences(self, chosen: LinkNumbers) -> Matrix:
         if self._kept_differences is not None:
             return self._kept_differences[chosen]
         return self.rows.differences(self.links.rows[self.links.ends[chosen]])
 
-    def _dense_pairs(self) -> tuple[Matrix, Ints]:
-        """Dense rows that hold the ends of all links, and the links as pairs of them."""
+    def _dense_pairs(self) -> tuple[Matrix, Ints, Ints]:
+        """Dense rows that hold the ends of all links, where they are, and the links as pairs."""
         near, places = self.rows.in_memory(self.links.rows)
         if self._pairs is None or self._pairs[0] is not near:
-            self._pairs = near, places[self.links.ends]
-        return near.X, self._pairs[1]
+            self._pairs = near, places, places[self.links.ends]
+        return near.X, *self._pairs[1:]
 
     def _lengths(self, geometry: Mahalanobis) -> Floats:
-        if geometry.metrics.ndim == 2 and not self.rows.is_sparse and len(self.links.ends):
-            X, pairs = self._dense_pairs()
-            out = np.empty((len(pairs), geometry.n_groups))
-            self.rows.threads.map(
-                lambda a, b: _link_kernels.link_lengths(X, pairs, geometry.metrics, a, b, out),
-                len(pairs),
-            )
-            return out
+        if self._in_dense_rows(geometry):
+            return self._dense_lengths(self._dense_pairs()[2], geometry)
         every = np.arange(len(self.links.ends))
         if self._kept_differences is None and every.size * self.rows.cells <= _KEPT_CELLS:
             self._kept_differences = self._differences(every)
@@ -237,28 +263,82 @@ class DistancePenalty(Penalty):
         parts = [geometry.lengths(self._differences(p)) for p in dense_blocks(every, self.rows.d)]
         return np.concatenate(parts) if parts else np.zeros((0, geometry.n_groups))
 
+    def _in_dense_rows(self, geometry: Mahalanobis) -> bool:
+        """Whether a compiled loop measures links: diagonal metrics, dense rows."""
+        is_diagonal = geometry.metrics.ndim == 2
+        return is_diagonal and not self.rows.is_sparse and len(self.links.ends) > 0
+
+    def _dense_lengths(self, pairs: Ints, geometry: Mahalanobis) -> Floats:
+        X, out = self._dense_pairs()[0], np.empty((len(pairs), geometry.n_groups))
+        self.rows.threads.map(
+            lambda a, b: _link_kernels.link_lengths(X, pairs, geometry.metrics, a, b, out),
+            len(pairs),
+        )
+        return out
+
+    def measure(self, geometry: Geometry) -> Measure | None:
+        """How to compute costs when they are needed; None if that does not pay."""
+        assert isinstance(geometry, Mahalanobis)
+        links, pair = self.links, self.pair
+        one = geometry.n_groups == 1 and self._in_dense_rows(geometry)
+        if not one or pair is None or len(links.ends) < _MANY_LINKS * len(links.rows):
+            return None
+        known = self._measure
+        if known is None or known[0] is not geometry.metrics or known[1] is not pair:
+            X, at, _ = self._dense_pairs()
+            far, done = float(self._farthest(geometry)[0]), np.zeros(len(at), dtype=bool)
+            found = Measure(X, at, geometry.metrics[0], links.entry_weight, far, done)
+            self._measure = known = geometry.metrics, pair, found
+        return known[2]
+
+    def total(self, geometry: Geometry) -> float:
+        """What all links would cost if each were as long as the farthest pair."""
+        assert isinstance(geometry, Mahalanobis)
+        if self.pair is None:
+            return super().total(geometry)
+        return float(self._farthest(geometry).max() * self.links.weight.sum())
+
+    def costs_of(self, chosen: LinkNumbers, geometry: Geometry) -> Floats:
+        """Cost of some links if violated, under each metric."""
+        assert isinstance(geometry, Mahalanobis)
+        if self._is_known(geometry) or self._published or not self._in_dense_rows(geometry):
+            return self.costs(geometry)[chosen]
+        lengths = self._dense_lengths(self._dense_pairs()[2][chosen], geometry)
+        return self._priced(lengths, chosen, geometry)
+
     def costs(self, geometry: Geometry) -> Floats:
         """Cost of each link if violated, under each metric."""
         assert isinstance(geometry, Mahalanobis)
-        if self._known is not None:
-            metrics, pair, cost = self._known
-            if metrics is geometry.metrics and pair is self.pair:
-                return cost
-        cost = self._costs(geometry)
-        self._known = geometry.metrics, self.pair, cost
-        return cost
+        if not self._is_known(geometry):
+            self._known = geometry.metrics, self.pair, self._costs(geometry)
+        assert self._known is not None
+        return self._known[2]
+
+    def _is_known(self, geometry: Mahalanobis) -> bool:
+        known = self._known
+        return known is not None and known[0] is geometry.metrics and known[1] is self.pair
 
     def _costs(self, geometry: Mahalanobis) -> Floats:
         cost = self._lengths(geometry)
+        if not self._published:
+            return self._priced(cost, slice(None), geometry)
         cannot = cost[self.links.n_must :]
-        if self._published:
-            np.subtract(cannot.sum(axis=0), cannot, out=cannot)
-        elif len(cannot):
+        np.subtract(cannot.sum(axis=0), cannot, out=cannot)
+        cost *= self.links.weight[:, None]
+        return cost
+
+    def _priced(
+        self, lengths: Floats, chosen: LinkNumbers | slice, geometry: Mahalanobis
+    ) -> Floats:
+        """Costs of links of known lengths, in ascending order; changes the lengths."""
+        is_must = self.links.is_must[chosen]
+        cannot = lengths[np.count_nonzero(is_must) :]
+        if len(cannot):
             # By rounding, or as the search is not exhaustive, the pair may be shorter than a link.
             np.subtract(self._farthest(geometry), cannot, out=cannot)
             np.maximum(cannot, 0.0, out=cannot)
-        cost *= self.links.weight[:, None]
-        return cost
+        lengths *= self.links.weight[chosen][:, None]
+        return lengths
 
     def _farthest(self, geometry: Mahalanobis) -> Floats:
         assert self.pair is not None
@@ -269,14 +349,15 @@ class DistancePenalty(Penalty):
         """What violated links add to the scatters in (2.7): equations (2.8) and (2.9)."""
         assert isinstance(geometry, Mahalanobis)
         links = self.links
-        violated = np.flatnonzero(links.violated(labels))
+        violated = links.violated_links(labels)
         if not len(violated):
             return 0.0
         scatter = np.zeros_like(geometry.metrics)
         must, weight = links.is_must[violated], links.weight[violated]
         first, other = geometry.group(np.ascontiguousarray(labels[links.ends[violated]].T))
         # A cannot-link whose cost is floored at 0 has no slope.
-        active = ~must & (self.costs(geometry)[violated, first] > 0)
+        of_first = self.costs_of(violated, geometry)[np.arange(len(violated)), first]
+        active = ~must & (of_first > 0)
         for group in (first, other):  # half of a must-link for the metric of each end
             self._add_links(scatter, violated, group, 0.5 * weight * must)
         self._add_links(scatter, violated, first, -weight * active)
@@ -285,10 +366,12 @@ class DistancePenalty(Penalty):
             self._add_bound(scatter, geometry, number.astype(np.float64))
         return scatter
 
-    def _add_links(self, scatter: Floats, chosen: Ints, group: Labels, weight: Floats) -> None:
+    def _add_links(
+        self, scatter: Floats, chosen: LinkNumbers, group: Labels, weight: Floats
+    ) -> None:
         """Add weighted squares (or products) of the differences of links to their groups."""
         if scatter.ndim == 2 and not self.rows.is_sparse:
-            X, pairs = self._dense_pairs()
+            X, _, pairs = self._dense_pairs()
             _link_kernels.add_squares(X, pairs[chosen], group, weight, scatter)
             return
         for part in dense_blocks(np.flatnonzero(weight), self.rows.d):

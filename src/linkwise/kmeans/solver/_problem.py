@@ -85,7 +85,7 @@ class Problem:
     def uses_entailed(self) -> bool:
         """Whether entailed links take part."""
         closure = self._pairs_only.closure() if self._groups_stand_alone else self.closure
-        return closure.n_pairs > 0 and closure.can_expand(self.max_entailed)
+        return closure.consistent and 0 < closure.n_pairs <= self.max_entailed
 
     @cached_property
     def closure(self) -> Closure:

@@ -29,7 +29,7 @@ def fewest_violations(known: Constraints, k: int) -> tuple[Constraints, NDArray[
         labels = _exact(links, k, labels)
     by_row = np.zeros(int(links.rows.max()) + 1, dtype=np.int32)
     by_row[links.rows] = labels
-    kept = known.satisfied(_padded(by_row, known)).kept
+    kept = known.satisfied(_padded(by_row, known)).satisfied
     return kept, by_row
 
 
