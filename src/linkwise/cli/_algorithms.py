@@ -43,7 +43,9 @@ def algorithms(
     for head in ("name, and in short", "takes", "satisfied", "distance", "from"):
         table.add_column(head, no_wrap=head.startswith("name"))
     for m in _methods.METHODS:
-        table.add_row(f"{m.name}\n[green]{m.short}[/green]", m.takes, m.satisfied, m.metric, m.source)
+        table.add_row(
+            f"{m.name}\n[green]{m.short}[/green]", m.takes, m.satisfied, m.metric, m.source
+        )
     out.console.print(table)
 
 
