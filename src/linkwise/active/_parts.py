@@ -151,10 +151,10 @@ def split_parts(X: Floats, parts: Parts, told: Sequence[Iterable[int]]) -> Parts
                 new.append((first, mean, float(len(mine))))
     if not new:
         return Parts(of_row, row_of, center, weight)
-    rows, means, sizes = zip(*new, strict=True)
+    first_rows, means, sizes = zip(*new, strict=True)
     return Parts(
         of_row,
-        np.append(row_of, rows),
+        np.append(row_of, first_rows),
         np.vstack([center, np.array(means)]),
         np.append(weight, sizes),
     )

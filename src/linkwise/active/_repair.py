@@ -59,8 +59,8 @@ class Repair(Strategy):
     kind would be answered by "different". From then on groups grow from the bottom up: the next
     question is about the two groups of parts, among neighbors, that are one with the largest
     chance (a logistic curve of two distances, learnt from the answers). Shown is the clustering
-    with the number of clusters of that moment, and the groups themselves once most rows are in
-    groups that answers have joined and most of the answers are "different".
+    with the number of clusters of that moment, and the groups themselves once 70 % of the rows are
+    in groups that answers have joined.
 
     The ideas are those of COBRA [1]_ (super-instances, merged by medoids), COBRAS [2]_ (splitting
     them while answering) and A3S [3]_ (questions by expected gain, purity tests); the value of a
