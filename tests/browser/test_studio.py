@@ -401,9 +401,9 @@ def test_take_away(visit, small, tmp_path):
     assert [row["id"] for row in labels] == [f"r{row}" for row in range(12)]
     assert len({row["cluster"] for row in labels[:6]}) == 1
     links = tmp_path / "links.csv"
-    links.write_text(download(me.page, "Constraints (CSV)"))
+    links.write_text(download(me.page, "CSV: Your answers"))
     assert Constraints.read(links, ids="text") == small.controller.session.constraints
-    assert "Every constraint is satisfied" in download(me.page, "Report (HTML)")
+    assert "Every constraint is satisfied" in download(me.page, "HTML: Report")
     me.page.get_by_text("Show the Python lines").click()
     me.page.locator(".lw-code").get_by_text("RepairedClustering").first.wait_for()
 
