@@ -90,9 +90,8 @@ StateSaver = Callable[[Callable[[], RunState]], None]
 _INITS = ("auto", "neighborhoods", "k-means++", "random")
 _COSTS_AT_ONCE = 500_000  # costs of new rows that are held at a time
 _LEAST_ROWS = 256
-N_STARTS = 2  # of different kinds, before centers are swapped
-_LEAST_ITERATIONS = 20  # of a replaced run: starts from k-means end early
-_SWAP_EFFORT = 1.3  # iterations of starts and swaps, in those of the runs that they replace
+N_STARTS = 3  # of different kinds, before centers are swapped
+_SWAP_EFFORT = 1.9  # iterations of starts and swaps, in those of the runs that they replace
 _LIMITED_RUNS = 5  # with limits on sizes or outliers, at least
 
 
@@ -319,7 +318,7 @@ class BaseKMeans(
         # Swaps look at the costs of rows alone, not at limits on sizes or at outliers.
         n_replaced = self._n_replaced(problem) if self._limits is None else 0
         if problem.k > 1 and n_replaced:
-            mean = max(effort.starts / n_runs, _LEAST_ITERATIONS)
+            mean = max(effort.starts / n_runs, _usual_iterations(problem.k))
             effort.limit = _SWAP_EFFORT * n_replaced * mean
             best = self._swapped(problem, best, rng, effort, checkpoint)
         if not best.converged:
@@ -775,6 +774,11 @@ def too_many_labels(seeds: Ints, k: int) -> str | None:
         return None
     n_labels = len(np.unique(seeds[seeds >= 0]))
     return f"y has {n_labels} labels, more than n_clusters={k}"
+
+
+def _usual_iterations(k: int) -> float:
+    """Iterations of a run from rows; a start from k-means on contracted rows ends earlier."""
+    return min(4 + k / 6, 14.0)
 
 
 def _effort(saved: RunState | None) -> Effort:

@@ -5,7 +5,7 @@ import { breakable, count } from "linkwise/lib/words.js";
 import { choose, chosen, dropped, nameOf, trimmed } from "linkwise/lib/files.js";
 
 const DAY = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
-const MEASURED = ["number", "category", "date", "text"];
+const MEASURED = ["number", "category", "date", "text", "meaning"];
 const GROUPS = {
   "Records are compared by it": [...MEASURED, "image"],
   "They are not": ["id", "show", "hide"],
