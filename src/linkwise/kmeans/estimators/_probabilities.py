@@ -31,7 +31,8 @@ def within_variance(rows: LocalRows, geometry: Geometry, labels: Labels) -> floa
         return 0.0
     own = labels[inside]
     far = rows.own_costs(inside, own, geometry) + geometry.offsets()[own]
-    far = np.maximum(far + geometry.row_terms(rows.X[inside]), 0.0)
+    X = rows.X if len(inside) == rows.n else rows.X[inside]  # no copy of all rows
+    far = np.maximum(far + geometry.row_terms(X), 0.0)
     weight = rows.weight_of(inside) if rows.weighted else None
     return float(np.average(far, weights=weight)) / rows.d
 

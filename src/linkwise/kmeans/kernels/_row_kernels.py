@@ -48,6 +48,17 @@ class Drift(NamedTuple):
     which: int  # the center that moved most
 
 
+class RowBounds(NamedTuple):
+    """Hamerly's bounds on the distances of rows, and what they are loosened and tightened by."""
+
+    own: NDArray  # (d,): the shared diagonal metric
+    centers: NDArray  # (k, d)
+    margin: float  # relative rounding error of a squared distance
+    drift: Drift
+    upper: NDArray  # (n,): at least the distance to the own center
+    lower: NDArray  # (n,): at most that to any other
+
+
 # -------------------------------------------------------------------- dense rows
 
 

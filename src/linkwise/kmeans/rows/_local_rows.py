@@ -384,8 +384,7 @@ class LocalRows:
             kernel, data = self._tiled(geometry, closed)
         rest: tuple[object, ...] = (labels, pinned, self.weight)
         if kernel is _dense_kernels.assign_dense:
-            none = Bounds(0, self.precision(geometry))
-            rest = (*rest, *(none if bounds is None else bounds).arguments(geometry))
+            rest = (*rest, None if bounds is None else bounds.arguments(geometry))
 
         def work(start: int, stop: int) -> tuple[int, Moments]:
             part = moments.like()
