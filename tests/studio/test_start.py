@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 
 import numpy as np
 import pytest
 
 from linkwise import Session, Studio
+from linkwise._errors import InputError
 from linkwise.studio import load_records
 from linkwise.studio._columns import guess_roles, parse_date
 from linkwise.studio._plan import read_source
@@ -56,11 +58,19 @@ def test_a_column_of_texts_is_measured(tmp_path):
     told = ["where is my new card now", "the transfer has not arrived yet", "card is lost again"]
     lines = [f"{row},{told[row % 3]} number {row}" for row in range(60)]
     path.write_text("nr,text\n" + "\n".join(lines))
-    roles = roles_of(path)
-    assert roles == {"nr": "id", "text": "text"}
-    loaded = load_records(path, roles)
+    has_model = importlib.util.find_spec("wordllama") is not None
+    assert roles_of(path) == {"nr": "id", "text": "meaning" if has_model else "text"}
+    loaded = load_records(path, {"nr": "id", "text": "text"})
     assert loaded.X.shape[0] == 60
     np.testing.assert_allclose((loaded.X**2).sum(1), 1)
+    assert "transfer" in loaded.records.features
+    by_meaning = {"nr": "id", "text": "meaning"}
+    if not has_model:
+        with pytest.raises(InputError, match="linkwise.text"):
+            load_records(path, by_meaning)
+        return
+    loaded = load_records(path, by_meaning)
+    assert loaded.X.shape == (60, 256)
     assert "transfer" in loaded.records.features
 
 
@@ -87,7 +97,7 @@ def test_roles_become_features_and_constraints(tmp_path):
     assert list(loaded.records.all_columns)[-1] == "litter"
     for wrong, told in (
         ({"kg": "nonsense"}, "expected one of"),
-        ({"pet": "show"}, "no column is measured"),
+        ({"pet": "show"}, "at least one column"),
         ({"owner": "id", "kg": "number"}, "more than once"),
         ({"none": "number"}, "no column 'none'"),
     ):
@@ -183,7 +193,7 @@ def test_sessions_of_others_are_listed(tmp_path):
     Session(X, n_clusters=2, path=tmp_path / "work.db").close()
     (tmp_path / "other.db").write_bytes(b"no database")
 
-    def reopen(path, kept):
+    def reopen(path, kept, carry):
         raise ValueError(f"{path.name} with {kept['n_clusters']}")
 
     start = Start(tmp_path / "home", (tmp_path,), reopen)
@@ -196,3 +206,46 @@ def test_sessions_of_others_are_listed(tmp_path):
 def test_iris_ids(tmp_path):
     roles = roles_of(write_iris(tmp_path / "iris.csv"))
     assert list(roles.values()) == ["id", "number", "number", "number", "number"]
+
+
+def test_changed_data_is_shown_before_going_on(tmp_path):
+    file = write_iris(tmp_path / "iris.csv")
+    start = Start(tmp_path / "home")
+    session, _ = start.begin(start.adopt(str(file)), roles_of(file), 3, "ana")
+    session.tell("same", (0, 1))
+    session.tell("different", (0, 100))
+    session.close()
+    lines = file.read_text().splitlines()
+    file.write_text("\n".join([*lines[:100], *lines[102:], "iris-new,5,3,4,1"]) + "\n")
+    (recent,) = start.recent()
+    with Studio(port=0, start=start) as studio:
+
+        def reopen(**more):
+            given = {"name": recent["path"], **more}
+            return json.loads(post(url(studio, "/start/open"), given)[1])
+
+        first = reopen()
+        assert not first["open"]
+        assert not studio.has_session
+        assert first["changes"]["added"] == ["iris-new"]
+        assert first["changes"]["removed"] == ["iris-099", "iris-100"]
+        assert first["changes"]["n_answers"] == 1
+        assert len(first["changes"]["dropped"]) == 1
+        assert reopen(carry=True)["open"]
+        assert len(studio.controller.session.answers) == 1
+        assert studio.controller.session.X.shape[0] == 149
+
+
+def test_the_example(tmp_path):
+    start = Start(tmp_path / "home")
+    found = start.look(start.example())
+    assert found["n_rows"] == 300
+    assert [column["role"] for column in found["columns"]] == ["image"]
+
+
+def test_a_file_that_cannot_be_read_leaves_nothing(tmp_path):
+    (tmp_path / "broken.csv").write_text('a,b\n1,"2\n')
+    start = Start(tmp_path / "home")
+    with pytest.raises(ValueError, match="^broken.csv: line 2"):
+        start.look(start.adopt(str(tmp_path / "broken.csv")))
+    assert list((tmp_path / "home").iterdir()) == []

@@ -47,7 +47,7 @@ class HMRFKMeans(DistortionKMeans):
     per_cluster : bool, default=False
         Whether every cluster has a metric of its own (section 3.7 of [1]_). Under the divergence
         the weights of all clusters have the same sum. Other than for Euclidean, costs are not
-        linear in the rows then, and a fit takes several times as long.
+        linear in the rows then, and a fit takes up to about twice as long.
     inference : {"icm", "belief_propagation", "mean_field"}, default="icm"
         How constrained rows get their clusters (3.3.6 of [1]_). "icm" changes one row or one
         must-link component at a time. The others look at all links at once and then run ICM; the

@@ -76,12 +76,12 @@ def _norm(tile, r, own):
 
 
 @kernel
-def _is_settled(X, shift, i, own, centers, label, margin, drift, upper, lower):
+def _is_settled(X, shift, i, label, bounds):
     """Whether Hamerly's bounds show that row i keeps its cluster; loosens and tightens them.
 
-    IN      drift: `Drift`
-    IN/OUT  upper, lower (n,)
+    IN/OUT  bounds: `RowBounds`
     """
+    own, centers, margin, drift, upper, lower = bounds
     stretch, shrink, away, most, second, which = drift
     upper[i] = upper[i] * stretch + away[label]
     lower[i] = lower[i] * shrink - (second if label == which else most)
@@ -96,10 +96,7 @@ def _is_settled(X, shift, i, own, centers, label, margin, drift, upper, lower):
 
 
 @kernel
-def assign_dense(
-    X, shift, form, bias, labels, pinned, weight, own, centers, margin, drift, upper, lower, start,
-    stop, moments,
-):  # fmt: skip
+def assign_dense(X, shift, form, bias, labels, pinned, weight, bounds, start, stop, moments):
     """Put rows start..stop into their cheapest clusters, and keep count of what moved.
 
     With bounds (Hamerly), rows whose center is sure to be nearest are skipped: `upper` is at least
@@ -109,10 +106,8 @@ def assign_dense(
 
     IN      X (n, d); shift (d,) subtracted from every row; form (k, d), or (k, 2 d) with squares;
             bias (k,); pinned (n,) rows to leave alone; weight (n,) or (0,)
-            own (d,): the shared diagonal metric that bounds are for; centers (k, d)
-            margin: relative rounding error of a squared distance
-            drift: `Drift`
-    IN/OUT  labels (n,), -1 = not assigned yet; upper, lower (n,), or (0,) for no bounds
+    IN/OUT  labels (n,), -1 = not assigned yet; bounds: `RowBounds`, or None (the part for them is
+            not compiled then)
     OUT     moments: `Moments`, to which moved rows are added (new cluster) and subtracted (old);
             of no clusters if they are not needed
 
@@ -123,17 +118,14 @@ def assign_dense(
     cost = np.empty((k, _ROWS), form.dtype)
     least, other = np.empty(_ROWS, form.dtype), np.empty(_ROWS, form.dtype)
     best, rows = np.empty(_ROWS, np.int32), np.empty(_ROWS, np.int64)
-    bounded = upper.size > 0
     moved = 0
     i = start
     while i < stop:
         m = 0
         while i < stop and m < _ROWS:
             wanted = not pinned[i]
-            if wanted and bounded and labels[i] >= 0:
-                wanted = not _is_settled(
-                    X, shift, i, own, centers, labels[i], margin, drift, upper, lower
-                )
+            if bounds is not None and wanted and labels[i] >= 0:
+                wanted = not _is_settled(X, shift, i, labels[i], bounds)
             if wanted:
                 _load_row(X, shift, i, tile, m)
                 rows[m] = i
@@ -142,17 +134,17 @@ def assign_dense(
         if m == 0:
             break
         np.dot(form, tile.T, cost)
-        if bounded:
+        if bounds is not None:
             _two_cheapest(cost, bias, least, other, best)
+            for r in range(m):
+                norm = _norm(tile, r, bounds.own)
+                error = bounds.margin * (norm + abs(least[r]))
+                bounds.upper[rows[r]] = np.sqrt(max(least[r] + norm, 0.0) + error)
+                bounds.lower[rows[r]] = np.sqrt(max(other[r] + norm - error, 0.0))
         else:
             _cheapest(cost, bias, least, best)
         for r in range(m):
             j = rows[r]
-            if bounded:
-                norm = _norm(tile, r, own)
-                error = margin * (norm + abs(least[r]))
-                upper[j] = np.sqrt(max(least[r] + norm, 0.0) + error)
-                lower[j] = np.sqrt(max(other[r] + norm - error, 0.0))
             if labels[j] != best[r]:
                 if moments.counts.size:
                     w = weight[j] if weight.size else 1.0
@@ -164,11 +156,11 @@ def assign_dense(
 
 
 @kernel
-def costs_dense(X, shift, rows, form, bias, own, log_det, out):
+def costs_dense(X, shift, rows, form, bias, own, out):
     """Costs of chosen rows in all clusters, in float64.
 
     IN      rows (m,); form (k, d) or (k, 2 d), bias (k,) as in `assign_dense`, in float64;
-            own (d,) or (0,) adds what all clusters share, less `log_det`
+            own (d,) or (0,) adds what all clusters share
     OUT     out (m, k)
     """
     k, width = form.shape
@@ -180,9 +172,7 @@ def costs_dense(X, shift, rows, form, bias, own, log_det, out):
             _load_row(X, shift, rows[first + r], tile, r)
         np.dot(tile, form.T, cost)
         for r in range(m):
-            rest = -log_det
-            if own.size:
-                rest += _norm(tile, r, own)
+            rest = _norm(tile, r, own) if own.size else 0.0
             for c in range(k):
                 out[first + r, c] = cost[r, c] + (bias[c] + rest)
 

@@ -451,7 +451,7 @@ def link_costs(graph, cliques, counts, labels, out):
     IN      graph: `LinkCosts`; cliques: `CliqueLists`; counts (n_groups, k); labels (m,)
     OUT     out (m, k)
     """
-    indptr, middle, neighbor, flat, signed, link, is_must, cost, _ = graph
+    indptr, middle, neighbor, flat, signed, link, is_must, cost = graph
     in_groups, group, _, _, weight = cliques
     k = out.shape[1]
     out[:] = 0.0

@@ -1,7 +1,8 @@
 """Compiled loops over links: graphs, penalties, ICM.
 
 As in `_row_kernels`: arguments are arrays the caller owns, or named tuples of arrays; nothing is
-checked; the GIL is released. Rows are positions among the constrained rows.
+checked; the GIL is released. Rows are positions among the constrained rows. What is tested for
+None is compiled only where it is given.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Measure(NamedTuple):
     rows need it: one in its nearest cluster without a violated link stays whatever links cost.
     """
 
-    X: NDArray  # (n_all, d), or (0, 0) if costs are known beforehand
+    X: NDArray  # (n_all, d)
     at: NDArray  # (n,): rows of X
     metric: NDArray  # (d,)
     weight: NDArray  # of each entry, (2 m,), or of all, (1,)
@@ -39,7 +40,7 @@ class LinkCosts(NamedTuple):
     rows are, so that being together is rewarded instead (a negative cost). Lists have must-links
     first, up to `middle`. If all must-links cost the same and all cannot-links do, the two numbers
     in `flat` are enough; otherwise every entry has its own cost in `signed`. Both are empty if
-    costs differ between clusters; then `cost[link]` is used. With a `measure`, `signed` is filled
+    costs differ between clusters; then `cost[link]` is used. With a `Measure`, `signed` is filled
     in for a row when its turn comes.
     """
 
@@ -51,7 +52,6 @@ class LinkCosts(NamedTuple):
     link: NDArray  # (2 m,) or (0,): link of each entry
     is_must: NDArray  # (m,)
     cost: NDArray  # (m, 1) or (m, k)
-    measure: Measure
 
 
 class CliqueLists(NamedTuple):
@@ -208,24 +208,24 @@ def _measured(i, p, is_must, neighbor, measure):
 
 
 @kernel
-def _fill_in(i, graph, dearest):
+def _fill_in(i, graph, measure, dearest):
     """Measure the links of row i."""
     dearest[i] = 0.0
     for p in range(graph.indptr[i], graph.indptr[i + 1]):
-        cost = _measured(i, p, p < graph.middle[i], graph.neighbor, graph.measure)
+        cost = _measured(i, p, p < graph.middle[i], graph.neighbor, measure)
         graph.signed[p] = cost
         dearest[i] = max(dearest[i], abs(cost))
-    graph.measure.done[i] = True
+    measure.done[i] = True
 
 
 @kernel
-def _may_move(i, a, gap, graph, labels):
+def _may_move(i, a, gap, graph, measure, labels):
     """Whether row i might leave cluster a, which costs `gap` more than the cheapest other.
 
     Only must-links and violated links are measured: to leave costs at least the must-links that
     are kept, and saves at most the violated links.
     """
-    indptr, middle, neighbor, measure = graph.indptr, graph.middle, graph.neighbor, graph.measure
+    indptr, middle, neighbor = graph.indptr, graph.middle, graph.neighbor
     kept = True
     for p in range(indptr[i], middle[i]):
         kept &= labels[neighbor[p]] == a
@@ -245,7 +245,7 @@ def _may_move(i, a, gap, graph, labels):
 
 
 @kernel
-def _meeting(g, c, groups, graph, labels):
+def _meeting(g, c, groups, graph, measure, labels):
     """What cannot-links of a must-link component to rows in cluster c cost."""
     neighbor = graph.neighbor
     total = 0.0
@@ -253,12 +253,12 @@ def _meeting(g, c, groups, graph, labels):
         i = groups.members[q]
         for p in range(graph.middle[i], graph.indptr[i + 1]):
             if labels[neighbor[p]] == c and groups.group[neighbor[p]] != g:
-                total += _measured(i, p, False, neighbor, graph.measure)
+                total += _measured(i, p, False, neighbor, measure)
     return total
 
 
 @kernel
-def _paid_now(g, groups, graph, labels):
+def _paid_now(g, groups, graph, measure, labels):
     """What the links of a must-link component cost now, less those that cost it everywhere."""
     indptr, middle, neighbor = graph.indptr, graph.middle, graph.neighbor
     total = 0.0
@@ -269,14 +269,14 @@ def _paid_now(g, groups, graph, labels):
             together = labels[neighbor[p]] == labels[i]
             if groups.group[neighbor[p]] != g:
                 if together:
-                    total += _measured(i, p, False, neighbor, graph.measure)
+                    total += _measured(i, p, False, neighbor, measure)
             elif not together:  # met from both ends; a cannot-link inside costs it everywhere
-                total -= 0.5 * _measured(i, p, is_must, neighbor, graph.measure)
+                total -= 0.5 * _measured(i, p, is_must, neighbor, measure)
     return total
 
 
 @kernel
-def _cheapest_meeting(g, groups, graph, labels, total, known):
+def _cheapest_meeting(g, groups, graph, measure, labels, total, known):
     """The cheapest cluster of a component, whose links are measured for likely ones only.
 
     IN/OUT  total (k,): costs of the rows, to which costs of links are added
@@ -289,7 +289,7 @@ def _cheapest_meeting(g, groups, graph, labels, total, known):
                 best = c
         if known[best]:
             return best
-        total[best] += _meeting(g, best, groups, graph, labels)
+        total[best] += _meeting(g, best, groups, graph, measure, labels)
         known[best] = True
 
 
@@ -299,7 +299,7 @@ def _cheapest_meeting(g, groups, graph, labels, total, known):
 
 
 @kernel
-def icm(order, place, distance, graph, cliques, counts, dearest, labels, edge, moves):
+def icm(order, place, distance, graph, measure, cliques, counts, dearest, labels, edge, moves):
     """Iterated conditional modes: each row in turn takes its cheapest cluster.
 
     A row sums the costs of its links only when its turn comes; between turns only the number of
@@ -307,20 +307,19 @@ def icm(order, place, distance, graph, cliques, counts, dearest, labels, edge, m
     most twice the cost of the dearest link, which bounds `edge` without reading the links.
 
     IN      order (m,) of the rows to visit; place (n,): position of each row in distance (m, k);
-            graph: `LinkCosts`; cliques: `CliqueLists`; dearest (n,): the largest cost of a row's
-            links and of a pair of its groups, at least 0 (filled in with a `Measure`)
+            graph: `LinkCosts`; measure: `Measure` or None; cliques: `CliqueLists` or None;
+            dearest (n,): the largest cost of a row's links and of a pair of its groups, at least
+            0 (filled in with a measure)
     IN/OUT  counts (n_groups, k): members per cluster; labels (n,)
             edge (n,): the most by which links made the present cluster dearer than
             another at the last visit; moves (n,): neighbors that have moved since
 
     Returns how many rows moved, and the change in the cost of violated links.
     """
-    indptr, middle, neighbor, flat, signed, link, is_must, cost, measure = graph
-    in_groups, group, starts, members, weight = cliques
+    indptr, middle, neighbor, flat, signed, link, is_must, cost = graph
     k = distance.shape[1]
     penalties = np.zeros(k + 1)
     penalty = penalties[1:]
-    lazy = measure.X.size > 0
     moved = 0
     change = 0.0
     for s in range(order.shape[0]):
@@ -337,11 +336,12 @@ def icm(order, place, distance, graph, cliques, counts, dearest, labels, edge, m
             moves[i] = 0
             if distance[t, old] + edge[i] < other:
                 continue
-        if lazy and not measure.done[i]:
-            if old >= 0 and not _may_move(i, old, distance[t, old] - other, graph, labels):
+        if measure is not None and not measure.done[i]:
+            gap = distance[t, old] - other
+            if old >= 0 and not _may_move(i, old, gap, graph, measure, labels):
                 moves[i] = 0
                 continue
-            _fill_in(i, graph, dearest)
+            _fill_in(i, graph, measure, dearest)
         if flat.size:
             for p in range(indptr[i], middle[i]):
                 penalties[labels[neighbor[p]] + 1] += flat[0]
@@ -359,12 +359,13 @@ def icm(order, place, distance, graph, cliques, counts, dearest, labels, edge, m
                     for c in range(k):
                         if c != b:
                             penalty[c] += 0.5 * (cost[number, c] + cost[number, b])
-        for p in range(in_groups[i], in_groups[i + 1]):
-            g = group[p]
-            for c in range(k):
-                penalty[c] += weight[g] * counts[g, c]
-            if old >= 0:
-                penalty[old] -= weight[g]  # the row itself
+        if cliques is not None:
+            for p in range(cliques.indptr[i], cliques.indptr[i + 1]):
+                g = cliques.group[p]
+                for c in range(k):
+                    penalty[c] += cliques.weight[g] * counts[g, c]
+                if old >= 0:
+                    penalty[old] -= cliques.weight[g]  # the row itself
         best, lowest = max(old, 0), 0
         least = distance[t, best] + penalty[best]
         first, second = np.inf, np.inf  # the lowest penalties
@@ -387,14 +388,16 @@ def icm(order, place, distance, graph, cliques, counts, dearest, labels, edge, m
         for p in range(indptr[i], indptr[i + 1]):
             if moves[neighbor[p]] < _MANY:
                 moves[neighbor[p]] += 1
-        for p in range(in_groups[i], in_groups[i + 1]):
-            g = group[p]
-            counts[g, best] += 1
-            if old >= 0:
-                counts[g, old] -= 1
-            for q in range(starts[g], starts[g + 1]):
-                if moves[members[q]] < _MANY and members[q] != i:
-                    moves[members[q]] += 1
+        if cliques is not None:
+            for p in range(cliques.indptr[i], cliques.indptr[i + 1]):
+                g = cliques.group[p]
+                counts[g, best] += 1
+                if old >= 0:
+                    counts[g, old] -= 1
+                for q in range(cliques.starts[g], cliques.starts[g + 1]):
+                    v = cliques.members[q]
+                    if moves[v] < _MANY and v != i:
+                        moves[v] += 1
     return moved, change
 
 
@@ -439,18 +442,17 @@ def rows_of_runs(runs, width, wanted, out):
 
 
 @kernel
-def assign_groups(order, groups, distance, graph, cliques, counts, labels):
+def assign_groups(order, groups, distance, graph, measure, cliques, counts, labels):
     """Assign whole must-link components that have no cluster yet to their cheapest cluster.
 
-    IN      order of the groups; groups: `Groups`; graph: `LinkCosts`; cliques: `CliqueLists`
+    IN      order of the groups; groups: `Groups`; graph: `LinkCosts`; measure, cliques as in `icm`
     IN/OUT  labels (n,), -1 = not assigned yet; counts (n_groups, k)
     """
     starts, members, _ = groups
-    in_cliques, clique, weight = cliques.indptr, cliques.group, cliques.weight
-    indptr, middle, neighbor, flat, signed, link, _, cost, measure = graph
+    indptr, middle, neighbor, flat, signed, link, _, cost = graph
     k = distance.shape[1]
     total, pull = np.empty(k), np.empty(k + 1)
-    lazy, known = measure.X.size > 0, np.empty(k, np.bool_)
+    known = np.empty(k, np.bool_)
     for t in range(order.shape[0]):
         g = order[t]
         total[:] = 0.0
@@ -459,15 +461,17 @@ def assign_groups(order, groups, distance, graph, cliques, counts, labels):
             i = members[q]
             for c in range(k):
                 total[c] += distance[i, c]
-            for p in range(in_cliques[i], in_cliques[i + 1]):
-                for c in range(k):
-                    pull[c + 1] += weight[clique[p]] * counts[clique[p], c]
+            if cliques is not None:
+                for p in range(cliques.indptr[i], cliques.indptr[i + 1]):
+                    which = cliques.group[p]
+                    for c in range(k):
+                        pull[c + 1] += cliques.weight[which] * counts[which, c]
+            if measure is not None:
+                continue
             # Must-links stay inside the group: all of them count here.
             if flat.size:
                 for p in range(middle[i], indptr[i + 1]):
                     pull[labels[neighbor[p]] + 1] += flat[1]
-            elif lazy:
-                continue
             elif signed.size:
                 for p in range(middle[i], indptr[i + 1]):
                     pull[labels[neighbor[p]] + 1] += signed[p]
@@ -481,17 +485,18 @@ def assign_groups(order, groups, distance, graph, cliques, counts, labels):
             total[c] += pull[c + 1]
             if total[c] < total[best]:
                 best = c
-        if lazy:
-            best = _cheapest_meeting(g, groups, graph, labels, total, known)
+        if measure is not None:
+            best = _cheapest_meeting(g, groups, graph, measure, labels, total, known)
         for q in range(starts[g], starts[g + 1]):
             i = members[q]
             labels[i] = best
-            for p in range(in_cliques[i], in_cliques[i + 1]):
-                counts[clique[p], best] += 1
+            if cliques is not None:
+                for p in range(cliques.indptr[i], cliques.indptr[i + 1]):
+                    counts[cliques.group[p], best] += 1
 
 
 @kernel
-def icm_groups(order, groups, distance, graph, cliques, counts, dear, clashing, labels):
+def icm_groups(order, groups, distance, graph, measure, cliques, counts, dear, clashing, labels):
     """One sweep in which whole must-link components take their cheapest cluster.
 
     Single rows cannot leave a component one by one without violating links; together they can.
@@ -500,15 +505,14 @@ def icm_groups(order, groups, distance, graph, cliques, counts, dear, clashing, 
 
     IN      order of the groups; groups: `Groups`; graph: `LinkCosts`; dear (n,): the most that the
             links of each row can cost; clashing: whether a group may contain cannot-links;
-            cliques: `CliqueLists`, of which no group here has two members
+            measure, cliques as in `icm`; no group here has two members of an apart group
     IN/OUT  labels (n,); counts (n_cliques, k)
     """
     starts, members, group = groups
-    in_cliques, clique, weight = cliques.indptr, cliques.group, cliques.weight
-    indptr, middle, neighbor, flat, signed, link, is_must, cost, measure = graph
+    indptr, middle, neighbor, flat, signed, link, is_must, cost = graph
     k = distance.shape[1]
     total, pull = np.empty(k), np.empty(k)
-    lazy, known = measure.X.size > 0, np.empty(k, np.bool_)
+    known = np.empty(k, np.bool_)
     moved = 0
     for t in range(order.shape[0]):
         g = order[t]
@@ -523,24 +527,26 @@ def icm_groups(order, groups, distance, graph, cliques, counts, dear, clashing, 
                 total[c] += distance[i, c]
             now += distance[i, labels[i]]
             reach += dear[i]
-        if lazy:
-            reach = _paid_now(g, groups, graph, labels)
+        if measure is not None:
+            reach = _paid_now(g, groups, graph, measure, labels)
         least = total[0]
         for c in range(1, k):
             least = min(least, total[c])
         if not least < now + reach:
             continue
         for q in range(starts[g], starts[g + 1]):
-            if lazy:
+            if measure is not None:
                 break
             i = members[q]
             a = labels[i]
-            for p in range(in_cliques[i], in_cliques[i + 1]):
-                apart = weight[clique[p]]
-                for c in range(k):
-                    pull[c] += apart * counts[clique[p], c]
-                pull[a] -= apart
-                now += apart * (counts[clique[p], a] - 1)
+            if cliques is not None:
+                for p in range(cliques.indptr[i], cliques.indptr[i + 1]):
+                    which = cliques.group[p]
+                    apart = cliques.weight[which]
+                    for c in range(k):
+                        pull[c] += apart * counts[which, c]
+                    pull[a] -= apart
+                    now += apart * (counts[which, a] - 1)
             if flat.size and not clashing:  # must-links are inside, cannot-links outside
                 kept, broken = 0, 0
                 for p in range(indptr[i], middle[i]):
@@ -577,8 +583,8 @@ def icm_groups(order, groups, distance, graph, cliques, counts, dear, clashing, 
             total[c] += pull[c]
             if total[c] < total[best]:
                 best = c
-        if lazy:
-            best = _cheapest_meeting(g, groups, graph, labels, total, known)
+        if measure is not None:
+            best = _cheapest_meeting(g, groups, graph, measure, labels, total, known)
             now += reach
         after = total[best] + together
         if not after < now - 1e-10 * (abs(now) + abs(after)):
@@ -586,8 +592,9 @@ def icm_groups(order, groups, distance, graph, cliques, counts, dear, clashing, 
         for q in range(starts[g], starts[g + 1]):
             i = members[q]
             moved += labels[i] != best
-            for p in range(in_cliques[i], in_cliques[i + 1]):
-                counts[clique[p], labels[i]] -= 1
-                counts[clique[p], best] += 1
+            if cliques is not None:
+                for p in range(cliques.indptr[i], cliques.indptr[i + 1]):
+                    counts[cliques.group[p], labels[i]] -= 1
+                    counts[cliques.group[p], best] += 1
             labels[i] = best
     return moved

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from linkwise.geometry import Geometry
-from linkwise.kmeans.kernels._row_kernels import Drift
+from linkwise.kmeans.kernels._row_kernels import Drift, RowBounds
 
 NO_DRIFT = Drift(1.0, 1.0, np.zeros(0), 0.0, 0.0, 0)  # of no bounds
 _UP = 1 + 1e-6  # rounds a bound to the safe side
@@ -47,18 +47,12 @@ class Bounds:
             which=int(which),
         )
 
-    def arguments(
-        self, geometry: Geometry
-    ) -> tuple[NDArray, NDArray, float, Drift, NDArray, NDArray]:
-        """What `assign_dense` takes: metric, centers, margin, drift, upper and lower bounds."""
+    def arguments(self, geometry: Geometry) -> RowBounds:
+        """What `assign_dense` takes."""
         dtype, d = self.upper.dtype, geometry.centers.shape[1]
-        margin = rounding_margin(d, dtype)
-        if not self.upper.size:
-            drift = NO_DRIFT._replace(moved=np.zeros(0, dtype))
-            nothing = np.zeros(0, dtype)
-            return nothing, np.zeros((0, 0), dtype), margin, drift, self.upper, self.lower
         own, centers = geometry.metrics[0].astype(dtype), geometry.centers.astype(dtype)
-        return own, centers, margin, self.loosen(geometry), self.upper, self.lower
+        margin = rounding_margin(d, dtype)
+        return RowBounds(own, centers, margin, self.loosen(geometry), self.upper, self.lower)
 
     def copy(self) -> Bounds:
         """An independent copy."""

@@ -155,8 +155,8 @@ class ICM:
             order = _in_random_order(np.ones(len(self._sizes), dtype=bool), rng)
             order = order[np.argsort(-self._sizes[order], kind="stable")]
             _link_kernels.assign_groups(
-                order, self._groups, costs.of_all_rows(), graph.costs, self._links.cliques,
-                self._counts, labels,
+                order, self._groups, costs.of_all_rows(), graph.costs, graph.measure,
+                self._links.lists_of_cliques, self._counts, labels,
             )  # fmt: skip
             change = None
         for _ in range(_MAX_SWEEPS):
@@ -205,17 +205,17 @@ class ICM:
         self, graph: WeightedGraph, costs: ConstrainedCosts, labels: Labels, rng: RandomState
     ) -> float:
         """Let undecided rows take their cheapest cluster, in random order, until none moves."""
-        if graph.costs.measure.X.size:  # what links can cost is not known
+        if graph.measure is not None:  # what links can cost is not known
             every = np.ones(len(labels), dtype=bool)
             found = Undecided(every, np.arange(len(labels)), costs.of_all_rows())
         else:
             found = costs.of_undecided_rows(labels, self._slack(graph, labels))
         order, change = _in_random_order(found.mask, rng), 0.0
-        cliques = (self._links.cliques, self._counts)
-        state = (*cliques, graph.dearest, labels, self._edge, self._moves)
+        what = (graph.costs, graph.measure, self._links.lists_of_cliques, self._counts)
+        state = (*what, graph.dearest, labels, self._edge, self._moves)
         now = order
         for _ in range(_MAX_SWEEPS):
-            moved, more = _link_kernels.icm(now, found.place, found.costs, graph.costs, *state)
+            moved, more = _link_kernels.icm(now, found.place, found.costs, *state)
             change += more
             if not moved:
                 break
@@ -240,8 +240,8 @@ class ICM:
     ) -> int:
         self._edge[:] = np.inf
         moved = _link_kernels.icm_groups(
-            order, self._groups, costs.of_all_rows(), graph.costs, self._links.cliques,
-            self._counts, graph.total, self._clashing, labels,
+            order, self._groups, costs.of_all_rows(), graph.costs, graph.measure,
+            self._links.lists_of_cliques, self._counts, graph.total, self._clashing, labels,
         )  # fmt: skip
         return int(moved)
 

@@ -15,9 +15,6 @@ from linkwise.kmeans.kernels import _link_kernels
 from linkwise.kmeans.kernels._link_kernels import CliqueLists, LinkCosts, Measure
 
 _WORK = 8  # cost of one end of a link for `Threads`, in cells
-_NO_MEASURE = Measure(
-    np.zeros((0, 0)), np.zeros(0, np.int64), np.zeros(0), np.ones(1), 0.0, np.zeros(0, np.bool_)
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +68,11 @@ class LinkGraph:
         """Number of apart groups."""
         return len(self.cliques.weight)
 
+    @property
+    def lists_of_cliques(self) -> CliqueLists | None:
+        """Apart groups for kernels that are compiled without them if there are none."""
+        return self.cliques if self.n_cliques else None
+
     def clique_counts(self, labels: NDArray, k: int) -> NDArray[np.int32]:
         """Members per cluster of each apart group, (n_cliques, k)."""
         counts = np.zeros((self.n_cliques, k), dtype=np.int32)
@@ -122,12 +124,11 @@ class LinkGraph:
     def with_measure(self, measure: Measure) -> WeightedGraph:
         """The graph with costs that are computed when they are needed."""
         unknown = np.zeros(len(self.rows))
+        measure.done[:] = False  # of this graph's own costs
         lists = (self.indptr, self.middle, self.neighbor)
         signed, none = np.empty(len(self.neighbor)), np.zeros(0, dtype=np.uint32)
-        costs = LinkCosts(
-            *lists, np.zeros(0), signed, none, self.is_must, np.zeros((0, 1)), measure
-        )
-        return WeightedGraph(costs, unknown, unknown)
+        costs = LinkCosts(*lists, np.zeros(0), signed, none, self.is_must, np.zeros((0, 1)))
+        return WeightedGraph(costs, unknown, unknown, measure)
 
     @cached_property
     def entry_weight(self) -> Floats:
@@ -162,7 +163,7 @@ class LinkGraph:
     def _link_costs(self, flat: Floats, signed: Floats, cost: Floats) -> LinkCosts:
         lists = (self.indptr, self.middle, self.neighbor)
         link = np.zeros(0, dtype=np.uint32) if flat.size else self.link
-        return LinkCosts(*lists, flat, signed, link, self.is_must, cost, _NO_MEASURE)
+        return LinkCosts(*lists, flat, signed, link, self.is_must, cost)
 
     def violated(self, labels: NDArray) -> Bools:
         """Which links the labels of the constrained rows violate."""
@@ -210,11 +211,14 @@ class WeightedGraph:
     total, dearest : ndarray of shape (n_touched,)
         Per row, what all its links can cost together, and the most that one of them can; both
         are filled in later if costs are measured when they are needed.
+    measure : Measure, default=None
+        How to measure costs when they are needed.
     """
 
     costs: LinkCosts
     total: Floats
     dearest: Floats
+    measure: Measure | None = None
 
 
 def _clique_lists(groups: Cliques, members: Ints, n_rows: int) -> CliqueLists:

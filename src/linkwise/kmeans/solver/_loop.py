@@ -31,6 +31,7 @@ _HALVINGS = 12  # of a step towards new metrics, before it is given up
 _EPS = 1e-15
 _EXACT = 1e-10  # largest rounding error of the link costs, as a share of the objective
 _CALM = 0.05  # bounds save time once fewer than this share of the rows moves
+_BOUNDED_WORK = 1_000_000  # rows x clusters x features from which on they save any
 
 
 def solve(
@@ -134,7 +135,8 @@ class _Run:
         self._refills = 2 * k
         self._share = 1.0  # of the proposed step towards new metrics that is tried first
         # Bounds save most of the work once centers and metric change little.
-        self._may_bound = self.geometry.bounded and not rows.is_sparse and k > 1
+        is_large = rows.n * k * rows.d >= _BOUNDED_WORK
+        self._may_bound = self.geometry.bounded and not rows.is_sparse and k > 1 and is_large
         self._bounded = False
         self._assigned_by: RunState = {}  # state of the geometry at the last assignment
         self._refilled: dict[int, int] = {}  # rows moved one by one since then
