@@ -102,7 +102,7 @@ if (EXAMPLES / "GALLERY_HEADER.rst").exists() or (EXAMPLES / "README.rst").exist
         "filename_pattern": r"plot_",
         "subsection_order": [
             str(Path("..") / "examples" / name)
-            for name in ("start", "knowledge", "questions", "scale")
+            for name in ("start", "knowledge", "questions", "tools", "scale")
         ],
         "backreferences_dir": "reference/backreferences",
         "doc_module": ("linkwise",),

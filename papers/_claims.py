@@ -36,22 +36,22 @@ DOCUMENTS: dict[str, tuple[str, ...]] = {
 # Written by hand: what the findings come to. To be read again whenever a verdict changes.
 CONCLUSIONS = """\
 **What a reader can rely on.** The guarantees hold without exception: the objective of \
-HMRF-KMeans never rises (H4), ReCon keeps all consistent constraints and completes the hierarchy \
-(R1, R2), the loss of BoostCluster stays below its bound (B4), GPK-Means without propagation is \
-MPCK-Means run twice (E7). Right constraints improve a clustering, and learning the distances \
-from them improves it further where features are of unequal use: better than k-means on six of \
-six data sets, and than constraints alone on five of six (H1); standardized features leave less \
-to learn. BoostCluster lifts weak clusterers and hurt none of them, even with a fifth of the \
-links wrong, whereas MPCK-Means, which believes every link, gets worse with more of those (B1 to \
-B3). Well chosen constraints are worth more than random ones unless random ones already give \
-nearly everything (R4, H5); of chosen pairs, most of the gain is on the rows that were asked \
-about. **What not to count on.** That propagated links gain over MPCK-Means: next to nothing with \
-one metric; with one per cluster they do on Crabs-Gender, Digits389 and Protein, where half of it \
-is what a second run alone gives (E1 to E3). That learnt weights help on text: without a prior \
-they lose a lot, with one they end where constraints alone do (H3). That spectral methods get \
-worse with constraints (B2, B3). And figures of a single run (S1). Much of what came out "partly" \
-hangs on what the documents leave open: scaling (H1, H2, R3), how a tree is cut (R3), how a \
-formula is read (E1 to E6), how rivals were run (H5, B2)."""
+HMRF-KMeans never rises (H4), ReCon satisfies all consistent constraints and completes the \
+hierarchy (R1, R2), the loss of BoostCluster stays below its bound (B4), GPK-Means without \
+propagation is MPCK-Means run twice (E7). Right constraints improve a clustering, and learning \
+the distances from them improves it further where features are of unequal use: better than \
+k-means on six of six data sets, and than constraints alone on five of six (H1); standardized \
+features leave less to learn. BoostCluster lifts weak clusterers and hurt none of them, even with \
+a fifth of the links wrong, whereas MPCK-Means, which believes every link, gets worse with more \
+of those (B1 to B3). Well chosen constraints are worth more than random ones unless random ones \
+already give nearly everything (R4, H5); of chosen pairs, most of the gain is on the rows that \
+were asked about. **What not to count on.** That propagated links gain over MPCK-Means: next to \
+nothing with one metric; with one per cluster they do on Crabs-Gender, Digits389 and Protein, \
+where half of it is what a second run alone gives (E1 to E3). That learnt weights help on text: \
+without a prior they lose a lot, with one they end where constraints alone do (H3). That spectral \
+methods get worse with constraints (B2, B3). And figures of a single run (S1). Much of what came \
+out "partly" hangs on what the documents leave open: scaling (H1, H2, R3), how a tree is cut \
+(R3), how a formula is read (E1 to E6), how rivals were run (H5, B2)."""
 
 
 @dataclass(frozen=True)

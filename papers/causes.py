@@ -16,13 +16,16 @@ from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.preprocessing import StandardScaler
 
-from linkwise import GPKMeans, HMRFKMeans, MPCKMeans, PCKMeans, SpectralLearning
+from linkwise import Constraints, GPKMeans, HMRFKMeans, MPCKMeans, PCKMeans, SpectralLearning
 from linkwise.evaluation import PROTOCOLS, LearningCurve, learning_curve
 
 from ._curves import data_of
 from .basu2006_hmrf_kmeans.__main__ import ablations
+from .basu2006_hmrf_kmeans.questions import ask
+from .datasets import load
 from .eaton2005_gpk_means.__main__ import START as ONE_START
 from .liu2007_boostcluster.__main__ import data_of as liu_data
 
@@ -156,6 +159,39 @@ def news(trials: int = 2) -> Iterator[Line]:
         yield f"{name}, C-D-R - C", gain(found, "nmi", "C-D-R", "C")
 
 
+def questions(draws: int = 6) -> Iterator[Line]:
+    """H5: chosen pairs against plain random ones, not told what follows, on the other half."""
+    for data in ("iris", "letters_ijl"):
+        X, y = data_of(data)
+        found = np.array([_asked(X, y, draw) for draw in range(draws)])
+        for column, name in enumerate(("as run", "plain random pairs")):
+            yield (
+                f"{data}, PCK, 40 questions, Explore and Consolidate - {name}",
+                _words(found[:, 0] - found[:, column + 1]),
+            )
+
+
+def _asked(X: Any, y: Any, draw: int) -> list[float]:
+    """NMI on the half that nobody was asked about: chosen, random as run, plain random."""
+    rows, rest = np.array_split(np.random.RandomState(draw).permutation(len(y)), 2)
+    rows.sort()
+    pairs = np.random.RandomState(draw).randint(len(rows), size=(200, 2))
+    pairs = rows[pairs[pairs[:, 0] != pairs[:, 1]][:40]]
+    same = y[pairs[:, 0]] == y[pairs[:, 1]]
+    told = [
+        ask(name, X, y, rows, (40,)).known[40] for name in ("ExploreConsolidate", "RandomPairs")
+    ]
+    told.append(Constraints(must_link=pairs[same], cannot_link=pairs[~same]))
+    scores = []
+    for known in told:
+        model = PCKMeans(len(np.unique(y)), random_state=draw, **ONE_START)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(X, constraints=known)
+        scores.append(normalized_mutual_info_score(y[rest], model.labels_[rest]))
+    return scores
+
+
 # -------------------------------------------------------------------- Liu et al. 2007
 
 
@@ -180,6 +216,40 @@ def spectral(trials: int = 3) -> Iterator[Line]:
             yield f"{data}, noise {noise}, {name}, from {few} to 800", _words(scores[1] - scores[0])
 
 
+# -------------------------------------------------------------------- Wagstaff's soft links
+
+
+def soft(draws: int = 5) -> Iterator[Line]:
+    """Links with strengths (SCOP-KMeans): a fifth is wrong, and wrong ones are rather weak."""
+    for data in ("iris", "wine", "seeds", "vehicle"):
+        X, y = load(data, return_X_y=True)
+        X, k = StandardScaler().fit_transform(X), len(np.unique(y))
+        found = np.array([_strengths(X, y, k, draw) for draw in range(draws)])
+        for column, name in enumerate(("with strengths - all alike", "all alike - no links")):
+            yield f"{data}, {name}, ARI", _words(found[:, column])
+
+
+def _strengths(X: Any, y: Any, k: int, draw: int) -> tuple[float, float]:
+    """Gain of PCK-Means by strengths as weights, and by links at all."""
+    rng = np.random.RandomState(draw)
+    pairs = rng.randint(len(y), size=(200, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    wrong = rng.random_sample(len(pairs)) < 0.2
+    strength = 0.5 * rng.random_sample(len(pairs)) + 0.5 * ~wrong
+    together = (y[pairs[:, 0]] == y[pairs[:, 1]]) ^ wrong
+    scores = []
+    for weight in (strength, np.ones(len(pairs)), None):
+        told = {} if weight is None else {
+            name: [(i, j, w) for (i, j), w in zip(pairs[kind], weight[kind], strict=True)]
+            for name, kind in (("must_link", together), ("cannot_link", ~together))
+        }  # fmt: skip
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = PCKMeans(k, random_state=draw).fit(X, constraints=Constraints(**told))
+        scores.append(adjusted_rand_score(y, model.labels_))
+    return scores[0] - scores[1], scores[1] - scores[2]
+
+
 EXPERIMENTS: dict[str, Callable[[], Iterator[Line]]] = {
     "protein": protein,
     "weights": weights,
@@ -187,6 +257,8 @@ EXPERIMENTS: dict[str, Callable[[], Iterator[Line]]] = {
     "spectral": spectral,
     "news": news,
     "digits": digits,
+    "questions": questions,
+    "soft": soft,
 }
 
 

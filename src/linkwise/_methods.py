@@ -123,7 +123,7 @@ class Method(NamedTuple):
 _METRIC = Option("metric", "shape of the learnt metric", choices=("diagonal", "full"))
 _MPCK_METRIC = _METRIC._replace(choices=("diagonal", "full", "auto"))
 _NOISE = (
-    Option("noise", 'links may be wrong, with this probability (below 0.5), or "auto"'),
+    Option("noise", "links may be wrong, with this probability (below 0.5), auto, or none"),
     Option("suspects", "write links that are probably wrong to this CSV file", "path"),
 )
 _SIZES = (

@@ -113,6 +113,11 @@ def test_a_time_budget(files):
     [
         (["-k", "3", "--algorithm", "pck", "--explain"], "--explain is about choosing"),
         (["-k", "3", "--algorithm", "pck", "--time-budget", "5"], "--time-budget is about"),
+        (
+            ["-k", "3", "--algorithm", "pck", "--criterion", "held_out"],
+            "--criterion is about",
+        ),
+        (["--criterion", "silhouette"], "criterion"),
         (["-k", "5-2"], "expected the smaller"),
         (["-k", "2-x"], "expected a whole number"),
         (["--algorithm", "seeded"], "-k is missing: seeded starts from labels"),

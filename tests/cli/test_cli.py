@@ -147,9 +147,9 @@ PYTHON_WORDS = ("sample_ids", "DataFrame", "columns=", "columns:", "ids=", "n_cl
         ("i,j,link\nX,Y,must\n", ["--data", "--id-column", "city"],
          "line 2 and line 4 have the same 'city', 'X'"),
         ("p,q,link\n0,1,must\n", [],
-         "unknown columns 'p', 'q'; expected i, j, link[, weight or confidence]; or a, b, c"
-         "[, weight]; or group, row, kind, or name the columns to use with --column i=NAME "
-         "--column j=NAME"),
+         "unknown columns 'p', 'q'; expected i, j, link[, weight or confidence][, annotator]; "
+         "or a, b, c[, weight]; or group, row, kind, or name the columns to use with "
+         "--column i=NAME --column j=NAME"),
         ("i,j\n0,1\n", [], "or name them with --column i=NAME --column j=NAME"),
         ("i,j,link\n0,1,must\n", ["--column", "k=i"], "--column: unknown role 'k'; roles are i,"),
         ("i,j,link\n0,1,must\n", ["--ids", "names"], "--ids 'names': expected 'auto'"),

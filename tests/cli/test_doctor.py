@@ -30,7 +30,7 @@ def test_the_extras_are_those_of_the_package():
 
     path = Path(__file__).parents[2] / "pyproject.toml"
     given = tomllib.loads(path.read_text())["project"]["optional-dependencies"]
-    assert set(given) - {"docs", "test", "dev", "all"} == set(EXTRAS)
+    assert set(given) - {"docs", "test", "dev", "all", "tables"} == set(EXTRAS)
     for extra, packages in EXTRAS.items():
         assert all(any(p in need for need in given[extra]) for p in packages)
         assert extra in given["all"][0]

@@ -3,15 +3,16 @@
 import errno
 import gzip
 import json
+import os
 import struct
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from linkwise import Constraints, PCKMeans
+from linkwise import Constraints, PCKMeans, open_blocks
 from linkwise.cli import app
-from linkwise.io import FileFormatError, _text, atomic_write, read_table, to_json
+from linkwise.io import FileFormatError, _excel, _text, atomic_write, read_table, to_json
 from linkwise.kmeans.solver import _checkpoint
 
 
@@ -29,6 +30,57 @@ def test_damaged_npy(content, tmp_path):
     done = CliRunner().invoke(app, ["cluster", str(file), "-k", "2"])
     assert done.exit_code == 2
     assert "x.npy: not an array that NumPy can read" in done.stderr
+
+
+def test_links_in_a_loop_and_folders_are_refused(tmp_path):
+    one, two = tmp_path / "a.csv", tmp_path / "b.csv"
+    one.symlink_to(two)
+    two.symlink_to(one)
+    (tmp_path / "folder.csv").mkdir()
+    for place, said in ((one, "a.csv"), (tmp_path / "folder.csv", "is a folder")):
+        words = ["cluster", str(place), "-k", "2", "-o", str(tmp_path / "out.csv")]
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code == 2
+        assert said in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["npy", "parquet"])
+def test_files_that_are_cut_off_while_they_are_read(kind, tmp_path):
+    file = tmp_path / f"x.{kind}"
+    X = np.random.default_rng(0).normal(size=(5000, 4))
+    if kind == "npy":
+        np.save(file, X)
+    else:
+        pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        pq.write_table(pa.table({f"c{i}": X[:, i] for i in range(4)}), file, row_group_size=500)
+    rows = open_blocks(file, memory_limit="3GB")
+    rows._keeps = False
+    with file.open("rb+") as cut:
+        cut.truncate(file.stat().st_size // 2)
+    with pytest.raises(ValueError, match=f"x.{kind}.*(shorter|cannot be read to its end)"):
+        PCKMeans(2).fit(rows)
+
+
+def test_pipes_are_refused(tmp_path):
+    os.mkfifo(tmp_path / "x.csv")
+    done = CliRunner().invoke(app, ["cluster", str(tmp_path / "x.csv"), "-k", "2"])
+    assert done.exit_code == 2
+    assert "is a pipe" in done.stderr
+
+
+def test_workbooks_that_unpack_to_more_than_the_memory_are_refused(tmp_path, monkeypatch):
+    book = pytest.importorskip("openpyxl").Workbook()
+    for row in (["a", "b"], [1, 2]):
+        book.active.append(row)
+    book.save(tmp_path / "x.xlsx")
+    read_table(tmp_path / "x.xlsx")
+    monkeypatch.setattr(_excel, "half_of_memory", lambda: 1000)
+    with pytest.raises(FileFormatError, match="x.xlsx: unpacks to"):
+        read_table(tmp_path / "x.xlsx")
+    monkeypatch.undo()
+    monkeypatch.setattr(_excel, "_MOST_ROWS", 1)
+    with pytest.raises(FileFormatError, match="which no sheet of Excel has"):
+        read_table(tmp_path / "x.xlsx")
 
 
 def test_deeply_nested_json_names_its_line(tmp_path):

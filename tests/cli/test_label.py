@@ -377,6 +377,40 @@ def test_texts_by_their_words(tmp_path, beans):
     assert "--text-column takes the words of one column" in flat(result.output)
 
 
+def test_files_are_read_as_for_cluster(tmp_path):
+    path = tmp_path / "old.csv"
+    path.write_bytes("name,x,y\ncafé,1,?\nthé,2,3\neau,9,8\n".encode("cp1252"))
+    how = ["--encoding", "cp1252", "--missing", "?", "--impute", "median", "--id-column", "name"]
+    result = run("label", path, *how, input="d\n")
+    assert result.exit_code == 0, result.output
+    assert "1 in all" in flat(run("label", path, input="q\n").output)  # they are kept
+    given = Options("name", None, None, None, "median", missing=["?"], encoding="cp1252")
+    task, names = read_session_input(path, given), {}
+    exec(task.recipe, names)
+    assert names["ids"] == ["café", "thé", "eau"]
+    assert (names["X"] == task.X).all()
+
+
+def test_texts_by_their_meaning(tmp_path, beans):
+    pytest.importorskip("wordllama")
+    work = tmp_path / "work.db"
+    begin = ["--id-column", "bean", "--text-column", "notes", "--text-embedding", "wordllama"]
+    result = run("label", beans, "-k", 2, "--session", work, *begin, input="d\ns\n")
+    assert result.exit_code == 0, result.output
+    result = run("label", beans, "--session", work, input="d\n")  # what it was begun with is kept
+    assert "3 in all" in flat(result.output)
+    result = run("label", beans, "--text-embedding", "wordllama")
+    assert "--text-embedding is about --text-column" in flat(result.output)
+    task = read_session_input(
+        beans, Options("bean", None, None, None, None, "notes", text_embedding="wordllama")
+    )
+    names = {}
+    exec(task.recipe, names)
+    assert (names["X"] == task.X).all()
+    assert task.X.shape[1] == 256
+    assert task.units.shape[1] == len(task.features)  # words, that people can read
+
+
 def test_an_unknown_number_of_clusters_and_a_limit(tmp_path, beans):
     work = tmp_path / "work.db"
     result = run("label", beans, "--session", work, *OPTIONS, "--questions", 2, input="d\n" * 9)

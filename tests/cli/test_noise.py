@@ -61,6 +61,21 @@ def test_noise_is_auto_or_a_number(files):
         assert run(*common, "--noise", "0.15", "--algorithm", algorithm).exit_code == 0
     found = run(*common, "--noise", "much")
     assert found.exit_code == 2
-    assert "--noise much: expected auto or a number below 0.5" in found.output.replace("\n", " ")
+    assert "--noise much: expected auto, a number below 0.5, or none" in found.output.replace(
+        "\n", " "
+    )
     assert run(*common, "--noise", "0.6").exit_code == 2
     assert run(*common, "--noise", "auto", "--algorithm", "cop").exit_code == 2
+
+
+def test_contradictions_are_doubted_unless_told_otherwise(files):
+    data, links, wrong = files
+    links.write_text(links.read_text() + "r0,r3,must\nr0,r3,cannot\n")
+    common = (data, "-k", 3, "--constraints", links, "--id-column", "id", "--algorithm", "mpck")
+    found = run(*common, "--json")
+    assert found.exit_code == 0, found.output
+    assert abs(json.loads(found.stdout)["noise_estimate"] - len(wrong) / 100) < 0.05
+    assert "the most probable reading is used" in found.stderr.replace("\n", " ")
+    trusted = run(*common, "--noise", "none", "--json")
+    assert json.loads(trusted.stdout).get("noise_estimate") is None
+    assert "mpck satisfies what it can" in trusted.stderr.replace("\n", " ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,8 +14,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import get_tags
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils import ClassifierTags, get_tags
+from sklearn.utils.estimator_checks import (
+    check_estimator_sparse_array,
+    check_estimator_sparse_matrix,
+    parametrize_with_checks,
+)
 
 from linkwise import (
     ITML,
@@ -199,6 +204,27 @@ ESTIMATORS = [
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected)
 def test_sklearn_checks(estimator, check):
     check(estimator)
+
+
+SPARSE_WITH_PROBABILITIES = [PCKMeans(), MPCKMeans(), ConstrainedKMeans()]
+
+
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+@pytest.mark.parametrize("estimator", SPARSE_WITH_PROBABILITIES, ids=str)
+def test_sparse_checks_with_as_many_clusters_as_their_classes(estimator, monkeypatch):
+    """The two checks read the tags of a classifier, which a clusterer has none of (1.9.1).
+
+    With these tags, and a cluster for each of their four classes, they pass.
+    """
+    of = type(estimator).__sklearn_tags__
+
+    def tags(self):
+        return replace(of(self), classifier_tags=ClassifierTags())
+
+    monkeypatch.setattr(type(estimator), "__sklearn_tags__", tags)
+    estimator = clone(estimator).set_params(n_clusters=4)
+    for check in (check_estimator_sparse_array, check_estimator_sparse_matrix):
+        check(type(estimator).__name__, estimator)
 
 
 # -------------------------------------------------------------------- parameters and state

@@ -83,6 +83,53 @@ def test_grid_search_by_the_score_of_the_pipeline():
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
+@pytest.mark.parametrize("columns", [False, True])
+def test_searches_without_routing(columns):
+    pipe, given = scaled(PCKMeans(3, random_state=0), columns), {"constraints": KNOWN}
+    given = {f"cluster__{name}": value for name, value in {**given, "sample_ids": IDS}.items()}
+    search = GridSearchCV(pipe, {"cluster__n_clusters": [2, 3]}, cv=FOLDS).fit(X, **given)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert search.best_estimator_[-1].report_.constraints.n_constraints == 300
+    found = cross_validate(pipe, X, cv=FOLDS, params=given)
+    assert np.isfinite(found["test_score"]).all()
+
+
+def test_cross_validate_with_routing():
+    with config_context(enable_metadata_routing=True):
+        found = cross_validate(
+            scaled(routed()), X, cv=FOLDS, return_estimator=True,
+            scoring=LinksScorer(KNOWN).set_score_request(sample_ids=True),
+            params={"constraints": KNOWN, "sample_ids": IDS},
+        )  # fmt: skip
+    assert (found["test_score"] > 0.5).all()
+    assert all(model[-1].report_.constraints.n_constraints for model in found["estimator"])
+
+
+def test_as_a_transformer_of_columns():
+    def made(one):
+        return ColumnTransformer([("near", one, [0, 1]), ("scale", StandardScaler(), [2, 3])])
+
+    with config_context(enable_metadata_routing=True):
+        union = made(routed())
+        rows = union.fit_transform(X, constraints=KNOWN, sample_ids=IDS)
+        assert union.named_transformers_["near"].report_.constraints.n_constraints == 300
+        np.testing.assert_allclose(union.transform(X), rows)
+        pipe = Pipeline([("union", made(routed())), ("cluster", routed())])
+        pipe.fit(X, constraints=KNOWN, sample_ids=IDS)
+    assert rows.shape == (150, 5)
+    assert pipe[-1].report_.constraints.n_constraints == 300
+
+
+def test_weights_are_routed_to_fit_and_score():
+    weight = np.linspace(0.5, 2, 150)
+    with config_context(enable_metadata_routing=True):
+        model = routed().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        pipe = Pipeline([("scale", StandardScaler().set_fit_request(sample_weight=False)),
+                         ("cluster", model)])  # fmt: skip
+        pipe.fit(X, constraints=KNOWN, sample_ids=IDS, sample_weight=weight)
+        assert pipe.score(X, sample_weight=weight) != pipe.score(X)
+
+
 def test_cross_validate_of_a_frame_needs_no_routing():
     found = cross_validate(
         PCKMeans(3, random_state=0), FRAME, scoring=LinksScorer(KNOWN), cv=FOLDS,

@@ -105,3 +105,33 @@ def test_files_have_confidences(tmp_path):
     path.write_text("i,j,link,confidence\n0,1,must,0.95\n2,3,cannot,0.4\n")
     with pytest.raises(Exception, match=r"links.csv: line 3: confidence 0.4 must be above 0.5"):
         Constraints.read(path)
+
+
+def test_a_file_with_annotators_has_one_link_per_pair(tmp_path):
+    rng = np.random.default_rng(0)
+    pairs = [(i, i + 1) for i in range(0, 120, 2)]
+    said, who = [], []
+    for place in range(len(pairs)):
+        right = place % 2 == 0
+        said += [right, right, bool(rng.integers(2))]
+        who += ["ana", "bo", "cy"]
+    each = [pair for pair in pairs for _ in range(3)]
+    lines = ["i,j,link,annotator"] + [
+        f"{i},{j},{'must' if yes else 'cannot'},{name}"
+        for (i, j), yes, name in zip(each, said, who, strict=True)
+    ]
+    path = tmp_path / "answers.csv"
+    path.write_text("\n".join(lines) + "\n")
+    known, wanted = Constraints.read(path), combine_answers(each, said, who).constraints
+    np.testing.assert_array_equal(known.must_link, wanted.must_link)
+    np.testing.assert_array_equal(known.cannot_link, wanted.cannot_link)
+    np.testing.assert_allclose(known.must_link_weight, wanted.must_link_weight)
+    np.testing.assert_allclose(known.cannot_link_weight, wanted.cannot_link_weight)
+    assert known.closure().consistent
+    assert known.at(0).line == 2  # where the first answer like it stands
+
+
+def test_answers_in_a_file_that_cancel_out_are_no_link(tmp_path):
+    path = tmp_path / "answers.csv"
+    path.write_text("i,j,link,annotator\n0,1,must,ana\n1,0,cannot,bo\n")
+    assert Constraints.read(path).n_constraints == 0

@@ -36,7 +36,7 @@ def case(n, d, k, dtype, kind="identity", seed=0):
 def slow_costs(rows, geometry):
     X = rows.take(np.arange(rows.n))
     away = X[:, None] - geometry.centers
-    return (away**2 * geometry.metrics).sum(axis=2) - geometry.log_det
+    return (away**2 * geometry.metrics).sum(axis=2) - geometry.offsets()
 
 
 def assigned(rows, geometry, **how):

@@ -23,7 +23,7 @@ from linkwise.selection import _precompile as _warm
 from linkwise.selection._candidates import Candidate
 from linkwise.selection._noise import ReweightedClusterer, most_wrong
 from linkwise.selection._scaling import ColumnScaler
-from linkwise.selection._search import Trial
+from linkwise.selection._search import CandidateSearch, Trial
 from tests.kmeans.cases import blobs, same_partition
 
 FEW = [("PCK", PCKMeans(n_init=2)), ("k-means", KMeans(n_init=3))]
@@ -359,6 +359,22 @@ def test_time_budget_drops_candidates_but_never_k_means():
     assert any(row["n_used"] < 5 for row in model.results_)
     dropped = [row for row in model.results_ if row["note"] == "dropped: time"]
     assert all(row["n_used"] < 5 for row in dropped)
+
+
+def test_short_of_time_nothing_below_k_means_is_taken(monkeypatch):
+    class Coin(ClusterMixin, BaseEstimator):
+        def fit(self, X, y=None):
+            self.labels_ = np.random.RandomState(0).randint(3, size=len(X))
+            return self
+
+    def seconds(self, candidate):
+        return 0.0 if candidate.algorithm == "coin" else 1e6
+
+    monkeypatch.setattr(CandidateSearch, "seconds", seconds)
+    X, _, known = drawn()
+    both = [("coin", Coin()), ("k-means", KMeans(n_init=3))]
+    model = AutoCluster(both, 3, time_budget=30, random_state=0).fit(X, constraints=known)
+    assert str(model.report_.reasons[0]) == "Chosen: k-means, k = 3."
 
 
 def test_the_clearly_worse_leave_the_race_and_the_choice_is_the_same():

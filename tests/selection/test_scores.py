@@ -117,6 +117,13 @@ def test_slopes_are_derivatives_of_the_expected_ari():
     assert by_cannot > by_must  # most pairs belong apart
 
 
+def test_interval_reaches_one_if_no_held_out_link_is_wrong():
+    for n in (5, 50, 500):
+        found = Expected.of(np.array([n, 0.0, 0.0, 3 * n]), 4 * n, 0.25, 0.02, 0.0, 1.0)
+        assert found.ari_interval[1] == 1.0
+        assert found.pairs_right_interval[1] == 1.0
+
+
 def test_interval_covers_the_rates_that_links_were_drawn_from():
     rng = np.random.default_rng(0)
     truth, n_inside = float(_scores.rand_index(*map(np.asarray, (0.8, 0.1, 0.2)))), 0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 
 import numpy as np
 import pytest
 
 from linkwise import Session, Studio
+from linkwise._errors import InputError
 from linkwise.studio import load_records
 from linkwise.studio._columns import guess_roles, parse_date
 from linkwise.studio._plan import read_source
@@ -56,11 +58,19 @@ def test_a_column_of_texts_is_measured(tmp_path):
     told = ["where is my new card now", "the transfer has not arrived yet", "card is lost again"]
     lines = [f"{row},{told[row % 3]} number {row}" for row in range(60)]
     path.write_text("nr,text\n" + "\n".join(lines))
-    roles = roles_of(path)
-    assert roles == {"nr": "id", "text": "text"}
-    loaded = load_records(path, roles)
+    has_model = importlib.util.find_spec("wordllama") is not None
+    assert roles_of(path) == {"nr": "id", "text": "meaning" if has_model else "text"}
+    loaded = load_records(path, {"nr": "id", "text": "text"})
     assert loaded.X.shape[0] == 60
     np.testing.assert_allclose((loaded.X**2).sum(1), 1)
+    assert "transfer" in loaded.records.features
+    by_meaning = {"nr": "id", "text": "meaning"}
+    if not has_model:
+        with pytest.raises(InputError, match="linkwise.text"):
+            load_records(path, by_meaning)
+        return
+    loaded = load_records(path, by_meaning)
+    assert loaded.X.shape == (60, 256)
     assert "transfer" in loaded.records.features
 
 

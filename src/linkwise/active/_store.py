@@ -186,6 +186,8 @@ class Store:
                 f"session {self.path} was made by a later linkwise (format {version}, this one "
                 f"knows {_VERSION}); update linkwise"
             )
+        if (found := db.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
+            raise sqlite3.DatabaseError(found)
         _write_ahead(db)
         db.execute("PRAGMA synchronous = FULL")
         db.execute("BEGIN IMMEDIATE")
@@ -287,7 +289,10 @@ class Store:
         """Settings of the session; empty for a new one."""
         with self._lock:
             rows = self._execute("SELECT name, value FROM setting").fetchall()
-        return {name: json.loads(value) for name, value in rows}
+        try:
+            return {name: json.loads(value) for name, value in rows}
+        except (TypeError, ValueError) as error:
+            raise ValueError(_damaged(self.path, error, "is damaged")) from error
 
     def set(self, **values: object) -> None:
         """Store settings."""
@@ -522,7 +527,7 @@ def _readable(path: PathLike, query: str) -> Iterator[tuple[Any, ...]]:
         db.close()
 
 
-def _damaged(path: Path | None, error: sqlite3.DatabaseError, what: str) -> str:
+def _damaged(path: Path | None, error: Exception, what: str) -> str:
     """What is wrong with a file, and what can be saved of it."""
     text = f"session {path or 'in memory'} {what}: {error}"
     n = 0 if path is None else len(salvage(path)[0])

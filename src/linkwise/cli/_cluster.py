@@ -14,7 +14,7 @@ from . import _output as out
 from ._auto import AUTO
 from ._build import make_estimator
 from ._cluster_input import ClusterInput, note_uneven, read_input, read_text_input
-from ._cluster_options import Request
+from ._cluster_options import Request, Value
 from ._cluster_output import show, to_dict, write
 from ._input import check_text_options, find_stop_words
 from ._out_of_core import OutOfCoreData, OutOfCoreInput
@@ -187,7 +187,8 @@ def _fit(request: Request, given: Input) -> tuple[BaseEstimator, Diagnosis | Non
         _progress(runs["n_init"], runs["max_iter"] or _MAX_ITER) as callback,
         out.warnings_as_notes(),
     ):
-        model = make_estimator(request.method, given.k, request.parameters, callback, runs)
+        parameters = {**_doubts(request, given), **request.parameters}
+        model = make_estimator(request.method, given.k, parameters, callback, runs)
         try:
             model.fit(given.X, given.y, constraints=given.known, sample_ids=given.ids)
         except ConstraintError:
@@ -195,11 +196,24 @@ def _fit(request: Request, given: Input) -> tuple[BaseEstimator, Diagnosis | Non
             if diagnosis.consistent:
                 raise  # the method found no way, though there may be one
             return model, diagnosis
-    _note_contradictions(request.method, given)
+    _note_contradictions(request, given, getattr(model, "noise", None) is not None)
     return model, None
 
 
-def _note_contradictions(method: Method, given: Input) -> None:
+def _doubts(request: Request, given: Input) -> dict[str, Value]:
+    """The noise model, if constraints contradict each other and nothing else was asked for.
+
+    Some of them are wrong then, and the published objectives bend to all of them.
+    """
+    method = request.method
+    if method.option("noise") is None or "noise" in request.own_options:
+        return {}
+    if given.all_known().closure().consistent:
+        return {}
+    return {"noise": "auto", **({"metric": "auto"} if method.short == "mpck" else {})}
+
+
+def _note_contradictions(request: Request, given: Input, doubted: bool) -> None:
     """Note that not all constraints can be satisfied, for methods that try all the same."""
     from linkwise.constraints import contradiction_lines
 
@@ -212,7 +226,13 @@ def _note_contradictions(method: Method, given: Input) -> None:
         first = contradiction_lines(known.diagnose(n_rows=given.n_rows, limit=1))[0]
         where = given.in_lines(first)
     what = "constraints" if given.y is None else "constraints and labels"
-    out.print_note(f"the {what} contradict each other; {where}; {method.short} keeps what it can")
+    outcome = f"{request.method.short} satisfies what it can"
+    if doubted:
+        outcome = (
+            "the most probable reading is used (--noise auto), and --suspects FILE names the links "
+            "against it"
+        )
+    out.print_note(f"the {what} contradict each other; {where}; {outcome}")
 
 
 def _refuse(method: Method, diagnosis: Diagnosis, given: Input, request: Request) -> None:

@@ -268,7 +268,7 @@ def read_text_input(
             )
         X = X.toarray()
     what = "words" if embedding == "tfidf" else f"dimensions of {embedding}"
-    features = [f"{text_column} ({len(made.names):,} {what})"]
+    features = [f"{text_column} ({X.shape[1]:,} {what})"]
     texts = table.text(text_column).tolist()
     return ClusterInput(
         table,

@@ -281,12 +281,14 @@ class Request:
     def noise(self) -> str | float | None:
         """The noise model; --suspects needs one."""
         given = self.own_options.get("noise", None if self.suspects is None else "auto")
-        if given is None or given == "auto":
-            return None if given is None else "auto"
+        if given in (None, "none", "auto"):
+            return "auto" if given == "auto" else None
         try:
             return float(given)  # type: ignore[arg-type]
         except ValueError:
-            raise ValueError(f"--noise {given}: expected auto or a number below 0.5") from None
+            raise ValueError(
+                f"--noise {given}: expected auto, a number below 0.5, or none"
+            ) from None
 
     @property
     def parameters(self) -> dict[str, Value]:
@@ -295,6 +297,7 @@ class Request:
         own = {n: value for n, value in self.own_options.items() if n not in {"tag", *files}}
         if self.checkpoint is not None and not self.choice.open:
             own["checkpoint"] = self.checkpoint
+        own.pop("noise", None)
         if self.noise is not None:
             own["noise"] = self.noise
         for name in _NUMBERS.intersection(own):

@@ -10,7 +10,19 @@ import typer
 from rich.markup import escape
 
 from . import _output as out
-from ._input import Data, FeatureNames, IdColumn, Impute, Standardize, StopWords, TextColumn
+from ._input import (
+    Data,
+    Encoding,
+    FeatureNames,
+    IdColumn,
+    Impute,
+    Missing,
+    Sheet,
+    Standardize,
+    StopWords,
+    TextColumn,
+    TextEmbedding,
+)
 from ._session_options import (
     DataChanged,
     Known,
@@ -44,7 +56,11 @@ def label(
     standardize: Standardize = False,
     impute: Impute = None,
     text_column: TextColumn = None,
+    text_embedding: TextEmbedding = None,
     stop_words: StopWords = None,
+    missing: Missing = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     constraints: Known = None,
     constraints_out: Annotated[
         Path | None,
@@ -82,6 +98,8 @@ def label(
         linkwise label beans.csv -k 3 --session work.db --id-column bean --show bean,notes
 
         linkwise label beans.csv --session work.db --constraints-out links.csv
+
+        linkwise label tickets.xlsx --text-column text --text-embedding wordllama
     """
     if out.console.is_terminal:
         out.console.print("loading ...", style="dim")
@@ -96,6 +114,10 @@ def label(
             impute,
             text_column,
             stop_words=stop_words,
+            text_embedding=text_embedding,
+            missing=missing or None,
+            encoding=encoding,
+            sheet=sheet,
         ).filled(kept)
         check_target(constraints_out, "--constraints-out", [data, session, constraints])
         task = read_session_input(data, given)

@@ -48,7 +48,7 @@ _ADVICE = {
 }
 # Errors about what the user gave. Others are faults, see `_is_deliberate`.
 _FILE_ERRORS = (OSError, EOFError, MemoryError)
-_USER_ERRORS = (ValueError, TypeError, ImportError)
+_USER_ERRORS = (ValueError, TypeError, ImportError, RuntimeError)
 _DELIBERATE = tuple(f"{os.sep}{package}{os.sep}" for package in ("linkwise", "sklearn"))
 _REPORT_TO = "https://github.com/linkwise/linkwise/issues"
 

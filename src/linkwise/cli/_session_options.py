@@ -12,9 +12,11 @@ import typer
 
 from . import _output as out
 from ._input import (
+    Reading,
     check_text_options,
     clusters_option,
     column_names,
+    find_embedding,
     find_stop_words,
     make_features,
     read_constraints,
@@ -48,9 +50,13 @@ _REMEMBERED = (
     "standardize",
     "impute",
     "text_column",
+    "text_embedding",
     "stop_words",
     "image_column",
     "images",
+    "missing",
+    "encoding",
+    "sheet",
 )
 
 SessionFile = Annotated[
@@ -101,12 +107,22 @@ class Options:
     image_column: str | None = None  # of the studio; never measured with
     images: str | None = None
     stop_words: str | None = None
+    text_embedding: str | None = None
+    missing: list[str] | None = None
+    encoding: str | None = None
+    sheet: str | None = None
+
+    @property
+    def reading(self) -> Reading:
+        """How the file is to be read."""
+        return Reading(tuple(self.missing or ()), self.encoding, self.sheet)
 
     def filled(self, kept: JsonDict) -> Options:
         """With what the session remembers in place of what is not given."""
         about = kept.get("about", {})
         # A session that knows nothing of stop words was begun when they were kept.
-        about = {"stop_words": "none"} | about if about.get("text_column") else about
+        if about.get("text_column") and not about.get("text_embedding"):
+            about = {"stop_words": "none"} | about
         given = {name: getattr(self, name) for name in _REMEMBERED}
         return Options(**{n: about.get(n) if v is None else v for n, v in given.items()})
 
@@ -149,8 +165,9 @@ def _find_strategy(name: str | None) -> str | None:
 
 def read_session_input(data: Path, given: Options) -> SessionInput:
     """The rows of a file, with what is shown of them."""
-    table, ids = read_rows(data, given.id_column)
+    table, ids = read_rows(data, given.id_column, given.reading)
     find_stop_words(given.stop_words, given.text_column)  # says what is wrong
+    find_embedding(given.text_embedding, given.text_column, given.stop_words)
     if given.text_column is not None:
         check_text_options(given.features, given.standardize, given.impute)
     shown = list(table.columns) if given.show is None else column_names(given.show, "--show")
@@ -163,7 +180,7 @@ def read_session_input(data: Path, given: Options) -> SessionInput:
     def record(row: int) -> dict[str, str]:
         return {name: cells[name][row] for name in shown}
 
-    head = _recipe(data, given.id_column)
+    head = _recipe(data, given)
     others = {name: table.text(name) for name in table.columns if name not in cells}
     return SessionInput(
         data, made.X, ids, record, cells, list(made.names), head + recipe, made.units, others,
@@ -176,8 +193,9 @@ def _features(table: Table, given: Options, shown: list[str]) -> tuple[Features,
     if given.text_column is not None:
         from linkwise.datasets import prepare_text
 
-        words = find_stop_words(given.stop_words, given.text_column)
-        how: JsonDict = {"stop_words": words}
+        how: JsonDict = {"stop_words": find_stop_words(given.stop_words, given.text_column)}
+        if given.text_embedding not in (None, "tfidf"):
+            how = {"embedding": given.text_embedding}
         made = prepare_text(table, given.text_column, **how)
         return made, f"X = prepare_text(table, {given.text_column!r}, {_written(how)}).X\n"
     leave_out = [name for name in (given.id_column, given.image_column) if name is not None]
@@ -197,12 +215,15 @@ def _written(how: JsonDict) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in how.items())
 
 
-def _recipe(data: Path, id_column: str | None) -> str:
+def _recipe(data: Path, given: Options) -> str:
     """Python that reads the table and its ids in the same way."""
-    ids = "None" if id_column is None else f"[name.strip() for name in table.text({id_column!r})]"
+    names = given.id_column
+    ids = "None" if names is None else f"[name.strip() for name in table.text({names!r})]"
+    how = {name: value for name, value in vars(given.reading).items() if value}
+    arguments = ", ".join(filter(None, [repr(str(data.resolve())), _written(how)]))
     return (
         "from linkwise.datasets import prepare_features, prepare_text, read_table\n\n"
-        f"table = read_table({str(data.resolve())!r})\n"
+        f"table = read_table({arguments})\n"
         f"ids = {ids}\n"
     )
 

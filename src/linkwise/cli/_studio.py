@@ -14,7 +14,18 @@ from rich.markup import escape
 from linkwise._optional import optional
 
 from . import _output as out
-from ._input import FeatureNames, IdColumn, Impute, Standardize, StopWords, TextColumn
+from ._input import (
+    Encoding,
+    FeatureNames,
+    IdColumn,
+    Impute,
+    Missing,
+    Sheet,
+    Standardize,
+    StopWords,
+    TextColumn,
+    TextEmbedding,
+)
 from ._session_options import (
     DataChanged,
     Known,
@@ -55,7 +66,11 @@ def studio(
     standardize: Standardize = False,
     impute: Impute = None,
     text_column: TextColumn = None,
+    text_embedding: TextEmbedding = None,
     stop_words: StopWords = None,
+    missing: Missing = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     constraints: Known = None,
     image_column: Annotated[
         str | None, typer.Option(help="Column with file names of images, below --images.")
@@ -111,6 +126,10 @@ def studio(
             image_column,
             None if images is None else str(images.resolve()),
             stop_words,
+            text_embedding,
+            missing or None,
+            encoding,
+            sheet,
         )
         begun: JsonDict = {"n_clusters": clusters, "strategy": strategy, "random_state": seed}
         if data is None:

@@ -72,11 +72,11 @@ def update(
         with out.warnings_as_notes():
             found = saved.update(rows, sample_ids=ids, constraints=known, min_rows=min_rows)
         labels = _old(found)[len(_old(saved)) :]
-        found.save(save or model)
         if output is not None:
             write_labels(
                 output, labels, ids, id_column or _id_column(saved), _called(found, labels)
             )
+        found.save(save or model)  # last: until then, the same command can be given again
     told = {"model": str(save or model), **found.model.changes_.to_dict()}
     if as_json:
         out.print_json({**told, "output": output and str(output)})

@@ -117,4 +117,4 @@ def _write(path: Path, names: list[str], blocks: Iterable[Sequence[Any]], labels
 def _same(path: Path, other: Path) -> bool:
     if path.exists() and other.exists():
         return path.samefile(other)
-    return path.resolve() == other.resolve()
+    return os.path.realpath(path) == os.path.realpath(other)  # `resolve` raises on loops of links

@@ -1,32 +1,22 @@
 """Several answers to one pair, combined into one link.
 
-Entry point: `combine_answers`.
-
-References
-----------
-.. [1] A. P. Dawid, A. M. Skene. Maximum likelihood estimation of observer error-rates using the EM
-   algorithm. Applied Statistics 28, 1979.
+Entry point: `combine_answers`; `_reliability` has the model.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
 
-from ._confidence import SUREST, USUAL, confidence_weight, log_odds
+from ._confidence import confidence_weight
 from ._constraints import Constraints
 from ._errors import ConstraintError
+from ._reliability import evidence, numbered
 
 Floats = NDArray[np.float64]
-
-_PRIOR = 10.0  # answers that an annotator's reliability is worth beforehand
-_ROUNDS, _STILL = 200, 1e-6
-_TIE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,69 +91,22 @@ def combine_answers(
         )
     if not len(pairs):
         return CombinedAnswers(Constraints(), {}, [])
-    items, item = _numbered([tuple(sorted(pair, key=repr)) for pair in pairs])
-    people, person = _numbered(who)
-    hits = _reliabilities(item, person, said, len(items), len(people))
-    evidence = _log_ratios(hits, person, said)
-    if confidence is not None:
-        weight = confidence_weight(confidence) * log_odds(USUAL)
-        evidence = np.where(said, weight, -weight)
-    total = np.bincount(item, evidence, minlength=len(items)).astype(np.float64)
+    items, item = numbered([tuple(sorted(pair, key=repr)) for pair in pairs])
+    people, person = numbered(who)
+    weight = None if confidence is None else confidence_weight(confidence)
+    total, hits = evidence(item, person, said, weight)
     known = _links(items, total)
-    undecided = [items[place] for place in np.flatnonzero(np.abs(total) <= _TIE)]
+    undecided = [items[place] for place in np.flatnonzero(total == 0)]
     reliability = {name: (float(a), float(b)) for name, (a, b) in zip(people, hits, strict=True)}
     return CombinedAnswers(known, reliability, undecided)
 
 
-def _numbered(names: Sequence[Any]) -> tuple[list[Any], NDArray[np.int64]]:
-    """The different names in the order of their first appearance, and the number of each."""
-    table: dict[Any, int] = {}
-    numbers = [table.setdefault(name, len(table)) for name in names]
-    return list(table), np.array(numbers, dtype=np.int64)
-
-
 def _links(items: list[tuple[Hashable, Hashable]], total: Floats) -> Constraints:
-    weight = np.minimum(np.abs(total), log_odds(SUREST)) / log_odds(USUAL)
-    decided = np.abs(total) > _TIE
     must, cannot = (
-        [(*items[place], float(weight[place])) for place in np.flatnonzero(chosen & decided)]
+        [(*items[place], abs(float(total[place]))) for place in np.flatnonzero(chosen)]
         for chosen in (total > 0, total < 0)
     )
     try:
         return Constraints(must_link=must, cannot_link=cannot)
     except ConstraintError as error:
         raise ConstraintError(f"answers: {error.problems[0]}", topic=error.topic) from None
-
-
-def _reliabilities(
-    item: NDArray[np.int64], person: NDArray[np.int64], said: NDArray[np.bool_], n: int, m: int
-) -> Floats:
-    """Probability of a right answer of each person, about pairs together and apart, (m, 2)."""
-    hits = np.full((m, 2), USUAL)
-    if len(item) == n:  # no pair has two answers: nothing to compare
-        return hits
-    share = 0.5
-    for _ in range(_ROUNDS):
-        odds = np.bincount(item, _log_ratios(hits, person, said), minlength=n) + np.log(
-            share / (1 - share)
-        )
-        together = expit(odds)
-        share = float((together.sum() + 1) / (n + 2))
-        belief = np.stack([together[item], 1 - together[item]], axis=1)
-        right = belief * np.stack([said, ~said], axis=1)
-        seen, good = (
-            np.stack([np.bincount(person, part[:, c], minlength=m) for c in (0, 1)], axis=1)
-            for part in (belief, right)
-        )
-        new = (good + _PRIOR * USUAL) / (seen + _PRIOR)
-        if np.abs(new - hits).max() < _STILL:
-            return new
-        hits = new
-    return hits
-
-
-def _log_ratios(hits: Floats, person: NDArray[np.int64], said: NDArray[np.bool_]) -> Floats:
-    """Logarithm of how much likelier each answer is for rows together than for rows apart."""
-    together, apart = hits[person].T
-    yes, no = np.log(together / (1 - apart)), np.log((1 - together) / apart)
-    return np.where(said, yes, no)

@@ -19,7 +19,7 @@ from linkwise._errors import InputError
 
 from ._cliques import Cliques
 from ._errors import complain
-from ._links import Links, Rows, Source, concatenate, merge_repeated
+from ._links import Links, Rows, Source, combined, concatenate, merge_repeated
 
 Kind = Literal["must", "cannot", "relative"]
 IdMode = Literal["auto", "rows", "text"]
@@ -87,6 +87,7 @@ class Builder:
         self.sources: list[Source] = []
         self._blocks: list[_Block] = []
         self._memberships: list[_Memberships] = []
+        self._annotators: dict[tuple[int, int], str] = {}
         self._problems: list[tuple[int, int, str]] = []
         self._table: dict[Hashable, int] = {}
         self._n_missing = 0
@@ -102,6 +103,12 @@ class Builder:
     def problem(self, source: int, line: int, text: str) -> None:
         """Record a problem at a line."""
         self._problems.append((source, line, text))
+
+    def annotators(self, source: int, lines: NDArray[np.int64], names: Iterable[str]) -> None:
+        """Note who gave the answers of some lines: several answers to a pair become one link."""
+        self._annotators.update(
+            ((source, line), name) for line, name in zip(lines.tolist(), names, strict=True)
+        )
 
     def add(
         self,
@@ -258,24 +265,28 @@ class Builder:
         problems = [f"{self.sources[s].at(line)}: {text}" for s, line, text in found]
         in_files = any(self.sources[s].is_file for s, _, _ in found)
         complain(self.what, problems, "files" if in_files else "knowledge")
-        links: dict[Kind, Links] = {}
         apart, stars = self._groups()
-        n_merged = 0
-        for kind in KINDS:
-            parts = (stars if kind == "must" else []) + [
-                Links.make(
-                    np.column_stack(b.columns), b.weight, b.source, b.lines, arity=ARITY[kind]
-                )
-                for b in self._blocks
-                if b.kind == kind
-            ]
-            given = concatenate(parts, ARITY[kind])
-            links[kind] = merge_repeated(given)
-            n_merged += len(given) - len(links[kind])
+        given = {
+            kind: concatenate((stars if kind == "must" else []) + self._given(kind), ARITY[kind])
+            for kind in KINDS
+        }
+        links = given
+        if self._annotators:
+            must, cannot = combined(given["must"], given["cannot"], self._annotators)
+            links = {**given, "must": must, "cannot": cannot}
+        links = {kind: merge_repeated(part) for kind, part in links.items()}
+        n_merged = sum(len(given[kind]) - len(links[kind]) for kind in KINDS)
         ids = tuple(self._table) if self._names.count else None
         merged = apart.merged()
         n_merged += len(apart) - len(merged)
         return Parts(links, ids, tuple(self.sources), n_merged, merged)
+
+    def _given(self, kind: Kind) -> list[Links]:
+        return [
+            Links.make(np.column_stack(b.columns), b.weight, b.source, b.lines, arity=ARITY[kind])
+            for b in self._blocks
+            if b.kind == kind
+        ]
 
     def _groups(self) -> tuple[Cliques, list[Links]]:
         """Apart groups as cliques, and the must-links of those that belong together."""

@@ -56,6 +56,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "link": ("link", "constraint", "kind", "type", "answer"),
     "weight": ("weight", "w"),
     "confidence": ("confidence", "probability"),
+    "annotator": ("annotator", "annotator_id", "worker", "rater"),
 }
 _WORDS: dict[str, Kind] = {
     **dict.fromkeys(("must", "must-link", "must_link", "ml", "same", "together"), "must"),
@@ -66,7 +67,8 @@ _WORDS: dict[str, Kind] = {
 }
 _EXPECTED_LINK = "expected must/cannot, same/different, yes/no, 1/-1 or 1/0"
 _EXPECTED_COLUMNS = (
-    "expected i, j, link[, weight or confidence]; or a, b, c[, weight]; or group, row, kind"
+    "expected i, j, link[, weight or confidence][, annotator]; or a, b, c[, weight]; or group, "
+    "row, kind"
 )
 
 
@@ -84,6 +86,7 @@ class _Layout:
     width: int
     group: int | None = None  # rows with a value here are members of a group
     confidence: int | None = None
+    annotator: int | None = None
 
 
 # -------------------------------------------------------------------- finding the columns
@@ -111,6 +114,7 @@ def _layout(header: Iterable[object], columns: dict[str, str] | None, where: str
         (role["i"], role["j"]), role.get("c"), role.get("link"), role.get("weight"), len(names),
         group=role.get("group"),
         confidence=role.get("confidence"),
+        annotator=role.get("annotator"),
     )  # fmt: skip
 
 
@@ -228,6 +232,10 @@ class _Reader:
             weight = weight * self._confidences(columns[layout.confidence], lines)
         if layout.group is not None:
             kinds = self._take_members(columns, kinds, weight, lines)
+        if layout.annotator is not None:
+            pairs = np.flatnonzero(kinds >= 0)  # not members of groups
+            names = [str(columns[layout.annotator][p]).strip() for p in pairs.tolist()]
+            self.builder.annotators(self.source, lines[pairs], names)
         for kind in KINDS:
             chosen = np.flatnonzero(kinds == KINDS.index(kind))
             ends: tuple[int, ...] = layout.ends

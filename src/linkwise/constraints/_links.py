@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from ._reliability import evidence, numbered
 
 Rows = NDArray[np.int64]
 
@@ -131,6 +133,42 @@ def merge_repeated(links: Links) -> Links:
     weight[order[starts]] = np.maximum.reduceat(links.weight[order], starts)
     kept = np.sort(order[starts])
     return Links(links.ends[kept], weight[kept], links.source[kept], links.line[kept])
+
+
+def combined(
+    must: Links, cannot: Links, annotators: Mapping[tuple[int, int], str]
+) -> tuple[Links, Links]:
+    """One link per pair out of all answers to it, where the first answer like it stood.
+
+    Answers whose lines name no annotator are left as they are. Weights other than 1 count as they
+    are, in place of the annotators' reliabilities.
+    """
+    both = concatenate([must, cannot], 2)
+    said = np.arange(len(both)) < len(must)
+    who = [
+        annotators.get(place)
+        for place in zip(both.source.tolist(), both.line.tolist(), strict=True)
+    ]
+    named = np.array([name is not None for name in who], dtype=bool)
+    if not named.any():
+        return must, cannot
+    given, said_named = both.take(named), said[named]
+    _, item = np.unique(given.ends, axis=0, return_inverse=True)
+    item = item.reshape(-1)
+    _, person = numbered([name for name in who if name is not None])
+    own = given.weight if (given.weight != 1).any() else None
+    total, _ = evidence(item, person, said_named, own)
+    like_it = (total[item] != 0) & (said_named == (total[item] > 0))
+    order = np.lexsort((given.line, given.source))
+    order = order[like_it[order]]
+    first = np.sort(order[np.unique(item[order], return_index=True)[1]])
+    kept = given.take(first)
+    kept = Links.make(kept.ends, np.abs(total[item[first]]), kept.source, kept.line)
+    rest, together = both.take(~named), said_named[first]
+    return (
+        concatenate([rest.take(said[~named]), kept.take(together)], 2),
+        concatenate([rest.take(~said[~named]), kept.take(~together)], 2),
+    )
 
 
 def is_member(links: Links, others: Rows) -> NDArray[np.bool_]:

@@ -38,11 +38,12 @@ class TextEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    model : str or callable, default="wordllama"
+    model : str, callable or object with ``encode``, default="wordllama"
         ``"wordllama"`` (256 dimensions, no torch, works offline: its weights are in the wheel; pip
         install 'linkwise[text]'); ``"sentence-transformers/NAME"`` for a model of that package,
-        which must be installed; or a function that takes a list of texts and returns an array of
-        shape (n_texts, n_dimensions).
+        which must be installed, by its name or by the path of its folder; an object with
+        ``encode``, such as a loaded ``SentenceTransformer``; or a function that takes a list of
+        texts and returns an array of shape (n_texts, n_dimensions).
     cache : path, bool or None, default=None
         File that keeps embeddings by content. None stands for True with a named model and for False
         with a function, whose results linkwise cannot tell from those of another one. True stands
@@ -192,14 +193,17 @@ def _texts(X: Iterable[str]) -> list[str]:
 
 def _find(model: str | Embed) -> Embed:
     if not isinstance(model, str):
+        if hasattr(model, "encode"):  # before callable: torch's modules are called with tensors
+            return model.encode
         if not callable(model):
             raise TypeError(f"model={model!r}: expected a name or a function of a list of texts")
         return model
+    # Loaded when a text is not in the cache: that takes seconds.
     if model == WORDLLAMA:
-        return _wordllama()
+        return lambda texts: _wordllama()(texts)
     kind, slash, name = model.partition("/")
     if kind == SENTENCES and slash and name:
-        return _sentence_transformer(name)
+        return lambda texts: _sentence_transformer(name)(texts)
     raise InputError(
         f"model={model!r}: expected 'wordllama', 'sentence-transformers/NAME' or a function"
     )
@@ -224,7 +228,14 @@ def _sentence_transformer(name: str) -> Embed:
             f"the model {name!r} needs sentence-transformers: pip install sentence-transformers; "
             "without torch there is model='wordllama'"
         ) from None
-    loaded = SentenceTransformer(name)
+    try:
+        loaded = SentenceTransformer(name)
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"the model {name!r} of sentence-transformers cannot be loaded "
+            f"({str(error).splitlines()[0]}); without a connection, name the folder that it is in, "
+            "or use 'wordllama', which downloads nothing"
+        ) from error
 
     def embed(texts: list[str]) -> ArrayLike:
         return loaded.encode(texts, show_progress_bar=False)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -50,9 +50,10 @@ class Features:
     X : ndarray or CSR matrix of shape (n_rows, n_features)
         Finite numbers.
     names : list of str
-        The column each feature comes from: ``column``, or ``column=value`` for a category.
-    units : ndarray or CSR matrix of shape (n_rows, n_features)
-        `X` before it was standardized, for display.
+        The column each feature comes from: ``column``, or ``column=value`` for a category; the
+        words of texts.
+    units : ndarray or CSR matrix of shape (n_rows, n_names)
+        `X` before it was standardized, for display; of texts by meaning, their words.
     preparation : Preparation or None
         Prepares new rows the same way.
 
@@ -179,7 +180,8 @@ def prepare_text(
     -------
     features : Features
         `X` is a CSR matrix with rows of length one; `names` are the words. In tables of more
-        than 100 rows, words of only one row are left out. With an embedding, `X` is dense.
+        than 100 rows, words of only one row are left out. With an embedding, `X` is dense; `names`
+        and `units` are the words still.
 
     Examples
     --------
@@ -190,21 +192,13 @@ def prepare_text(
     >>> prepare_text(read_table(file), "text").names
     ['cat', 'dog', 'good']
     """
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
     if stop_words not in (None, "english"):
         raise ValueError(f"stop_words={stop_words!r}: expected 'english', or None to keep all")
     texts = table.text(column)
     if embedding != "tfidf":
         return _embedded(table, column, texts, embedding)
-    vectorizer = TfidfVectorizer(
-        sublinear_tf=True,
-        strip_accents="unicode",
-        min_df=2 if len(texts) > _FEW_TEXTS else 1,
-        stop_words=stop_words,
-    )
     try:
-        X = vectorizer.fit_transform(texts)
+        vectorizer, X = weigh_words(texts, stop_words)
     except ValueError:
         raise FileFormatError(
             table.path, f"column {column!r} has no words to compare by" + _kept(stop_words)
@@ -216,14 +210,42 @@ def prepare_text(
             f"column {column!r} has {len(empty):,} texts without words that others share (the "
             f"first in {place_of(table, int(empty[0]))}); leave these rows out{_kept(stop_words)}",
         )
-    X = X.tocsr()
     words = vectorizer.get_feature_names_out().tolist()
     prepared = Preparation([], column, words, vectorizer.idf_.tolist())
     return Features(X, words, X, prepared)
 
 
-def _embedded(table: Table, column: str, texts: NDArray[np.object_], embedding: str) -> Features:
+def weigh_words(
+    texts: Sequence[str] | NDArray[np.object_], stop_words: str | None = "english"
+) -> tuple[Any, Any]:
+    """The words of texts by TF-IDF: the fitted vectorizer and a CSR matrix.
+
+    Raises ValueError if there is no word. A text without a word that others share is all zeros.
+    """
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    vectorizer = TfidfVectorizer(
+        sublinear_tf=True,
+        strip_accents="unicode",
+        min_df=2 if len(texts) > _FEW_TEXTS else 1,
+        stop_words=stop_words,
+    )
+    return vectorizer, vectorizer.fit_transform(texts).tocsr()
+
+
+def embed_texts(texts: Sequence[str] | NDArray[np.object_], embedding: str) -> Features:
+    """Texts by meaning; `names` and `units` are their words, since dimensions say nothing."""
     X = TextEmbedder(embedding).fit_transform(texts)
+    try:
+        vectorizer, words = weigh_words(texts)
+    except ValueError:  # signs, or a language written without spaces
+        return Features(X, [f"dimension {place}" for place in range(X.shape[1])], X)
+    return Features(X, vectorizer.get_feature_names_out().tolist(), words)
+
+
+def _embedded(table: Table, column: str, texts: NDArray[np.object_], embedding: str) -> Features:
+    made = embed_texts(texts, embedding)
+    X = made.X
     empty = np.flatnonzero(~X.any(axis=1))
     if len(empty):
         raise FileFormatError(
@@ -231,8 +253,7 @@ def _embedded(table: Table, column: str, texts: NDArray[np.object_], embedding: 
             f"column {column!r} has {len(empty):,} texts that say nothing (the first in "
             f"{place_of(table, int(empty[0]))}); leave these rows out",
         )
-    names = [f"{column}[{place}]" for place in range(X.shape[1])]
-    return Features(X, names, X, Preparation([], column, embedding=embedding))
+    return replace(made, preparation=Preparation([], column, embedding=embedding))
 
 
 def _kept(stop_words: str | None) -> str:

@@ -477,6 +477,12 @@ class Workers:
                 f"a block has brought down several Dask workers in turn ({error}); most often "
                 "they lack memory: use smaller chunks, or workers with more memory"
             ) from error
+        except self._lost_errors as error:
+            raise _lost(error) from error
+
+    @property
+    def _lost_errors(self) -> tuple[type[Exception], ...]:
+        return (self._distributed.CancelledError, self._distributed.comm.CommClosedError)
 
     def _wait(self, futures: list[Future]) -> None:
         while True:
@@ -485,6 +491,8 @@ class Workers:
                 return
             except (TimeoutError, self._distributed.TimeoutError):
                 self._check_workers()
+            except self._lost_errors as error:
+                raise _lost(error) from error
 
     def _check_workers(self) -> None:
         """Wait for a worker if there is none; raises after a timeout."""
@@ -501,9 +509,7 @@ class Workers:
 
     def _has_workers(self) -> bool:
         if self._client.status not in ("running", "connecting"):
-            raise RuntimeError(
-                "the connection to the Dask scheduler is closed; connect a new Client and fit again"
-            )
+            raise _lost("the client is closed")
         try:
             return bool(self._client.nthreads())
         except (OSError, TimeoutError, self._distributed.TimeoutError):
@@ -532,6 +538,13 @@ class Workers:
     def close(self) -> None:
         """Release the blocks; states live as long as they are referenced."""
         self._bundles, self._parts = [], []
+
+
+def _lost(why: object) -> RuntimeError:
+    return RuntimeError(
+        f"the connection to the Dask scheduler is lost ({why}); connect a new Client and fit again "
+        "(with checkpoint=... the fit is resumed)"
+    )
 
 
 def current_client() -> Client:

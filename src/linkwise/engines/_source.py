@@ -21,6 +21,7 @@ from linkwise._optional import optional
 from linkwise._types import Ints, PathLike
 from linkwise.io import (
     PARQUET,
+    FileFormatError,
     half_of_memory,
     is_number_type,
     load_array,
@@ -214,9 +215,24 @@ class ArrayBlocks(Blocks):
 
     def _parts(self, which: Iterable[int]) -> Iterator[tuple[int, NDArray]]:
         for number in which:
-            part = self._X[self.starts[number] : self.starts[number + 1]]
-            yield number, np.ascontiguousarray(part, dtype=self.dtype).view(np.ndarray)
+            first, last = self.starts[number : number + 2].tolist()
+            yield number, np.ascontiguousarray(self._read(first, last), dtype=self.dtype)
             drop_pages(self._X)
+
+    def _read(self, first: int, last: int) -> NDArray:
+        """Some rows; of a whole file by reading, as a map of a file that is cut off kills us."""
+        X = self._X
+        if not isinstance(X, np.memmap) or X.base is not getattr(X, "_mmap", None):
+            return X[first:last].view(np.ndarray)
+        if X.filename is None or X.mode != "r" or not X.flags.c_contiguous:
+            return X[first:last].view(np.ndarray)
+        number = (last - first) * X.shape[1]
+        with open(X.filename, "rb") as file:
+            file.seek(X.offset + first * X.shape[1] * X.itemsize)
+            cells = np.fromfile(file, X.dtype, number)
+        if len(cells) < number:
+            raise ValueError(f"{X.filename} has become shorter while it was read")
+        return cells.reshape(last - first, X.shape[1])
 
 
 def drop_pages(X: NDArray) -> None:
@@ -284,9 +300,9 @@ class ParquetBlocks(Blocks):
         at_once = max(1, self.spare // (_READER_SHARE * _COLUMN_READER))
         for first in range(0, len(names), at_once):
             row = 0
-            for file in self._files:
-                for batch in file.iter_batches(
-                    batch_size=_COLUMN_CELLS, columns=names[first : first + at_once],
+            for file in range(len(self._files)):
+                for batch in self._stream(
+                    file, batch_size=_COLUMN_CELLS, columns=names[first : first + at_once],
                     use_threads=False,
                 ):  # fmt: skip
                     for place, column in enumerate(batch.columns, first):
@@ -389,6 +405,14 @@ class ParquetBlocks(Blocks):
             self._arrow.default_memory_pool().release_unused()
             yield number, X
 
+    def _stream(self, file: int, **how: Any) -> Iterator[Any]:
+        """Batches of a file; errors name it."""
+        try:
+            yield from self._files[file].iter_batches(**how)
+        except (OSError, self._arrow.ArrowException) as error:
+            what = f"cannot be read to its end ({error}); it is damaged, or has changed meanwhile"
+            raise FileFormatError(self.paths[file], what) from error
+
     def _batches(self, wanted: list[int], columns: Sequence[str]) -> Iterator[tuple[int, Any]]:
         """Blocks as Arrow batches; consecutive parts of a row group are read in one go."""
         sizes = np.diff(self.starts)
@@ -405,8 +429,8 @@ class ParquetBlocks(Blocks):
             firsts = {self._plan[b][2]: b for b in run}
             row, target = 0, None
             parts: list[Any] = []
-            for batch in self._files[file].iter_batches(
-                batch_size=int(sizes[number]), row_groups=groups, columns=list(columns)
+            for batch in self._stream(
+                file, batch_size=int(sizes[number]), row_groups=groups, columns=list(columns)
             ):
                 while batch.num_rows:
                     if target is None:

@@ -32,6 +32,7 @@ from ._moments import Moments, sums_by_cluster
 
 _ETA = 100.0  # the step of the published experiments
 _TINY = 1e-300
+_NARROW = 1e-2  # variance of directions; unit vectors of random ones have 1
 
 
 class Cosine(Geometry):
@@ -188,6 +189,11 @@ class Cosine(Geometry):
     def bounded(self) -> bool:  # type: ignore[override]
         """Whether rows keep their lengths: 2 - 2 cos is the squared distance of unit vectors."""
         return not self.learns
+
+    @property
+    def is_narrow(self) -> bool:  # type: ignore[override]
+        """Whether all rows have nearly the same direction, so that all cosines are nearly 1."""
+        return self.mean_variance * self.centers.shape[1] < _NARROW
 
     def distance_forms(self) -> tuple[Floats, Floats, Floats] | None:
         """Squared distances of unit vectors, up to the rows' own squares."""

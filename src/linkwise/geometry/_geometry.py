@@ -63,7 +63,7 @@ class Geometry:
     centers : ndarray of shape (k, d)
     metrics : ndarray of shape (groups, d) or (groups, d, d)
     log_det : ndarray of shape (groups,)
-        Subtracted from a row's cost under each metric.
+        Logarithms of the determinants of the metrics; see `offsets`.
 
     Examples
     --------
@@ -83,6 +83,7 @@ class Geometry:
     bounded = False  # costs are squared distances under one diagonal metric, so that bounds hold
     squared = False  # costs are squares of distances
     scales_rows = False  # rows are divided by lengths that change with the metric
+    is_narrow = False  # costs differ by so little that float32 has no digits for it
     rows_by_cluster = False  # what a row adds to sums depends on its cluster; see `add_rows`
     squares_shape = (0, 0, 0)  # second moments that blocks must keep for each cluster
 
@@ -228,6 +229,18 @@ class Geometry:
     def forms(self) -> tuple[Floats, Floats, Floats] | None:
         """Slope (d, k), curve (d, k) or (0, 0) and bias (k,) of the costs; see `CostForm`."""
         raise NotImplementedError
+
+    @property
+    def shared_log_det(self) -> float:
+        """What costs of rows leave out, the log determinant of a metric that all clusters share.
+
+        It may be far larger than distances and would take their digits.
+        """
+        return 0.0 if self.per_cluster else float(self.log_det[0])
+
+    def offsets(self) -> Floats:
+        """What is subtracted from distances in the costs of each cluster, (k,)."""
+        return self.log_det[self.group(np.arange(self.k))] - self.shared_log_det
 
     def distance_forms(self) -> tuple[Floats, Floats, Floats] | None:
         """`forms` in the scale of squared distances, in which Hamerly's bounds hold."""

@@ -148,8 +148,6 @@ class Mahalanobis(Geometry):
         bias = (scaled * mu).sum(axis=1)
         if self.per_cluster and self.learns:
             return slope, self.metrics.T, bias - self.log_det
-        # The log determinant of a shared metric may be far larger than distances and would take
-        # their digits: it is left out.
         return slope, np.zeros((0, 0)), bias
 
     def own(self) -> Floats:
@@ -171,7 +169,7 @@ class Mahalanobis(Geometry):
         return factors, offsets, -self.log_det
 
     def distances(self, X: Floats) -> Floats:
-        """Complete cost of every row of X (relative to the mean) in every cluster, (m, k).
+        """Cost of every row of X (relative to the mean) in every cluster, (m, k).
 
         Parameters
         ----------
@@ -191,7 +189,7 @@ class Mahalanobis(Geometry):
         if curve.size:
             return cost + (X * X) @ curve
         own = X @ self.metrics[0] if self.metric == "full" else X * self.metrics[0]
-        return cost + (own * X).sum(axis=1)[:, None] - self.log_det[0]
+        return cost + (own * X).sum(axis=1)[:, None]
 
     def lengths(self, difference: Matrix) -> Floats:
         """Squared length of each difference under each metric, (m, groups).

@@ -5,9 +5,9 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
-from xml.etree.ElementTree import ParseError
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from linkwise._optional import optional
 
 from ._formats import FileFormatError, quoted, repeated
+from ._memory import half_of_memory
 from ._numbers import DAYS_NOTE, days_since_epoch
 
-# What openpyxl raises on files that are no workbooks.
-_DAMAGED = (zipfile.BadZipFile, KeyError, ValueError, OSError, EOFError, TypeError, ParseError)
 _MOST_ROWS = 1_048_576  # of a sheet, the header line included
 
 
@@ -33,28 +32,44 @@ def read_sheet(path: Path, sheet: str | None = None) -> tuple[list[str], list[li
     """
     excel = optional("openpyxl", extra="excel", need=f"Reading {path.name}")
     try:
+        _check_size(path)
         book = excel.load_workbook(path, read_only=True, data_only=True)
         sheets = {own.title: own for own in book.worksheets}
         if sheet is not None and sheet not in sheets:
             raise FileFormatError(path, f"no sheet {sheet!r}; the sheets are {quoted(sheets)}")
         names = [sheet] if sheet is not None else list(sheets)
-        name, rows = next(((n, r) for n in names if (r := _rows(sheets[n]))), (names[0], []))
+        found = ((n, r) for n in names if (r := _rows(path, sheets[n])))
+        name, rows = next(found, (names[0], []))
         book.close()
-    except FileFormatError:
+    except (FileFormatError, MemoryError, FileNotFoundError, PermissionError):
         raise
-    except _DAMAGED as error:
-        raise FileFormatError(path, f"not an Excel workbook that can be read ({error})") from None
+    except Exception as error:  # openpyxl raises nearly anything on files that are no workbooks
+        raise FileFormatError(path, f"not an Excel workbook that can be read ({error})") from error
     if len(rows) < 2:
         what = "is empty" if not rows else "has a header line but no rows below it"
         raise FileFormatError(path, f"sheet {name!r} {what}; the sheets are {quoted(sheets)}")
     return *_columns(path, rows), name
 
 
-def _rows(sheet: Any) -> list[tuple[Any, ...]]:
+def _check_size(path: Path) -> None:
+    """Refuse a small file that would unpack to more than the memory holds."""
+    with zipfile.ZipFile(path) as archive:
+        size = sum(part.file_size for part in archive.infolist())
+    if size > half_of_memory():
+        raise FileFormatError(
+            path,
+            f"unpacks to {size / 1e9:,.1f} GB, more than half of the memory; this is no table",
+        )
+
+
+def _rows(path: Path, sheet: Any) -> list[tuple[Any, ...]]:
     """Rows with at least one cell, cut or filled up to the width of the header line."""
-    rows = [row for row in sheet.iter_rows(values_only=True) if any(c is not None for c in row)]
+    given = islice(sheet.iter_rows(values_only=True), _MOST_ROWS + 1)
+    rows = [row for row in given if any(cell is not None for cell in row)]
     if not rows:
         return []
+    if len(rows) > _MOST_ROWS:
+        raise FileFormatError(path, f"more than {_MOST_ROWS:,} rows, which no sheet of Excel has")
     width = max(place for place, cell in enumerate(rows[0]) if cell is not None) + 1
     return [(*row[:width], *[None] * (width - len(row))) for row in rows]
 

@@ -47,11 +47,13 @@ def is_gzip(path: Path) -> bool:
 
 
 def require_file(path: Path) -> None:
-    """Refuse a path that is not there, or is a folder."""
+    """Refuse a path that is not there, or is a folder or a pipe."""
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file (looked for in {Path.cwd()})")
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; name a file in it")
+    if path.is_fifo():  # to open it would wait for somebody who writes
+        raise OSError(f"{path} is a pipe, which cannot be read twice; write it to a file first")
 
 
 def listed(items: Iterable[str], most: int = MAX_LISTED) -> str:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 BLOCK_LINES = 65_536
 _CHUNK = 2**24  # characters
+_COPIES = 11  # bytes of memory that reading a table takes per byte of text
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _LONGEST_LINE = 10**9  # bytes of a line of a compressed file
@@ -113,15 +114,16 @@ def _undecodable(path: Path, error: UnicodeDecodeError, encoding: str | None) ->
 
 def read_text(path: Path, encoding: str | None = None) -> str:
     """Read a whole text file; line ends stay as they are."""
-    most, parts, size = half_of_memory(), [], 0
+    most, parts, size = half_of_memory() // _COPIES, [], 0
     with _open_text(path, encoding) as (text, _):
         while part := text.read(_CHUNK):
             size += len(part)
             if size > most:
                 raise FileFormatError(
                     path,
-                    f"the text is larger than {most / 1e9:,.1f} GB, half of the memory; convert "
-                    "the file to Parquet, which can be read by blocks (see `linkwise help scale`)",
+                    f"the text is larger than {most / 1e9:,.1f} GB, which would take half of the "
+                    "memory to read; convert the file to Parquet, which can be read by blocks (see "
+                    "`linkwise help scale`)",
                 )
             parts.append(part)
     return "".join(parts)

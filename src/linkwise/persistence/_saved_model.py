@@ -330,8 +330,12 @@ def load_model(path: PathLike) -> SavedModel:
                 return np.load(io.BytesIO(archive.read(name)), allow_pickle=False)
 
             return _opened(document, Decoder(load))
-    except (zipfile.BadZipFile, KeyError, json.JSONDecodeError, EOFError) as error:
-        raise ValueError(_not_a_model(path, str(error))) from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(_not_a_model(path, str(error))) from error
+    except (ValueError, ImportError, MemoryError):  # say what is wrong themselves
+        raise
+    except Exception as error:  # zipfile and the decoder raise many kinds on damaged files
+        raise ValueError(_not_a_model(path, str(error) or repr(error))) from error
 
 
 def _not_a_model(path: PathLike, reason: str) -> str:

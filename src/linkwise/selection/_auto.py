@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import cosine_distances, euclidean_distances
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -45,6 +44,7 @@ from ._progress import progress_bar
 from ._ranking import Ranking
 from ._report import ChoiceReport
 from ._sample import Sample
+from ._scaling import ColumnScaler
 from ._search import CandidateSearch, Tell, TrialLog, fingerprint
 from ._splits import Probes, decided_share, held_out, resampled
 from ._table import Results
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 _MOST_CLUSTERS = 10  # tried without folds, or twice the least number if that is more
 _N_RACING = 36  # candidates of one race when k is open
 _FULL_RUNS = 3.0  # the last fit has more runs than a trial, by about so much time
+_OVERTIME = 0.1  # of a time budget, for the last fit
 _FOR_CHOOSING = 0.5  # of a time budget that compiling does not take
 _JUDGES = 5  # best candidates, one per kind, that vote on wrong constraints
 _N_REWEIGHTED = 2  # best soft candidates that are also tried with reweighted constraints
@@ -126,7 +127,7 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
         Number of clusters found.
     results_ : Results
         One row (a dict) for each candidate, best first: score, its standard error, whether it is
-        tied with the best, what the score is made of (held_out, stability, silhouette, kept),
+        tied with the best, what the score is made of (held_out, stability, silhouette, satisfied),
         seconds. Those that left the race come last, with the score of the folds they finished.
         ``results_.to_frame()`` is a DataFrame, ``results_["score"]`` a column.
     best_score_ : float
@@ -170,7 +171,7 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
     resampled rows and constraints. Pairs of rows that the constraints already decide count by the
     share of constraints kept instead: the last fit knows them.
 
-    **Large data.** With more than 5,000 rows, or 4,000,000 values, candidates are tried on a sample
+    **Large data.** With more than 5,000 rows, or 8,000,000 values, candidates are tried on a sample
     with the linked rows in it, and the choice is fitted to all rows. Beyond 100 features everything
     is clustered in a PCA space, and metrics with a full matrix are learnt in one beyond 30.
 
@@ -433,12 +434,21 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
         raise ValueError("no candidate could be fitted with all constraints: " + "; ".join(errors))
 
     def _affordable(self, ranking: Ranking) -> Iterable[Candidate]:
-        """The choices, those first whose last fit is likely to end in time."""
+        """The choices, those first whose last fit is likely to end in time.
+
+        However short the time is, nothing below k-means comes before k-means.
+        """
         work, choices = ranking.work, list(ranking.choices())
-        if work.deadline is None:
+        if work.deadline is None or self.time_budget is None:
             return choices
-        left = work.hard_stop - time.monotonic()
-        return sorted(choices, key=lambda c: work.slowdown * work.seconds(c) > max(left, 0.5))
+        left = max(work.hard_stop - time.monotonic(), _OVERTIME * self.time_budget)
+
+        def turn(candidate: Candidate) -> tuple[bool, float]:
+            seconds = work.slowdown * work.seconds(candidate)
+            below = ranking.score_of(candidate) < ranking.kmeans_score
+            return below, seconds if seconds > left else 0.0
+
+        return sorted(choices, key=turn)
 
     def _fitted(
         self, candidate: Candidate, X: Matrix, known: Constraints, work: CandidateSearch, seed: int
@@ -549,7 +559,7 @@ def _distances(X: Matrix, rows: NDArray[np.int64]) -> NDArray[np.float64]:
     """Distances between some rows, for the silhouette: Euclidean if dense, cosine if sparse."""
     if sparse.issparse(X):
         return np.asarray(cosine_distances(X[rows]))
-    own = StandardScaler().fit(X).transform(X[rows])
+    own = ColumnScaler().fit(X).transform(X[rows])
     return np.asarray(euclidean_distances(own))
 
 

@@ -79,7 +79,10 @@ def _against(chosen: Candidate, ranking: Ranking) -> Iterator[str]:
             "little more to tell, and this one is simpler."
         )
     else:
-        yield f"Its score is {own:.3f}; better ones could not be fitted with all constraints."
+        why = "could not be fitted with all constraints"
+        if ranking.work.deadline is not None:
+            why = f"would have taken too long, or {why}"
+        yield f"Its score is {own:.3f}; better ones {why}."
     if ranking.scores[0] <= 0:
         described = ranking.work.description is not None
         yield (

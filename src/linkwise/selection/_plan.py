@@ -21,7 +21,7 @@ _BEYOND = 2  # doublings without a gain that end the search upwards
 _CLEARLY = 0.1  # of the score: one doubling is enough to see that it falls
 _REFINED = 4  # rounds between the best number and its neighbors
 _FINE = 0.12  # share of k that a smaller step does not pay for
-_N_COUNTS = 3  # numbers of clusters at which all kinds race
+_N_COUNTS, _FEW_ROWS = 3, 1000  # numbers of clusters at which all kinds race; one for more rows
 _N_KINDS = 4  # best kinds that look for a number of their own
 _OWN_ROUNDS = 3
 _SHARE_SCOUTS, _SHARE_RACE = 0.35, 0.8  # of the time, when it is limited
@@ -123,7 +123,8 @@ def _scouted(
     order = sorted(score, key=lambda k: -score[k])
     # Shapes that k-means has to cut into pieces need fewer clusters than the scouts.
     fewer = [k for k in sorted(score) if k < order[0]][-1:]
-    return sorted({*order[:_N_COUNTS], *fewer})
+    n_counts = _N_COUNTS if work.X.shape[0] <= _FEW_ROWS else 1
+    return sorted({*order[:n_counts], *fewer})
 
 
 def doubling(limits: Limits) -> list[int]:

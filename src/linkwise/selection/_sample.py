@@ -11,7 +11,7 @@ from linkwise._types import Matrix
 from linkwise.constraints import Constraints
 
 _MOST_ROWS = 5_000
-_MOST_CELLS = 4_000_000
+_MOST_CELLS = 8_000_000
 _LEAST_ROWS = 2_000
 _LINKED = 0.8  # of the sample at most
 

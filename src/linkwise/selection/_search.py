@@ -34,6 +34,7 @@ from ._description import Description
 from ._scores import Figures, base_rate, clearly_worse, link_counts, right_answers, stability
 from ._splits import ConstraintFold, Probes
 
+_FIRST_ROUND = 0.5  # of the time left: few candidates in all folds tell more than many in one
 _FOR_THE_END = 0.9  # of the time left; trials differ in length
 _FEWEST = 4  # candidates that halving leaves
 _RESERVED, _SAFETY = 3, 2.0  # best candidates whose last fit must fit in, and how often
@@ -236,7 +237,8 @@ class CandidateSearch:
             self.n_total += len(self.folds) - len(self.trials.setdefault(candidate, []))
         left, n_complete = list(candidates), 0
         for number in range(self.n_complete if self.finalists else len(self.folds)):
-            self._run_fold(left, number)
+            with self.until(1.0 if number else _FIRST_ROUND):
+                self._run_fold(left, number)
             done = [candidate for candidate in left if len(self.trials[candidate]) > number]
             if number and len(done) < len(left):
                 break  # a round that not all have finished does not count

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date, datetime
+from importlib.util import find_spec
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +23,14 @@ ROLES = {
     "category": "Category, measured",
     "date": "Date, measured",
     "text": "Text, its words are measured",
+    "meaning": "Text, its meaning is measured",
     "image": "Image, file name",
     "together": "Same value: same cluster",
     "apart": "Same value: different clusters",
     "show": "Shown, not measured",
     "hide": "Hidden",
 }
-MEASURED = ("number", "category", "date", "text")
+MEASURED = ("number", "category", "date", "text", "meaning")
 IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp")  # no SVG: it can run scripts
 _FORMATS = ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%Y%m%d", "%d %b %Y", "%b %d, %Y")
 _LOOKED_AT = 2_000  # cells
@@ -119,6 +121,8 @@ def guess_roles(table: Table) -> list[ColumnGuess]:
             role, why = "show", "every value occurs once; another column names the records"
         elif role == "text" and n_measured >= 3:
             role, why = "show", "text; the other columns are measured"
+        elif role == "text" and find_spec("wordllama") is not None:
+            role = "meaning"  # the better one on all texts that we have measured
         guesses.append(
             ColumnGuess(one.name, role, why, _samples(one.cells), one.n_missing, one.n_distinct)
         )

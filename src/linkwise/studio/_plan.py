@@ -18,6 +18,8 @@ from linkwise._types import JsonDict, Matrix, PathLike
 from linkwise.active import Session
 from linkwise.constraints import Constraints
 from linkwise.datasets import Features, prepare_features
+from linkwise.datasets._embedding import WORDLLAMA
+from linkwise.datasets._features import embed_texts
 from linkwise.io import Table, quoted, read_table
 
 from ._columns import IMAGES, MEASURED, ROLES, days
@@ -68,8 +70,9 @@ def load_records(path: PathLike, roles: Mapping[str, str]) -> Loaded:
     path : str or path
         CSV, TSV, Parquet, Excel, NPY; or a folder of images.
     roles : mapping of str to str
-        The role of each column: id, number, category, date, text, image, together, apart, show
-        or hide. Columns that are not named are hidden.
+        The role of each column: id, number, category, date, text (by its words), meaning (of
+        texts, by `linkwise.TextEmbedder`), image, together, apart, show or hide. Columns that are
+        not named are hidden.
 
     Returns
     -------
@@ -159,8 +162,8 @@ def _features(
     """The measured columns as numbers; the second says what they are called."""
     plain = [name for role in ("number", "category", "date") for name in by_role[role]]
     plain = [name for name in table.columns if name in plain]
-    texts = [_joined(table, by_role["text"])] if by_role["text"] else []
-    if not plain and not texts:
+    texts = _text_features(table, by_role)
+    if not plain and texts is None:
         if by_role["image"]:
             files = table.text(by_role["image"][0]).tolist()
             found = pixel_features([_folder(path) / name for name in files])
@@ -174,15 +177,30 @@ def _features(
         changed |= {name: table.text(name) for name in by_role["category"]}
         table = replace(table, columns={**table.columns, **changed})
         made = prepare_features(table, plain, impute="median", standardize=True)
-        if not texts:
+        if texts is None:
             return made.X, made
-    words = text_features(texts[0])
+    assert texts is not None
     if made is None:
-        return words.X, words
+        return texts.X, texts
     # The text weighs as much as all other columns together.
-    weight = np.sqrt(made.X.var(axis=0).sum() / max(words.X.var(axis=0).sum(), 1e-12))
-    X = np.hstack([made.X, words.X * weight])
+    weight = np.sqrt(made.X.var(axis=0).sum() / max(texts.X.var(axis=0).sum(), 1e-12))
+    X = np.hstack([made.X, texts.X * weight])
     return X, Features(X, made.names, made.units, None)
+
+
+def _text_features(table: Table, by_role: Mapping[str, list[str]]) -> Features | None:
+    """Columns of text as numbers, those of each role read as one text; None if there are none."""
+    words, meanings = by_role["text"], by_role["meaning"]
+    found = [text_features(_joined(table, words))] if words else []
+    if meanings:
+        try:
+            found.append(embed_texts(_joined(table, meanings), WORDLLAMA))
+        except ImportError as error:
+            raise InputError(str(error)) from error
+    if len(found) < 2:
+        return found[0] if found else None
+    # Rows of both have length one, so that they weigh the same.
+    return replace(found[0], X=np.hstack([made.X for made in found]))
 
 
 def _joined(table: Table, names: Sequence[str]) -> list[str]:

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 from sklearn.decomposition import TruncatedSVD
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
 
 from linkwise._errors import InputError
 from linkwise.datasets import Features
+from linkwise.datasets._features import weigh_words
 
 _DIMENSIONS = 50
-_FEW = 100  # texts; with more, words of only one text are left out
 
 
 def text_features(texts: Sequence[str], seed: int = 0) -> Features:
@@ -33,14 +32,8 @@ def text_features(texts: Sequence[str], seed: int = 0) -> Features:
     ----------
     Deerwester, Dumais, Furnas, Landauer, Harshman (1990). Indexing by latent semantic analysis.
     """
-    vectorizer = TfidfVectorizer(
-        sublinear_tf=True,
-        strip_accents="unicode",
-        stop_words="english",
-        min_df=2 if len(texts) > _FEW else 1,
-    )
     try:
-        words = vectorizer.fit_transform(texts).tocsr()
+        vectorizer, words = weigh_words(texts)
     except ValueError:
         raise InputError("the text has no words to compare by; choose another role") from None
     n = min(_DIMENSIONS, min(words.shape) - 1)

@@ -60,6 +60,7 @@ from linkwise.kmeans.estimators._probabilities import (
 )
 from linkwise.kmeans.estimators._update import UpdateMixin
 from linkwise.kmeans.rows._local_rows import LocalRows
+from linkwise.kmeans.rows._offsets import moved
 from linkwise.kmeans.rows._remote_rows import RemoteRows
 from linkwise.kmeans.solver import _init_centers
 from linkwise.kmeans.solver._assigners import ICM, Assigner
@@ -90,9 +91,8 @@ StateSaver = Callable[[Callable[[], RunState]], None]
 _INITS = ("auto", "neighborhoods", "k-means++", "random")
 _COSTS_AT_ONCE = 500_000  # costs of new rows that are held at a time
 _LEAST_ROWS = 256
-N_STARTS = 2  # of different kinds, before centers are swapped
-_LEAST_ITERATIONS = 20  # of a replaced run: starts from k-means end early
-_SWAP_EFFORT = 1.3  # iterations of starts and swaps, in those of the runs that they replace
+N_STARTS = 3  # of different kinds, before centers are swapped
+_SWAP_EFFORT = 1.9  # iterations of starts and swaps, in those of the runs that they replace
 _LIMITED_RUNS = 5  # with limits on sizes or outliers, at least
 
 
@@ -319,7 +319,7 @@ class BaseKMeans(
         # Swaps look at the costs of rows alone, not at limits on sizes or at outliers.
         n_replaced = self._n_replaced(problem) if self._limits is None else 0
         if problem.k > 1 and n_replaced:
-            mean = max(effort.starts / n_runs, _LEAST_ITERATIONS)
+            mean = max(effort.starts / n_runs, _usual_iterations(problem.k))
             effort.limit = _SWAP_EFFORT * n_replaced * mean
             best = self._swapped(problem, best, rng, effort, checkpoint)
         if not best.converged:
@@ -510,7 +510,7 @@ class BaseKMeans(
             labels = np.asarray(best.labels, dtype=np.int32)
             inside = np.flatnonzero(labels >= 0)
             geometry, mine = best.geometry, labels[inside]
-            own = rows.own_costs(inside, mine, geometry) + geometry.log_det[geometry.group(mine)]
+            own = rows.own_costs(inside, mine, geometry) + geometry.offsets()[mine]
             own = np.maximum(own, 0.0) * (rows.weight[inside] if rows.weighted else 1.0)
             self._cluster_costs_ = np.bincount(mine, own, minlength=geometry.k)
 
@@ -582,6 +582,9 @@ class BaseKMeans(
     def predict(self, X: MatrixLike) -> Labels:
         """The nearest cluster of each row, under the learnt metric.
 
+        Limits on sizes and the number of outliers are of the rows of the fit: a new row is never an
+        outlier (-1), however far it is. `transform` gives its distances.
+
         Parameters
         ----------
         X : array-like, CSR matrix, Dask collection or Blocks of shape (n_samples, n_features)
@@ -611,10 +614,9 @@ class BaseKMeans(
             return self._blockwise(X, "transform", None, len(self.cluster_centers_))
         X = self._check_new(X)
         geometry = self._geometry_
-        log_det = geometry.log_det[geometry.group(np.arange(geometry.k))]
         out = np.empty((X.shape[0], geometry.k), dtype=X.dtype)
         for part, costs in self._cost_blocks(X):
-            far = np.maximum(costs + log_det, 0.0)
+            far = np.maximum(costs + geometry.offsets(), 0.0)
             out[part] = np.sqrt(far) if geometry.squared else far
         return out
 
@@ -647,12 +649,12 @@ class BaseKMeans(
         if is_out_of_memory(X):
             return self._blockwise(X, "predict_proba", np.float64, len(self.cluster_centers_))
         X, geometry = self._check_new(X), self._geometry_
-        log_det = geometry.log_det[geometry.group(np.arange(geometry.k))]
+        offsets = geometry.offsets()
         out = np.empty((X.shape[0], geometry.k))
         share = (getattr(self, "effective_features_", None) or X.shape[1]) / X.shape[1]
         for part, costs in self._open_costs(X):
-            distances = np.maximum(costs + log_det, 0.0)
-            out[part] = memberships(distances, log_det, self.within_variance_, share)
+            distances = np.maximum(costs + offsets, 0.0)
+            out[part] = memberships(distances, offsets, self.within_variance_, share)
         return out
 
     def score(
@@ -690,7 +692,7 @@ class BaseKMeans(
         least = np.empty(rows.shape[0])
         for part, costs in self._open_costs(rows):
             least[part] = costs.min(axis=1)
-        return -least
+        return self._geometry_.shared_log_det - least
 
     def _open_costs(self, X: Matrix) -> Iterator[tuple[slice, Floats]]:
         """Costs block by block; infinite in clusters that accept no new rows."""
@@ -709,6 +711,8 @@ class BaseKMeans(
         """New rows as the geometry needs them."""
         geometry = self._geometry_
         X = geometry.scaled(geometry.validate_rows(X))
+        if is_sparse(X) and self._shift_.any():
+            X = moved(X, self._shift_)
         rows = LocalRows.in_coordinates(X, self._shift_)
         try:
             yield rows
@@ -728,9 +732,9 @@ class BaseKMeans(
     def _pieces(self, X: Matrix) -> Iterator[tuple[slice, Matrix]]:
         """All rows; or, if a fit of dense rows is asked about sparse ones, dense pieces of them.
 
-        Dense rows are read relative to their mean, which sparse ones are not.
+        Dense rows are read relative to their mean, which would leave no zeros.
         """
-        if not is_sparse(X) or not self._shift_.any():
+        if not is_sparse(X) or 2 * np.count_nonzero(self._shift_) < X.shape[1]:
             yield slice(0, X.shape[0]), X
             return
         size = max(_LEAST_ROWS, _COSTS_AT_ONCE // max(X.shape[1], 1))
@@ -775,6 +779,11 @@ def too_many_labels(seeds: Ints, k: int) -> str | None:
         return None
     n_labels = len(np.unique(seeds[seeds >= 0]))
     return f"y has {n_labels} labels, more than n_clusters={k}"
+
+
+def _usual_iterations(k: int) -> float:
+    """Iterations of a run from rows; a start from k-means on contracted rows ends earlier."""
+    return min(4 + k / 6, 14.0)
 
 
 def _effort(saved: RunState | None) -> Effort:

@@ -22,7 +22,7 @@ from linkwise.kmeans.solver._relaxation import fewest_violations
 from ._base import N_STARTS, BaseKMeans
 
 _AUTO_RUNS = 10  # of one start each
-_REPLACED = 8  # runs whose iterations two starts and swaps may take: at most twice the time of ten
+_REPLACED = 6  # runs whose iterations the starts and swaps may take: at most twice the time of ten
 
 
 class COPKMeans(BaseKMeans):
@@ -60,7 +60,7 @@ class COPKMeans(BaseKMeans):
         the groups, and k-means++.
     n_init : "auto" or int, default="auto"
         Number of runs; the one with the lowest objective is kept. "auto" is 1 from given centers.
-        With init="auto" it is two different starts and then swaps: a center is replaced by a row,
+        With init="auto" it is three different starts and then swaps: a center is replaced by a row,
         and the run repeated, as long as that lowers the objective; with limits on sizes or
         outliers 5 starts, without swaps. Otherwise it is 10.
     max_iter : int, default=300

@@ -37,8 +37,9 @@ class PCKMeans(DistortionKMeans):
     noise : "auto", float or None, default=None
         The probability that a link is wrong. None takes links as right and minimizes the
         published objective. With a number, a violated link costs the log odds that it is right,
-        in units of the likelihood that the metric implies; "auto" also estimates that number
-        (`noise_`) and starts more often. See the user guide.
+        in units of the likelihood that the metric implies; "auto" estimates that number
+        (`noise_`), unless held-out links are predicted better if the others are taken as right.
+        See the user guide.
     min_size, max_size : int, float or array-like of shape (n_clusters,), default=None
         Limits on the size of clusters: a number of rows, a share of the rows (a fraction up to
         1), or one of these per cluster. Links are violated, at their cost, rather than limits.
@@ -57,10 +58,10 @@ class PCKMeans(DistortionKMeans):
         mean. With labels it starts from their means.
     n_init : "auto" or int, default="auto"
         Number of runs; the one with the lowest objective is kept. "auto" is 1 from given centers
-        or without constraints. With init="auto" and no labels it is two different starts and then
+        or without constraints. With init="auto" and no labels it is three different starts and then
         swaps: a center is replaced by a row, and the run repeated, as long as that lowers the
-        objective. Otherwise it is 5; with `noise` 5 to 40, fewer for more rows; with limits on
-        sizes or outliers at least 5, without swaps.
+        objective. Otherwise it is 5. With `noise` it is the time of 5 to 30 runs, fewer for more
+        rows; with limits on sizes or outliers at least 5, without swaps.
     max_iter : int, default=300
         The most iterations of a run.
     tol : float, default=1e-4
@@ -171,9 +172,9 @@ class PCKMeans(DistortionKMeans):
         # Distances, and the chance that a link is wrong, differ from pair to pair.
         return self.penalty != "distance" and self.noise is None
 
-    def _prepare(self, problem: Problem) -> Problem:
-        problem = super()._prepare(problem)
-        if self.penalty == "scaled" and self.noise is None and self._is_euclidean:
+    def _as_read(self, problem: Problem) -> Problem:
+        problem = super()._as_read(problem)
+        if self.penalty == "scaled" and self._is_published and self._is_euclidean:
             spread = self._geometry(problem).mean_variance * problem.rows.d
             problem = replace(problem, link_unit=spread if spread > 0 else 1.0)
         return problem

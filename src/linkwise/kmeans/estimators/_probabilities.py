@@ -30,7 +30,7 @@ def within_variance(rows: LocalRows, geometry: Geometry, labels: Labels) -> floa
     if not len(inside):
         return 0.0
     own = labels[inside]
-    far = rows.own_costs(inside, own, geometry) + geometry.log_det[geometry.group(own)]
+    far = rows.own_costs(inside, own, geometry) + geometry.offsets()[own]
     X = rows.X if len(inside) == rows.n else rows.X[inside]  # no copy of all rows
     far = np.maximum(far + geometry.row_terms(X), 0.0)
     weight = rows.weight_of(inside) if rows.weighted else None
@@ -75,7 +75,7 @@ def memberships(distances: Floats, log_det: Floats, variance: float, share: floa
     distances : ndarray of shape (n_samples, n_clusters)
         Infinite where a cluster takes no new rows.
     log_det : ndarray of shape (n_clusters,)
-        Logarithms of the determinants of the clusters' metrics.
+        Logarithms of the determinants of the clusters' metrics, up to a common constant.
     variance : float
         0 gives each row to the nearest cluster, in equal parts if several are.
     share : float, default=1.0

@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Literal
 
 import numpy as np
+from sklearn.base import clone
 
 from linkwise._help import see
 from linkwise._types import Floats, RandomState
@@ -24,6 +25,7 @@ from linkwise.kmeans.solver._init_centers import (
     from_kmeans_plusplus,
     uncovered,
 )
+from linkwise.kmeans.solver._link_graph import LinkGraph
 from linkwise.kmeans.solver._loop import solve
 from linkwise.kmeans.solver._penalties import NoPenalty, Penalty, WeightPenalty
 from linkwise.kmeans.solver._problem import Problem, Solution
@@ -35,11 +37,13 @@ FULL_NEEDS_DENSE = (
     'metric="full" needs dense data: a full matrix over sparse features would not fit; use '
     'metric="diagonal", or reduce the dimensions first (TruncatedSVD)'
 ) + see("methods")
-_AUTO_RUNS = 5  # of one start each, or the time of so many for two starts and swaps
-# Links that may be wrong are worse guides: more starts, where they are cheap (rows, starts).
-_NOISE_RUNS = ((5_000, 40), (50_000, 20))
+_AUTO_RUNS = 5  # of one start each, or the time of so many for three starts and swaps
+# Links that may be wrong are worse guides: more runs, where they are cheap (rows, runs).
+_NOISE_RUNS = ((5_000, 30), (50_000, 15))
 _JUDGED = 5_000  # rows that the unit of likelihood is estimated from
 _ROUGH = 20  # iterations for that
+_MOST_TRIED = 5_000  # rows up to which the objective is chosen by held-out links
+_TRIAL_RUNS = {True: 3, False: 8}  # starts for that, if links are taken as right or not
 
 Noise = float | Literal["auto"] | None
 
@@ -48,6 +52,7 @@ class SoftKMeans(BaseKMeans):
     """Base of the methods in which violated constraints have a cost."""
 
     noise: Noise = None
+    _trusts = True  # whether links are taken as right
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -65,23 +70,55 @@ class SoftKMeans(BaseKMeans):
 
     # ---------------------------------------------------------------- wrong links
 
-    def _is_trusted(self, known: Constraints) -> bool:
-        """Whether what follows from links is as good as given."""
+    @property
+    def _is_published(self) -> bool:
+        """Whether the objective is the published one, in which every link is right."""
+        return self.noise is None or (self.noise == "auto" and self._trusts)
+
+    def _is_right(self, problem: Problem) -> bool:
+        """Whether links are taken as right, so that what follows from them is as good as given."""
         if self.noise is None:
             return True
-        p = _noise.most_wrong(known) if self.noise == "auto" else self.noise
-        return float(p) <= _noise.TRUSTED
+        if self.noise != "auto":
+            return float(self.noise) <= _noise.TRUSTED
+        if _noise.most_wrong(problem.known) <= _noise.TRUSTED:
+            return True
+        return self._predicts_better_if_right(problem)
+
+    def _predicts_better_if_right(self, problem: Problem) -> bool:
+        """Whether held-out links are predicted better if the others are taken as right."""
+        known, folds = problem.known, _noise.link_folds(problem.known)
+        if folds is None or problem.rows.n > _MOST_TRIED or not isinstance(problem.rows, LocalRows):
+            return False
+        lead = 0
+        for held in folds:
+            part, asked = known.take(np.flatnonzero(~held)), known.take(np.flatnonzero(held))
+            links = LinkGraph.of(asked)
+            right, doubted = (
+                self._trial(replace(problem, known=part), trusts).labels[links.rows]
+                for trusts in (True, False)
+            )
+            lead += int(links.violated(doubted).sum()) - int(links.violated(right).sum())
+        return lead > 0
+
+    def _trial(self, problem: Problem, trusts: bool) -> Solution:
+        """A run with few starts on some of the links, for the choice of the objective."""
+        n_init = _TRIAL_RUNS[trusts] if self.n_init == "auto" else self.n_init
+        trial = clone(self).set_params(
+            n_init=n_init, checkpoint=None, callback=None, verbose=0, random_state=0
+        )
+        trial._trusts, trial._limits = trusts, None
+        return trial._best_run(trial._as_read(problem))
 
     def _noise_model(self, problem: Problem) -> _noise.NoiseModel | None:
+        """What is assumed about wrong links; None for nothing, in the published methods."""
         if self.noise is None:
             return None
         unit = self._likelihood_unit(problem)
         if self.noise != "auto":
             return _noise.NoiseModel(max(float(self.noise), _noise.LEAST), False, unit)
         most = min(_noise.MOST, _noise.most_wrong(problem.known))
-        return _noise.NoiseModel(
-            max(most, 2 * _noise.LEAST), not self._is_trusted(problem.known), unit
-        )
+        return _noise.NoiseModel(max(most, 2 * _noise.LEAST), True, unit)
 
     def _likelihood_unit(self, problem: Problem) -> float:
         """Cost of rows that makes a factor e in likelihood; see `_noise`."""
@@ -104,7 +141,7 @@ class SoftKMeans(BaseKMeans):
             rows.close()
 
     def _penalty(self, problem: Problem) -> Penalty:
-        if self._model is None:
+        if self._model is None or self._is_published:
             return self._published_penalty(problem)
         return _noise.LogOddsPenalty(problem.links, self._model)
 
@@ -133,7 +170,7 @@ class SoftKMeans(BaseKMeans):
 
     def _wrong(self, problem: Problem, best: Solution) -> Floats:
         """The probability of each link that it is wrong."""
-        links, model = problem.links, self._model
+        links, model = replace(problem, link_unit=1.0).links, self._model
         assert model is not None
         if not len(links.rows):
             return np.zeros(0)
@@ -148,15 +185,20 @@ class SoftKMeans(BaseKMeans):
             return int(self.n_init)
         if not isinstance(self._init(), str) or not problem.known:
             return 1
-        if self.noise is not None:
-            few = (runs for rows, runs in _NOISE_RUNS if problem.rows.n <= rows)
-            return next(few, _AUTO_RUNS)
-        return N_STARTS if self._is_mixed(problem) else _AUTO_RUNS
+        if not self._is_mixed(problem):
+            return self._n_tries(problem)
+        return N_STARTS if self._is_published else _AUTO_RUNS
 
     def _n_replaced(self, problem: Problem) -> int:
-        # The noise model has many starts of its own.
-        is_auto = self.n_init == "auto" and self.noise is None and self._is_mixed(problem)
-        return _AUTO_RUNS if is_auto and problem.known else 0
+        is_auto = self.n_init == "auto" and self._is_mixed(problem)
+        return self._n_tries(problem) if is_auto and problem.known else 0
+
+    def _n_tries(self, problem: Problem) -> int:
+        """Runs of one start each, or the time of so many for some starts and swaps."""
+        if self._is_published:
+            return _AUTO_RUNS
+        few = (runs for rows, runs in _NOISE_RUNS if problem.rows.n <= rows)
+        return next(few, _AUTO_RUNS)
 
     def _is_mixed(self, problem: Problem) -> bool:
         """Whether runs start in different ways: init="auto", and no labels to start from."""
@@ -166,7 +208,7 @@ class SoftKMeans(BaseKMeans):
         """With init="auto": clusters of neighborhoods and of contracted rows in turn."""
         if not self._is_mixed(problem):
             return super()._centers(problem, rng, run)
-        if run and not self._is_trusted(problem.known):
+        if run and not self._trusts:
             return from_kmeans_plusplus(problem.rows, problem.k, rng)
         if run % 2:
             return from_contracted_rows(problem, rng)
@@ -191,5 +233,10 @@ class SoftKMeans(BaseKMeans):
                     stacklevel=3,
                 )
                 seeds = None  # no start from their means
-        most = MAX_ENTAILED if self._is_trusted(known) else 0
-        return replace(problem, known=known, seeds=seeds, max_entailed=most)
+        problem = replace(problem, known=known, seeds=seeds)
+        self._trusts = self._is_right(problem)
+        return self._as_read(problem)
+
+    def _as_read(self, problem: Problem) -> Problem:
+        """The problem as its links are read: entailed ones take part if they are right."""
+        return replace(problem, max_entailed=MAX_ENTAILED if self._trusts else 0)

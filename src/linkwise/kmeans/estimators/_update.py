@@ -283,8 +283,7 @@ class _Update:
     def distances(self, rows: Floats) -> Floats:
         """Squared distance of each row to each center."""
         found = np.concatenate([costs for _, costs in self.model._cost_blocks(rows)])
-        log_det = self.geometry.log_det[self.geometry.group(np.arange(self.geometry.k))]
-        return np.maximum(found + log_det, 0.0)
+        return np.maximum(found + self.geometry.offsets(), 0.0)
 
     def apart(self, rows: Floats, one: Floats) -> Floats:
         """Squared distance of each row to another row, under the mean metric."""

@@ -156,11 +156,11 @@ def assign_dense(X, shift, form, bias, labels, pinned, weight, bounds, start, st
 
 
 @kernel
-def costs_dense(X, shift, rows, form, bias, own, log_det, out):
+def costs_dense(X, shift, rows, form, bias, own, out):
     """Costs of chosen rows in all clusters, in float64.
 
     IN      rows (m,); form (k, d) or (k, 2 d), bias (k,) as in `assign_dense`, in float64;
-            own (d,) or (0,) adds what all clusters share, less `log_det`
+            own (d,) or (0,) adds what all clusters share
     OUT     out (m, k)
     """
     k, width = form.shape
@@ -172,9 +172,7 @@ def costs_dense(X, shift, rows, form, bias, own, log_det, out):
             _load_row(X, shift, rows[first + r], tile, r)
         np.dot(tile, form.T, cost)
         for r in range(m):
-            rest = -log_det
-            if own.size:
-                rest += _norm(tile, r, own)
+            rest = _norm(tile, r, own) if own.size else 0.0
             for c in range(k):
                 out[first + r, c] = cost[r, c] + (bias[c] + rest)
 

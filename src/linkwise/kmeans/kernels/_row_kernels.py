@@ -28,15 +28,13 @@ from linkwise._compiled import kernel
 class CostForm(NamedTuple):
     """Coefficients of the costs.
 
-    `own` and `log_det` complete the cost with the terms that all clusters share:
-    sum_f own[f] x_f^2 - log_det.
+    `own` completes the cost with the term that all clusters share: sum_f own[f] x_f^2.
     """
 
     slope: NDArray  # (d, k)
     curve: NDArray  # (d, k), or (0, 0) if costs are linear
     bias: NDArray  # (k,)
-    own: NDArray  # (d,), or (0,) if there are no shared terms
-    log_det: float
+    own: NDArray  # (d,), or (0,) if there is no shared term
 
 
 class Drift(NamedTuple):
@@ -142,22 +140,21 @@ def move_dense(X, shift, rows, old, new, weight, moments):
 
 
 @kernel
-def _bounds_of(own, other, log_det, beyond, margin):
-    """Bounds from costs (squared distances minus `log_det`), widened by the rounding error."""
-    own = max(own + log_det, 0.0)
+def _bounds_of(own, other, beyond, margin):
+    """Bounds from squared distances, widened by the rounding error."""
+    own = max(own, 0.0)
     error = margin * (own + beyond)
-    return np.sqrt(own + error), np.sqrt(max(other + log_det - error, 0.0))
+    return np.sqrt(own + error), np.sqrt(max(other - error, 0.0))
 
 
 @kernel
 def undecided_rows(
-    cost, slack, labels, log_det, beyond, margin, start, stop, known, upper, lower, undecided
+    cost, slack, labels, beyond, margin, start, stop, known, upper, lower, undecided
 ):
     """Mark those of rows start..stop that links could move, given their costs; updates bounds.
 
-    IN      cost (n, k): with bounds, squared distances minus `log_det`, with a rounding error of
-            at most `margin` times (distance + beyond); slack (n,), labels (n,) as in
-            `undecided_dense`
+    IN      cost (n, k): with bounds, squared distances, with a rounding error of at most `margin`
+            times (distance + beyond); slack (n,), labels (n,) as in `undecided_dense`
     OUT     known, upper, lower (n,), or (0,) without bounds; undecided (n,)
     """
     k = cost.shape[1]
@@ -170,7 +167,7 @@ def undecided_rows(
         undecided[i] = not cost[i, a] + slack[i] < other
         if known.size:
             known[i] = a
-            upper[i], lower[i] = _bounds_of(cost[i, a], other, log_det, beyond, margin)
+            upper[i], lower[i] = _bounds_of(cost[i, a], other, beyond, margin)
 
 
 # -------------------------------------------------------------------- nearest center, sparse
@@ -179,7 +176,7 @@ def undecided_rows(
 @kernel
 def assign_sparse(data, indices, indptr, form, labels, pinned, weight, start, stop, moments):
     """`assign_dense` for rows of a CSR matrix (no shift: zeros stay zeros)."""
-    slope, curve, bias, _, _ = form
+    slope, curve, bias, _ = form
     k = slope.shape[1]
     curved = curve.size > 0
     cost = np.empty(k, slope.dtype)
@@ -213,7 +210,7 @@ def assign_sparse(data, indices, indptr, form, labels, pinned, weight, start, st
 @kernel
 def costs_sparse(data, indices, indptr, rows, form, out):
     """`costs_dense` for rows of a CSR matrix."""
-    slope, curve, bias, own, log_det = form
+    slope, curve, bias, own = form
     k = slope.shape[1]
     for t in range(rows.shape[0]):
         norm = 0.0
@@ -230,7 +227,7 @@ def costs_sparse(data, indices, indptr, rows, form, out):
                 for c in range(k):
                     out[t, c] += x * slope[f, c]
         for c in range(k):
-            out[t, c] += norm - log_det
+            out[t, c] += norm
 
 
 @kernel

@@ -19,6 +19,7 @@ from linkwise.kmeans.kernels._row_kernels import CostForm
 
 from . import _by_cluster
 from ._bounds import Bounds
+from ._offsets import far_means, moved
 from ._protocols import cluster_sizes, dense_blocks
 
 _BLOCK = 8192
@@ -45,8 +46,9 @@ class LocalRows:
     """Data rows and their weights; implements `RowStore`.
 
     Dense rows are read relative to their mean: x - mean keeps the digits of sums of squares
-    however far from the origin the data is. The data is not copied. Sparse rows are not shifted, so
-    that zeros stay zeros; neither are dense ones with ``centered=False``.
+    however far from the origin the data is. The data is not copied. Of sparse rows, only columns
+    that are far from zero are shifted, so that zeros stay zeros, and `X` is a copy that is relative
+    to `shift`. With ``centered=False`` nothing is shifted.
     """
 
     def __init__(
@@ -61,6 +63,8 @@ class LocalRows:
         self.largest = 0.0
         if is_sparse(X):
             self._check_range(float(np.abs(X.data).max(initial=0)))
+            if centered and not is_block:
+                self._move(far_means(X))
         else:
             self._scan_columns(centered)
 
@@ -78,6 +82,12 @@ class LocalRows:
         self.by_cluster: Geometry | None = (
             None  # says what a row adds to sums, if its cluster matters
         )
+
+    def _move(self, shift: Floats) -> None:
+        """Store sparse rows relative to a shift."""
+        if shift.any():
+            self.X = self._unscaled = moved(self.X, shift)
+            self.shift = shift
 
     def _check_range(self, largest: float) -> None:
         self.largest = largest
@@ -100,6 +110,10 @@ class LocalRows:
     def dtype(self) -> np.dtype:
         """float32 or float64."""
         return self.X.dtype
+
+    def precision(self, geometry: Geometry) -> DTypeLike:
+        """In which costs are computed: float64 if rounding errors would show in the objective."""
+        return np.float64 if self.weighted or geometry.is_narrow else self.X.dtype
 
     @property
     def weighted(self) -> bool:
@@ -195,7 +209,7 @@ class LocalRows:
 
     def uncentered_mean(self) -> Floats | None:
         """Mean of the rows; None if `shift` is the mean already."""
-        if self.shift.any():
+        if self.shift.any() and not self.is_sparse:
             return None
         if self._mean is not None:
             return self._mean
@@ -220,7 +234,7 @@ class LocalRows:
 
     def _dense(self, rows: Ints | slice) -> Floats:
         block = self.X[rows]
-        return (block.toarray() if is_sparse(block) else block) - self.shift
+        return block.toarray().astype(np.float64) if is_sparse(block) else block - self.shift
 
     def differences(self, pairs: Ints) -> Matrix:
         """Differences of pairs of rows; sparse if the rows are."""
@@ -280,7 +294,7 @@ class LocalRows:
                 costs = self.distances(rows[part], geometry)
                 out[part] = costs[np.arange(len(costs)), labels[part]]
             return out
-        form, bias, own, log_det = dense_form(geometry, np.float64)
+        form, bias, own = dense_form(geometry, np.float64)
         data = self.arrays()
         self.threads.map(
             lambda a, b: _dense_kernels.own_costs_dense(
@@ -288,7 +302,7 @@ class LocalRows:
             ),
             len(rows),
         )
-        return out - log_det
+        return out
 
     def arrays(self) -> tuple[NDArray, ...]:
         """The data as kernels take it."""
@@ -386,14 +400,15 @@ class LocalRows:
         """Dense rows: products of row tiles and centers."""
         forms = geometry.distance_forms()
         assert forms is not None
-        form, bias = stacked(forms, self.X.dtype)
+        dtype = self.precision(geometry)
+        form, bias = stacked(forms, dtype)
         if closed is not None:
             bias[closed] = np.inf
-        data = (self.X, self.shift.astype(self.X.dtype), form, bias)
+        data = (self.X, self.shift.astype(dtype), form, bias)
         return _dense_kernels.assign_dense, data
 
     def _sparse(self, geometry: Geometry, closed: Bools | None) -> KernelCall:
-        form = cost_form(geometry, self.X.dtype)
+        form = cost_form(geometry, self.precision(geometry))
         if closed is not None:
             form.bias[closed] = np.inf
         return _kernels.assign_sparse, (*self.arrays(), form)
@@ -478,7 +493,7 @@ class LocalAssignments:
     ) -> int:  # fmt: skip
         """Assign all other rows to their cheapest cluster; returns how many moved."""
         if bounded and self.bounds is None:
-            self.bounds = Bounds(self.rows.n, self.rows.dtype)
+            self.bounds = Bounds(self.rows.n, self.rows.precision(geometry))
         return self.rows.assign(
             geometry, self._labels, self._pinned, moments, closed, self.bounds if bounded else None
         )
@@ -525,7 +540,7 @@ class LocalAssignments:
             part = free[start : start + _FARTHEST_ROWS]
             clusters = self._labels[part]
             own = self.rows.own_costs(part, clusters, geometry)
-            own += geometry.log_det[geometry.group(clusters)]
+            own += geometry.offsets()[clusters]
             own += geometry.row_terms(self.rows.X[part])
             if len(own) and own.max() > reach:
                 best, reach = int(part[own.argmax()]), float(own.max())
@@ -544,19 +559,17 @@ def cost_form(geometry: Geometry, dtype: DTypeLike = np.float64) -> CostForm:
     """Costs without mixed terms, as kernels take them."""
     forms, own = geometry.forms(), geometry.own()
     assert forms is not None
-    log_det = float(geometry.log_det[0]) if own.size else 0.0
     slope, curve, bias = (np.array(part, dtype=dtype, order="C") for part in forms)
-    return CostForm(slope, curve, bias, own.astype(dtype), log_det)
+    return CostForm(slope, curve, bias, own.astype(dtype))
 
 
 def dense_form(
     geometry: Geometry, dtype: DTypeLike = np.float64
-) -> tuple[NDArray, NDArray, NDArray, float]:
-    """Costs without mixed terms as `_dense_kernels` takes them: form, bias, own, log_det."""
+) -> tuple[NDArray, NDArray, NDArray]:
+    """Costs without mixed terms as `_dense_kernels` takes them: form, bias, own."""
     forms, own = geometry.forms(), geometry.own()
     assert forms is not None
-    log_det = float(geometry.log_det[0]) if own.size else 0.0
-    return *stacked(forms, dtype), own.astype(dtype), log_det
+    return *stacked(forms, dtype), own.astype(dtype)
 
 
 def stacked(forms: tuple[NDArray, NDArray, NDArray], dtype: DTypeLike) -> tuple[NDArray, NDArray]:

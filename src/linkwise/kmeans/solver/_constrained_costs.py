@@ -81,7 +81,7 @@ class ConstrainedCosts:
         """What the costs of every row leave out, if it is one number."""
         if isinstance(self._geometry, Cosine):
             return float(self._geometry.row_terms(self._rows.X[self._chosen[:1]]))
-        return 0.0
+        return -self._geometry.shared_log_det
 
     def of_undecided_rows(self, labels: Labels, slack: Floats) -> Undecided:
         """Rows that links could move to another cluster.
@@ -118,7 +118,7 @@ class ConstrainedCosts:
         assert local is not None
         undecided, place = self._undecided, self._place
         X, shift = local.arrays()
-        form, bias, own, _ = dense_form(self._geometry, X.dtype)
+        form, bias, own = dense_form(self._geometry, X.dtype)
         own = own if own.size else np.ones(local.d, X.dtype)
         what = (
             X, shift.astype(X.dtype), chosen, form, bias, own, self._beyond(),
@@ -145,7 +145,7 @@ class ConstrainedCosts:
     ) -> None:  # fmt: skip
         """Mark undecided rows, given their costs; `bounds` are updated unless empty."""
         beyond = self._beyond() if self._bounds is not None else 0.0
-        what = (costs, slack, labels, float(self._geometry.log_det[0]), beyond, _MARGIN)
+        what = (costs, slack, labels, beyond, _MARGIN)
 
         def work(start: int, stop: int) -> None:
             _kernels.undecided_rows(*what, start, stop, *bounds, undecided)
@@ -158,8 +158,7 @@ class ConstrainedCosts:
         if self._bounds is None:  # |x'a| is at most the mean of their squares
             form, bias, *_ = dense_form(geometry)
             return float((form**2).sum(axis=1).max() + np.abs(bias).max())
-        longest = float((geometry.centers**2 @ geometry.metrics[0]).max())
-        return 2 * longest + abs(float(geometry.log_det[0]))
+        return 2 * float((geometry.centers**2 @ geometry.metrics[0]).max())
 
     def _now(self) -> tuple[Floats, Floats]:
         return self._geometry.centers, self._geometry.metrics

@@ -16,6 +16,9 @@ other limit it further, whatever the clustering: see `most_wrong`. Given the lab
 likeliest p is (wrong links + prior) / (links + prior), which lowers the objective, so that the loop
 alternates between labels, centers, metric and p.
 
+Where held-out links are predicted better if the others are taken as right (`link_folds`), the
+published objective takes the place of this one.
+
 Entry points: `LogOddsPenalty` for the loop, `likelihood_unit`, `probability_wrong` of each link,
 `most_wrong` from links that confirm each other.
 """
@@ -37,6 +40,7 @@ from ._problem import RunState
 PRIOR = (1.5, 8.5)  # links as if seen: wrong, right
 MOST = 0.15  # the largest p in the objective
 LEAST = 1e-3
+FOLDS, FEWEST = 3, 40  # of held-out links; links that they need
 TRUSTED = 0.02  # up to this p, what follows from links is as good as given
 
 
@@ -124,6 +128,15 @@ def most_wrong(known: Constraints) -> float:
     if not closure.consistent or n_confirmed <= 0:
         return 1.0
     return min(1.0, 1.5 / n_confirmed)
+
+
+def link_folds(known: Constraints) -> list[Bools] | None:
+    """Links to hold out, a mask for each fold; None if they are too few to tell anything."""
+    n = known.n_must_link + known.n_cannot_link
+    if n < FEWEST:
+        return None
+    fold = np.random.RandomState(0).permutation(n) % FOLDS
+    return [fold == number for number in range(FOLDS)]
 
 
 def likelihood_unit(costs: Floats) -> float:

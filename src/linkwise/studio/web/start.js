@@ -3,7 +3,7 @@ import { get, send, explain } from "linkwise/lib/request.js";
 import { choose, chosen, dropped, nameOf, trimmed } from "linkwise/lib/files.js";
 
 const DAY = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
-const MEASURED = ["number", "category", "date", "text"];
+const MEASURED = ["number", "category", "date", "text", "meaning"];
 
 export default {
   template: `

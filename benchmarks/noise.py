@@ -1,0 +1,104 @@
+"""Wrong links: methods with and without the noise model, on data that decided nothing.
+
+Run ``python -m benchmarks.noise FOLDER DRAWS [SET,SET,...]`` with the folder of CSV files that
+have a column ``class``. Prints one line per set, draw, number of links and share wrong, and the
+means. Sets of more than 300 rows are sampled, so that 400 links are many, as in the sketch.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score
+
+from linkwise import ITML, Constraints, MPCKMeans, PCKMeans
+
+SETS = (
+    *("wdbc", "seeds", "newthyroid", "dermatology", "ionosphere", "zoo", "vertebral_column_3c"),
+    *("vowel", "segment", "satimage", "texture", "optdigits", "breast_wisconsin_original"),
+    "heart_statlog",
+)
+# Links, share wrong: what matters most first, for runs that are interrupted.
+CELLS = (
+    *((400, 0.2), (400, 0.0), (100, 0.0), (100, 0.2), (400, 0.3), (400, 0.1)),
+    *((20, 0.2), (20, 0.0), (100, 0.1), (100, 0.3), (20, 0.1), (20, 0.3)),
+)
+_MOST_ROWS = 300
+Floats = NDArray[np.float64]
+
+
+def read(folder: Path, name: str) -> tuple[Floats, NDArray[np.int64]]:
+    """Standardized numbers and classes of one set."""
+    import pandas as pd
+    from sklearn.datasets import load_breast_cancer
+
+    if name == "wdbc":
+        X, y = load_breast_cancer(return_X_y=True)
+    else:
+        table = pd.read_csv(next(folder.glob(f"{name}.csv*"))).dropna()
+        y = pd.factorize(table["class"])[0]
+        X = table.drop(columns="class").select_dtypes("number").to_numpy(float)
+    if len(y) > _MOST_ROWS:
+        rows = np.random.RandomState(0).choice(len(y), _MOST_ROWS, replace=False)
+        X, y = X[rows], y[rows]
+    spread = X.std(axis=0)
+    return ((X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0))[:, spread > 0], y
+
+
+def _methods(k: int, share: float, seed: int) -> Iterator[tuple[str, Any]]:
+    yield "MPCK", MPCKMeans(k, metric="auto", random_state=seed)
+    yield "MPCK noise", MPCKMeans(k, metric="auto", noise="auto", random_state=seed)
+    if not share:
+        yield "PCK", PCKMeans(k, random_state=seed)
+
+
+def scores(X: Floats, y: NDArray, n_links: int, share: float, seed: int) -> dict[str, float]:
+    """Adjusted Rand index of each method, the estimate of the share, and CPU seconds."""
+    k = len(np.unique(y))
+    known = Constraints.from_labels(y, n_links, "pairs", random_state=seed)
+    known = known.flip(share, random_state=seed) if share else known
+    found = {"k-means": adjusted_rand_score(y, KMeans(k, n_init=10, random_state=0).fit_predict(X))}
+    for name, model in _methods(k, share, seed):
+        started = time.process_time()
+        found[name] = adjusted_rand_score(y, model.fit(X, constraints=known).labels_)
+        found[f"{name} s"] = time.process_time() - started
+        if hasattr(model, "noise_"):
+            found["noise_"] = model.noise_
+    if not share and n_links >= 100:
+        mapped = ITML().fit(X, constraints=known).transform(X)
+        second = PCKMeans(k, penalty="distance", random_state=seed).fit(mapped, constraints=known)
+        found["ITML + PCK"] = adjusted_rand_score(y, second.labels_)
+    return found
+
+
+def main(folder: str, draws: str, names: str = "") -> None:
+    """Print a line per problem, and the means over sets, which gain in draws."""
+    warnings.simplefilter("ignore")
+    sets = {name: read(Path(folder), name) for name in (names.split(",") if names else SETS)}
+    table: dict[tuple[int, float, str], list[float]] = defaultdict(list)
+    for seed in range(int(draws)):
+        for n_links, share in CELLS:
+            every = []
+            for name, (X, y) in sets.items():
+                every.append(scores(X, y, n_links, share, seed))
+                told = " ".join(f"{what}: {value:.3f};" for what, value in every[-1].items())
+                print(f"{name} {seed} {n_links} {share:.0%} {told}", flush=True)
+            for what in every[0]:
+                means = table[n_links, share, what]
+                means.append(float(np.mean([found[what] for found in every])))
+                error = np.std(means, ddof=1) / np.sqrt(len(means)) if seed else np.nan
+                mean = np.mean(means)
+                print(f"= {n_links} {share:.0%} {what}: {mean:.3f} ({error:.3f})", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
