@@ -107,6 +107,10 @@ class Worded:
         return self.in_words(in_python)
 
 
+class ClusterError(RuntimeError):
+    """A Dask cluster that is gone, or has no workers left: no fault of linkwise."""
+
+
 class InputError(Worded, ValueError):
     """A parameter or a file that cannot be used.
 

@@ -31,6 +31,9 @@ def test_good_guesses_and_stable_labels_suggest_to_stop():
     assert not measure([Round(10, 10, 0.02)] * 5).stop  # labels still move
     assert not measure([Round(10, 6, 0.001)] * 5).stop  # stable, but wrong about the answers
     assert not measure([Round(10, 10, 0.001)] * 2).stop  # too few
+    late = measure([Round(10, 10, 0.001)] * 30)  # each round little, as many again 3 %
+    assert late.doubled == pytest.approx(0.03)
+    assert not late.stop
 
 
 def test_guesses_like_chance_are_told():

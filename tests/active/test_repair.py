@@ -11,9 +11,11 @@ from sklearn.metrics import adjusted_rand_score
 
 from linkwise import Constraints
 from linkwise.active import LabelOracle, QueryContext, Repair, RepairedClustering, Session
+from linkwise.active._answer_curves import merge_curve
 from linkwise.active._incremental_closure import IncrementalClosure
-from linkwise.active._parts import make_parts, over_cluster, ward_linkage
-from linkwise.active._repair_model import RepairModel, _families, _heights, _link, _logistic, _merge
+from linkwise.active._parts import make_parts, over_cluster, split_parts, ward_linkage
+from linkwise.active._repair_model import RepairModel, _heights, _link
+from linkwise.active._repair_state import families, merge
 
 from .cases import blobs
 
@@ -21,7 +23,7 @@ NO_PAIRS = np.zeros((0, 2), dtype=np.int64)
 
 
 def stage_of(X):
-    parts = make_parts(X, np.arange(len(X)), [])
+    parts = make_parts(X, np.arange(len(X)))
     return _link(parts, parts.center)
 
 
@@ -37,7 +39,7 @@ def test_without_answers_it_is_ward_s_tree(seed):
 def slow_merges(X, known):
     """All clusters compared anew in every step; families follow answers."""
     clusters = [{row} for row in range(len(X))]
-    family, apart = _families(stage_of(X), known)
+    family, apart = families(stage_of(X).parts, known)
     found = []
     while True:
         best = (np.inf, 0, 0)
@@ -101,7 +103,7 @@ def test_the_curve_is_the_most_probable_one():
         prior = -((a - 1.5 * np.log(0.1)) ** 2) / 18 - (slope - 1.5) ** 2 / 2
         return (same * odds - np.logaddexp(0, odds)).sum() + prior
 
-    slope, middle = _logistic(height, same, 0.0)
+    slope, middle = merge_curve(height, same, 0.0)
     best = posterior(slope, middle)
     for step in (1e-3, -1e-3):
         assert posterior(slope + step, middle) < best
@@ -159,7 +161,10 @@ def test_a_given_number_of_clusters_is_kept():
 def test_large_data_are_taken_in_parts_that_answers_split():
     X, y = blobs(2500, k=3)
     told = [[0, 1], [2]]
-    parts = make_parts(X, over_cluster(X, 50, 0), told)
+    whole = make_parts(X, over_cluster(X, 50, 0))
+    parts = split_parts(X, whole, told)
+    mean = [X[parts.of_row == part].mean(axis=0) for part in range(parts.n_parts)]
+    assert np.allclose(parts.center, mean)
     assert len({int(parts.of_row[row]) for row in (0, 2)}) == 2
     assert np.array_equal(parts.of_row[parts.row], np.arange(parts.n_parts))
     assert parts.weight.sum() == 2500
@@ -167,7 +172,7 @@ def test_large_data_are_taken_in_parts_that_answers_split():
     assert np.isinf(np.diag(H)).all()
     state = RepairModel(X, 0).at(IncrementalClosure())
     assert len(state.labels) == len(y)
-    assert _merge(state.stage, state.prediction, IncrementalClosure(), {}).labels.max() > 0
+    assert merge(state.stage, state.prediction, IncrementalClosure(), {}).labels.max() > 0
 
 
 @pytest.mark.parametrize("noise", [-0.1, 0.5])

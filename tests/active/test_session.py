@@ -14,7 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from linkwise import Constraints
 from linkwise.active import LabelOracle, NormalizedPointUncertainty, RandomPairs, Session
-from linkwise.active._session import GIVEN_CONSTRAINTS
+from linkwise.active._answer_log import GIVEN_CONSTRAINTS
 from linkwise.kmeans import COPKMeans, MPCKMeans, PCKMeans
 
 from .cases import NAMES, blobs, pairs_asked, session

@@ -189,7 +189,7 @@ def test_from_an_empty_page_to_the_file_taken_home(visit, serve, tmp_path):
     _, y, _ = iris()
     me.answer(y, 2)
     me.page.get_by_role("tab", name="Take home").click()
-    rows = list(csv.DictReader(io.StringIO(download(me.page, "Data (CSV)"))))
+    rows = list(csv.DictReader(io.StringIO(download(me.page, "CSV: Your data with the clusters"))))
     assert len(rows) == 150
     assert list(rows[0])[:2] == ["flower", "sepal length"]
     assert {row["cluster"] for row in rows} == {"1", "2", "3"}
@@ -241,7 +241,7 @@ def test_contradiction_opens_with_its_chain(visit, small):
     told = [claim.inner_text() for claim in dialog.locator(".lw-claim").all()]
     assert ["r0 and r1 are the same" in told[0], "r1 and r2 are the same" in told[1]] == [True] * 2
     assert "r0 and r2 are different" in told[2]
-    dialog.get_by_text("Later").click()
+    dialog.get_by_text("Decide later").click()
     dialog.wait_for(state="hidden")
     me.page.get_by_text("1 to settle").click()
     dialog.locator(".lw-claim").nth(0).get_by_text("Undo").click()
@@ -292,7 +292,7 @@ def test_merge_and_split(visit, serve):
     dialog.get_by_text("There will be 3 clusters").wait_for()
     dialog.get_by_text("Part B").wait_for()
     wait_until(lambda: dialog.locator(".lw-preview li").count() == 10)
-    dialog.get_by_text("Do it").click()
+    dialog.get_by_role("button", name="Split").click()
     me.page.locator(".lw-cluster").nth(2).wait_for()
     assert [one.kind for one in session.corrections] == ["split"]
     assert adjusted_rand_score(y, session.fit_.labels) == 1
@@ -388,7 +388,7 @@ def wait_until(done, patience=60):
 
 def download(page, text):
     with page.expect_download() as waiting:
-        page.get_by_text(text).click()
+        page.get_by_role("button", name=text).click()
     return waiting.value.path().read_text("utf-8")
 
 
@@ -397,13 +397,13 @@ def test_take_away(visit, small, tmp_path):
     me.page.locator(ASKED).wait_for()
     me.answer([0] * 6 + [1] * 6, 4)
     me.page.get_by_role("tab", name="Take home").click()
-    labels = list(csv.DictReader(io.StringIO(download(me.page, "Labels (CSV)"))))
+    labels = list(csv.DictReader(io.StringIO(download(me.page, "CSV: Clusters only"))))
     assert [row["id"] for row in labels] == [f"r{row}" for row in range(12)]
     assert len({row["cluster"] for row in labels[:6]}) == 1
     links = tmp_path / "links.csv"
-    links.write_text(download(me.page, "Constraints (CSV)"))
+    links.write_text(download(me.page, "CSV: Your answers"))
     assert Constraints.read(links, ids="text") == small.controller.session.constraints
-    assert "Every constraint is satisfied" in download(me.page, "Report (HTML)")
+    assert "Every constraint is satisfied" in download(me.page, "HTML: Report")
     me.page.get_by_text("Show the Python lines").click()
     me.page.locator(".lw-code").get_by_text("RepairedClustering").first.wait_for()
 
@@ -420,7 +420,7 @@ def test_cells_stay_text(visit, serve):
     session.tell("different", (0, 1))
     me = visit(studio.url)
     me.page.locator(".lw-dialog").get_by_text("cannot all be right").wait_for()
-    me.page.locator(".lw-dialog").get_by_text("Later").click()
+    me.page.locator(".lw-dialog").get_by_text("Decide later").click()
     me.page.locator(".lw-dialog").wait_for(state="hidden")
     assert EVIL in me.page.locator(".lw-fields").inner_text()
     me.page.locator(".lw-legend").get_by_text("<script>").wait_for()

@@ -406,3 +406,21 @@ def test_numpy_files_that_are_none(write, tmp_path):
     refuses(tmp_path / "complex.npy", "complex128")
     np.save(tmp_path / "none.npy", np.ones((0, 2)))
     refuses(tmp_path / "none.npy", "no rows")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "xlsx"])
+def test_cells_are_the_text_decoded_on_demand(tmp_path, suffix):
+    pandas = pytest.importorskip("pandas")
+    given = {"id": ["007", "b", "ü"] * 1500, "x": [1.5, 2.0, -3.0] * 1500}
+    path, frame = tmp_path / f"data.{suffix}", pandas.DataFrame(given)
+    save = {"csv": frame.to_csv, "xlsx": frame.to_excel, "parquet": frame.to_parquet}[suffix]
+    save(path, index=False)
+    table = read_table(path)
+    for name in given:
+        text, cells = table.text(name).tolist(), table.cells(name)
+        assert list(cells) == text
+        assert [cells[0], cells[-1], cells[4100]] == [text[0], text[-1], text[4100]]
+        assert cells[10:13] == text[10:13]
+        assert np.asarray(cells, dtype=object).tolist() == text
+    assert table.cells("id").numbers is None
+    assert table.cells("x").numbers.tolist() == given["x"]

@@ -258,7 +258,7 @@ def test_what_was_given_up_is_in_the_report():
     known = Constraints(must_link=[(0, 1, 5.0), (1, 2, 5.0)], cannot_link=[(0, 2, 1.0)])
     model = COPKMeans(2, on_infeasible="relax", random_state=0).fit(X12, constraints=known)
     assert model.report_.violated == Constraints(cannot_link=[(0, 2, 1.0)])
-    assert "violated (costliest first)" in str(model.report_)
+    assert "violated:" in str(model.report_)
     # As documented, the objective is the sum of squares alone.
     assert model.objective_ == pytest.approx(sum_of_squares(X12, model.labels_), rel=1e-9)
 

@@ -194,6 +194,20 @@ def test_repeated_requests_count_once(studio, session):
     assert [answer.is_active for answer in session.answers] == [False, False]
 
 
+def test_a_replayed_request_counts_once_after_a_restart(tmp_path):
+    X, _ = blobs(30)
+    key = {"Idempotency-Key": "u1"}
+    replies = []
+    with Session(X, n_clusters=2, path=tmp_path / "work.db", who="ana") as session:
+        for pair in ((0, 1), (2, 3), (4, 5)):
+            session.tell("same", pair)
+        for _ in range(2):
+            with Studio(session, port=0) as studio:
+                replies += [post(url(studio, "/api/undo"), {"who": "ana"}, **key)]
+        assert [answer.is_active for answer in session.answers] == [True, True, False]
+    assert replies[0] == replies[1]
+
+
 def test_full_disk_is_told_and_can_be_tried_again(tmp_path):
     X, _ = blobs(30)
     with Session(X, n_clusters=2, path=tmp_path / "work.db") as session:

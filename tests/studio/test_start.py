@@ -97,7 +97,7 @@ def test_roles_become_features_and_constraints(tmp_path):
     assert list(loaded.records.all_columns)[-1] == "litter"
     for wrong, told in (
         ({"kg": "nonsense"}, "expected one of"),
-        ({"pet": "show"}, "no column is measured"),
+        ({"pet": "show"}, "at least one column"),
         ({"owner": "id", "kg": "number"}, "more than once"),
         ({"none": "number"}, "no column 'none'"),
     ):
@@ -193,7 +193,7 @@ def test_sessions_of_others_are_listed(tmp_path):
     Session(X, n_clusters=2, path=tmp_path / "work.db").close()
     (tmp_path / "other.db").write_bytes(b"no database")
 
-    def reopen(path, kept):
+    def reopen(path, kept, carry):
         raise ValueError(f"{path.name} with {kept['n_clusters']}")
 
     start = Start(tmp_path / "home", (tmp_path,), reopen)
@@ -206,3 +206,46 @@ def test_sessions_of_others_are_listed(tmp_path):
 def test_iris_ids(tmp_path):
     roles = roles_of(write_iris(tmp_path / "iris.csv"))
     assert list(roles.values()) == ["id", "number", "number", "number", "number"]
+
+
+def test_changed_data_is_shown_before_going_on(tmp_path):
+    file = write_iris(tmp_path / "iris.csv")
+    start = Start(tmp_path / "home")
+    session, _ = start.begin(start.adopt(str(file)), roles_of(file), 3, "ana")
+    session.tell("same", (0, 1))
+    session.tell("different", (0, 100))
+    session.close()
+    lines = file.read_text().splitlines()
+    file.write_text("\n".join([*lines[:100], *lines[102:], "iris-new,5,3,4,1"]) + "\n")
+    (recent,) = start.recent()
+    with Studio(port=0, start=start) as studio:
+
+        def reopen(**more):
+            given = {"name": recent["path"], **more}
+            return json.loads(post(url(studio, "/start/open"), given)[1])
+
+        first = reopen()
+        assert not first["open"]
+        assert not studio.has_session
+        assert first["changes"]["added"] == ["iris-new"]
+        assert first["changes"]["removed"] == ["iris-099", "iris-100"]
+        assert first["changes"]["n_answers"] == 1
+        assert len(first["changes"]["dropped"]) == 1
+        assert reopen(carry=True)["open"]
+        assert len(studio.controller.session.answers) == 1
+        assert studio.controller.session.X.shape[0] == 149
+
+
+def test_the_example(tmp_path):
+    start = Start(tmp_path / "home")
+    found = start.look(start.example())
+    assert found["n_rows"] == 300
+    assert [column["role"] for column in found["columns"]] == ["image"]
+
+
+def test_a_file_that_cannot_be_read_leaves_nothing(tmp_path):
+    (tmp_path / "broken.csv").write_text('a,b\n1,"2\n')
+    start = Start(tmp_path / "home")
+    with pytest.raises(ValueError, match="^broken.csv: line 2"):
+        start.look(start.adopt(str(tmp_path / "broken.csv")))
+    assert list((tmp_path / "home").iterdir()) == []

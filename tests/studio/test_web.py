@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -18,8 +19,10 @@ pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="no node on
 
 def run(module, expression, tmp_path):
     """The value of an expression in which `m` is a module of the page."""
+    for file in LIB.glob("*.js"):
+        code = re.sub(r'"linkwise/lib/(\w+)\.js"', r'"./\1.mjs"', file.read_text())
+        (tmp_path / f"{file.stem}.mjs").write_text(code)
     copy = tmp_path / f"{module}.mjs"
-    copy.write_text((LIB / f"{module}.js").read_text())
     code = (
         f"import * as m from {json.dumps(copy.as_uri())}; console.log(JSON.stringify({expression}))"
     )
@@ -69,6 +72,8 @@ def test_words(tmp_path):
         "1 row",
         "2,000 rows",
     ]
+    assert run("words", "m.breakable('1.5 at 2020-01-02')", tmp_path) == "1.5 at 2020-01-02"
+    assert run("words", "[0.84, 9.96, 811.7].map(m.rate)", tmp_path) == ["0.8", "10", "812"]
     told = "[m.explain('{\"detail\":\"no\"}', 422), m.explain('', 500)]"
     assert run("request", told, tmp_path) == ["no", "The studio answered with 500."]
 
@@ -80,3 +85,29 @@ def test_groups_of_a_card(tmp_path):
     })()"""
     groups = [[1], [3, 4], [2, 5]]
     assert run("grouping", expression, tmp_path) == [[*groups, [6]], groups]
+
+
+def test_what_becomes_of_a_session_whose_data_changed(tmp_path):
+    changes = {
+        "n_answers": 4, "added": ["n"], "removed": [f"r{k}" for k in range(7)], "changed": ["a"],
+        "reordered": True, "n_features": [3, 3], "dropped": ["r0 and a: same"], "restored": [],
+    }  # fmt: skip
+    lines = run("changes", f"m.changeLines({json.dumps(changes)}, 10)", tmp_path)
+    assert lines == [
+        "4 answers kept",
+        "1 record new: n",
+        "7 records gone: r0, r1, r2, r3, r4, …",
+        "1 record changed: a",
+        "the records are in another order",
+    ]
+    (left_out,) = run("changes", f"m.changeLists({json.dumps(changes)})", tmp_path)
+    assert left_out[1] == ["r0 and a: same"]
+    changes["changed"] = ["a", "b", "c"]  # all that stay
+    lines = run("changes", f"m.changeLines({json.dumps(changes)}, 10)", tmp_path)
+    assert not any("changed" in line for line in lines)
+
+
+def test_formats_of_one_file_stand_together(tmp_path):
+    files = [{"group": g, "about": "", "name": n} for g, n in (("a", "1"), ("b", "2"), ("a", "3"))]
+    found = run("files", f"m.byGroup({json.dumps(files)})", tmp_path)
+    assert [[file["name"] for file in group["files"]] for group in found] == [["1", "3"], ["2"]]

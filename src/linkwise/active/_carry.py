@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,7 +24,7 @@ from linkwise._types import Floats, Ints, JsonDict, Labels, Matrix
 
 from ._answer_log import AnswerLog
 from ._corrections import Correction
-from ._fingerprint import check_same_data
+from ._fingerprint import check_same_data, fingerprint
 from ._refit import AnswerPrefix, FitAnchor
 from ._store import Store, StoredFit
 
@@ -35,6 +35,7 @@ _TABLES = (
 )
 _MAX_SHOWN = 5
 REFUSE, CARRY = "refuse", "carry"
+_ROWS = ("added", "removed", "changed")
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,11 @@ class DataChanges:
     dropped: list[str] = field(default_factory=list)
     restored: list[str] = field(default_factory=list)
     n_features: tuple[int, int] = (0, 0)
+
+    def to_dict(self) -> JsonDict:
+        """Plain values, for JSON."""
+        named = {name: [str(id) for id in getattr(self, name)] for name in _ROWS}
+        return {**asdict(self), **named}
 
     def __str__(self) -> str:
         parts = [
@@ -471,8 +477,7 @@ def follow(
     """
     if data_changed not in (REFUSE, CARRY):
         raise InputError(f"data_changed={data_changed!r}: expected 'refuse' or 'carry'")
-    same = all(kept["data"][name] == data[name] for name in ("values", "ids", "n_rows"))
-    if same:
+    if _is_same(kept["data"], data):
         return None
     if data_changed == REFUSE or ids is None or kept["data"]["ids"] is None:
         check_same_data(kept["data"], data, store.path)
@@ -480,11 +485,15 @@ def follow(
     return DataCarry(store, kept, X, ids).apply(data, refit_every, about, who)
 
 
+def _is_same(kept: JsonDict, given: JsonDict) -> bool:
+    return all(kept[name] == given[name] for name in ("values", "ids", "n_rows"))
+
+
 def preview(
     path: Any, kept: JsonDict, X: Matrix, ids: Sequence[Hashable] | None
 ) -> DataChanges | None:
-    """What `follow` would change; None if rows have no ids, in the session or now."""
-    if ids is None or kept["data"]["ids"] is None:
+    """What `follow` would change; None if nothing, or if rows have no ids, then or now."""
+    if ids is None or kept["data"]["ids"] is None or _is_same(kept["data"], fingerprint(X, ids)):
         return None
     store = Store(path)
     try:

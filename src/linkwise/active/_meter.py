@@ -44,6 +44,8 @@ class Meter(NamedTuple):
         90 % interval of the share that is guessed (Wilson's).
     expected_change : float or None
         Share of labels that the next 50 answers are expected to change; None if not known yet.
+    doubled : float or None
+        Share of labels that as many answers as so far are expected to change.
     stable : bool
         Whether the last refits changed fewer than 1 % of the labels each.
     """
@@ -53,12 +55,17 @@ class Meter(NamedTuple):
     low: float
     high: float
     expected_change: float | None
+    doubled: float | None
     stable: bool
 
     @property
     def stop(self) -> bool:
-        """Whether guesses are good and labels are stable."""
-        return self.stable and self.n_asked >= LEAST_ASKED and self.low >= GOOD_GUESSES
+        """Whether guesses are good, and labels would hardly change with twice the answers.
+
+        Stable labels alone do not say this: many answers that change little each change much.
+        """
+        is_settled = self.stable and self.doubled is not None and self.doubled <= LITTLE
+        return is_settled and self.n_asked >= LEAST_ASKED and self.low >= GOOD_GUESSES
 
     @property
     def is_blind(self) -> bool:
@@ -106,8 +113,10 @@ def measure(rounds: Sequence[Round]) -> Meter:
     changes = [one.changed for one in recent if one.changed is not None]
     asked = sum(one.n_asked for one in recent if one.changed is not None)
     expected = min(1.0, sum(changes) * WINDOW / asked) if asked else None
+    n_so_far = sum(one.n_asked for one in rounds)
+    doubled = min(1.0, sum(changes) * n_so_far / asked) if asked else None
     stable = len(changes) >= ROUNDS and max(changes[:ROUNDS]) < LITTLE
-    return Meter(n_asked, n_guessed, low, high, expected, stable)
+    return Meter(n_asked, n_guessed, low, high, expected, doubled, stable)
 
 
 def wilson(hits: int, n: int) -> tuple[float, float]:

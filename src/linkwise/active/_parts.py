@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
@@ -20,30 +21,36 @@ from linkwise._types import Floats, Ints, Matrix, is_sparse
 _FLAT = 4e9  # multiplications of one k-means step; two levels are quicker, but coarser
 ALL_ROWS = 2_000  # up to so many rows, each is a part of its own
 _MOST_FOR_WARD, _WARD_GROUP = 20_000, 5_000  # rows
-_MOST_FEATURES = 100
+MOST_FEATURES = 100
 _GRAPH_NEIGHBORS, _SCALE_NEIGHBOR, _STEPS = 20, 7, 8
 _SHRINKAGE = 4.0  # weight of the spherical prior, in rows per feature
 _ANSWERED = 2.0  # rows that answers put together count so much more than assumed ones
 
 
-def dense_features(X: Matrix, seed: int) -> Floats:
+def main_directions(X: Matrix, seed: int) -> Floats:
     """Rows with at most 100 features: more are reduced to their main directions.
 
-    Distances in many features hardly differ. From 2,001 to 20,000 such rows, what is left is a map
-    of the graph of nearest neighbors, see `_diffusion_map`; it is better there on texts and images
-    (CLINC150, Ward's linkage at the true number of clusters: ARI .57 against .54, at twice the
-    number .59 against .54), but not where features are few.
+    Distances in many features hardly differ.
     """
-    if X.shape[1] <= _MOST_FEATURES:
+    if X.shape[1] <= MOST_FEATURES:
         return X.toarray() if is_sparse(X) else np.asarray(X, dtype=np.float64)
     if not is_sparse(X):
         X = X - X.mean(axis=0)
-    n_components = max(min(_MOST_FEATURES, X.shape[0] - 1), 1)
-    reduced = TruncatedSVD(n_components, random_state=seed).fit_transform(X)
-    return _diffusion_map(reduced) if ALL_ROWS < len(reduced) <= _MOST_FOR_WARD else reduced
+    n_components = max(min(MOST_FEATURES, X.shape[0] - 1), 1)
+    return TruncatedSVD(n_components, random_state=seed).fit_transform(X)
 
 
-def _diffusion_map(X: Floats) -> Floats:
+def has_map(n_rows: int, n_features: int) -> bool:
+    """Whether clusters are sought in a map of the graph of nearest neighbors.
+
+    With many features and 2,001 to 20,000 rows it is better on texts and images (CLINC150, Ward's
+    linkage at the true number of clusters: ARI .57 against .54, at twice the number .59 against
+    .54), but not where features are few.
+    """
+    return n_features > MOST_FEATURES and ALL_ROWS < n_rows <= _MOST_FOR_WARD
+
+
+def diffusion_map(X: Floats) -> Floats:
     """Rows where random walks on the graph of their neighbors go (Coifman and Lafon 2006).
 
     Affinities have a local scale (Zelnik-Manor and Perona 2004); leading eigenvectors of the walk
@@ -59,12 +66,12 @@ def _diffusion_map(X: Floats) -> Floats:
     graph = graph.maximum(graph.T)
     root = np.sqrt(np.maximum(np.asarray(graph.sum(axis=1)).ravel(), 1e-12))
     by_root = sparse.diags_array(1.0 / root)
-    values, vectors = eigsh(by_root @ graph @ by_root, _MOST_FEATURES, which="LA", v0=np.ones(n))
+    values, vectors = eigsh(by_root @ graph @ by_root, MOST_FEATURES, which="LA", v0=np.ones(n))
     where = vectors * np.maximum(values, 0.0) ** _STEPS / root[:, None]
     return where / np.maximum(np.linalg.norm(where, axis=1), 1e-12)[:, None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Parts:
     """An over-clustering.
 
@@ -89,22 +96,68 @@ class Parts:
         """Number of parts."""
         return len(self.row)
 
+    def rows_of(self, part: int) -> Ints:
+        """Rows of a part, in ascending order."""
+        order, start = self._sorted
+        return order[start[part] : start[part + 1]]
 
-def make_parts(X: Floats, over_clustered: Ints, told: Sequence[Iterable[int]]) -> Parts:
-    """Parts of an over-clustering; rows of different components in `told` never share a part."""
-    if len(np.unique(over_clustered)) == len(X):
-        own = np.arange(len(X))
-        return Parts(own, own, X, np.ones(len(X)))
-    of_row = _split_told(X, over_clustered, told)
+    @cached_property
+    def _sorted(self) -> tuple[Ints, Ints]:
+        order = np.argsort(self.of_row, kind="stable")
+        return order, np.searchsorted(self.of_row[order], np.arange(self.n_parts + 1))
+
+
+def make_parts(X: Floats, of_row: Ints) -> Parts:
+    """Parts of an over-clustering."""
     m = int(of_row.max()) + 1
+    if m == len(X):
+        own = np.arange(m)
+        return Parts(own, own, X, np.ones(m))
     weight = np.bincount(of_row, minlength=m).astype(np.float64)
     center = np.column_stack([np.bincount(of_row, x, minlength=m) for x in X.T]) / weight[:, None]
     distance = ((X - center[of_row]) ** 2).sum(axis=1)
-    for rows in told:
-        distance[list(rows)] -= distance.max() + 1.0  # those come first
     order = np.lexsort((distance, of_row))
-    row = order[np.searchsorted(of_row[order], np.arange(m))]
-    return Parts(of_row, row, center, weight)
+    return Parts(of_row, order[np.searchsorted(of_row[order], np.arange(m))], center, weight)
+
+
+def split_parts(X: Floats, parts: Parts, told: Sequence[Iterable[int]]) -> Parts:
+    """Split parts, so that rows of different components in `told` never share one.
+
+    Each row of such a part goes to the nearest of its rows in `told`. A part with rows in `told`
+    has one of them speak for it. The other parts stay as they are: with many rows, making all of
+    them anew after every few answers would take much longer.
+    """
+    component = {row: number for number, rows in enumerate(told) for row in rows}
+    within: dict[int, list[int]] = {}
+    for row in component:
+        within.setdefault(int(parts.of_row[row]), []).append(row)
+    of_row, row_of = parts.of_row.copy(), parts.row.copy()
+    center, weight = parts.center.copy(), parts.weight.copy()
+    new: list[tuple[int, Floats, float]] = []
+    for part, known in within.items():
+        rows = parts.rows_of(part)
+        numbers = np.array([component[row] for row in known])
+        owner = numbers[cdist(X[rows], X[known], "sqeuclidean").argmin(axis=1)]
+        owner[np.searchsorted(rows, known)] = numbers  # also among repeated rows
+        for piece, number in enumerate(np.unique(numbers).tolist()):
+            mine = rows[owner == number]
+            mean = X[mine].mean(axis=0)
+            own = np.array([row for row in known if component[row] == number])
+            first = int(own[((X[own] - mean) ** 2).sum(axis=1).argmin()])
+            if piece == 0:
+                row_of[part], center[part], weight[part] = first, mean, len(mine)
+            else:
+                of_row[mine] = len(row_of) + len(new)
+                new.append((first, mean, float(len(mine))))
+    if not new:
+        return Parts(of_row, row_of, center, weight)
+    first_rows, means, sizes = zip(*new, strict=True)
+    return Parts(
+        of_row,
+        np.append(row_of, first_rows),
+        np.vstack([center, np.array(means)]),
+        np.append(weight, sizes),
+    )
 
 
 def over_cluster(X: Floats, n_parts: int, seed: int) -> Ints:
@@ -154,24 +207,6 @@ def _kmeans(X: Floats, k: int, seed: int) -> Ints:
         model = KMeans(k, init="random", n_init=1, max_iter=10, random_state=seed)
         labels = model.fit_predict(X)
     return np.unique(labels, return_inverse=True)[1].astype(np.int64)
-
-
-def _split_told(X: Floats, of_row: Ints, told: Sequence[Iterable[int]]) -> Ints:
-    """Split each part with rows of several components by the nearest of these rows."""
-    component = {row: number for number, rows in enumerate(told) for row in rows}
-    within: dict[int, list[int]] = {}
-    for row in component:
-        within.setdefault(int(of_row[row]), []).append(row)
-    of_row, start = of_row.copy(), int(of_row.max()) + 1
-    for part, known in within.items():
-        numbers = np.array([component[row] for row in known])
-        if len(set(numbers.tolist())) > 1:
-            rows = np.flatnonzero(of_row == part)
-            owner = numbers[cdist(X[rows], X[known], "sqeuclidean").argmin(axis=1)]
-            owner[np.searchsorted(rows, known)] = numbers  # also among repeated rows
-            of_row[rows] = start + np.unique(owner, return_inverse=True)[1]
-            start += len(set(owner.tolist()))
-    return np.unique(of_row, return_inverse=True)[1]
 
 
 def learn_metric(parts: Parts, clusters: Ints, told: Sequence[Iterable[int]]) -> Floats:

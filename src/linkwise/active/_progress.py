@@ -68,7 +68,7 @@ class Progress:
 
     @property
     def stop(self) -> bool:
-        """Whether the last answers were guessed and the labels are stable, or all is known."""
+        """Whether answers are guessed and twice as many would change little, or all is known."""
         if self.n_covered == self.n_rows:
             return True
         return self.n_groups >= (self.n_clusters or 2) and self.meter.stop

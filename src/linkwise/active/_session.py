@@ -2,52 +2,32 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Hashable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Hashable, Sequence
 from math import isfinite
 from numbers import Integral, Real
-from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import clone
 
-from linkwise._types import Estimator, JsonDict, Matrix, PathLike
+from linkwise._types import Estimator, Matrix, PathLike
 from linkwise._validation import check_number
-from linkwise._version import __version__
-from linkwise.constraints import Constraints, row_names
 
 from . import _settings
-from ._answer_log import GIVEN_CONSTRAINTS, AnswerLog, LogEntry
-from ._carry import DataCarry, DataChanges, follow, load_anchor, remember_rows
+from ._answer_log import LogEntry
+from ._carry import DataCarry, DataChanges
 from ._corrections import CorrectionsMixin
 from ._fingerprint import fingerprint
 from ._imported_answers import ImportedAnswers, read_source, sort_answers
-from ._incremental_closure import fold, links
-from ._meter import Round, measure
-from ._neighborhoods import find_neighborhoods, inferred_links
-from ._progress import ROUNDS, Progress
-from ._questions import (
-    Answer,
-    ClusterCountAnswer,
-    Dispute,
-    Question,
-    Verdict,
-    as_question,
-    parse_answer,
-)
-from ._refit import AnswerPrefix, Fit, RefitScheduler, RefitSummary, continued_labels, model_key
-from ._repair import Repair
-from ._repaired_clustering import RepairedClustering
-from ._set_questions import PENDING_SECONDS, SetQuestion, SetQuestionsMixin
-from ._store import Store
-from ._strategy import QueryContext, Questions, Strategy
+from ._questions import Answer, Dispute, Question, Verdict, as_question, parse_answer
+from ._refit import model_key
+from ._running import run_pairs, run_sets
+from ._session_model import SessionModel
+from ._set_questions import PENDING_SECONDS, SetQuestionsMixin
+from ._strategy import Strategy
 
 
-class Session(CorrectionsMixin, SetQuestionsMixin):
+class Session(SessionModel, CorrectionsMixin, SetQuestionsMixin):
     """Ask, answer and undo questions about pairs of rows; no answer is ever lost.
 
     Parameters
@@ -109,73 +89,6 @@ class Session(CorrectionsMixin, SetQuestionsMixin):
     [0, 0, 1, 1]
     """
 
-    def __init__(
-        self,
-        X: Matrix,
-        strategy: Strategy | str = "auto",
-        model: Estimator | str | None = "auto",
-        n_clusters: int | None = None,
-        *,
-        path: PathLike | None = None,
-        sample_ids: Sequence[Hashable] | None = None,
-        constraints: Any = None,
-        refit_every: int | None = 10,
-        random_state: int = 0,
-        who: str | None = None,
-        background: bool = True,
-        about: JsonDict | None = None,
-        data_changed: str = "refuse",
-    ):
-        self.data_changes: DataChanges | None = None
-        ids = row_names(X) if sample_ids is None else list(sample_ids)
-        X = _settings.read_rows(X)
-        self._ids = _settings.check_ids(ids, X.shape[0])
-        _settings.check_settings(X.shape[0], n_clusters, refit_every, random_state)
-        if isinstance(strategy, str):
-            strategy = _settings.make_strategy(strategy)
-        self.strategy: Strategy = strategy
-        if isinstance(model, str) and model != "auto":
-            raise ValueError(f'model {model!r}: expected an estimator or "auto"')
-        is_auto = model is None or isinstance(model, str)
-        self.model = _settings.auto_model(strategy, X.shape[1]) if is_auto else clone(model)
-        self.refit_every, self.random_state = refit_every, random_state
-        self._begun_with = n_clusters
-        self.who = _settings.user_name() if who is None else who
-        self._lock = threading.RLock()
-        self._listeners: list[list[Callable[[], None]]] = []
-        self._store = Store(path, self._ids)
-        try:
-            self.settings = self._begin(X, constraints, about, data_changed)
-        except BaseException:
-            self._store.close()
-            raise
-        self._background = background
-        self._build(X)
-
-    def _build(self, X: Matrix) -> None:
-        """Make what is derived from data and answers."""
-        self._store.generation = self.settings.get("generation", 0)
-        strategy, random_state = self.strategy, self.random_state
-        n_clusters = self._begun_with
-        self._context = QueryContext(X, n_clusters, random_state, view=lambda: self._view)
-        self._refits = RefitScheduler(
-            X,
-            self.model,
-            self._for_model,
-            getattr(strategy, "prepare", None),
-            self._store,
-            random_state,
-            self._background,
-            self._notify,
-            self._repaired if self._repairs else None,
-        )
-        self._anchor = load_anchor(self._store)
-        self._view: object = None
-        self._questions: Questions | None = None
-        self._wanted: AnswerPrefix | None = None
-        self._log = AnswerLog(self._store, n_clusters, self._ids)
-        self._begin_anew()
-
     @classmethod
     def open(
         cls,
@@ -220,41 +133,6 @@ class Session(CorrectionsMixin, SetQuestionsMixin):
             background=background,
             data_changed=data_changed,
         )
-
-    def _begin(
-        self, X: Matrix, constraints: Any, about: JsonDict | None, data_changed: str
-    ) -> JsonDict:
-        """Write the settings of a new session, or compare them with those in the file."""
-        about = dict(about or {})
-        given = {
-            "strategy": {"name": self.strategy.name, "params": self.strategy.params},
-            "model": _settings.describe_model(self.model),
-            "n_clusters": self._begun_with,
-            "refit_every": self.refit_every,
-            "random_state": self.random_state,
-        }
-        data = fingerprint(X, self._ids, about.pop("source", ""))
-        with self._store.writing():
-            kept = self._store.settings()
-            if not kept:
-                begun = {"begun": datetime.now(UTC).isoformat(), "linkwise": __version__}
-                first = _settings.beforehand(constraints, X.shape[0], self._ids)
-                self._store.add_all(first, GIVEN_CONSTRAINTS)
-                remember_rows(self._store, X, self._ids)
-                self._store.set(**given, data=data, about=about, **begun)
-            else:
-                self.data_changes = follow(
-                    self._store, kept, data, X, self._ids, data_changed, kept["refit_every"],
-                    model_key(self.model), self.who,
-                )  # fmt: skip
-                changed = _settings.changed(kept, given, self._store.path, self.strategy.uses_model)
-                self._store.set(**changed)
-                if constraints is not None:
-                    raise ValueError(
-                        f"session {self._store.path} is there already; constraints are taken in "
-                        "only when a session is begun"
-                    )
-            return self._store.settings()
 
     # ---------------------------------------------------------------- asking and telling
 
@@ -527,70 +405,8 @@ class Session(CorrectionsMixin, SetQuestionsMixin):
             check_number("n", n, Integral, 0)
         check_number("batch", batch, Integral, 1)
         if set_size is not None:
-            return self._run_sets(oracle, n, set_size, who)
-        count, later = 0, set[int]()
-        while n is None or count < n:
-            self._settle(oracle, later)
-            questions = self.ask(batch if n is None else min(batch, n - count), who=who)
-            if not questions:
-                break
-            for question in questions:
-                reply = oracle(question.i, question.j)
-                if reply == "stop":
-                    return count
-                if reply == "undo":
-                    undone = self.undo(who=who)
-                    count -= sum(isinstance(said, Answer) for said in undone)
-                    getattr(oracle, "undone", lambda _: None)(undone)
-                    break
-                said, weight = reply if isinstance(reply, tuple) else (reply, 1.0)
-                self.tell(said, question, weight=weight, who=who)
-                count += 1
-        self._settle(oracle, later)
-        return count
-
-    def _run_sets(self, oracle: Any, n: int | None, size: int, who: str | None) -> int:
-        count, later = 0, set[int]()
-        while n is None or count < n:
-            self._settle(oracle, later)
-            card = self.ask_set(size, who=who)
-            if card is None:
-                break
-            reply = oracle.group(card.rows)
-            if isinstance(reply, str) and reply == "stop":
-                break
-            if isinstance(reply, str) and reply == "undo":
-                undone = self.undo(who=who)
-                count -= any(isinstance(said, Answer) for said in undone)
-                getattr(oracle, "undone", lambda _: None)(undone)
-                continue
-            groups, weight = reply if isinstance(reply, tuple) else (reply, 1.0)
-            before = len(self.answers)
-            self.tell_set(groups, weight=weight, who=who)
-            count += 1
-            if len(self.answers) == before:
-                self._pass(card, who)
-        self._settle(oracle, later)
-        return count
-
-    def _pass(self, card: SetQuestion, who: str | None) -> None:
-        """Note that nothing was said about a card, so that it is not shown again."""
-        for question in card.pairs:
-            if self._context.known.is_undecided(*question):
-                self.tell("unsure", question, who=who)
-
-    def _settle(self, oracle: Any, later: set[int]) -> None:
-        """Ask the oracle, if it has `resolve`, which contradicting answer to retract."""
-        resolve = getattr(oracle, "resolve", None)
-        while resolve is not None:
-            open_ = [dispute for dispute in self.disputes if dispute.answer.id not in later]
-            if not open_:
-                return
-            wrong = resolve(open_[0])
-            if wrong is None:
-                later.add(open_[0].answer.id)
-            else:
-                self.retract(wrong)
+            return run_sets(self, oracle, n, set_size, who)
+        return run_pairs(self, oracle, n, batch, who)
 
     # ---------------------------------------------------------------- more rows, more answers
 
@@ -675,340 +491,3 @@ class Session(CorrectionsMixin, SetQuestionsMixin):
             self._replay()
         self._notify()
         return found
-
-    # ---------------------------------------------------------------- what is known
-
-    def _person(self, who: str | None) -> str:
-        """Whose answers these are; an empty name is nobody else's."""
-        return self.who if who is None or not who.strip() else who.strip()
-
-    @property
-    def _n(self) -> int:
-        return self._context.n_rows
-
-    @property
-    def answers(self) -> list[Answer]:
-        """All answers in order, including retracted ones."""
-        with self._lock:
-            self._sync()
-            return list(self._log.answers)
-
-    @property
-    def n_clusters(self) -> int | None:
-        """Number of clusters; None if it is not known."""
-        return self._context.n_clusters
-
-    @property
-    def cluster_counts(self) -> list[ClusterCountAnswer]:
-        """All cluster counts set by `set_n_clusters`, in order."""
-        with self._lock:
-            self._sync()
-            return list(self._log.counts)
-
-    @property
-    def pending(self) -> dict[str, list[Question]]:
-        """Questions that were asked and not answered yet, by person."""
-        return self._store.pending()
-
-    @property
-    def disputes(self) -> list[Dispute]:
-        """Answers that contradict earlier ones, each with the chain that proves it."""
-        with self._lock:
-            self._sync()
-            return self._log.disputes()
-
-    @property
-    def constraints(self) -> Constraints:
-        """Accepted answers as constraints, by id if rows have ids."""
-        with self._lock:
-            self._sync()
-            return links(self._log.counted, self._ids)
-
-    @property
-    def inferred(self) -> Constraints:
-        """Must-links inferred from the number of clusters."""
-        with self._lock:
-            self._sync()
-            return inferred_links(
-                self._log.counted, self._context.known, self._context.neighborhoods(), self._ids
-            )
-
-    @property
-    def neighborhoods(self) -> list[list[int]]:
-        """Groups of rows that are known to be in different clusters, inferred ones included."""
-        with self._lock:
-            self._sync()
-            return [list(group) for group in self._context.neighborhoods().groups]
-
-    @property
-    def X(self) -> Matrix:
-        """The data, as float64."""
-        return self._context.X
-
-    @property
-    def path(self) -> Path | None:
-        """The file of the session; None if it is in memory."""
-        return self._store.path
-
-    def set_metadata(self, **values: object) -> None:
-        """Store additional values with the session, such as names of clusters.
-
-        Parameters
-        ----------
-        **values
-            Fit for JSON; `metadata` gives them back.
-        """
-        with self._lock:
-            self._store.set(kept={**self.metadata, **values})
-        self._notify()
-
-    @property
-    def metadata(self) -> JsonDict:
-        """Values stored by `set_metadata`."""
-        return dict(self._store.settings().get("kept", {}))
-
-    def name(self, row: int) -> Hashable:
-        """The id of a row, or its number.
-
-        Parameters
-        ----------
-        row : int
-            Row number.
-        """
-        return row if self._ids is None else self._ids[row]
-
-    # ---------------------------------------------------------------- the model
-
-    @property
-    def model_(self) -> Estimator:
-        """The model, refitted after every `refit_every` answers; waits for a refit that is due."""
-        return self.fit_.model
-
-    @property
-    def labels_(self) -> NDArray[np.int32]:
-        """Clusters of the rows; a cluster keeps its number from one refit to the next.
-
-        With `Repair`, they follow every answer at once.
-        """
-        fit = self.fit_
-        with self._lock:
-            self._sync()
-            if not self._repairs or fit.n_answers == len(self._prefix.answers):
-                return fit.labels
-            return continued_labels(fit, self._repaired(self._prefix), self._prefix)
-
-    @property
-    def _repairs(self) -> bool:
-        """Whether the clusters are those that the strategy keeps."""
-        return isinstance(self.strategy, Repair) and isinstance(self.model, RepairedClustering)
-
-    def _repaired(self, at: AnswerPrefix) -> NDArray[np.int32]:
-        assert isinstance(self.strategy, Repair)
-        return self.strategy.clusters(self._context, at.counted, at.n_uncorrected).astype(np.int32)
-
-    def reason(self, question: object) -> str:
-        """Why a question is asked, in words; empty if the strategy does not say.
-
-        Parameters
-        ----------
-        question : Question, SetQuestion or pair of row numbers
-
-        Examples
-        --------
-        >>> from linkwise import Session
-        >>> with Session([[0.0], [0.1], [5.0], [5.1], [5.2]]) as session:
-        ...     print(session.reason(session.ask()))
-        these two groups, 2 and 3 records, are close, and nobody has compared them
-        """
-        with self._lock:
-            self._sync()
-            if isinstance(question, SetQuestion):
-                first = self.strategy.reason(self._context, Question(*question.rows[:2]))
-                rest = "the others are those nearest to them that nobody has compared"
-                return f"{first}; {rest}" if first and len(question.rows) > 2 else first
-            return self.strategy.reason(self._context, as_question(question, self._n))
-
-    @property
-    def fit_(self) -> Fit:
-        """The last fit that is due; waits for it."""
-        with self._lock:
-            self._sync()
-            future = self._refits.request(self._wanted or self._prefix, show=True)
-        return future.result()
-
-    @property
-    def latest(self) -> Fit | None:
-        """The newest finished fit, without waiting; None before the first."""
-        return self._refits.latest
-
-    def refit(self) -> Fit:
-        """Fit the model to all answers given so far, and wait for it."""
-        with self._lock:
-            self._sync()
-            self._wanted = self._prefix
-        return self.fit_
-
-    def request_refit(self) -> None:
-        """Request a refit to all answers so far, unless one is running."""
-        with self._lock:
-            self._sync()
-            if not self._refits.busy:
-                self._wanted = self._prefix
-                self._refits.request(self._prefix, show=True)
-
-    def changes(self, most: int = 100) -> list[float]:
-        """Share of labels that changed in each of the last refits, the newest last.
-
-        Parameters
-        ----------
-        most : int, default=100
-            Number of refits to look back.
-        """
-        found = [one.changed for one in self.refit_history() if one.changed is not None]
-        return found[max(0, len(found) - most) :]
-
-    def refit_history(self) -> list[RefitSummary]:
-        """Summaries of the last refits (at most 200), the newest last."""
-        with self._lock:
-            self._sync()
-            return self._refits.refit_history(self._prefix.due)
-
-    @property
-    def progress(self) -> Progress:
-        """Progress of the session; does not wait for a refit."""
-        with self._lock:
-            self._sync()
-            said = [answer.said for answer in self._log.accepted]
-            found = self._context.neighborhoods()
-            return Progress(
-                n_rows=self._n,
-                n_clusters=self.n_clusters,
-                n_answers=len(self._log.active),
-                n_same=said.count("same"),
-                n_different=said.count("different"),
-                n_unsure=said.count("unsure"),
-                n_disputed=len(self._log.disputed),
-                n_undone=len(self._log.answers) - len(self._log.active),
-                n_groups=len(found.roots),
-                n_covered=len(found.rows),
-                changed=tuple(self.changes(ROUNDS)),
-                meter=measure(
-                    [
-                        Round(one.n_asked, one.n_guessed, one.changed)
-                        for one in self.refit_history()
-                        if one.n_asked is not None and one.n_guessed is not None
-                    ]
-                ),
-            )
-
-    # ---------------------------------------------------------------- inside
-
-    def _sync(self, own: Answer | None = None) -> None:
-        """Read what others wrote, or add `own`, an answer just written here."""
-        if self._log.sync(own):
-            self._begin_anew()
-        elif own is not None:
-            self._extend_prefix()
-
-    def _replay(self) -> None:
-        self._log.read()
-        self._begin_anew()
-
-    def _begin_anew(self) -> None:
-        """Reset everything derived from the answers."""
-        if self._anchor is not None:
-            self._refits.anchor = self._anchor.standing(self._log.standing)
-        self._context.known = self._log.known
-        self._context.n_clusters = self._log.phases[-1].n_clusters
-        self._questions, self._wanted = None, None
-        self._extend_prefix()
-
-    def _extend_prefix(self) -> None:
-        self._prefix = AnswerPrefix(tuple(self._log.accepted), self._log.phases, self.refit_every)
-        due = self._prefix.due
-        if self._wanted is None or len(due.answers) > len(self._wanted.answers):
-            self._wanted = due
-            if self.refit_every is not None:
-                self._refits.request(due, show=True)
-
-    def _await_view(self) -> tuple[AnswerPrefix | None, object]:
-        """Wait, without the lock, for the fit that the next question depends on."""
-        if not self.strategy.uses_model:
-            return None, None
-        with self._lock:
-            self._sync()
-            seen = self._prefix.seen
-            future = None if seen is None else self._refits.request(seen)
-        return seen, None if future is None else future.result().view
-
-    def _for_model(self, at: AnswerPrefix) -> tuple[Constraints, int]:
-        """Constraints (answers and inferred links) and number of clusters for the model."""
-        answers = at.counted
-        known = fold(answers)[0]
-        found = find_neighborhoods(known, at.n_clusters)
-        k = at.n_clusters or min(max(2, len(found.roots)), self._n)
-        return links(answers) + inferred_links(answers, known, found), k
-
-    def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call a function after every answer, undo, refit and `set_metadata`, in their thread.
-
-        Parameters
-        ----------
-        listener : callable
-            Called without arguments. It should only take a note: answering waits for it.
-
-        Returns
-        -------
-        stop : callable
-            Call it to listen no longer; a second call does nothing.
-        """
-        entry = [listener]  # one of its own, so that the same function may listen twice
-        with self._lock:
-            self._listeners = [*self._listeners, entry]
-
-        def stop() -> None:
-            with self._lock:
-                self._listeners = [other for other in self._listeners if other is not entry]
-
-        return stop
-
-    def _notify(self) -> None:
-        for (listener,) in self._listeners:
-            listener()
-
-    def save(self, path: PathLike) -> None:
-        """Write a copy of the session to a new file.
-
-        Also after the file of a running session was deleted or replaced by another one, which is
-        told by the next answer: nothing that was answered is lost then.
-
-        Parameters
-        ----------
-        path : str or path
-            A file that is not there yet.
-
-        Examples
-        --------
-        >>> import os, tempfile
-        >>> from linkwise import Session
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     with Session([[0.0], [1.0], [5.0]]) as session:
-        ...         _ = session.tell("same", (0, 1))
-        ...         session.save(os.path.join(folder, "copy.db"))
-        ...     with Session.open(os.path.join(folder, "copy.db"), [[0.0], [1.0], [5.0]]) as copy:
-        ...         len(copy.answers)
-        1
-        """
-        with self._lock:
-            self._store.save(path)
-
-    def close(self) -> None:
-        """Finish the running refit and close the file."""
-        self._refits.close()
-        self._store.close()
-
-    def __enter__(self) -> Session:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

@@ -12,6 +12,7 @@ import os
 import select
 import signal
 import sys
+import textwrap
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -33,6 +34,7 @@ _SET_HELP = "Enter done   z undo   q quit"
 _CHOICES = "123456789abcdefghijklmnoprtvwxy"
 _WIDEST_NAME, _LEAST_WIDTH = 18, 40
 _AROUND = 11  # lines of a screen that are not fields
+_ROOMY = 20  # lines from which on the reason and the hint have two each
 _ESCAPE, _END, _ERASE = "\x1b", "\x04", "\x7f\x08"
 RESIZED = "resized"
 
@@ -299,7 +301,15 @@ class TerminalOracle:
 
     def _why(self, rows: Sequence[int]) -> Text:
         told = "" if self._reason is None else self._reason(rows)
-        return Text(_shortened(f"Why: {told}", self._console.width) if told else "", style="dim")
+        return Text(self._in_two_lines(f"Why: {told}") if told else "", style="dim")
+
+    def _in_two_lines(self, text: str) -> str:
+        """The text in at most two lines; in one on a low screen."""
+        width = max(self._console.width, _LEAST_WIDTH)
+        if self._console.height < _ROOMY:
+            return _shortened(text, width)
+        first, *rest = textwrap.wrap(text, width) or [""]
+        return f"{first}\n{_shortened(' '.join(rest), width)}" if rest else first
 
     def _listed(self, rows: Sequence[int]) -> list[Text]:
         """One line per record: its letter, name and fields."""
@@ -322,7 +332,7 @@ class TerminalOracle:
             Text(f"{_answers(now.n_answers)}: {told}"),
             Text(f"{now.n_groups}{of} groups, {now.n_covered:,} of {now.n_rows:,} rows placed"),
             Text(rest if now.expected_remaining else ""),
-            Text(now.hint, style="green" if now.stop else ""),
+            Text(self._in_two_lines(now.hint), style="green" if now.stop else ""),
         ]
 
     def _pages(self, i: int, j: int) -> list[list[Text]]:
@@ -335,7 +345,7 @@ class TerminalOracle:
         rows = [(name, left.get(name, ""), right.get(name, "")) for name in names]
         head = _line("", "", (self._called(i), self._called(j)), label, column)
         head.stylize("underline")
-        most = max(2, height - _AROUND)
+        most = max(2, height - _AROUND - 2 * (height >= _ROOMY))
         every = self._fields(rows, label, column, None)
         if len(every) <= most or not self._console.is_terminal:
             return [[head, *self._fit(rows, label, column, most)]]

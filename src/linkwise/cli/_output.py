@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from linkwise._errors import InputError, Worded
+from linkwise._errors import ClusterError, InputError, Worded
 from linkwise._version import __version__
 
 CONSISTENT, CONTRADICTION, WRONG_USAGE = 0, 1, 2
@@ -47,8 +47,8 @@ _ADVICE = {
     "iterate_more": "raise --max-iter",
 }
 # Errors about what the user gave. Others are faults, see `_is_deliberate`.
-_FILE_ERRORS = (OSError, EOFError, MemoryError)
-_USER_ERRORS = (ValueError, TypeError, ImportError, RuntimeError)
+_OUTER_ERRORS = (OSError, EOFError, MemoryError, ClusterError)
+_USER_ERRORS = (ValueError, TypeError, ImportError)
 _DELIBERATE = tuple(f"{os.sep}{package}{os.sep}" for package in ("linkwise", "sklearn"))
 _REPORT_TO = "https://github.com/linkwise/linkwise/issues"
 
@@ -156,7 +156,7 @@ def plain_errors() -> Iterator[None]:
         yield
     # EOFError: a file that ends too early. typer would take it for the end of a prompt and exit
     # with 1, which means a contradiction here.
-    except (*_FILE_ERRORS, *_USER_ERRORS) as error:
+    except (*_OUTER_ERRORS, *_USER_ERRORS) as error:
         if isinstance(error, _USER_ERRORS) and not _is_deliberate(error):
             raise
         if _format["json"]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,9 +24,6 @@ from ._input import (
 )
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from linkwise._types import JsonDict, Matrix
     from linkwise.active import Session
     from linkwise.constraints import Constraints
@@ -135,11 +132,11 @@ class SessionInput:
     X: Matrix  # ndarray, or CSR matrix of words
     ids: list[str] | None
     record: Callable[[int], dict[str, str]]
-    cells: dict[str, NDArray[np.object_]]
+    cells: dict[str, Sequence[str]]
     features: list[str]
     recipe: str  # lines of Python that make X and ids
     units: Any = None  # X before it was standardized, for people to read
-    others: dict[str, NDArray[np.object_]] = field(default_factory=dict)  # not shown
+    others: dict[str, Sequence[str]] = field(default_factory=dict)  # not shown
     preparation: Preparation | None = None
 
 
@@ -175,13 +172,13 @@ def read_session_input(data: Path, given: Options) -> SessionInput:
         table.column(name)  # says what is wrong
     made, recipe = _features(table, given, shown)
     pictures = [] if given.image_column is None else [given.image_column]
-    cells = {name: table.text(name) for name in [*shown, *pictures]}
+    cells = {name: table.cells(name) for name in [*shown, *pictures]}
 
     def record(row: int) -> dict[str, str]:
         return {name: cells[name][row] for name in shown}
 
     head = _recipe(data, given)
-    others = {name: table.text(name) for name in table.columns if name not in cells}
+    others = {name: table.cells(name) for name in table.columns if name not in cells}
     return SessionInput(
         data, made.X, ids, record, cells, list(made.names), head + recipe, made.units, others,
         made.preparation,
@@ -294,15 +291,11 @@ def _read_known(path: Path, task: SessionInput) -> Constraints:
 def _when_changed(path: Path, kept: JsonDict, task: SessionInput, wanted: str | None) -> str:
     """What to do about data that changed: as wanted, as somebody at the terminal says, or no."""
     from linkwise.active._carry import CARRY, REFUSE, preview
-    from linkwise.active._fingerprint import fingerprint
 
     if wanted is not None and wanted not in (CARRY, REFUSE):
         raise ValueError(f"--data-changed {wanted}: expected carry or refuse")
     if wanted is not None or not sys.stdin.isatty():
         return wanted or REFUSE
-    now, there = fingerprint(task.X, task.ids), kept["data"]
-    if all(now[name] == there[name] for name in ("values", "ids", "n_rows")):
-        return REFUSE
     changes = preview(path, kept, task.X, task.ids)
     if changes is None:
         return REFUSE

@@ -44,8 +44,10 @@ from ._session_options import (
 
 if TYPE_CHECKING:
     from linkwise._types import JsonDict
-    from linkwise.active import Session
+    from linkwise.active import DataChanges, Session
     from linkwise.studio import Records
+
+    from ._session_options import SessionInput
 
 MaybeData = Annotated[
     Path | None,
@@ -154,13 +156,22 @@ def _open(
     data_changed: str | None,
 ) -> tuple[Session, Records]:
     """The session of a file, begun or gone on with, and its records."""
-    from linkwise.studio import Records
-    from linkwise.studio._plan import reopen_session
+    from linkwise.studio._plan import load_again, reopen_session
 
     kept = kept_settings(session)
     if "roles" in kept.get("about", {}):  # begun on the start page
-        return reopen_session(session, kept, who)
+        loaded = load_again(kept)
+        return reopen_session(session, loaded, who, data_changed or "refuse"), loaded.records
     given = given.filled(kept)
+    task, records = _read(data, given)
+    work = open_session(session, kept, task, begun, constraints, who, given, data_changed)
+    return work, records
+
+
+def _read(data: Path, given: Options) -> tuple[SessionInput, Records]:
+    """The rows of a file, and what is shown of them."""
+    from linkwise.studio import Records
+
     if (given.image_column is None) != (given.images is None):
         raise ValueError("--image-column and --images belong together; give both")
     task = read_session_input(data, given)
@@ -168,8 +179,7 @@ def _open(
         task.cells, task.features, given.image_column, given.images, task.recipe, task.units,
         task.others, task.preparation,
     )  # fmt: skip
-    work = open_session(session, kept, task, begun, constraints, who, given, data_changed)
-    return work, records
+    return task, records
 
 
 def _check_no_options(
@@ -187,13 +197,19 @@ def _check_no_options(
 
 def _serve_start(host: str | None, port: int | None, browser: bool, who: str | None) -> None:
     """The start page, until Ctrl+C."""
+    from linkwise.active._carry import preview
     from linkwise.studio import Studio
     from linkwise.studio._start import Start
 
-    def reopen(path: Path, kept: JsonDict) -> tuple[Session, Records]:
-        nothing = Options(*[None] * 5)
+    def reopen(path: Path, kept: JsonDict, carry: bool) -> tuple[Session, Records] | DataChanges:
+        given = Options(*[None] * 5).filled(kept)
+        task, records = _read(Path(kept["data"]["source"]), given)
+        changes = None if carry else preview(path, kept, task.X, task.ids)
+        if changes is not None:
+            return changes
         begun = {"n_clusters": None, "strategy": None, "random_state": None}
-        return _open(Path(kept["data"]["source"]), path, nothing, begun, None, who, None)
+        how = "carry" if carry else "refuse"
+        return open_session(path, kept, task, begun, None, who, given, how), records
 
     warnings.simplefilter("ignore")  # of refits in the background
     start = Start(elsewhere=(Path.cwd(),), reopen=reopen)

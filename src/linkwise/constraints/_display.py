@@ -36,7 +36,7 @@ def explain_count(count: ClusterCount, wording: Wording = in_python) -> str:
             f"apart from each other; use at least {count.least}"
         )
     if count.status == "infeasible" and not count.proof:
-        return "no number of clusters can keep constraints that contradict each other"
+        return "no number of clusters can satisfy constraints that contradict each other"
     if count.status == "infeasible":
         reason = "an odd ring of cannot-links" if k == 2 else "exhaustive search"
         return (

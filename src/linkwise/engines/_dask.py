@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 from scipy import sparse
 
+from linkwise._errors import ClusterError
 from linkwise._optional import optional
 from linkwise._types import Ints, Matrix
 
@@ -473,7 +474,7 @@ class Workers:
         try:
             return self._client.gather(futures)
         except self._distributed.KilledWorker as error:
-            raise RuntimeError(
+            raise ClusterError(
                 f"a block has brought down several Dask workers in turn ({error}); most often "
                 "they lack memory: use smaller chunks, or workers with more memory"
             ) from error
@@ -501,7 +502,7 @@ class Workers:
         start = time.monotonic()
         while not self._has_workers():
             if time.monotonic() - start >= patience:
-                raise RuntimeError(
+                raise ClusterError(
                     f"no Dask worker is left: the scheduler had none for {patience:.0f} seconds; "
                     "start workers and fit again (with checkpoint=... the fit is resumed)"
                 )
@@ -540,8 +541,8 @@ class Workers:
         self._bundles, self._parts = [], []
 
 
-def _lost(why: object) -> RuntimeError:
-    return RuntimeError(
+def _lost(why: object) -> ClusterError:
+    return ClusterError(
         f"the connection to the Dask scheduler is lost ({why}); connect a new Client and fit again "
         "(with checkpoint=... the fit is resumed)"
     )

@@ -30,6 +30,7 @@ from ._memory import half_of_memory
 from ._parquet import is_number_type, open_parquet
 from ._table import Table, as_table, is_number, load_array, read_table
 from ._text import Progress, text_blocks
+from ._text_column import TextColumn
 from ._write import check_output_format, write_table
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "FileFormatError",
     "Progress",
     "Table",
+    "TextColumn",
     "as_table",
     "atomic_write",
     "check_output_format",

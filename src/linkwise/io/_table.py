@@ -41,6 +41,7 @@ from ._formats import (
 from ._frames import frame_columns, rows_of_lists
 from ._numbers import written_numbers
 from ._parquet import arrow_lists, is_date_type, is_list_type, is_number_type, open_parquet
+from ._text_column import TextColumn
 
 # What NumPy raises on damaged headers and archives.
 _NUMPY_ERRORS = (
@@ -202,6 +203,20 @@ class Table:
             return np.array([str(list(row)) for row in self.matrix([name])], dtype=object)
         column = self.column(name)
         return _as_text(self._cells.get(name, column))
+
+    def cells(self, name: str) -> Sequence[str]:
+        """A column as text, like `text`, that is decoded only where it is read.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+        """
+        if name in self.lists:
+            return list(self.text(name))
+        column = self.column(name)
+        numbers = None if column.dtype == object else column
+        return TextColumn(self._cells.get(name, column), _as_text, numbers)
 
     def matrix(self, names: Sequence[str] | None = None) -> NDArray[np.float64]:
         """Columns side by side as an array of numbers.

@@ -7,6 +7,7 @@ not part of it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Literal
 
 from fastapi import FastAPI, HTTPException, Query, Request
@@ -97,7 +98,14 @@ def make_api(current: Current) -> FastAPI:
         redoc_url=None,
     )
     app.add_middleware(GZipMiddleware, minimum_size=2000)
-    app.add_middleware(ReplayMiddleware)
+
+    def file() -> Path | None:
+        try:
+            return current().session.path
+        except ValueError:  # no session is open
+            return None
+
+    app.add_middleware(ReplayMiddleware, file=file)
     app.add_exception_handler(ValueError, _wrong)
     app.add_exception_handler(OSError, _not_stored)
     app.add_exception_handler(ImportError, _not_installed)

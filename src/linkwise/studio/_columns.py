@@ -18,16 +18,16 @@ from linkwise.io import Table, is_number
 
 # Every role, and how the page explains it.
 ROLES = {
-    "id": "Name of the record (one column)",
-    "number": "Number, measured",
-    "category": "Category, measured",
-    "date": "Date, measured",
-    "text": "Text, its words are measured",
-    "meaning": "Text, its meaning is measured",
-    "image": "Image, file name",
+    "id": "Name of the record",
+    "number": "Number",
+    "category": "Category",
+    "date": "Date",
+    "text": "Text (its words)",
+    "meaning": "Text (its meaning)",
+    "image": "Image (file name)",
     "together": "Same value: same cluster",
     "apart": "Same value: different clusters",
-    "show": "Shown, not measured",
+    "show": "Shown only",
     "hide": "Hidden",
 }
 MEASURED = ("number", "category", "date", "text", "meaning")
@@ -87,14 +87,11 @@ class _Looks:
     """Facts about the cells of a column."""
 
     name: str
-    cells: list[str]
+    cells: list[str]  # the first that are not empty
     is_number: bool
+    n_given: int
     n_missing: int
     n_distinct: int
-
-    @property
-    def n_given(self) -> int:
-        return len(self.cells) - self.n_missing
 
 
 def guess_roles(table: Table) -> list[ColumnGuess]:
@@ -130,17 +127,23 @@ def guess_roles(table: Table) -> list[ColumnGuess]:
 
 
 def _look(table: Table, name: str) -> _Looks:
-    cells = [cell.strip() for cell in table.text(name).tolist()]
-    missing = sum(not cell for cell in cells)
-    distinct = len(set(cells)) - bool(missing)
-    return _Looks(name, cells, table.columns[name].dtype != object, missing, distinct)
+    column, texts = table.columns[name], table.cells(name)
+    if column.dtype != object:  # only a few are decoded
+        given = ~np.isnan(column)
+        start = int(given.argmax())  # the first that is given
+        some = [cell.strip() for cell in texts[start : start + _LOOKED_AT] if cell.strip()]
+        distinct = len(np.unique(column[given]))
+        return _Looks(name, some, True, int(given.sum()), int((~given).sum()), distinct)
+    cells = [cell.strip() for cell in texts]
+    some = [cell for cell in cells if cell]
+    return _Looks(name, some[:_LOOKED_AT], False, len(some), len(cells) - len(some), len(set(some)))
 
 
 def _guess(one: _Looks, n_rows: int) -> tuple[str, str]:
     """Role and reason."""
     if one.n_distinct <= 1:
         return "hide", "no value" if one.n_distinct == 0 else "the same value everywhere"
-    some = [cell for cell in one.cells if cell][:_LOOKED_AT]
+    some = one.cells
     if _share(some, lambda cell: cell.lower().endswith(IMAGES)) >= _NEARLY_ALL:
         return "image", "names of image files"
     unique = one.n_distinct == one.n_given and one.n_missing == 0
@@ -193,7 +196,7 @@ def _share(cells: Sequence[str], test: Callable[[str], bool]) -> float:
 
 
 def _samples(cells: Sequence[str], n: int = 4) -> list[str]:
-    found = list(dict.fromkeys(cell for cell in cells[:_LOOKED_AT] if cell))
+    found = list(dict.fromkeys(cells))
     return [cell if len(cell) <= 60 else f"{cell[:59]}…" for cell in found[:n]]
 
 

@@ -445,7 +445,7 @@ class Controller:
             return f"{n} made a new cluster"
         if kind == "right":
             session.confirm(rows, who=who)
-            return f"{n} stay where they are"
+            return f"{n} stay{'s where it is' if len(set(rows)) == 1 else ' where they are'}"
         if kind == "out":
             aims = self.membership().runner_up[rows].tolist()
             if -1 in aims:

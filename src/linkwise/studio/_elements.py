@@ -57,7 +57,7 @@ class RecordList(ui.element, component="web/records.js", esm=_MODULES):
     """Records of a cluster."""
 
 
-class MeterBar(ui.element, component="web/meter.js"):
+class MeterBar(ui.element, component="web/meter.js", esm=_MODULES):
     """How many of the last answers would have been guessed."""
 
 

@@ -244,6 +244,7 @@ class Export(NamedTuple):
 
     make: Callable[[Controller], bytes]
     media_type: str
+    group: str  # what is in the file; several formats of the same stand together
     title: str
     about: str
 
@@ -253,33 +254,36 @@ def _text(make: Callable[[Controller], str]) -> Callable[[Controller], bytes]:
 
 
 _EXCEL = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-_WITH = "all columns of your data, with cluster, name and probability"
+_DATA = "Your data with the clusters"
+_WITH = "All your columns; for each record its cluster, the cluster's name and how sure it is."
 EXPORTS: dict[str, Export] = {
-    "data.csv": Export(_text(data_csv), "text/csv; charset=utf-8", "Data (CSV)", _WITH),
-    "data.xlsx": Export(data_excel, _EXCEL, "Data (Excel)", _WITH),
+    "data.csv": Export(_text(data_csv), "text/csv; charset=utf-8", _DATA, "CSV", _WITH),
+    "data.xlsx": Export(data_excel, _EXCEL, _DATA, "Excel", _WITH),
     "data.parquet": Export(
-        data_parquet, "application/vnd.apache.parquet", "Data (Parquet)", _WITH
+        data_parquet, "application/vnd.apache.parquet", _DATA, "Parquet", _WITH
     ),
     "labels.csv": Export(
-        _text(labels_csv), "text/csv; charset=utf-8", "Labels (CSV)", "id, cluster and name only"
+        _text(labels_csv), "text/csv; charset=utf-8", "Clusters only", "CSV",
+        "One line per record: its name, its cluster and what the cluster is called.",
     ),
     "constraints.csv": Export(
-        _text(constraints_csv), "text/csv; charset=utf-8", "Constraints (CSV)",
-        "the answers, for linkwise cluster --constraints",
+        _text(constraints_csv), "text/csv; charset=utf-8", "Your answers", "CSV",
+        "As constraints, for every method of linkwise.",
     ),
     "report.html": Export(
-        _text(report_html), "text/html; charset=utf-8", "Report (HTML)",
-        "what the clusters are like, what is violated",
+        _text(report_html), "text/html; charset=utf-8", "Report", "HTML",
+        "What the clusters are like, and which answers they violate: a page to pass on.",
     ),
     "map.svg": Export(
-        _text(map_picture), "image/svg+xml; charset=utf-8", "Map (SVG)", "the picture of the map"
+        _text(map_picture), "image/svg+xml; charset=utf-8", "Map", "SVG",
+        "A picture for slides and papers.",
     ),
     "model.linkwise": Export(
-        model_file, "application/octet-stream", "Saved model",
-        "for new records: linkwise predict, or load_model in Python",
+        model_file, "application/octet-stream", "Model", "Saved model",
+        "Puts new records into these clusters: load_model in Python, or linkwise predict.",
     ),
     "reproduce.py": Export(
-        _text(python_lines), "text/x-python; charset=utf-8", "Python lines",
-        "code that gives the same clusters",
+        _text(python_lines), "text/x-python; charset=utf-8", "Python", "Python lines",
+        "Code that gives the same clusters.",
     ),
 }  # fmt: skip

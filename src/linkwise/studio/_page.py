@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from errno import ENOSPC
 from functools import cache
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from ._studio import Studio
 
 _TABS = ("Clusters", "Progress", "History", "People", "Take home")
+# A breakpoint of 0: on the left also where they are narrow.
+_TABS_LOOK = "dense align=left no-caps inline-label breakpoint=0"
 _POLL = 2.0  # seconds between looks for answers that other processes wrote
 _SILENT = 20.0  # seconds in which the same problem is not shown again
 _THEMES = {"system": None, "light": False, "dark": True}
@@ -60,6 +63,16 @@ def _remember(name: str, value: str) -> None:
     """Set a cookie."""
     cookie = f"{name}={quote(value)}; path=/; max-age={_YEAR}; samesite=lax"
     ui.run_javascript(f"document.cookie = {json.dumps(cookie)}")
+
+
+def in_words(error: Exception) -> str:
+    """What went wrong, without codes of the operating system."""
+    if isinstance(error, OSError) and error.errno == ENOSPC:
+        return "The disk is full. Nothing was saved: free some space, then try again."
+    if isinstance(error, OSError) and error.strerror:
+        where = f" ({error.filename})" if error.filename else ""
+        return f"{error.strerror}{where}. Nothing was saved."
+    return str(error)
 
 
 def _tidy(name: str) -> str:
@@ -124,7 +137,7 @@ class View:
     def _left(self) -> None:
         """The question, or the records of a cluster."""
         with ui.element("div").classes("lw-left"):
-            with ui.tabs().props("dense align=left no-caps inline-label") as self._views:
+            with ui.tabs().props(_TABS_LOOK) as self._views:
                 self._asking, self._grouping = ui.tab("Question"), ui.tab("Several at once")
                 self._listing = ui.tab("Records")
             panels = ui.tab_panels(self._views, value=self._asking, animated=False, keep_alive=True)
@@ -184,7 +197,7 @@ class View:
             for happening in ("blur", "keydown.enter"):
                 self._you.on(happening, lambda: self._rename(self._you.value))
             self._theme_button = button(f"Theme: {self._theme}", self._change_theme)
-            button("Keys (?)", lambda: show_keys())
+            button("Keys (?)", lambda: show_keys()).classes("lw-key-hint")
             if self._studio.start is not None:
                 button("Other data", lambda: self.call(self._studio.go_to_start))
 
@@ -207,7 +220,7 @@ class View:
     def _picking(self) -> None:
         """Two records by name, for keyboard users."""
         with ui.element("div").classes("lw-pick"):
-            ui.label("Your own question: click two points or name")
+            ui.label("Compare two of your own: click two points, or name")
             self._named = [
                 ui.input(placeholder=f"record {letter}").props(
                     f'dense outlined maxlength=200 aria-label="record {letter}"'
@@ -220,7 +233,7 @@ class View:
 
     def _tabs(self) -> None:
         with ui.element("div").classes("lw-panel"):
-            with ui.tabs().props("dense align=left no-caps inline-label") as tabs:
+            with ui.tabs().props(_TABS_LOOK) as tabs:
                 names = [ui.tab(name) for name in _TABS]
             with ui.tab_panels(tabs, value=names[0], animated=False, keep_alive=True):
                 with ui.tab_panel(names[0]):
@@ -243,7 +256,7 @@ class View:
         try:
             return await self._studio.run(function, *arguments)
         except (ValueError, TypeError, OSError, ImportError) as error:
-            self._complain(str(error))
+            self._complain(in_words(error))
             return None
 
     def _complain(self, problem: str) -> None:

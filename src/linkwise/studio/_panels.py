@@ -184,7 +184,9 @@ class ProgressPanel:
     def update(self, state: TabState) -> None:
         """Show the progress."""
         now = state.progress
-        self._hint.set_text(_sentence(now.hint))
+        # The meter below says how many were guessed; the headline is what follows from it.
+        follows = now.hint.removeprefix(str(now.meter)).lstrip(":, ")
+        self._hint.set_text(_sentence(follows or now.hint))
         self._hint.classes(remove="lw-stop lw-warn")
         self._hint.classes("lw-warn" if now.n_disputed else "lw-stop" if now.stop else "")
         self._rest.set_text(_remaining(now))
@@ -252,10 +254,12 @@ class Contradictions:
         with self._card:
             title = ui.label("These answers cannot all be right").classes("lw-title")
             title.props('role="heading" aria-level="2"')
-            ui.label("Follow the chain and undo the answer that is wrong.").classes("lw-soft")
-            for answer in dispute["answers"]:
-                self._claim(answer, last=answer is dispute["answers"][-1])
-            button("Later", self._dialog.close)
+            ui.label("Look at the records and undo the answer that is wrong.").classes("lw-soft")
+            for rows, answers in _by_pair(dispute["answers"]).items():
+                for answer in answers:
+                    self._claim(answer, last=answer is dispute["answers"][-1])
+                put(Pair(), pair=self._controller.pair(*rows))
+            button("Decide later", self._dialog.close)
         self._dialog.open()
 
     def _claim(self, answer: JsonDict, last: bool) -> None:
@@ -264,11 +268,9 @@ class Contradictions:
         with ui.element("div").classes("lw-claim"):
             with ui.element("div"):
                 ui.label(f"{a} and {b} {told}").style("font-weight: 600")
-                when = answer["at"].replace("T", " ")[:16]
-                newest = ", the newest" if last else ""
-                ui.label(f"{answer['who']}, {when} UTC{newest}").classes("lw-soft")
-            button("Undo", lambda: self._take_back(answer["id"]), "lw-warn-button")
-        put(Pair(), pair=self._controller.pair(answer["i"], answer["j"]))
+                newest = "the newest answer, " if last else ""
+                ui.label(f"{newest}by {answer['who']}").classes("lw-soft")
+            button("Undo this answer", lambda: self._take_back(answer["id"]), "lw-warn-button")
 
     async def _take_back(self, number: int) -> None:
         self._dialog.close()
@@ -280,12 +282,21 @@ class Contradictions:
         self._shown = None
 
 
+def _by_pair(answers: list[JsonDict]) -> dict[tuple[int, int], list[JsonDict]]:
+    """Answers of a chain by the records that they are about."""
+    found: dict[tuple[int, int], list[JsonDict]] = {}
+    for answer in answers:
+        i, j = sorted((answer["i"], answer["j"]))
+        found.setdefault((i, j), []).append(answer)
+    return found
+
+
 class TakeHome:
     """Files to download, and Python code that reproduces the clusters."""
 
     def __init__(self) -> None:
         files = [
-            {"name": name, "title": export.title, "about": export.about}
-            for name, export in EXPORTS.items()
+            {"name": name, "group": one.group, "title": one.title, "about": one.about}
+            for name, one in EXPORTS.items()
         ]
         put(FileList(), files=files)

@@ -93,10 +93,14 @@ def _own(words: Iterable[str], known: Vocabulary) -> set[str]:
 
 
 def _parts(text: str, shared: set[str], own: set[str]) -> list[Part]:
+    """A text in pieces; a word is marked the first time only, or long texts are all marks."""
     found: list[Part] = []
+    seen: set[str] = set()
     for piece in _WORD.findall(text):
         word = piece.lower()
         mark: Mark = "shared" if word in shared else "own" if word in own else ""
+        mark = "" if word in seen else mark
+        seen.add(word)
         if found and found[-1][1] == mark == "":
             found[-1] = (found[-1][0] + piece, mark)
         else:

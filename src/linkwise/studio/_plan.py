@@ -1,6 +1,6 @@
 """From a file and the roles of its columns to rows, ids, records and constraints.
 
-Entry points: `load_records`, `begin_session` and `reopen_session`.
+Entry points: `load_records`, `begin_session`, `load_again` and `reopen_session`.
 """
 
 from __future__ import annotations
@@ -90,14 +90,18 @@ def load_records(path: PathLike, roles: Mapping[str, str]) -> Loaded:
     (['mia', 'rex', 'tom'], (3, 3), Constraints(must_link=1))
     """
     path = Path(path)
-    table = read_source(path)
+    return load_table(path, read_source(path), roles)
+
+
+def load_table(path: Path, table: Table, roles: Mapping[str, str]) -> Loaded:
+    """The same with a table that was read already."""
     by_role = _by_role(table, roles)
     ids = _ids(table, by_role["id"])
     if ids is None and path.is_dir():  # images are called by their file names
         ids = table.text("file").tolist()
     X, features = _features(table, by_role, path)
     shown = [name for name in table.columns if roles.get(name, "hide") != "hide"]
-    cells = {name: table.text(name) for name in table.columns}
+    cells = {name: table.cells(name) for name in table.columns}
     image = by_role["image"][0] if by_role["image"] else None
     records = Records(
         {name: cells[name] for name in shown},
@@ -150,8 +154,8 @@ def _ids(table: Table, names: list[str]) -> list[str] | None:
     if twice or "" in ids:
         problem = f"{twice:,} values occur more than once" if twice else "some rows have none"
         raise InputError(
-            f"column {names[0]!r} cannot name the records: {problem}. Choose “shown, not "
-            "measured” for it, or another column as the name"
+            f"column {names[0]!r} cannot name the records: {problem}. Choose “Shown only” for "
+            "it, or another column as the name"
         )
     return ids
 
@@ -168,7 +172,9 @@ def _features(
             files = table.text(by_role["image"][0]).tolist()
             found = pixel_features([_folder(path) / name for name in files])
             return found.X, found
-        raise InputError(f"no column is measured; give one of them the role {quoted(MEASURED)}")
+        raise InputError(
+            f"records must be compared by at least one column; give one the role {quoted(MEASURED)}"
+        )
     made = None
     if plain:
         changed: dict[str, NDArray] = {
@@ -260,6 +266,7 @@ def begin_session(
     roles: Mapping[str, str],
     n_clusters: int | None,
     who: str | None = None,
+    table: Table | None = None,
 ) -> tuple[Session, Records]:
     """Begin a session in a new file.
 
@@ -273,8 +280,10 @@ def begin_session(
     n_clusters : int or None
         None: not known; it follows from the data and the answers.
     who : str, default=None
+    table : Table, default=None
+        What `source` holds, if it was read already.
     """
-    loaded = load_records(source, roles)
+    loaded = load_table(source, read_source(source) if table is None else table, roles)
     about: JsonDict = {"roles": dict(roles), "source": str(source.resolve())}
     session = Session(
         loaded.X, n_clusters=n_clusters, path=path, sample_ids=loaded.ids,
@@ -283,15 +292,23 @@ def begin_session(
     return session, loaded.records
 
 
-def reopen_session(path: Path, kept: JsonDict, who: str | None = None) -> tuple[Session, Records]:
+def load_again(kept: JsonDict) -> Loaded:
+    """The data of a session that `begin_session` began, as it is now, by its settings."""
+    return load_records(kept["data"]["source"], kept["about"]["roles"])
+
+
+def reopen_session(
+    path: Path, loaded: Loaded, who: str | None = None, data_changed: str = "refuse"
+) -> Session:
     """Open a session that `begin_session` began.
 
     Parameters
     ----------
     path : Path
-    kept : dict
-        Its settings.
+    loaded : Loaded
+        Its data, from `load_again`.
     who : str, default=None
+    data_changed : {"refuse", "carry"}, default="refuse"
+        As in `Session`.
     """
-    loaded = load_records(kept["data"]["source"], kept["about"]["roles"])
-    return Session.open(path, loaded.X, sample_ids=loaded.ids, who=who), loaded.records
+    return Session.open(path, loaded.X, sample_ids=loaded.ids, who=who, data_changed=data_changed)

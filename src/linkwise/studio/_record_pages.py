@@ -32,6 +32,7 @@ class RecordPages:
         self._controller = controller
         self._lock = threading.Lock()
         self._text: list[str] | None = None
+        self._named: tuple[list[str] | None, list[str]] = (None, [])  # fields, less the names
 
     def page(
         self, cluster: int | None, order: Order, search: str, start: int, count: int = PAGE
@@ -77,9 +78,13 @@ class RecordPages:
     def _fields(self) -> list[str]:
         """The fields, without the one that names the records."""
         controller = self._controller
-        some = range(min(_LOOKED_AT, controller.session.X.shape[0]))
-        names = controller.names(*some)
-        return [f for f in controller.telling() if controller.records.texts(f, *some) != names]
+        telling = controller.telling()
+        if self._named[0] is not telling:
+            some = range(min(_LOOKED_AT, controller.session.X.shape[0]))
+            names = controller.names(*some)
+            left = [f for f in telling if controller.records.texts(f, *some) != names]
+            self._named = (telling, left)
+        return self._named[1]
 
     def _probability(self, row: int) -> float:
         return round(float(self._controller.membership().probability[row]), 3)

@@ -15,6 +15,7 @@ from scipy import sparse
 
 from linkwise._types import JsonDict, Matrix, PathLike
 from linkwise.datasets import Preparation
+from linkwise.io import TextColumn
 
 from ._columns import IMAGES
 from ._passages import Part, Vocabulary, mark_words
@@ -206,7 +207,9 @@ class Records:
         return {name: scale for name in self.shown if (scale := self._scale(name)) is not None}
 
     def _scale(self, name: str) -> Scale | None:
-        values = _numbers(self.columns[name])
+        cells = self.columns[name]
+        known = cells.numbers if isinstance(cells, TextColumn) else None
+        values = _numbers(cells) if known is None else known
         if values is None or not np.isfinite(values).any():
             return None
         low, high = float(np.nanmin(values)), float(np.nanmax(values))
@@ -218,8 +221,8 @@ class Records:
         names = [name for name in self.shown if _is_prose(self.columns[name])]
         if not names:
             return None
-        n_rows = len(self.columns[names[0]])
-        return [" ".join(str(self.columns[name][row]) for name in names) for row in range(n_rows)]
+        rows = zip(*(self.columns[name] for name in names), strict=True)
+        return [" ".join(map(str, cells)) for cells in rows]
 
     def image(self, row: int) -> Path | None:
         """The image file of a row; None if there is none, or if it is not below the folder.

@@ -1,23 +1,29 @@
 """Middleware that answers a repeated request with the first reply, so that it counts once.
 
 A client that does not know whether its request arrived sends it again with the same
-``Idempotency-Key``. The keys are kept in memory, the newest ones, as long as the studio runs.
+``Idempotency-Key``. The newest keys are kept in memory, and in the file of the session if it has
+one: then a request also counts once when the studio was started again in between.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import json
+import sqlite3
 from collections import OrderedDict
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from ._kept_replies import find_reply, keep_reply
 from ._security import App, Receive, Scope, Send
 
 _MOST_KEYS = 10_000
 _LONGEST_KEY = 200
+_LARGEST_KEPT = 1_000_000  # bytes of a reply that is kept in the file of a session
 _HEADER = b"idempotency-key"
 
 
@@ -36,10 +42,12 @@ class ReplayMiddleware:
     Parameters
     ----------
     app : ASGI application
+    file : callable
+        The file of the open session; None if there is none.
     """
 
-    def __init__(self, app: App):
-        self._app = app
+    def __init__(self, app: App, file: Callable[[], Path | None] = lambda: None):
+        self._app, self._file = app, file
         self._replies: OrderedDict[tuple[str, str], _Reply] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -52,6 +60,9 @@ class ReplayMiddleware:
         digest = hashlib.sha256(body).hexdigest()
         known = self._replies.get((scope["path"], key))
         if known is None:
+            kept = await self._kept(scope["path"], key)
+            known = self._replies.get((scope["path"], key)) or kept  # another may have come first
+        if known is None:
             await self._first((scope["path"], key), digest, scope, body, send)
         elif known.body != digest:
             await _refuse(send, f"Idempotency-Key {key!r} came with another request before.")
@@ -59,6 +70,24 @@ class ReplayMiddleware:
             await known.done.wait()
             for message in known.messages:
                 await send(_as_replay(message))
+
+    async def _kept(self, path: str, key: str) -> _Reply | None:
+        """A reply that was given before the studio was started again."""
+        file, found = self._file(), None
+        if file is not None:
+            with contextlib.suppress(sqlite3.Error):  # the request itself tells what is wrong
+                found = await asyncio.to_thread(find_reply, file, f"{path} {key}")
+        if found is None:
+            return None
+        reply = _Reply(found.body, messages=found.messages)
+        reply.done.set()
+        return reply
+
+    async def _keep(self, key: tuple[str, str], reply: _Reply) -> None:
+        file, size = self._file(), sum(len(m.get("body", b"")) for m in reply.messages)
+        if file is not None and size <= _LARGEST_KEPT:
+            with contextlib.suppress(sqlite3.Error):  # it is in memory still
+                await asyncio.to_thread(keep_reply, file, " ".join(key), reply.body, reply.messages)
 
     async def _first(
         self, key: tuple[str, str], digest: str, scope: Scope, body: bytes, send: Send
@@ -77,6 +106,8 @@ class ReplayMiddleware:
             # What failed on the server's side (a full disk) may be tried again.
             if not reply.messages or reply.messages[0].get("status", 500) >= 500:
                 self._replies.pop(key, None)
+            else:
+                await self._keep(key, reply)
             reply.done.set()
 
 

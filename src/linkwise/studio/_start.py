@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sqlite3
 import threading
 from collections.abc import Callable, Mapping
@@ -16,20 +17,24 @@ from pathlib import Path, PurePosixPath
 
 from linkwise._errors import InputError
 from linkwise._types import JsonDict
-from linkwise.active import Session
+from linkwise.active import DataChanges, Session
+from linkwise.active._carry import CARRY, REFUSE, preview
 from linkwise.active._settings import stored_settings
-from linkwise.io import DELIMITED, EXCEL, NUMPY, PARQUET, suffix_of
+from linkwise.io import DELIMITED, EXCEL, NUMPY, PARQUET, Table, suffix_of
 
 from ._columns import IMAGES, ROLES, guess_roles
-from ._plan import begin_session, read_source, reopen_session
+from ._example import write_digits
+from ._plan import begin_session, load_again, read_source, reopen_session
 from ._records import Records
 
 _DATA = (*DELIMITED, *PARQUET, *NUMPY, *EXCEL)
 _SESSION = "session.db"
 _MOST_RECENT = 12
 
-# Opens a session that another program began, such as `linkwise label`.
-Reopen = Callable[[Path, JsonDict], tuple[Session, Records]]
+# A session and its records; or how its data changed, to be shown before going on.
+Opened = tuple[Session, Records] | DataChanges
+# Opens a session that another program began, such as `linkwise label`; True: carry answers over.
+Reopen = Callable[[Path, JsonDict, bool], Opened]
 
 
 def home() -> Path:
@@ -58,6 +63,7 @@ class Start:
     reopen: Reopen | None = None
     may_read: bool = True
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _seen: tuple[str, Table] | None = field(default=None, repr=False)
 
     # ---------------------------------------------------------------- files
 
@@ -113,6 +119,12 @@ class Start:
         (self.folder / project / "source.txt").write_text(str(path.resolve()), "utf-8")
         return project
 
+    def example(self) -> str:
+        """A project with images of handwritten digits, to try the studio with."""
+        project = self.new_project("digits")
+        write_digits(self.folder / project)
+        return project
+
     def _data_of(self, project: str) -> Path:
         pointer = self._project(project) / "source.txt"
         return Path(pointer.read_text("utf-8")) if pointer.exists() else self.source(project)
@@ -122,7 +134,12 @@ class Start:
     def look(self, project: str) -> JsonDict:
         """Columns of a project with guesses."""
         path = self._data_of(project)
-        table = read_source(path)
+        try:
+            table = read_source(path)
+        except ValueError as error:
+            shutil.rmtree(self._project(project))  # a copy that cannot be read
+            raise InputError(str(error).replace(str(path), path.name)) from None
+        self._seen = (project, table)  # `begin` need not read it again
         return {
             "project": project,
             "name": path.name,
@@ -138,7 +155,9 @@ class Start:
         """Begin the session of a project."""
         path = self._project(project) / _SESSION
         try:
-            return begin_session(path, self._data_of(project), roles, n_clusters, who)
+            seen, self._seen = self._seen, None
+            table = seen[1] if seen is not None and seen[0] == project else None
+            return begin_session(path, self._data_of(project), roles, n_clusters, who, table)
         except BaseException:
             path.unlink(missing_ok=True)  # so that corrected roles can be tried
             raise
@@ -152,16 +171,24 @@ class Start:
         told = (_summary(path) for path in found)
         return [one for one in told if one is not None][:_MOST_RECENT]
 
-    def open(self, path: str, who: str | None = None) -> tuple[Session, Records]:
-        """Go on with a session that `recent` lists."""
+    def open(self, path: str, carry: bool = False, who: str | None = None) -> Opened:
+        """Go on with a session that `recent` lists.
+
+        If its data changed, the changes are returned; with `carry`, the session follows them.
+        """
         if path not in {one["path"] for one in self.recent()}:
             raise InputError(f"{path} is none of the recent sessions")
         kept = stored_settings(path)
         if "roles" in kept.get("about", {}):
-            return reopen_session(Path(path), kept, who)
+            loaded = load_again(kept)
+            changes = None if carry else preview(path, kept, loaded.X, loaded.ids)
+            if changes is not None:
+                return changes
+            how = CARRY if carry else REFUSE
+            return reopen_session(Path(path), loaded, who, how), loaded.records
         if self.reopen is None:
             raise InputError(f"{path} was begun by another program; open it with that")
-        return self.reopen(Path(path), kept)
+        return self.reopen(Path(path), kept, carry)
 
 
 def _summary(path: Path) -> JsonDict | None:

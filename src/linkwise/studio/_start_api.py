@@ -10,7 +10,7 @@ from fastapi import FastAPI, Query, Request
 from pydantic import BaseModel, Field
 
 from linkwise._types import JsonDict
-from linkwise.active import Session
+from linkwise.active import DataChanges, Session
 
 from ._records import Records
 from ._security import UPLOAD
@@ -24,6 +24,12 @@ class Named(BaseModel):
     """A project, a path, or a name for a new project."""
 
     name: str = Field(max_length=4000)
+
+
+class Recent(Named):
+    """A session to go on with; `carry`: its answers follow data that changed."""
+
+    carry: bool = False
 
 
 class Begin(BaseModel):
@@ -58,6 +64,10 @@ def add_start(app: FastAPI, start: Start, show: Show, go_to_start: Callable[[], 
     def adopt(given: Named) -> JsonDict:
         return start.look(start.adopt(given.name))
 
+    @app.post("/start/example", include_in_schema=False)
+    def example() -> JsonDict:
+        return start.look(start.example())
+
     @app.post("/start/look", include_in_schema=False)
     def look(given: Named) -> JsonDict:
         return start.look(given.name)
@@ -73,6 +83,9 @@ def add_start(app: FastAPI, start: Start, show: Show, go_to_start: Callable[[], 
         return {"open": False}
 
     @app.post("/start/open", include_in_schema=False)
-    def reopen(given: Named) -> JsonDict:
-        show(*start.open(given.name))
-        return {"open": True}
+    def reopen(given: Recent) -> JsonDict:
+        opened = start.open(given.name, given.carry)
+        if isinstance(opened, DataChanges):
+            return {"open": False, "changes": opened.to_dict()}
+        show(*opened)
+        return {"open": True, "changes": None}

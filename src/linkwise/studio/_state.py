@@ -74,17 +74,21 @@ class TabState:
     def facts(self) -> str:
         """Key numbers in one line."""
         now = self.progress
+        if not now.n_answers:
+            return "No answers yet: is it the same or different? The clusters follow."
         facts = [_counted(now.n_answers, "answer")]
         if "groups" not in now.hint:
             of = "" if now.n_clusters is None else f" of {now.n_clusters}"
-            facts.append(f"{now.n_groups}{of} groups found")
+            facts.append(f"{now.n_groups}{of} groups")
         if self.n_violated:
             facts.append(f"{_counted(self.n_violated, 'answer')} violated")
         meter = now.meter
-        guessed = f"{meter.n_guessed} of your last {meter.n_asked} answers guessed"
         # The whole sentence is in the panel of progress; the line has room for its beginning.
-        hint = guessed if now.hint.startswith(str(meter)) and meter.n_asked else now.hint
-        return "  ·  ".join([*facts, hint])
+        if meter.n_asked and now.hint.startswith(str(meter)):
+            facts.append(f"guessed {meter.n_guessed} of the last {meter.n_asked}")
+        elif not self.disputes:  # for these, a button stands beside the line
+            facts.append(now.hint)
+        return "  ·  ".join(facts)
 
 
 def _counted(n: int, what: str) -> str:

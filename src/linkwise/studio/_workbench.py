@@ -142,16 +142,18 @@ async def ask_whether(title: str, proposal: Proposal, parts: list[dict[str, Any]
     with ui.dialog() as dialog, ui.card().classes("lw-dialog lw-broad"):
         ui.label(title).classes("lw-title").props('role="heading" aria-level="2"')
         ui.label(
-            f"There will be {proposal.n_clusters} clusters. They stay so, also when more answers "
-            "come in, until you say otherwise. One undo (Z) takes it back."
-        )
+            f"There will be {proposal.n_clusters} clusters. Later answers do not change this; "
+            "Undo (Z) does."
+        ).classes("lw-soft")
         put(Preview(), parts=parts)
         with ui.row():
-            button("Do it", lambda: dialog.submit(True), "lw-main")
+            act = "Merge" if proposal.said == "same" else "Split"
+            button(act, lambda: dialog.submit(True), "lw-main")
             button("Cancel", lambda: dialog.submit(False))
-    dialog.props(f'aria-label="{"Merge" if proposal.said == "same" else "Split"}"')
+    dialog.props(f'aria-label="{act}"')
     said = await dialog
-    dialog.delete()
+    if not dialog.is_deleted:  # as it is when the page was closed meanwhile
+        dialog.delete()
     return bool(said)
 
 

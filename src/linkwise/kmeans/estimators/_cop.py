@@ -23,6 +23,7 @@ from ._base import N_STARTS, BaseKMeans
 
 _AUTO_RUNS = 10  # of one start each
 _REPLACED = 6  # runs whose iterations the starts and swaps may take: at most twice the time of ten
+_EXACT_REPLACED = 40  # the same, where the optimum is asked for
 
 
 class COPKMeans(BaseKMeans):
@@ -194,7 +195,9 @@ class COPKMeans(BaseKMeans):
         return N_STARTS if self._init_is_auto else _AUTO_RUNS if isinstance(self.init, str) else 1
 
     def _n_replaced(self, problem: Problem) -> int:
-        return _REPLACED if self.n_init == "auto" and self._init_is_auto else 0
+        if self.n_init != "auto" or not self._init_is_auto:
+            return 0
+        return _EXACT_REPLACED if self.assignment == "exact" and problem.known else _REPLACED
 
     def _centers(self, problem: Problem, rng: RandomState, run: int) -> Floats:
         """With init="auto": contracted rows, clusters of neighborhoods, and k-means++ in turn."""

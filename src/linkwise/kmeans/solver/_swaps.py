@@ -27,7 +27,7 @@ TIE = 1e-10  # share of an objective that may be rounding error
 _CELLS = 4_000_000  # most costs that are held for one swap
 _TRIAL = 3  # iterations after which a swap is rejected or followed to its end
 _MARGIN = 0.01  # of the objective; more above the best after the trial is hopeless
-_PATIENCE = 20  # failures in a row, besides one per cluster, that end the search
+_PATIENCE = 100  # failures in a row, besides one per cluster, that end the search
 
 
 class Rerun(Protocol):

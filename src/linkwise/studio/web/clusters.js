@@ -32,38 +32,42 @@ export default {
       <p v-if="!clusters.length" class="lw-soft" role="status"><span class="lw-spin" aria-hidden="true"></span> The first clusters are being looked for…</p>
       <article v-for="c in clusters" :key="c.number" class="lw-cluster" :class="{ over: over === c.number }" :data-cluster="c.number"
         :aria-label="c.name" @dragover="hover($event, c)" @dragleave="over = null" @drop="drop($event, c)">
-        <svg class="lw-swatch" viewBox="-6 -6 12 12" aria-hidden="true"
-          :style="{ '--light': c.color, '--dark': c.dark }"><path :d="c.shape" /></svg>
-        <div class="lw-naming">
+        <div class="lw-cluster-head">
+          <svg class="lw-swatch" viewBox="-6 -6 12 12" aria-hidden="true"
+            :style="{ '--light': c.color, '--dark': c.dark }"><path :d="c.shape" /></svg>
           <input :value="c.name" :maxlength="longest" :aria-label="'name of cluster ' + (c.number + 1)" title="Rename"
             @keydown.enter="$event.target.blur()" @change="$emit('rename', { number: c.number, name: $event.target.value })">
-          <button v-if="c.suggestion && c.suggestion !== c.name" class="lw-link lw-suggest" @click="$emit('rename', { number: c.number, name: c.suggestion })">call it “{{ c.suggestion }}”</button>
-          <span class="lw-soft">{{ c.size.toLocaleString("en") }} records ({{ c.share }})</span>
+          <span class="lw-soft">{{ counted(c.size, "record") }} ({{ c.share }})</span>
+          <span class="lw-buttons">
+            <button class="lw-plain" :aria-label="'records of ' + c.name" @click="$emit('records', { number: c.number })">Records</button>
+            <select v-if="clusters.length > 2" v-model="chosen[c.number]" :aria-label="'merge ' + c.name + ' with'">
+              <option :value="undefined">Merge with…</option>
+              <option v-for="o in others(c)" :key="o.number" :value="o.number">{{ o.name }}</option>
+            </select>
+            <button v-if="chosen[c.number] !== undefined" class="lw-plain lw-go" @click="merge(c)">Merge</button>
+            <button v-else-if="c.size > 1" class="lw-plain" :aria-label="'split ' + c.name"
+              @click="$emit('split', { number: c.number })">Split</button>
+          </span>
         </div>
-        <ul class="lw-traits"><li v-for="(trait, k) in c.traits" :key="k"><span class="lw-arrow" aria-hidden="true">{{
+        <ul v-if="pictures(c).length" class="lw-faces" :aria-label="'typical images of ' + c.name"><li v-for="r in pictures(c)" :key="r.row">
+          <img :src="'/view/image/' + r.row" :alt="'image of ' + r.name" :title="r.name" loading="lazy"></li></ul>
+        <ul v-else class="lw-traits"><li v-for="(trait, k) in c.traits" :key="k"><span class="lw-arrow" aria-hidden="true">{{
           trait[0] }}</span>{{ breakable(trait[1]) }}</li>
           <li v-if="!c.traits.length" class="lw-soft">much like all the others</li></ul>
-        <div class="lw-buttons">
-          <button class="lw-plain" :aria-label="'records of ' + c.name" @click="$emit('records', { number: c.number })">Records</button>
-          <select v-if="clusters.length > 2" v-model="chosen[c.number]" :aria-label="'merge ' + c.name + ' with'">
-            <option :value="undefined">Merge with…</option>
-            <option v-for="o in others(c)" :key="o.number" :value="o.number">{{ o.name }}</option>
-          </select>
-          <button v-if="chosen[c.number] !== undefined" class="lw-plain lw-go" @click="merge(c)">Merge</button>
-          <button v-else-if="c.size > 1" class="lw-plain" :aria-label="'split ' + c.name"
-            @click="$emit('split', { number: c.number })">Split</button>
+        <div class="lw-cluster-foot">
+          <button v-if="c.suggestion && !isNamed(c) && !pictures(c).length" class="lw-link lw-suggest"
+            @click="$emit('rename', { number: c.number, name: c.suggestion })">Call it “{{ breakable(c.suggestion) }}”</button>
+          <details v-if="!pictures(c).length" class="lw-typical"><summary>Typical: {{ c.typical.map((r) => r.name).join(", ") }}</summary>
+            <div class="lw-table" tabindex="0" role="group" :aria-label="'typical records of ' + c.name"><table>
+              <thead><tr><th scope="col"><span class="lw-sr">Field</span></th><th v-for="r in c.typical" :key="r.row" scope="col">{{ r.name }}</th></tr></thead>
+              <tbody><tr v-for="name in Object.keys(c.typical[0].fields)" :key="name"><th scope="row">{{ breakable(name) }}</th>
+                <td v-for="r in c.typical" :key="r.row"><div class="lw-clamp">{{ r.fields[name] }}</div></td></tr></tbody>
+            </table></div>
+          </details>
+          <details class="lw-typical" :open="!!c.note"><summary>Note</summary>
+            <textarea :value="c.note" rows="2" maxlength="2000" :aria-label="'note on ' + c.name"
+              @change="$emit('note', { number: c.number, text: $event.target.value })"></textarea></details>
         </div>
-        <details class="lw-typical"><summary>Typical: {{ c.typical.map((r) => r.name).join(", ") }}</summary>
-          <div class="lw-table" tabindex="0" role="group" :aria-label="'typical records of ' + c.name"><table>
-            <thead><tr><th scope="col"><span class="lw-sr">Field</span></th><th v-for="r in c.typical" :key="r.row" scope="col">{{ r.name }}<img v-if="r.image"
-              :src="'/view/image/' + r.row" :alt="'image of ' + r.name" loading="lazy"></th></tr></thead>
-            <tbody><tr v-for="name in Object.keys(c.typical[0].fields)" :key="name"><th scope="row">{{ breakable(name) }}</th>
-              <td v-for="r in c.typical" :key="r.row">{{ r.fields[name] }}</td></tr></tbody>
-          </table></div>
-        </details>
-        <details class="lw-typical" :open="!!c.note"><summary>Note</summary>
-          <textarea :value="c.note" rows="2" maxlength="2000" :aria-label="'note on ' + c.name"
-            @change="$emit('note', { number: c.number, text: $event.target.value })"></textarea></details>
       </article>
       <p v-if="more" class="lw-soft">… and {{ more }} more</p>
     </section>`,
@@ -77,6 +81,12 @@ export default {
   },
   methods: {
     breakable, counted: count,
+    isNamed(cluster) {
+      return cluster.name !== `cluster ${cluster.number + 1}`;
+    },
+    pictures(cluster) {
+      return cluster.typical.filter((record) => record.image);
+    },
     others(cluster) {
       return this.clusters.filter((other) => other.number !== cluster.number);
     },

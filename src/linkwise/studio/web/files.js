@@ -1,23 +1,35 @@
 // Files to take home: made by the studio when asked for, then saved by the browser.
+import { byGroup } from "linkwise/lib/files.js";
 import { explain, save } from "linkwise/lib/request.js";
 
 export default {
   template: `
     <section class="lw-wide lw-home" aria-label="Take home">
-      <p class="lw-soft">Files are made with all answers so far.</p>
-      <ul class="lw-files"><li v-for="file in files" :key="file.name">
-        <button class="lw-plain" :disabled="busy !== ''" @click="take(file)">{{ file.title }}</button>
-        <span class="lw-soft">{{ busy === file.name ? "being made…" : file.about }}</span>
+      <ul class="lw-files"><li v-for="group in groups" :key="group.name">
+        <div><b>{{ group.name }}</b><span class="lw-soft">{{ group.about }}</span></div>
+        <span class="lw-buttons"><button v-for="file in group.files" :key="file.name" class="lw-plain" :class="{ 'lw-go': group === groups[0] }"
+          :disabled="busy !== ''" :aria-label="file.title + ': ' + group.name" @click="take(file)"><span v-if="busy === file.name" class="lw-spin" aria-hidden="true"></span>{{
+          file.title }}</button></span>
       </li></ul>
       <button class="lw-plain" @click="show">Show the Python lines</button>
       <p v-if="error" class="lw-bad" role="alert">{{ error }}</p>
+      <p class="lw-soft" role="status">{{ told }}</p>
       <pre v-if="code" class="lw-code" tabindex="0" aria-label="Python lines">{{ code }}</pre>
     </section>`,
   props: { files: Array },
-  data: () => ({ busy: "", error: "", code: "" }),
+  data: () => ({ busy: "", error: "", code: "", told: "Files are made with all answers so far." }),
+  computed: {
+    groups() {
+      return byGroup(this.files);
+    },
+  },
   methods: {
     async take({ name }) {
-      await this.work(name, () => save("/api/export/" + name, name));
+      await this.work(name, async () => {
+        this.told = `${name} is being made…`;
+        await save("/api/export/" + name, name);
+        this.told = `${name} is in your downloads.`;
+      });
     },
     async show() {
       await this.work("", async () => {
@@ -32,7 +44,7 @@ export default {
       try {
         await job();
       } catch (error) {
-        this.error = error.message;
+        Object.assign(this, { error: error.message, told: "" });
       } finally {
         this.busy = "";
       }

@@ -1,12 +1,14 @@
 // The honest meter: how many of the last answers the model would have guessed, with its interval.
+import { rate } from "linkwise/lib/words.js";
+
 const AIM = 0.75; // the lower end from which guesses are good
 
 export default {
   template: `
     <section class="lw-meter" aria-label="Meter" v-if="meter">
-      <p v-if="!meter.n_asked" class="lw-soft">After the first refits: how many of your answers the model would have guessed.</p>
+      <p v-if="!meter.n_asked" class="lw-soft">Soon: how many of your answers the model would have guessed.</p>
       <template v-else>
-        <p>Would have guessed <b>{{ meter.n_guessed }} of your last {{ meter.n_asked }}</b> answers
+        <p>The model would have guessed <b>{{ meter.n_guessed }} of the last {{ meter.n_asked }}</b> answers
           <span class="lw-soft">(likely {{ percent(meter.low) }} to {{ percent(meter.high) }})</span></p>
         <svg viewBox="0 0 400 18" preserveAspectRatio="none" role="img" :aria-label="told">
           <rect class="lw-track" x="1" y="5" width="398" height="8" rx="4" />
@@ -15,7 +17,7 @@ export default {
         </svg>
         <p class="lw-soft" v-if="meter.expected_change !== null">The next 50 answers may change {{ percent(meter.expected_change, 1) }} of the records' clusters.</p>
       </template>
-      <p class="lw-soft" v-if="pace">Your pace: {{ pace }} answers per minute.</p>
+      <p class="lw-soft" v-if="pace">Your pace: {{ rate(pace) }} answers per minute.</p>
     </section>`,
   props: { meter: Object, pace: Number },
   computed: {
@@ -27,6 +29,7 @@ export default {
     },
   },
   methods: {
+    rate,
     percent(share, digits = 0) {
       return (100 * share).toFixed(digits) + "%";
     },

@@ -1,5 +1,5 @@
 // Several people: guidelines, who is there, agreement, and what to look at again.
-import { count, percent } from "linkwise/lib/words.js";
+import { count, percent, rate } from "linkwise/lib/words.js";
 
 export default {
   template: `
@@ -11,7 +11,7 @@ export default {
       <div class="lw-table"><table>
         <thead><tr><th scope="col">Person</th><th scope="col">Here now</th><th scope="col">Answers</th><th scope="col">Per minute</th><th scope="col">Unsure</th></tr></thead>
         <tbody><tr v-for="p in people" :key="p.name"><th scope="row">{{ p.name }}{{ p.name === me ? " (you)" : "" }}</th>
-          <td>{{ p.here ? "yes" : "no" }}</td><td>{{ p.n_answers.toLocaleString("en") }}</td><td>{{ p.per_minute ?? "" }}</td><td>{{ p.n_unsure }}</td></tr></tbody>
+          <td>{{ p.here ? "yes" : "no" }}</td><td>{{ p.n_answers.toLocaleString("en") }}</td><td>{{ p.per_minute ? rate(p.per_minute) : "" }}</td><td>{{ p.n_unsure }}</td></tr></tbody>
       </table></div>
       <h3>Agreement</h3>
       <p v-if="!agreement.n_shared" class="lw-soft">No question was answered by two people yet. Look again at an answer of somebody else to compare.</p>
@@ -24,5 +24,5 @@ export default {
       </li></ol>
     </section>`,
   props: { guidelines: String, people: Array, agreement: Object, review: Array, me: String },
-  methods: { count, percent },
+  methods: { count, percent, rate },
 };

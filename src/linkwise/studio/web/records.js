@@ -1,7 +1,7 @@
 // The records of a cluster, as a table or a gallery; several can be selected and corrected.
 import { get } from "linkwise/lib/request.js";
 import { isTaken, letter } from "linkwise/lib/keys.js";
-import { breakable, count, percent } from "linkwise/lib/words.js";
+import { breakable, count, isShort, percent } from "linkwise/lib/words.js";
 import { Selection } from "linkwise/lib/selection.js";
 
 const ACTIONS = [
@@ -27,7 +27,8 @@ export default {
           <option value="typical">Typical first</option><option value="file">As in the file</option></select>
         <input ref="search" type="search" v-model="search" placeholder="Search (/)" aria-label="search in all records"
           title="Words that must all occur; field:word looks into one field">
-        <button class="lw-plain" :aria-pressed="gallery" @click="gallery = !gallery">{{ gallery ? "Table" : "Gallery" }}</button>
+        <span class="lw-choose" role="group" aria-label="how to show them"><button v-for="shape in ['Table', 'Gallery']" :key="shape" class="lw-plain"
+          :aria-pressed="gallery === (shape === 'Gallery')" @click="gallery = shape === 'Gallery'">{{ shape }}</button></span>
         <button v-if="fields.length > few && !gallery" class="lw-plain" @click="wide = !wide">{{ wide ? "Fewer fields" : "All fields" }}</button>
       </div>
       <p v-if="error" class="lw-bad" role="alert">{{ error }}</p>
@@ -41,23 +42,23 @@ export default {
             <tr v-for="(r, k) in records" :key="r.row" :class="{ chosen: chosen.has(r.row), at: k === at }" :data-row="r.row"
               draggable="true" @dragstart="drag($event, r)" @click="point($event, k)">
               <td><input type="checkbox" :checked="chosen.has(r.row)" :aria-label="'select ' + r.name" @click.stop="toggle($event, k)"></td>
-              <th scope="row"><img v-if="r.image" :src="'/view/image/' + r.row" :alt="'image of ' + r.name" loading="lazy">{{ r.name }}</th>
+              <th scope="row"><span class="lw-named"><img v-if="r.image" :src="'/view/image/' + r.row" :alt="'image of ' + r.name" loading="lazy">{{ r.name }}</span></th>
               <td v-if="cluster === null">{{ nameOf(r.cluster) }}</td>
               <td>{{ percent(r.probability) }}</td>
-              <td v-for="name in columns" :key="name">{{ r.fields[name] }}</td>
+              <td v-for="name in columns" :key="name" :class="{ 'lw-short': isShort(r.fields[name]) }"><div class="lw-clamp">{{ r.fields[name] }}</div></td>
             </tr>
           </tbody>
         </table>
         <ul v-else class="lw-gallery">
           <li v-for="(r, k) in records" :key="r.row" :class="{ chosen: chosen.has(r.row), at: k === at }" :data-row="r.row"
             draggable="true" @dragstart="drag($event, r)" @click="point($event, k)">
-            <label><input type="checkbox" :checked="chosen.has(r.row)" @click.stop="toggle($event, k)"> <b>{{ r.name }}</b>
-              <span class="lw-soft">{{ cluster === null ? nameOf(r.cluster) + ", " : "" }}{{ percent(r.probability) }}</span></label>
+            <label class="lw-record-head"><input type="checkbox" :checked="chosen.has(r.row)" @click.stop="toggle($event, k)"> <b>{{ r.name }}</b>
+              <span class="lw-soft" :title="'How probable the cluster is'">{{ cluster === null ? nameOf(r.cluster) + ", " : "" }}{{ percent(r.probability) }}</span></label>
             <img v-if="r.image" :src="'/view/image/' + r.row" :alt="'image of ' + r.name" loading="lazy" @load="enlarge">
-            <dl><template v-for="name in columns" :key="name"><div v-if="r.fields[name]"><dt>{{ breakable(name) }}</dt><dd>{{ r.fields[name] }}</dd></div></template></dl>
+            <dl><template v-for="name in columns" :key="name"><div v-if="r.fields[name]" :class="{ 'lw-short': isShort(r.fields[name]) }"><dt>{{ breakable(name) }}</dt><dd class="lw-clamp">{{ r.fields[name] }}</dd></div></template></dl>
           </li>
         </ul>
-        <p v-if="!records.length && !busy" class="lw-soft">No record is like this.</p>
+        <p v-if="!records.length && !busy" class="lw-soft">{{ search ? "No record has all of these words." : "There are no records here." }}</p>
         <button v-if="records.length < n" class="lw-plain lw-more" @click="more">Show more ({{ (n - records.length).toLocaleString("en") }} left)</button>
       </div>
       <div class="lw-acts" role="group" aria-label="what to do with the selected records">
@@ -122,7 +123,7 @@ export default {
     document.removeEventListener("keydown", this.listener);
   },
   methods: {
-    breakable, count, percent,
+    breakable, count, isShort, percent,
     nameOf(number) {
       return this.clusters.find((c) => c.number === number)?.name ?? (number < 0 ? "none" : `cluster ${number + 1}`);
     },

@@ -1,6 +1,6 @@
 // A set question: of several records, the person says which belong together.
 import { isTaken, letter } from "linkwise/lib/keys.js";
-import { breakable } from "linkwise/lib/words.js";
+import { breakable, isShort } from "linkwise/lib/words.js";
 import { Grouping } from "linkwise/lib/grouping.js";
 
 const SIZES = [4, 6, 8, 12];
@@ -10,22 +10,23 @@ export default {
   template: `
     <section class="lw-card" aria-labelledby="lw-set-title">
       <div class="lw-card-head"><h2 id="lw-set-title">Which of these belong together?</h2>
-        <label class="lw-soft">records <select v-model.number="size" aria-label="records at once" @change="ask">
-          <option v-for="n in sizes" :key="n" :value="n">{{ n }}</option></select></label>
-        <p class="lw-why">{{ card?.why || "" }} Select records that belong together and press G; repeat; then Done.</p></div>
+        <label class="lw-soft"><select v-model.number="size" aria-label="records at once" @change="ask">
+          <option v-for="n in sizes" :key="n" :value="n">{{ n }}</option></select> at once</label>
+        <p class="lw-why">Select those that belong together, press G. Repeat, then Done.</p>
+        <details v-if="card?.why" class="lw-why"><summary>Why these?</summary>{{ card.why }}</details></div>
       <div class="lw-scroll" tabindex="0" role="group" aria-label="The records">
         <ul v-if="card" class="lw-set"><li v-for="(r, k) in card.records" :key="r.row">
-          <button :aria-pressed="chosen.includes(r.row)" @click="toggle(r.row)"><span class="lw-group" v-if="groupOf(r.row)">group {{ groupOf(r.row) }}</span>
-            <b>{{ k + 1 }}. {{ r.name }}</b>
+          <button :aria-pressed="chosen.includes(r.row)" :data-group="groupOf(r.row) ? 1 + ((groupOf(r.row) - 1) % 6) : null" @click="toggle(r.row)">
+            <span class="lw-record-head"><b>{{ k + 1 }}. {{ r.name }}</b><span class="lw-group" v-if="groupOf(r.row)">group {{ groupOf(r.row) }}</span></span>
             <img v-if="r.image" :src="'/view/image/' + r.row" :alt="'image of ' + r.name" @load="enlarge">
-            <dl><div v-for="[name, text] in Object.entries(r.fields).slice(0, ${FEW})" :key="name"><dt>{{ breakable(name) }}</dt><dd>{{ text }}</dd></div></dl>
+            <dl><div v-for="[name, text] in Object.entries(r.fields).slice(0, ${FEW})" :key="name" :class="{ 'lw-short': isShort(text) }"><dt>{{ breakable(name) }}</dt><dd class="lw-clamp">{{ text }}</dd></div></dl>
           </button></li></ul>
         <p v-else-if="!waiting" class="lw-soft">Nothing is left to ask.</p>
       </div>
       <div class="lw-acts" role="group" aria-label="what to do with the records">
         <button class="lw-plain lw-go" :disabled="chosen.length < 2" aria-keyshortcuts="G" @click="group">Belong together <kbd aria-hidden="true">G</kbd></button>
-        <label><input type="checkbox" v-model="alone"> the others are all different</label>
-        <button class="lw-plain" :disabled="!card || waiting" @click="done(true)">Unsure, skip the others</button>
+        <label><input type="checkbox" v-model="alone"> the rest are all different</label>
+        <button class="lw-plain" :disabled="!card || waiting" @click="done(true)">Skip the rest</button>
         <button class="lw-plain lw-go" :disabled="!card || waiting" aria-keyshortcuts="Enter" @click="done(false)">Done <kbd aria-hidden="true">Enter</kbd></button>
       </div>
       <p class="lw-note" role="status"><template v-if="waiting"><span class="lw-spin" aria-hidden="true"></span> Working…</template><template v-else>{{ note }}</template></p>
@@ -51,7 +52,7 @@ export default {
     document.removeEventListener("keydown", this.listener);
   },
   methods: {
-    breakable,
+    breakable, isShort,
     ask() {
       this.waiting = true;
       this.$emit("ask", { size: this.size });

@@ -1,15 +1,41 @@
 // The start page: a file, a folder of images or a recent session; then the columns; then go.
 import { get, send, explain } from "linkwise/lib/request.js";
+import { changeLines, changeLists } from "linkwise/lib/changes.js";
+import { breakable, count } from "linkwise/lib/words.js";
 import { choose, chosen, dropped, nameOf, trimmed } from "linkwise/lib/files.js";
 
 const DAY = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
 const MEASURED = ["number", "category", "date", "text", "meaning"];
+const GROUPS = {
+  "Records are compared by it": [...MEASURED, "image"],
+  "They are not": ["id", "show", "hide"],
+  "It says what belongs together": ["together", "apart"],
+};
+const STEPS = [
+  ["Choose your data", "a table or a folder of images; it stays on this machine"],
+  ["Answer questions", "do these two belong together? the clusters follow"],
+  ["Take it home", "your data with the clusters, as CSV, Excel or Parquet"],
+];
 
 export default {
   template: `
     <section class="lw-start" aria-labelledby="lw-start-title">
-      <h1 id="lw-start-title">{{ found ? found.name : "What do you want to group?" }}</h1>
-      <template v-if="!found">
+      <h1 id="lw-start-title">{{ changed ? changed.name : found ? found.name : "What do you want to group?" }}</h1>
+      <p v-if="error" class="lw-problem" role="alert">{{ error }}</p>
+      <div role="status" class="lw-busy" v-if="busy"><span class="lw-spin" aria-hidden="true"></span>{{ busy }}
+        <progress v-if="total" :value="done" :max="total" aria-label="uploaded"></progress></div>
+      <template v-if="changed">
+        <div class="lw-changes" role="status">
+          <h2>The data changed since you last answered</h2>
+          <ul><li v-for="line in told(changed.changes, changed.n_rows)" :key="line">{{ line }}</li></ul>
+          <template v-for="[title, lines] in lists(changed.changes)" :key="title"><details><summary>{{ title }}</summary>
+            <ul><li v-for="line in lines" :key="line">{{ line }}</li></ul></details></template>
+          <div class="lw-row"><button class="lw-plain lw-go" :disabled="!!busy" @click="reopen(changed, true)">Go on with the new data</button>
+            <button class="lw-plain" :disabled="!!busy" @click="changed = null">Cancel</button></div>
+        </div>
+      </template>
+      <template v-else-if="!found">
+        <ol v-if="!recent.length" class="lw-steps"><li v-for="[what, about] in steps" :key="what"><b>{{ what }}</b><span>{{ about }}</span></li></ol>
         <div class="lw-drop" :class="{ over }" @dragover.prevent="over = true" @dragleave="over = false"
              @drop.prevent="drop">
           <p><b>Drop a table here</b> (CSV, Excel, Parquet), <b>or a folder of images</b></p>
@@ -25,6 +51,8 @@ export default {
             <button class="lw-plain" :disabled="!path.trim()">Open</button>
           </form>
         </div>
+        <p class="lw-or"><span class="lw-soft">Nothing at hand?</span>
+          <button class="lw-plain" :disabled="!!busy" @click="example">Try it with 300 handwritten digits</button></p>
         <template v-if="recent.length">
           <h2>Go on with</h2>
           <ul class="lw-recent">
@@ -38,7 +66,7 @@ export default {
       </template>
       <template v-else>
         <p class="lw-soft">{{ count(found.n_rows, "record") }}, {{ count(found.columns.length, "column") }}. The guesses can be
-          corrected. Everything is kept in {{ found.kept_in }}.</p>
+          corrected. Everything stays on this machine, in {{ breakable(found.kept_in) }}.</p>
         <div class="lw-begin">
           <fieldset>
             <legend>How many clusters?</legend>
@@ -57,9 +85,9 @@ export default {
             <thead><tr><th scope="col">Column</th><th scope="col">What it is</th><th scope="col">Values</th></tr></thead>
             <tbody>
               <tr v-for="column in shown" :key="column.name">
-                <th scope="row">{{ column.name }}</th>
+                <th scope="row">{{ breakable(column.name) }}</th>
                 <td><select v-model="roles[column.name]" :aria-label="'what ' + column.name + ' is'">
-                  <option v-for="(told, role) in found.roles" :key="role" :value="role">{{ told }}</option></select></td>
+                  <optgroup v-for="(some, group) in groups" :key="group" :label="group"><option v-for="role in some" :key="role" :value="role">{{ found.roles[role] }}</option></optgroup></select></td>
                 <td><span class="lw-samples">{{ column.samples.join(" · ") }}</span>
                   <span class="lw-soft">{{ column.why }}{{ column.n_missing ? ", " + column.n_missing.toLocaleString("en") + " missing" : "" }}</span></td>
               </tr>
@@ -68,13 +96,10 @@ export default {
           <p v-if="matching.length > shown.length" class="lw-soft">… and {{ count(matching.length - shown.length, "more column") }}; find them above.</p>
         </div>
       </template>
-      <div role="status" class="lw-busy"><template v-if="busy"><span class="lw-spin" aria-hidden="true"></span>{{ busy }}
-        <progress v-if="total" :value="done" :max="total" aria-label="uploaded"></progress></template></div>
-      <p v-if="error" class="lw-bad" role="alert">{{ error }}</p>
     </section>`,
   data: () => ({
     over: false, busy: "", error: "", done: 0, total: 0, recent: [], mayRead: false, path: "",
-    found: null, roles: {}, known: false, k: 3, search: "",
+    found: null, changed: null, roles: {}, known: false, k: 3, search: "", groups: GROUPS, steps: STEPS,
   }),
   computed: {
     matching() {
@@ -89,7 +114,7 @@ export default {
       const n = (role) => given.filter((one) => one === role).length;
       if (n("id") > 1) return "Only one column can name the records.";
       if (n("image") > 1) return "Only one column can be the image.";
-      if (!given.some((role) => MEASURED.includes(role)) && !n("image")) return "At least one column must be measured.";
+      if (!given.some((role) => MEASURED.includes(role)) && !n("image")) return "Records must be compared by at least one column.";
       if (this.known && !(this.k >= 1 && this.k <= this.found.n_rows)) return "How many clusters?";
       return "";
     },
@@ -139,6 +164,9 @@ export default {
     async adopt() {
       await this.work("Reading the file…", async () => this.take(await send("/start/adopt", { name: this.path })));
     },
+    async example() {
+      await this.work("Making the images…", async () => this.take(await send("/start/example")));
+    },
     take(found) {
       this.roles = Object.fromEntries(found.columns.map((column) => [column.name, column.role]));
       this.search = "";
@@ -151,19 +179,18 @@ export default {
         await this.leave();
       });
     },
-    async reopen(one) {
+    async reopen(one, carry = false) {
       await this.work("Opening " + one.name + "…", async () => {
-        await send("/start/open", { name: one.path });
-        await this.leave();
+        const { open, changes } = await send("/start/open", { name: one.path, carry });
+        if (open) await this.leave();
+        else this.changed = { ...one, changes };
       });
     },
     leave() {
       window.location.reload();
       return new Promise(() => {}); // busy until the page is gone
     },
-    count(n, what) {
-      return `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`;
-    },
+    breakable, count, told: changeLines, lists: changeLists,
     day(seconds) {
       return DAY.format(new Date(1000 * seconds));
     },

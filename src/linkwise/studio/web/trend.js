@@ -4,7 +4,7 @@ const [WIDTH, HEIGHT, LEFT, TOP, BELOW] = [220, 70, 36, 6, 6];
 export default {
   template: `
     <figure class="lw-trend">
-      <figcaption v-if="rounds.length">At each refit, from the first to the last; below the dashed line the clusters are stable</figcaption>
+      <figcaption v-if="rounds.length">Each time the clusters were updated; below the dashed line they are stable</figcaption>
       <div class="lw-charts"><div v-for="chart in rounds.length ? charts : []" :key="chart.title">
         <span>{{ chart.title }}: <b>{{ chart.last }}</b></span>
         <svg :viewBox="'0 0 ${WIDTH} ${HEIGHT}'" role="img" :aria-label="chart.title + ', now ' + chart.last">
@@ -15,7 +15,7 @@ export default {
           <circle v-for="(dot, k) in chart.dots" :key="k" :class="chart.kind" :cx="dot.x" :cy="dot.y" r="2.6"><title>{{ dot.told }}</title></circle>
         </svg>
       </div></div>
-      <p v-if="!rounds.length">The clusters are refitted every few answers; charts follow.</p>
+      <p v-if="!rounds.length">The clusters are updated every few answers; charts follow.</p>
     </figure>`,
   props: { rounds: Array, limit: Number },
   computed: {
@@ -24,7 +24,7 @@ export default {
       return [
         this.chart("Answers", "lw-a", this.rounds.map((r) => r.n_answers), String, 10),
         this.chart("Answers violated", "lw-b", this.rounds.map((r) => r.n_violated), String, 4),
-        this.chart("Labels changed", "lw-c", this.rounds.map((r) => r.changed), percent, 0.05, this.limit),
+        this.chart("Records moved", "lw-c", this.rounds.map((r) => r.changed), percent, 0.05, this.limit),
       ];
     },
   },

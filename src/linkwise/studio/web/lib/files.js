@@ -50,3 +50,13 @@ async function walk(entry, above) {
   }
   return (await Promise.all(found.map((one) => walk(one, path + "/")))).flat();
 }
+
+// Files to take home, formats of the same content together, in the order given.
+export function byGroup(files) {
+  const groups = new Map();
+  for (const file of files) {
+    if (!groups.has(file.group)) groups.set(file.group, { name: file.group, about: file.about, files: [] });
+    groups.get(file.group).files.push(file);
+  }
+  return [...groups.values()];
+}

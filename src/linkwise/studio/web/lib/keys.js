@@ -11,12 +11,18 @@ export function isTaken(event) {
   return Boolean(typing || event.ctrlKey || event.metaKey || event.altKey || document.querySelector(".q-dialog"));
 }
 
-export const KEYS = [
-  ["S", "same"], ["D", "different"], ["U", "unsure"], ["Z or Backspace", "undo your last step"],
-  ["Esc", "back to the studio's question; clear the selection"], ["/", "search in the records"],
-  ["↑ ↓", "walk through the records"], ["Space", "select a record"], ["Shift ↑ ↓", "select several records"],
-  ["M", "move the selected records"], ["N", "new cluster of them"], ["T", "they belong together"],
-  ["1-9, G, Enter", "several at once: select, group, done"],
-  ["R", "they are right here"], ["X", "they are not in here"],
-  ["+ − 0, arrows", "zoom and move the map, when it has the focus"], ["?", "show the keys"],
-];
+// Where keys work, and what each does.
+export const KEYS = {
+  Question: [
+    [["S"], "same"], [["D"], "different"], [["U"], "unsure"],
+    [["Esc"], "leave a question of your own"],
+  ],
+  "Several at once": [[["1–9"], "select a record"], [["G"], "they belong together"], [["Enter"], "done"]],
+  Records: [
+    [["/"], "search"], [["↑", "↓"], "walk"], [["Space"], "select"], [["Shift ↑", "Shift ↓"], "select several"],
+    [["M"], "move them"], [["N"], "new cluster"], [["T"], "belong together"], [["R"], "right where they are"],
+    [["X"], "not in here"], [["Esc"], "select none"],
+  ],
+  Everywhere: [[["Z", "Backspace"], "undo your last step"], [["?"], "show the keys"]],
+  "Map, once clicked": [[["+", "−", "0"], "zoom"], [["arrows"], "move"]],
+};

@@ -1,5 +1,5 @@
 // Small helpers for texts that are shown.
-const BREAKS = /([_./\\-])(?=\w)|([a-z0-9])(?=[A-Z])/g;
+const BREAKS = /[_/\\](?=\w)|[.-](?=[A-Za-z])|[a-z0-9](?=[A-Z])/g; // never inside a number or a date
 
 // A name of a column with places where a line may break.
 export function breakable(name) {
@@ -12,4 +12,14 @@ export function count(n, what) {
 
 export function percent(share) {
   return share === null || share === undefined ? "" : `${Math.round(100 * share)}%`;
+}
+
+// Whether a cell is better on one line: a number, a date, a word or two.
+export function isShort(text) {
+  return text.length <= 16;
+}
+
+// Answers per minute, without digits that say nothing.
+export function rate(perMinute) {
+  return perMinute >= 10 ? Math.round(perMinute).toLocaleString("en") : String(Math.round(10 * perMinute) / 10);
 }

@@ -17,11 +17,11 @@ export default {
           <th scope="col"><span class="lw-sr">Field</span></th>
           <th scope="col"><b class="lw-a">A</b> {{ pair.names[0] }}</th>
           <th scope="col"><b class="lw-b">B</b> {{ pair.names[1] }}</th>
-          <th scope="col" v-if="scaled" class="lw-range">least to most</th>
+          <th scope="col" v-if="scaled" class="lw-range">low to high</th>
         </tr></thead>
         <tbody>
-          <tr v-for="field in fields" :key="field.name" :class="{ differs: field.far, passage: field.passage }">
-            <th scope="row"><span v-if="field.differs" class="lw-differs" role="img" aria-label="differs:" title="differs">≠ </span>{{ breakable(field.name) }}</th>
+          <tr v-for="field in fields" :key="field.name" :class="{ differs: field.far && !field.passage, passage: field.passage }">
+            <th scope="row"><span v-if="field.differs && !field.passage" class="lw-differs" role="img" aria-label="differs:" title="differs">≠ </span>{{ breakable(field.name) }}</th>
             <td v-for="(side, k) in ['a', 'b']" :key="side"><span v-if="!field.texts[k].trim()"
               class="lw-missing">missing</span><template
               v-for="(part, n) in field[side]" :key="n"><mark v-if="part[1]" :class="'lw-' + part[1]">{{ part[0] }}</mark><template

@@ -1,0 +1,354 @@
+"""Parts merged into clusters, given some answers; and what may be asked next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from linkwise._types import Floats, Ints
+
+from ._answer_curves import Prediction, sigmoid
+from ._incremental_closure import IncrementalClosure
+from ._parts import Parts
+from ._questions import Verdict
+from ._repair_kernels import agglomerate
+
+History = Sequence[tuple[int, int, Verdict]]
+Evidence = dict[tuple[int, int], float]  # log odds of the answers, by pair of parts
+
+MOST_CLOSENESS = 1.5  # log odds; one answer outweighs closeness, see `agglomerate_softly`
+_LOCAL_NEIGHBOR, _LOCAL_TYPICAL, _LOCAL_RANGE = 5, 0.6, (0.6, 2.0)
+_INSIDE = 0.6  # value of a pair that a split sets right: its pieces must still find their clusters
+_NEIGHBORS = 10
+_SHOWN = 64  # candidates looked at before all are sorted
+
+
+class Candidate(NamedTuple):
+    """A question that might be asked.
+
+    Attributes
+    ----------
+    value : float
+        Number of pairs of rows that its answer is expected to change.
+    left, right : ndarray of int
+        Parts on the two sides.
+    inside : bool
+        Whether the sides are in one cluster now.
+    """
+
+    value: float
+    left: Ints
+    right: Ints
+    inside: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """Parts and their linkage in the metric of some answers.
+
+    Attributes
+    ----------
+    n_answers : int
+    parts : Parts
+    H : ndarray of shape (n_parts, n_parts)
+    nearest, distance : ndarray of shape (n_parts,)
+        Nearest other part, and the linkage to it.
+    top : float
+        Height of the last merge without constraints.
+    outer : ndarray of bool of shape (n_answers,)
+        Whether each answer was about two modes, by those of its own stage.
+    first : ndarray of shape (n_rows,)
+        The modes at the beginning of the stage.
+    n_clusters : int or None
+        Clusters are so many from now on, and questions grow groups (see `Groups`); None: the
+        answers say where to cut.
+    """
+
+    n_answers: int
+    parts: Parts
+    center: Floats
+    H: Floats
+    nearest: Ints
+    distance: Floats
+    top: float
+    outer: Ints
+    first: Ints
+    n_clusters: int | None = None
+
+    def was_outer(self, history: History) -> Ints:
+        """1 for answers that were about two modes, 0 for those that tested a merge.
+
+        An answer that tested a merge says nothing about modes that closeness leaves apart, also
+        when it has become one about two modes by saying "different".
+        """
+        new = [int(self.first[i] != self.first[j]) for i, j, _ in history[self.n_answers :]]
+        return np.concatenate([self.outer, np.array(new, dtype=np.int64)])
+
+    @cached_property
+    def neighbors(self) -> Ints:
+        """The nearest parts of each part."""
+        k = min(_NEIGHBORS, self.parts.n_parts - 1)
+        return np.argpartition(self.H, k - 1, axis=1)[:, :k] if k else np.zeros((1, 0), dtype=int)
+
+
+@dataclass(frozen=True, eq=False)
+class RepairState:
+    """Parts merged into clusters, given some answers.
+
+    Attributes
+    ----------
+    stage : Stage
+    prediction : Prediction
+    merges : ndarray of shape (n_merges, 6)
+        See `agglomerate`.
+    mode : ndarray of shape (n_parts,)
+        Parts merged by closeness.
+    family : ndarray of shape (n_parts,)
+        Modes joined by answers: the clusters.
+    apart : ndarray of bool of shape (n_parts, n_parts)
+    H, size : ndarray
+        Linkage and size of the modes, by their slot.
+    """
+
+    stage: Stage
+    prediction: Prediction
+    merges: Floats
+    mode: Ints
+    family: Ints
+    apart: Floats
+    H: Floats
+    size: Floats
+    evidence: Evidence
+
+    @cached_property
+    def labels(self) -> Ints:
+        """Cluster of each row."""
+        found = np.unique(self.family, return_inverse=True)[1]
+        return found[self.stage.parts.of_row]
+
+    @cached_property
+    def slots(self) -> Ints:
+        """Slots of the modes."""
+        return np.unique(self.mode)
+
+    @cached_property
+    def local(self) -> Floats:
+        """Local distance between modes, in the order of `slots`."""
+        slots = self.slots
+        return _local_distance(self.H[np.ix_(slots, slots)], self.size[slots])
+
+    @cached_property
+    def _children(self) -> list[tuple[int, int]]:
+        """Both nodes of each merge; parts are 0..m-1, the q-th merge is node m + q."""
+        m = self.stage.parts.n_parts
+        node = np.arange(m)
+        found = []
+        for q, (i, j) in enumerate(self.merges[:, :2].astype(np.int64).tolist()):
+            found.append((int(node[i]), int(node[j])))
+            node[i] = m + q
+        return found
+
+    def leaves(self, node: int) -> Ints:
+        """Parts under a node of the tree."""
+        m, stack, found = self.stage.parts.n_parts, [node], []
+        while stack:
+            top = stack.pop()
+            if top < m:
+                found.append(top)
+            else:
+                stack.extend(self._children[top - m])
+        return np.array(sorted(found), dtype=np.int64)
+
+    @cached_property
+    def values(self) -> tuple[Floats, Floats]:
+        """Expected number of changed pairs, per merge and per pair of modes."""
+        merges, slots = self.merges, self.slots
+        odds = self.prediction.inner.odds(merges[:, 2] / self.stage.top)
+        inner_evidence, between = self._evidence()
+        odds = np.where(inner_evidence, np.clip(odds, -MOST_CLOSENESS, MOST_CLOSENESS), odds)
+        odds = odds + self._margins()
+        inner = _INSIDE * merges[:, 3] * merges[:, 4] * sigmoid(-(odds + inner_evidence))
+        if not self.evidence:
+            inner[merges[:, 5] > 0] = 0.0
+        family = self.family[slots]
+        mass = np.bincount(self.family, self.stage.parts.weight, len(self.family))[family]
+        height = self.H[np.ix_(slots, slots)] / self.stage.top
+        odds = self.prediction.outer.odds(height, self.local)
+        same = family[:, None] == family[None, :]
+        if self.evidence:
+            closeness = np.clip(odds, -MOST_CLOSENESS, MOST_CLOSENESS)
+            number = np.unique(family, return_inverse=True)[1]
+            joint = np.zeros((number.max() + 1, number.max() + 1))
+            np.add.at(joint, (number[:, None], number[None, :]), between)
+            across = np.minimum(odds, MOST_CLOSENESS) + joint[np.ix_(number, number)]
+            value = np.outer(mass, mass) * sigmoid(across)
+            size = self.size[slots]
+            doubt = _INSIDE * np.outer(size, size) * sigmoid(-(closeness + between)) * (between > 0)
+            value = np.where(same, doubt, value)
+        else:
+            value = np.outer(mass, mass) * sigmoid(odds)
+            value[self.apart[np.ix_(family, family)] | same] = 0.0
+        return inner, np.triu(value, 1)
+
+    def _margins(self) -> Floats:
+        """Log odds that a part merged alone has neighbors of its own cluster; else 0."""
+        neighbors = self.stage.neighbors
+        own = (self.family[neighbors] == self.family[:, None]).sum(axis=1)
+        odds = np.log((own + 0.5) / (neighbors.shape[1] - own + 0.5))
+        single = np.array(
+            [min((n for n in pair if n < len(own)), default=-1) for pair in self._children],
+            dtype=np.int64,
+        ).reshape(-1)
+        return np.where(single >= 0, odds[single], 0.0)
+
+    def _evidence(self) -> tuple[Floats, Floats]:
+        """Log odds of the answers at each merge and between modes; zero without a noise model."""
+        inner = np.zeros(len(self.merges))
+        between = np.zeros((len(self.slots), len(self.slots)))
+        if self.evidence:
+            at = self.join_heights(list(self.evidence))
+            for (pair, odds), merge in zip(self.evidence.items(), at, strict=True):
+                if merge >= 0:
+                    inner[merge] += odds
+                else:
+                    a, b = np.searchsorted(self.slots, self.mode[list(pair)])
+                    between[a, b] += odds
+                    between[b, a] += odds
+        return inner, between
+
+    def join_heights(self, pairs: Sequence[tuple[int, int]]) -> list[int]:
+        """The merge that joined each pair of parts; -1 if they are in different modes."""
+        above = {int(j): (int(i), q) for q, (i, j) in enumerate(self.merges[:, :2])}
+        return [self._joined(above, a, b) for a, b in pairs]
+
+    def _joined(self, above: dict[int, tuple[int, int]], a: int, b: int) -> int:
+        if self.mode[a] != self.mode[b]:
+            return -1
+        last, path = -1, {a: -1}
+        while a in above:
+            a, q = above[a]
+            last = max(last, q)
+            path[a] = last
+        last = -1
+        while b not in path:
+            b, q = above[b]
+            last = max(last, q)
+        return max(last, path[b])
+
+    def candidates(self) -> Iterator[Candidate]:
+        """Questions by the number of pairs that their answer is expected to change."""
+        inner, between = self.values
+        flat = between.ravel()
+        n_inner = len(inner)
+        worth = np.concatenate([inner, flat])
+        for order in _best_first(worth):
+            for where in order.tolist():
+                if where < n_inner:
+                    left, right = self._children[where]
+                    sides = self.leaves(left), self.leaves(right)
+                else:
+                    a, b = divmod(where - n_inner, len(self.slots))
+                    sides = self.parts_of(self.slots[a]), self.parts_of(self.slots[b])
+                yield Candidate(float(worth[where]), *sides, inside=where < n_inner)
+
+    def parts_of(self, slot: int) -> Ints:
+        """Parts of a mode."""
+        return np.flatnonzero(self.mode == slot)
+
+    def odds(self, i: int, j: int) -> float:
+        """Log odds that two rows belong together, closeness alone."""
+        a, b = self.stage.parts.of_row[[i, j]]
+        if a == b:
+            return float(self.prediction.inner.odds(np.zeros(1))[0])
+        merge = self.join_heights([(int(a), int(b))])[0]
+        if merge >= 0:
+            height = self.merges[merge, 2] / self.stage.top
+            return float(self.prediction.inner.odds(np.array([height]))[0])
+        one, two = np.searchsorted(self.slots, self.mode[[a, b]])
+        height = self.H[self.mode[a], self.mode[b]] / self.stage.top
+        outer = self.prediction.outer
+        return float(outer.odds(np.array([height]), self.local[[one], [two]])[0])
+
+
+def _best_first(worth: Floats) -> Iterator[Ints]:
+    """Indices of positive values, the best first: some at once, all only if these do not do."""
+    some = min(_SHOWN, len(worth))
+    if some == 0:
+        return
+    early = np.argpartition(-worth, some - 1)[:some]
+    early = early[worth[early] > 0]
+    yield early[np.lexsort((early, -worth[early]))]
+    rest = np.setdiff1d(np.flatnonzero(worth > 0), early)
+    yield rest[np.lexsort((rest, -worth[rest]))]
+
+
+def _local_distance(H: Floats, size: Floats) -> Floats:
+    """Squared distance of two modes relative to that of modes around both, less a typical value.
+
+    Ward's linkage is the squared distance of the means times s t / (s + t) for sizes s and t. The
+    scale of a mode is its distance to the fifth nearest other one, as in locally scaled affinities
+    (Zelnik-Manor and Perona 2004). Zero where there are too few modes for a scale.
+    """
+    n = len(H)
+    if n <= _LOCAL_NEIGHBOR + 1:
+        return np.zeros((n, n))
+    squared = H * (1.0 / size[:, None] + 1.0 / size[None, :])
+    scale = np.sqrt(np.partition(squared, _LOCAL_NEIGHBOR - 1, axis=1)[:, _LOCAL_NEIGHBOR - 1])
+    scale = np.maximum(scale, 1e-6 * scale.max(initial=1e-300))
+    np.fill_diagonal(squared, 0.0)
+    low, high = _LOCAL_RANGE
+    return np.clip(squared / np.outer(scale, scale), low, high) - _LOCAL_TYPICAL
+
+
+def families(parts: Parts, known: IncrementalClosure) -> tuple[Ints, Floats]:
+    """Families of parts that answers join, by their lowest part, and which of them are apart."""
+    m, part = parts.n_parts, parts.of_row
+    joined = [(row, rows[0]) for rows in known.members.values() for row in rows[1:]]
+    one, two = part[np.array(joined, dtype=np.int64).reshape(-1, 2)].T
+    graph = sparse.coo_array((np.ones(len(one)), (one, two)), shape=(m, m))
+    number = connected_components(graph, directed=False)[1]
+    family = np.unique(number, return_index=True)[1][number]
+    apart = np.zeros((m, m), dtype=bool)
+    told = [(root, other) for root, others in known.apart.items() for other in others]
+    one, two = family[part[np.array(told, dtype=np.int64).reshape(-1, 2)]].T
+    apart[one, two] = True
+    np.fill_diagonal(apart, False)
+    return family, apart
+
+
+def merge(
+    stage: Stage,
+    predicted: Prediction,
+    known: IncrementalClosure,
+    evidence: Evidence,
+) -> RepairState:
+    m = stage.parts.n_parts
+    merges, H, size = np.zeros((m, 6)), stage.H.copy(), stage.parts.weight.copy()
+    family, apart = families(stage.parts, known)
+    n, mode = agglomerate(
+        H, size, family, apart, stage.nearest.copy(), stage.distance.copy(),
+        predicted.cut * stage.top, np.zeros((0, 2), dtype=np.int64), np.zeros(0), merges,
+    )  # fmt: skip
+    return RepairState(stage, predicted, merges[:n], mode, family, apart, H, size, evidence)
+
+
+def answered_parts(
+    stage: Stage, history: History, known: IncrementalClosure | None
+) -> tuple[Ints, Floats, Ints]:
+    """Parts, 1 for "same", and place of each answer but those that `known` contradicts."""
+    part = stage.parts.of_row
+    found = [
+        (int(part[i]), int(part[j]), said == "same", place)
+        for place, (i, j, said) in enumerate(history)
+        if said != "unsure"
+        and part[i] != part[j]
+        and (known is None or known.relation(i, j) == said)
+    ]
+    told = np.array(found, dtype=np.int64).reshape(-1, 4)
+    return np.ascontiguousarray(told[:, :2]), told[:, 2].astype(np.float64), told[:, 3]

@@ -1,0 +1,132 @@
+"""The model of a session: fits, labels, progress, and why a question is asked."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwise._types import Estimator
+
+from ._meter import Round, measure
+from ._progress import ROUNDS, Progress
+from ._questions import Question, as_question
+from ._refit import Fit, RefitSummary, continued_labels
+from ._session_core import SessionCore
+from ._set_questions import SetQuestion
+
+
+class SessionModel(SessionCore):
+    """What the answers of a `Session` have brought."""
+
+    @property
+    def model_(self) -> Estimator:
+        """The model, refitted after every `refit_every` answers; waits for a refit that is due."""
+        return self.fit_.model
+
+    @property
+    def labels_(self) -> NDArray[np.int32]:
+        """Clusters of the rows; a cluster keeps its number from one refit to the next.
+
+        With `Repair`, they follow every answer at once.
+        """
+        fit = self.fit_
+        with self._lock:
+            self._sync()
+            if not self._repairs or fit.n_answers == len(self._prefix.answers):
+                return fit.labels
+            return continued_labels(fit, self._repaired(self._prefix), self._prefix)
+
+    def reason(self, question: object) -> str:
+        """Why a question is asked, in words; empty if the strategy does not say.
+
+        Parameters
+        ----------
+        question : Question, SetQuestion or pair of row numbers
+
+        Examples
+        --------
+        >>> from linkwise import Session
+        >>> with Session([[0.0], [0.1], [5.0], [5.1], [5.2]]) as session:
+        ...     print(session.reason(session.ask()))
+        these two groups, 2 and 3 records, are close, and nobody has compared them
+        """
+        with self._lock:
+            self._sync()
+            if isinstance(question, SetQuestion):
+                first = self.strategy.reason(self._context, Question(*question.rows[:2]))
+                rest = "the others are those nearest to them that nobody has compared"
+                return f"{first}; {rest}" if first and len(question.rows) > 2 else first
+            return self.strategy.reason(self._context, as_question(question, self._n))
+
+    @property
+    def fit_(self) -> Fit:
+        """The last fit that is due; waits for it."""
+        with self._lock:
+            self._sync()
+            future = self._refits.request(self._wanted or self._prefix, show=True)
+        return future.result()
+
+    @property
+    def latest(self) -> Fit | None:
+        """The newest finished fit, without waiting; None before the first."""
+        return self._refits.latest
+
+    def refit(self) -> Fit:
+        """Fit the model to all answers given so far, and wait for it."""
+        with self._lock:
+            self._sync()
+            self._wanted = self._prefix
+        return self.fit_
+
+    def request_refit(self) -> None:
+        """Request a refit to all answers so far, unless one is running."""
+        with self._lock:
+            self._sync()
+            if not self._refits.busy:
+                self._wanted = self._prefix
+                self._refits.request(self._prefix, show=True)
+
+    def changes(self, most: int = 100) -> list[float]:
+        """Share of labels that changed in each of the last refits, the newest last.
+
+        Parameters
+        ----------
+        most : int, default=100
+            Number of refits to look back.
+        """
+        found = [one.changed for one in self.refit_history() if one.changed is not None]
+        return found[max(0, len(found) - most) :]
+
+    def refit_history(self) -> list[RefitSummary]:
+        """Summaries of the last refits (at most 200), the newest last."""
+        with self._lock:
+            self._sync()
+            return self._refits.refit_history(self._prefix.due)
+
+    @property
+    def progress(self) -> Progress:
+        """Progress of the session; does not wait for a refit."""
+        with self._lock:
+            self._sync()
+            said = [answer.said for answer in self._log.accepted]
+            found = self._context.neighborhoods()
+            return Progress(
+                n_rows=self._n,
+                n_clusters=self.n_clusters,
+                n_answers=len(self._log.active),
+                n_same=said.count("same"),
+                n_different=said.count("different"),
+                n_unsure=said.count("unsure"),
+                n_disputed=len(self._log.disputed),
+                n_undone=len(self._log.answers) - len(self._log.active),
+                n_groups=len(found.roots),
+                n_covered=len(found.rows),
+                changed=tuple(self.changes(ROUNDS)),
+                meter=measure(
+                    [
+                        Round(one.n_asked, one.n_guessed, one.changed)
+                        for one in self.refit_history()
+                        if one.n_asked is not None and one.n_guessed is not None
+                    ]
+                ),
+            )

@@ -1,0 +1,74 @@
+"""Answers as evidence: which of them are believed when some are wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from linkwise._types import Floats, Ints
+
+from ._answer_curves import LEAST_HEIGHT, Prediction
+from ._repair_kernels import agglomerate_softly
+from ._repair_state import MOST_CLOSENESS, Evidence, History, Stage, answered_parts
+
+
+def weigh(stage: Stage, history: History, noise: float) -> Evidence:
+    """Sum of the log odds of the answers about each pair of parts."""
+    odds = float(np.log((1 - noise) / noise))
+    pairs, same, _ = answered_parts(stage, history, None)
+    found: Evidence = {}
+    for (a, b), is_same in zip(pairs.tolist(), same.tolist(), strict=True):
+        pair = (min(a, b), max(a, b))
+        found[pair] = found.get(pair, 0.0) + (odds if is_same else -odds)
+    return found
+
+
+def believed(stage: Stage, predicted: Prediction, history: History, evidence: Evidence) -> History:
+    """The answers that the clustering of largest evidence agrees with."""
+    m, (curve, _, cut) = stage.parts.n_parts, predicted
+    E = np.zeros((m, m))
+    for (a, b), odds in evidence.items():
+        E[a, b] = E[b, a] = odds
+    H = stage.H.copy()
+    middle = float(np.log(cut * stage.top))
+    root = agglomerate_softly(
+        H, stage.parts.weight.copy(), E, cut * stage.top, curve.slope, middle, MOST_CLOSENESS
+    )
+    height = np.maximum(H / stage.top, LEAST_HEIGHT)
+    prior = np.clip(curve.slope * (np.log(cut) - np.log(height)), -MOST_CLOSENESS, 0.0)
+    label = _contract(root, evidence, prior)
+    part = stage.parts.of_row
+    return [
+        (i, j, said)
+        for i, j, said in history
+        if said == "unsure" or bool(label[part[i]] == label[part[j]]) == (said == "same")
+    ]
+
+
+def _contract(root: Ints, evidence: Evidence, prior: Floats) -> Ints:
+    """Join nodes while the answers between them, and closeness, speak for it: the best first.
+
+    Greedy additive edge contraction (Keuper et al. 2015) of the graph of answers.
+    """
+    label = root.copy()
+    weight: dict[int, dict[int, float]] = {}
+    near: dict[int, dict[int, float]] = {}
+    for (a, b), odds in evidence.items():
+        x, y = int(root[a]), int(root[b])
+        if x != y:
+            for one, other in ((x, y), (y, x)):
+                row = weight.setdefault(one, {})
+                row[other] = row.get(other, 0.0) + odds
+                near.setdefault(one, {})[other] = float(prior[x, y])
+    while True:
+        edges = ((weight[x][y] + near[x][y], x, y) for x in weight for y in weight[x] if x < y)
+        best, x, y = max(edges, default=(0.0, 0, 0))
+        if best <= 0:
+            return label
+        label[label == y] = x
+        for other in weight.pop(y):
+            gone, closeness = weight[other].pop(y), near[other].pop(y)
+            if other != x:
+                for one, two in ((x, other), (other, x)):
+                    weight[one][two] = weight[one].get(two, 0.0) + gone
+                    near[one][two] = max(near[one].get(two, -np.inf), closeness)
+        del near[y]
