@@ -128,7 +128,7 @@ def _wide(n: int, d: int, k: int) -> Iterator[Row]:
     for (name, model), bar in zip(ours.items(), BARS[n, d, k], strict=True):
         yield Row(
             f"{what}: {name}", found[name].over(base), f"{bar:g}x",
-            found[name].cpu <= bar * base.cpu, f"{model.report_.satisfaction.share:.0%} kept",
+            found[name].cpu <= bar * base.cpu, f"{model.report_.satisfaction.share:.0%} satisfied",
         )  # fmt: skip
 
 
