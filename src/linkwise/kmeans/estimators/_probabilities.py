@@ -20,7 +20,7 @@ import numpy as np
 _MOST_ROWS, _LEAST_ROWS, _MOST_CELLS = 500, 50, 4_000_000
 
 if TYPE_CHECKING:
-    from linkwise._types import Floats, Labels
+    from linkwise._types import Floats, Ints, Labels
     from linkwise.geometry._geometry import Geometry
     from linkwise.kmeans.rows._local_rows import LocalRows
 
@@ -58,7 +58,7 @@ def effective_features(rows: LocalRows, geometry: Geometry, labels: Labels) -> f
     return float(np.clip(squares.mean() ** 2 / crossed, 1.0, rows.d))
 
 
-def _products(away: Floats, metrics: Floats, group: Labels) -> Floats:
+def _products(away: Floats, metrics: Floats, group: Ints | Labels) -> Floats:
     """Products of all pairs of residuals, each under the metric of its own cluster."""
     scaled = np.empty_like(away)
     for g in np.unique(group):
