@@ -224,6 +224,30 @@ def test_links_that_confirm_each_other_are_trusted():
     assert model.noise_ < 0.01
 
 
+@pytest.mark.parametrize("share", [0.0, 0.25])
+def test_held_out_links_tell_whether_the_others_are_right(share):
+    """Links along the narrow direction: right, though rows alone say otherwise; or wrong."""
+    rng, y = np.random.default_rng(0), np.arange(60) % 2
+    far = 8 * rng.integers(2, size=60)
+    X = np.column_stack([2 * y + rng.normal(0, 0.5, 60), far + rng.normal(0, 0.5, 60)])
+    known = Constraints.from_labels(y, 90, random_state=0)
+    known = known.flip(share, random_state=0) if share else known
+    assert _noise.most_wrong(known) > _noise.TRUSTED
+    model = PCKMeans(2, noise="auto", n_init=4, random_state=0).fit(X, constraints=known)
+    published = PCKMeans(2, n_init=4, random_state=0).fit(X, constraints=known)
+    assert (model.objective_ == published.objective_) == (share == 0)
+    wanted = far > 4 if share else y
+    assert adjusted_rand_score(wanted, model.labels_) > 0.7
+
+
+def test_held_out_links_choose_the_shape_of_the_metric():
+    X, _, known, _ = noisy()
+    model = MPCKMeans(3, metric="auto", noise="auto", n_init=2, random_state=0)
+    model.fit(X, constraints=known)
+    fixed = clone(model).set_params(metric=model.metric_).fit(X, constraints=known)
+    np.testing.assert_array_equal(model.labels_, fixed.labels_)
+
+
 def test_contradictions_are_no_special_case():
     X, y, known, _ = noisy(apart=8.0)
     known = known + Constraints(must_link=[(0, 3)], cannot_link=[(0, 3)])

@@ -270,8 +270,8 @@ def _stage_ends(n_answers: int) -> list[int]:
 
 
 def _curve_end(n_answers: int) -> int:
-    """The curve is fitted after every answer at first, later after each 3 to 5 %."""
-    step = 1 if n_answers < 40 else 2 ** int(np.log2(n_answers / 20))
+    """The curve is fitted after every answer at first, later after each 1 to 2 %."""
+    step = 1 if n_answers < 100 else 2 ** int(np.log2(n_answers / 50))
     return n_answers - n_answers % step
 
 

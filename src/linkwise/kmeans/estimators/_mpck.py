@@ -17,7 +17,7 @@ from linkwise.kmeans.solver._limits import Outliers, Size
 from linkwise.kmeans.solver._penalties import DistancePenalty, Penalty
 from linkwise.kmeans.solver._problem import Problem, Solution
 
-from ._soft_base import FULL_NEEDS_DENSE, Noise, SoftKMeans
+from ._soft_base import FULL_NEEDS_DENSE, Noise, Shape, SoftKMeans
 
 _SCREENED, _SCREENED_CELLS = 5_000, 20_000_000  # rows that show which features are indicators
 _MOST_FEATURES, _ROWS_PER_FEATURE = 100, 5  # for a full metric, if it is left open
@@ -38,7 +38,8 @@ class MPCKMeans(SoftKMeans):
         Number of clusters.
     metric : {"diagonal", "full", "auto"}, default="diagonal"
         Weights of the features, or a full matrix. "auto" is "full" for dense data of at most 100
-        features with at least five rows per feature, else "diagonal"; see `metric_`.
+        features with at least five rows per feature, else "diagonal"; with `noise="auto"`,
+        held-out links choose where "full" is possible. See `metric_`.
     per_cluster : bool, default=False
         Whether each cluster learns its own metric.
     regularization : float, default=0.01
@@ -206,13 +207,21 @@ class MPCKMeans(SoftKMeans):
             categories=self._categories,
         )
 
-    def _shape(self, problem: Problem) -> Literal["diagonal", "full"]:
+    def _shape(self, problem: Problem) -> Shape:
         """The shape of the metric; a full one has d (d + 1) / 2 numbers to learn from the rows."""
         if self.metric != "auto":
             return self.metric
+        return self._shape_found or ("full" if self._may_be_full(problem) else "diagonal")
+
+    def _shapes(self, problem: Problem) -> list[Shape | None]:
+        if self.metric == "auto" and self._may_be_full(problem):
+            return ["full", "diagonal"]
+        return [None]
+
+    def _may_be_full(self, problem: Problem) -> bool:
         rows = problem.rows
         fits = rows.d <= _MOST_FEATURES and rows.n >= _ROWS_PER_FEATURE * rows.d
-        return "full" if fits and not rows.is_sparse else "diagonal"
+        return fits and not rows.is_sparse
 
     def _best_run(self, problem: Problem) -> Solution:
         self.metric_ = self._shape(problem)

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from linkwise._help import see
-from linkwise._types import Floats, RandomState
+from linkwise._types import Bools, Floats, RandomState
 from linkwise._validation import MAX_ENTAILED, Knowledge, check_choice, check_number
 from linkwise.constraints import Constraints
 from linkwise.geometry import Mahalanobis
@@ -46,6 +46,7 @@ _MOST_TRIED = 5_000  # rows up to which the objective is chosen by held-out link
 _TRIAL_RUNS = {True: 3, False: 8}  # starts for that, if links are taken as right or not
 
 Noise = float | Literal["auto"] | None
+Shape = Literal["diagonal", "full"]
 
 
 class SoftKMeans(BaseKMeans):
@@ -53,6 +54,7 @@ class SoftKMeans(BaseKMeans):
 
     noise: Noise = None
     _trusts = True  # whether links are taken as right
+    _shape_found: Shape | None = None  # of the metric, if held-out links chose it
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -75,39 +77,48 @@ class SoftKMeans(BaseKMeans):
         """Whether the objective is the published one, in which every link is right."""
         return self.noise is None or (self.noise == "auto" and self._trusts)
 
-    def _is_right(self, problem: Problem) -> bool:
-        """Whether links are taken as right, so that what follows from them is as good as given."""
+    def _read_links(self, problem: Problem) -> None:
+        """Decide whether links are taken as right, and what else they decide (`_shapes`)."""
+        self._trusts, self._shape_found = True, None
         if self.noise is None:
-            return True
+            return
         if self.noise != "auto":
-            return float(self.noise) <= _noise.TRUSTED
-        if _noise.most_wrong(problem.known) <= _noise.TRUSTED:
-            return True
-        return self._predicts_better_if_right(problem)
-
-    def _predicts_better_if_right(self, problem: Problem) -> bool:
-        """Whether held-out links are predicted better if the others are taken as right."""
-        known, folds = problem.known, _noise.link_folds(problem.known)
+            self._trusts = float(self.noise) <= _noise.TRUSTED
+            return
+        self._trusts = _noise.most_wrong(problem.known) <= _noise.TRUSTED
+        folds = _noise.link_folds(problem.known)
         if folds is None or problem.rows.n > _MOST_TRIED or not isinstance(problem.rows, LocalRows):
-            return False
-        lead = 0
-        for held in folds:
-            part, asked = known.take(np.flatnonzero(~held)), known.take(np.flatnonzero(held))
-            links = LinkGraph.of(asked)
-            right, doubted = (
-                self._trial(replace(problem, known=part), trusts).labels[links.rows]
-                for trusts in (True, False)
-            )
-            lead += int(links.violated(doubted).sum()) - int(links.violated(right).sum())
-        return lead > 0
+            return
+        readings = [(trusts, shape) for trusts in (False, True) for shape in self._shapes(problem)]
+        if self._trusts:
+            readings = [reading for reading in readings if reading[0]]
+        if len(readings) > 1:
+            wrong = [self._n_wrong(problem, folds, *reading) for reading in readings]
+            self._trusts, self._shape_found = readings[int(np.argmin(wrong))]
 
-    def _trial(self, problem: Problem, trusts: bool) -> Solution:
-        """A run with few starts on some of the links, for the choice of the objective."""
+    def _shapes(self, problem: Problem) -> list[Shape | None]:
+        """Shapes of the metric among which held-out links choose."""
+        return [None]
+
+    def _n_wrong(
+        self, problem: Problem, folds: list[Bools], trusts: bool, shape: Shape | None
+    ) -> int:
+        """How many held-out links are predicted wrongly, if links are read in this way."""
+        found = 0
+        for held in folds:
+            part, asked = (problem.known.take(np.flatnonzero(side)) for side in (~held, held))
+            links = LinkGraph.of(asked)
+            labels = self._trial(replace(problem, known=part), trusts, shape).labels
+            found += int(links.violated(labels[links.rows]).sum())
+        return found
+
+    def _trial(self, problem: Problem, trusts: bool, shape: Shape | None) -> Solution:
+        """A run with few starts on some of the links."""
         n_init = _TRIAL_RUNS[trusts] if self.n_init == "auto" else self.n_init
         trial = clone(self).set_params(
             n_init=n_init, checkpoint=None, callback=None, verbose=0, random_state=0
         )
-        trial._trusts, trial._limits = trusts, None
+        trial._trusts, trial._shape_found, trial._limits = trusts, shape, None
         return trial._best_run(trial._as_read(problem))
 
     def _noise_model(self, problem: Problem) -> _noise.NoiseModel | None:
@@ -234,7 +245,7 @@ class SoftKMeans(BaseKMeans):
                 )
                 seeds = None  # no start from their means
         problem = replace(problem, known=known, seeds=seeds)
-        self._trusts = self._is_right(problem)
+        self._read_links(problem)
         return self._as_read(problem)
 
     def _as_read(self, problem: Problem) -> Problem:
