@@ -31,7 +31,9 @@ def _inline(writer: Any, node: nodes.math) -> None:
 
 def _display(writer: Any, node: nodes.math_block) -> None:
     number = f'<span class="eqno">({node["number"]})</span>' if node.get("number") else ""
-    writer.body.append(f'<div class="math">{number}{_converted(node, as_block=True)}</div>')
+    writer.body.append(
+        f'<div class="math" tabindex="0">{number}{_converted(node, as_block=True)}</div>'
+    )
     raise nodes.SkipNode
 
 

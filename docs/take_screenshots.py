@@ -1,60 +1,67 @@
 """Take the screenshots of the README: ``.venv/bin/python docs/take_screenshots.py``.
 
-The studio on the iris data, thirty-four answers given by keys, in the system's Chromium.
+The studio on the beans of ``linkwise demo``, thirty answers given by keys, in the system's
+Chromium. The origins answer.
 """
 
 from __future__ import annotations
 
 import shutil
 import tempfile
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
-from sklearn.datasets import load_iris
 
 from linkwise import Session, Studio
+from linkwise.datasets import prepare_features, read_table
 
 FOLDER = Path(__file__).parent / "images"
+FEATURES = ["acidity", "roast"]
+N_ANSWERS = 30
 SHOTS = {
     "studio-light": ("light", 1280, 720, "Clusters"),
-    "studio-dark": ("dark", 1280, 720, "Progress"),
+    "studio-dark": ("dark", 1280, 720, "Clusters"),
 }
 
 
 def main() -> None:
-    """Answer, and take one picture a theme and size."""
+    """Answer, and take one picture a theme."""
     from playwright.sync_api import sync_playwright
 
-    FOLDER.mkdir(exist_ok=True)
-    iris = load_iris()
-    names = [name.removesuffix(" (cm)") for name in iris.feature_names]
-    ids = [f"iris {row + 1}" for row in range(len(iris.data))]
-    columns = dict(zip(names, np.round(iris.data, 2).T.tolist(), strict=True))
+    beans = read_table(Path(str(resources.files("linkwise.datasets") / "sample" / "beans.csv")))
+    X = prepare_features(beans, FEATURES).X  # as `linkwise studio` without options
+    columns = {name: beans.columns[name].tolist() for name in FEATURES}
+    origins = np.array(beans.text("origin"))
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]
         )
-        path = Path(folder) / "work.db"
         with (
             Session(
-                iris.data, n_clusters=3, path=path, sample_ids=ids, random_state=2, who="Ada"
+                X,
+                n_clusters=3,
+                path=Path(folder) / "work.db",
+                sample_ids=beans.text("bean"),
+                random_state=0,
+                who="Ada",
             ) as session,
-            Studio(session, columns, features=names, port=0) as studio,
+            Studio(session, columns, features=FEATURES, port=0) as studio,
         ):
-            _answer(browser, studio.url, iris.target)
+            _answer(browser, studio.url, origins)
             session.refit()
-            for number, name in _names(session.labels_, iris).items():
+            for number, name in _names(session.labels_, origins).items():
                 studio.controller.rename(number, name)
             for name, shot in SHOTS.items():
                 _take(browser, studio.url, FOLDER / f"{name}.png", *shot)
         browser.close()
 
 
-def _answer(browser, url: str, truth: np.ndarray, n: int = 34) -> None:
+def _answer(browser, url: str, truth: np.ndarray) -> None:
     page = browser.new_page()
     page.goto(url)
     at = page.locator(".lw-asked[data-i]")
-    for _ in range(n):
+    for _ in range(N_ANSWERS):
         at.wait_for()
         i, j = (int(at.get_attribute(name)) for name in ("data-i", "data-j"))
         page.keyboard.press("s" if truth[i] == truth[j] else "d")
@@ -66,17 +73,20 @@ def _answer(browser, url: str, truth: np.ndarray, n: int = 34) -> None:
     page.close()
 
 
-def _names(labels: np.ndarray, iris) -> dict[int, str]:
-    """The species that most flowers of each cluster are of."""
-    found = {c: np.bincount(iris.target[labels == c]).argmax() for c in np.unique(labels).tolist()}
-    return {number: str(iris.target_names[species]) for number, species in found.items()}
+def _names(labels: np.ndarray, origins: np.ndarray) -> dict[int, str]:
+    """The origin that most beans of each cluster have."""
+    names, codes = np.unique(origins, return_inverse=True)
+    return {
+        number: str(names[np.bincount(codes[labels == number]).argmax()])
+        for number in np.unique(labels).tolist()
+    }
 
 
 def _take(browser, url: str, path: Path, scheme: str, width: int, height: int, tab: str) -> None:
     page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
     page.goto(url)
     page.locator(".lw-cluster").nth(2).wait_for()
-    page.locator(".lw-legend").get_by_text("setosa").wait_for()
+    page.locator(".lw-legend").get_by_text("Huila").wait_for()
     page.get_by_role("tab", name=tab).click()
     page.mouse.move(5, 5)
     page.wait_for_timeout(1200)  # until what moves has come to rest

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -374,6 +375,18 @@ def test_what_can_be_read_of_a_damaged_file_is_told(tmp_path):
     damaged.write_bytes(data)
     with pytest.raises(ValueError, match="no answer can be read"):
         session(X, path=damaged)
+
+
+def test_text_that_is_none_is_damage(tmp_path):
+    X, _ = blobs(20)
+    path = tmp_path / "work.db"
+    with session(X, path=path, refit_every=None) as work:
+        work.tell("same", (0, 1))
+        work.tell("same", (0, 2))
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("UPDATE answer SET at = CAST(x'32ff' AS TEXT) WHERE id = 2")
+    with pytest.raises(OSError, match=r"work\.db is damaged: .* 1 answer can still be read"):
+        session(X, path=path, refit_every=None)
 
 
 def test_an_answer_counts_once():

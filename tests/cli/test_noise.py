@@ -76,6 +76,9 @@ def test_contradictions_are_doubted_unless_told_otherwise(files):
     assert found.exit_code == 0, found.output
     assert abs(json.loads(found.stdout)["noise_estimate"] - len(wrong) / 100) < 0.05
     assert "the most probable reading is used" in found.stderr.replace("\n", " ")
+    asked = run(*common, "--noise", "auto", "--json")
+    shown, same = json.loads(found.stdout), json.loads(asked.stdout)
+    assert same["objective"] == shown["objective"]  # also under the same metric
     trusted = run(*common, "--noise", "none", "--json")
     assert json.loads(trusted.stdout).get("noise_estimate") is None
     assert "mpck satisfies what it can" in trusted.stderr.replace("\n", " ")

@@ -97,15 +97,22 @@ class Case:
         self.model = (folder / "model.npz").read_bytes()
         self.predict_seconds = self._timed(*self.predict("predicted.csv"))
         self.predicted = (folder / "predicted.csv").read_bytes()
-        (folder / "live.npz").write_bytes(self.model)
-        self.update_seconds = self._timed(*self.update("updated.csv"))
-        self.updated_model = members(folder / "live.npz")
+        live = folder / "live.npz"
+        self.update_seconds = self._timed(
+            *self.update("updated.csv"), before=lambda: live.write_bytes(self.model)
+        )
+        self.updated_model = members(live)
         self.updated = (folder / "updated.csv").read_bytes()
 
-    def _timed(self, *words: str) -> float:
-        started = time.monotonic()
-        self.run(*words)
-        return time.monotonic() - started
+    def _timed(self, *words: str, before: Callable[[], object] = lambda: None) -> float:
+        """Seconds, the least of three runs: a kill after the end is none."""
+        found = []
+        for _ in range(3):
+            before()
+            started = time.monotonic()
+            self.run(*words)
+            found.append(time.monotonic() - started)
+        return min(found)
 
     def at(self, name: str) -> str:
         return str(self.folder / name)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import sparse
+from scipy import linalg, sparse
 
 from linkwise import (
     Constraints,
@@ -116,3 +116,23 @@ def test_a_feature_that_is_there_five_times_tells_no_more(copies):
     surest = model.predict_proba(np.tile(X, copies)).max(axis=1).mean()
     right = (model.labels_ == y).mean()
     assert surest == pytest.approx(max(right, 1 - right), abs=0.03)
+
+
+@pytest.mark.parametrize("per_cluster", [False, True])
+def test_a_full_metric_has_one_root_per_cluster(data, per_cluster, monkeypatch):
+    X, _, known = data
+    roots = []
+    real = np.linalg.eigh
+    monkeypatch.setattr(np.linalg, "eigh", lambda A: roots.append(A.shape) or real(A))
+    model = MPCKMeans(3, metric="full", per_cluster=per_cluster, random_state=0)
+    model.fit(X, constraints=known)
+    assert max(len(shape) for shape in roots) == 2  # never one matrix per row
+    away = X - model.cluster_centers_[model.labels_]
+    metrics = np.broadcast_to(model.metrics_, (3, X.shape[1], X.shape[1]))
+    root = [linalg.sqrtm(A).real for A in metrics]
+    z = np.array([row @ root[c] for row, c in zip(away, model.labels_, strict=True)])
+    products = (z @ z.T) ** 2
+    n = len(z)
+    crossed = (products.sum() - np.trace(products)) / (n * (n - 1))
+    expected = np.mean((z**2).sum(axis=1)) ** 2 / crossed
+    assert model.effective_features_ == pytest.approx(np.clip(expected, 1, X.shape[1]))

@@ -97,6 +97,13 @@ def test_constraints_ids_and_names_are_kept(tmp_path):
     assert slim.predict([[0.2]]).tolist() == model.predict([[0.2]]).tolist()
 
 
+def test_the_path_of_a_checkpoint_is_left_out(tmp_path):
+    model = PCKMeans(3, random_state=0, checkpoint=tmp_path / "state").fit(X)
+    save_model(model, tmp_path / "m.linkwise")
+    assert load_model(tmp_path / "m.linkwise").model.checkpoint is None
+    assert model.checkpoint == tmp_path / "state"
+
+
 def test_a_small_file_without_rows(tmp_path):
     big = np.random.default_rng(0).normal(size=(20_000, 4))
     model = MPCKMeans(3, random_state=0, max_iter=5)

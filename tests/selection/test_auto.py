@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from linkwise import RCA, AutoCluster, BoostCluster, Constraints, MPCKMeans, PCKMeans, ReCon
 from linkwise.geometry import one_hot_groups
+from linkwise.kmeans.rows._local_rows import LocalRows
 from linkwise.selection import _explain as _words
 from linkwise.selection import _precompile as _warm
 from linkwise.selection._candidates import Candidate
@@ -420,6 +421,22 @@ def test_compiling_is_done_before_the_clock_starts(monkeypatch):
     assert links.n_cannot_link
     few().fit(X, constraints=known)
     assert len(fitted) == 1
+
+
+def test_kernels_of_larger_fits_are_compiled_too(monkeypatch):
+    calls = []
+    for name in ("assign", "extremes"):
+        real = getattr(LocalRows, name)
+
+        def spy(self, *args, name=name, real=real):
+            calls.append((name, *args[5:]))
+            return real(self, *args)
+
+        monkeypatch.setattr(LocalRows, name, spy)
+    X, _, known = drawn()
+    _warm.compile_first([Candidate("PCK", "", 3, PCKMeans(3, n_init=1), 0)], X, known)
+    assert ("extremes",) in calls
+    assert any(name == "assign" and bounds and bounds[0] is not None for name, *bounds in calls)
 
 
 def test_the_largest_k_that_was_tried_is_noted():

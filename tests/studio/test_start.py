@@ -249,3 +249,18 @@ def test_a_file_that_cannot_be_read_leaves_nothing(tmp_path):
     with pytest.raises(ValueError, match="^broken.csv: line 2"):
         start.look(start.adopt(str(tmp_path / "broken.csv")))
     assert list((tmp_path / "home").iterdir()) == []
+
+
+def test_a_session_outlives_wrong_roles_and_data_that_can_no_longer_be_read(tmp_path):
+    write_iris(tmp_path / "iris.csv")
+    start = Start(tmp_path / "home")
+    project = start.adopt(str(tmp_path / "iris.csv"))
+    roles = {column["name"]: column["role"] for column in start.look(project)["columns"]}
+    session, _ = start.begin(project, roles, 3, None)
+    session.close()
+    with pytest.raises(InputError, match="at least one column"):
+        start.begin(project, {"flower": "id"}, 3, None)
+    (tmp_path / "iris.csv").write_text('a,b\n1,"2\n')
+    with pytest.raises(ValueError, match="line 2"):
+        start.look(project)
+    assert (tmp_path / "home" / project / "session.db").exists()

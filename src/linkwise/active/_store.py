@@ -31,6 +31,7 @@ _APPLICATION = 0x6C6E6B77  # "lnkw": tells a session from any other SQLite file
 _VERSION = 4
 _PATIENCE = 30.0  # seconds to wait for another process to finish writing
 _FIRST_COLUMNS = 9  # of answers in the first formats
+_FIT = "changed, centers, labels, violated, prototypes, owner, asked, guessed"
 _LABELS_KEPT = 20  # labels of so many fits are kept, centers of all
 
 _SCHEMA = """
@@ -235,8 +236,8 @@ class Store:
         """Refuse to write about rows by numbers that another process has changed."""
         if self.generation is None:
             return
-        row = self._execute("SELECT value FROM setting WHERE name = 'generation'").fetchone()
-        if (0 if row is None else int(row[0])) != self.generation:
+        rows = self._rows("SELECT value FROM setting WHERE name = 'generation'")
+        if (int(rows[0][0]) if rows else 0) != self.generation:
             self._db.execute("ROLLBACK")
             raise ValueError(
                 f"session {self.path} follows other data now: somebody has carried its answers "
@@ -244,13 +245,22 @@ class Store:
             )
 
     def _execute(self, statement: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
-        try:
+        with self._naming_the_file():
             return self._db.execute(statement, values)
-        except sqlite3.OperationalError as error:
-            raise OSError(f"session {self.path or 'in memory'}: {error}") from error
+
+    def _rows(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
+        with self._naming_the_file():
+            return self._db.execute(statement, values).fetchall()
+
+    @contextmanager
+    def _naming_the_file(self) -> Iterator[None]:
+        try:
+            yield
         except sqlite3.IntegrityError:
             raise  # a value that the schema refuses is a fault of the caller
         except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError) and "decode" not in str(error):
+                raise OSError(f"session {self.path or 'in memory'}: {error}") from error
             raise OSError(_damaged(self.path, error, "is damaged")) from error
 
     def _file_id(self) -> tuple[int, int] | None:
@@ -288,7 +298,7 @@ class Store:
     def settings(self) -> JsonDict:
         """Settings of the session; empty for a new one."""
         with self._lock:
-            rows = self._execute("SELECT name, value FROM setting").fetchall()
+            rows = self._rows("SELECT name, value FROM setting")
         try:
             return {name: json.loads(value) for name, value in rows}
         except (TypeError, ValueError) as error:
@@ -315,7 +325,7 @@ class Store:
     def answers(self) -> list[Answer]:
         """All answers in order, including retracted ones."""
         with self._lock:
-            rows = self._execute("SELECT * FROM answer ORDER BY id").fetchall()
+            rows = self._rows("SELECT * FROM answer ORDER BY id")
         return [_answer(row) for row in rows]
 
     def add(self, question: Question, said: Verdict, weight: float, who: str) -> Answer:
@@ -360,7 +370,7 @@ class Store:
     def names(self) -> dict[int, str]:
         """Ids of the rows that have answers."""
         with self._lock:
-            return dict(self._execute("SELECT row, name FROM row_name").fetchall())
+            return dict(self._rows("SELECT row, name FROM row_name"))
 
     def retract(self, ids: Sequence[int], who: str) -> None:
         """Mark answers as undone; they stay in the file."""
@@ -381,7 +391,7 @@ class Store:
     def counts(self) -> list[ClusterCountAnswer]:
         """All cluster counts, in order."""
         with self._lock:
-            rows = self._execute("SELECT * FROM cluster_count ORDER BY id").fetchall()
+            rows = self._rows("SELECT * FROM cluster_count ORDER BY id")
         return [_count(row) for row in rows]
 
     def add_count(self, n_clusters: int | None, answers: Sequence[int], who: str) -> None:
@@ -405,7 +415,7 @@ class Store:
     def corrections(self) -> list[Correction]:
         """All corrections, in order."""
         with self._lock:
-            rows = self._execute("SELECT * FROM correction ORDER BY id").fetchall()
+            rows = self._rows("SELECT * FROM correction ORDER BY id")
         return [correction_of(row) for row in rows]
 
     def add_correction(
@@ -422,8 +432,8 @@ class Store:
             )  # fmt: skip
             for rows in details.get("rows", {}).values():
                 self._keep_names(*rows)
-            row = self._execute("SELECT * FROM correction WHERE id = ?", (cursor.lastrowid,))
-            return correction_of(row.fetchone())
+            made = self._rows("SELECT * FROM correction WHERE id = ?", (cursor.lastrowid,))
+            return correction_of(made[0])
 
     def retract_correction(self, number: int, who: str) -> None:
         """Mark a correction as undone."""
@@ -434,9 +444,8 @@ class Store:
     def pending(self) -> dict[str, list[Question]]:
         """Pending questions by person."""
         with self._lock:
-            rows = self._execute(
-                "SELECT who, i, j FROM in_hand WHERE until > ? ORDER BY rowid", (time.time(),)
-            ).fetchall()
+            asked = "SELECT who, i, j FROM in_hand WHERE until > ? ORDER BY rowid"
+            rows = self._rows(asked, (time.time(),))
         found: dict[str, list[Question]] = {}
         for who, i, j in rows:
             found.setdefault(who, []).append(Question(i, j))
@@ -455,13 +464,10 @@ class Store:
     def fit(self, key: str) -> StoredFit | None:
         """A stored fit; None if there is none."""
         with self._lock:
-            row = self._execute(
-                "SELECT changed, centers, labels, violated, prototypes, owner, asked, guessed "
-                "FROM fit WHERE key = ?",
-                (key,),
-            ).fetchone()
-        if row is None:
+            rows = self._rows(f"SELECT {_FIT} FROM fit WHERE key = ?", (key,))
+        if not rows:
             return None
+        row = rows[0]
         owner = None if row[5] is None else np.array(json.loads(row[5]), dtype=np.int64)
         arrays = _read_array(row[1]), _read_labels(row[2])
         return StoredFit(row[0], *arrays, row[3], _read_labels(row[4]), owner, *row[6:])
@@ -475,19 +481,10 @@ class Store:
             self._execute(
                 "INSERT OR REPLACE INTO fit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
-                    key,
-                    n_answers,
-                    fit.changed,
-                    _write_array(fit.centers),
-                    labels,
-                    now,
-                    fit.violated,
-                    prototypes,
-                    owner,
-                    fit.asked,
-                    fit.guessed,
+                    key, n_answers, fit.changed, _write_array(fit.centers), labels, now,
+                    fit.violated, prototypes, owner, fit.asked, fit.guessed,
                 ),
-            )
+            )  # fmt: skip
             self._execute(
                 "UPDATE fit SET labels = NULL WHERE labels IS NOT NULL AND rowid NOT IN "
                 "(SELECT rowid FROM fit ORDER BY rowid DESC LIMIT ?)",

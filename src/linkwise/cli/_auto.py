@@ -131,9 +131,11 @@ class Choice:
             model.fit(given.X, given.y, constraints=given.known, sample_ids=given.ids)
         n_links = model.report_.constraints.n_constraints
         if 0 < n_links < _FEW_LINKS:
+            given_k = isinstance(self.n_clusters, int)
             out.print_note(
-                f"{n_links} link{'s' * (n_links != 1)} tell little about such a choice; if you "
-                "know the number of clusters, -k (and --algorithm) may do better"
+                f"{n_links} link{'s' * (n_links != 1)} tell little about such a choice; "
+                + ("" if given_k else "if you know the number of clusters, -k and ")
+                + f"--algorithm {_DEFAULT} may do better"
             )
         return model
 

@@ -201,12 +201,13 @@ def _fit(request: Request, given: Input) -> tuple[BaseEstimator, Diagnosis | Non
 
 
 def _doubts(request: Request, given: Input) -> dict[str, Value]:
-    """The noise model, if constraints contradict each other and nothing else was asked for.
+    """The noise model, if constraints contradict each other and no other one was asked for.
 
-    Some of them are wrong then, and the published objectives bend to all of them.
+    Some of them are wrong then, and the published objectives bend to all of them. To ask for it
+    (--noise auto) is the same as not to ask.
     """
     method = request.method
-    if method.option("noise") is None or "noise" in request.own_options:
+    if method.option("noise") is None or request.own_options.get("noise", "auto") != "auto":
         return {}
     if given.all_known().closure().consistent:
         return {}

@@ -21,7 +21,10 @@ _MAX_CONTRADICTIONS = 10
 
 
 def sessions(
-    files: Annotated[list[Path], typer.Argument(help="Files that `linkwise label` made.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="Files that `label` or `studio` made."),
+    ],
     last: Annotated[int, typer.Option(help="Number of last answers to show.", min=0)] = 0,
     constraints_out: Annotated[
         Path | None,

@@ -430,8 +430,7 @@ def _too_many_values(table: Table, name: str, column: NDArray[np.object_]) -> st
         return _numbers_but(table, name, *text[0], text)
     return (
         f"column {name!r} holds text with {n_values:,} different values in {len(cells):,} rows, "
-        f"too many for a category; {{name_special_columns}}. Columns of numbers: "
-        f"{quoted(table.folded(table.numeric_names))}"
+        f"too many for a category; {{name_special_columns}}"
     )
 
 

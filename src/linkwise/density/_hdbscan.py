@@ -40,7 +40,7 @@ class ConstrainedHDBSCAN(ConstrainedClusterMixin, BaseEstimator):
     weight of links kept are taken. Without links this is HDBSCAN*.
 
     No cluster violates a cannot-link, and no two clusters share must-linked rows; but rows may
-    become noise (-1), and then a must-link counts as not kept.
+    become noise (-1), and then a must-link counts as violated.
 
     Parameters
     ----------

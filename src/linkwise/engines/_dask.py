@@ -21,7 +21,7 @@ from scipy import sparse
 
 from linkwise._errors import ClusterError
 from linkwise._optional import optional
-from linkwise._types import Ints, Matrix
+from linkwise._types import Ints, JsonDict, Matrix
 
 from ._engine import Block, PerBlock, Prepare, States, Work, check_block, check_weight
 from ._source import Blocks, add_row_id
@@ -496,25 +496,24 @@ class Workers:
                 raise _lost(error) from error
 
     def _check_workers(self) -> None:
-        """Wait for a worker if there is none; raises after a timeout."""
+        """Wait for a worker if there is none at work; raises after a timeout."""
         dask = optional("dask", extra="dask", need=_NEED)
         patience = float(dask.config.get("linkwise.patience", _WORKER_TIMEOUT))
         start = time.monotonic()
-        while not self._has_workers():
+        while (found := self._workers()) is None or all(map(_is_stuck, found)):
             if time.monotonic() - start >= patience:
-                raise ClusterError(
-                    f"no Dask worker is left: the scheduler had none for {patience:.0f} seconds; "
-                    "start workers and fit again (with checkpoint=... the fit is resumed)"
-                )
+                raise _stuck(patience) if found else _none_left(patience)
             time.sleep(min(_POLL_SECONDS, patience) / 4)
 
-    def _has_workers(self) -> bool:
+    def _workers(self) -> list[JsonDict] | None:
+        """What the scheduler knows of its workers; None if it does not answer."""
         if self._client.status not in ("running", "connecting"):
             raise _lost("the client is closed")
         try:
-            return bool(self._client.nthreads())
+            known = self._client.sync(self._client.scheduler.identity)
         except (OSError, TimeoutError, self._distributed.TimeoutError):
-            return False
+            return None
+        return list(known["workers"].values())
 
     def column(self, work: Work, states: States, per_block: Sequence[object]) -> DaskCollection:
         """A Dask array of one int32 per row; its chunks stay on the workers."""
@@ -539,6 +538,27 @@ class Workers:
     def close(self) -> None:
         """Release the blocks; states live as long as they are referenced."""
         self._bundles, self._parts = [], []
+
+
+def _is_stuck(worker: JsonDict) -> bool:
+    """Whether a worker takes no tasks for lack of memory, and has none that could free some."""
+    counts = worker["metrics"].get("task_counts", {})
+    return worker["status"] == "paused" and not counts.get("executing")
+
+
+def _stuck(patience: float) -> ClusterError:
+    return ClusterError(
+        f"every Dask worker has been paused for {patience:.0f} seconds, because its memory is used "
+        "up: start workers with a larger --memory-limit and fit again (with checkpoint=... the fit "
+        "is resumed)"
+    )
+
+
+def _none_left(patience: float) -> ClusterError:
+    return ClusterError(
+        f"no Dask worker is left: the scheduler had none for {patience:.0f} seconds; start workers "
+        "and fit again (with checkpoint=... the fit is resumed)"
+    )
 
 
 def _lost(why: object) -> ClusterError:

@@ -22,8 +22,8 @@ class ConstrainedCompleteLink(BaseHierarchy):
     must-linked rows, so that their neighbors come closer too. Cannot-linked rows are put farther
     apart than any others; complete link then spreads that to everything merged with them.
 
-    Must-links are always kept; relative constraints are only reported on. Cannot-links are kept as
-    long as `n_clusters` leaves the choice; the report tells which are not.
+    Must-links are always satisfied; relative constraints are only reported on. Cannot-links are
+    satisfied as long as `n_clusters` leaves the choice; the report tells which are violated.
 
     Parameters
     ----------

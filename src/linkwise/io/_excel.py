@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -64,14 +64,22 @@ def _check_size(path: Path) -> None:
 
 def _rows(path: Path, sheet: Any) -> list[tuple[Any, ...]]:
     """Rows with at least one cell, cut or filled up to the width of the header line."""
+    if (sheet.max_row or 0) > _MOST_ROWS:  # as declared at the head of the sheet
+        raise _too_many_rows(path)
     given = islice(sheet.iter_rows(values_only=True), _MOST_ROWS + 1)
-    rows = [row for row in given if any(cell is not None for cell in row)]
-    if not rows:
+    filled = (row for row in given if any(cell is not None for cell in row))
+    if (header := next(filled, None)) is None:
         return []
+    width = max(place for place, cell in enumerate(header) if cell is not None) + 1
+    # Cut at once: a format on whole rows makes each of them 16,384 cells wide.
+    rows = [(*row[:width], *[None] * (width - len(row))) for row in chain([header], filled)]
     if len(rows) > _MOST_ROWS:
-        raise FileFormatError(path, f"more than {_MOST_ROWS:,} rows, which no sheet of Excel has")
-    width = max(place for place, cell in enumerate(rows[0]) if cell is not None) + 1
-    return [(*row[:width], *[None] * (width - len(row))) for row in rows]
+        raise _too_many_rows(path)
+    return rows
+
+
+def _too_many_rows(path: Path) -> FileFormatError:
+    return FileFormatError(path, f"more than {_MOST_ROWS:,} rows, which no sheet of Excel has")
 
 
 def _columns(path: Path, rows: list[tuple[Any, ...]]) -> tuple[list[str], list[list[Any]]]:

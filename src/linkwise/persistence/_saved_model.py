@@ -227,7 +227,7 @@ def save_model(
     ----------
     model : estimator
         A fitted estimator of linkwise (parameters that are functions cannot be kept; a callback
-        is left out).
+        and the path of a checkpoint are left out).
     path : str or path
         Replaced if it is there.
     preparation : Preparation, default=None
@@ -256,12 +256,11 @@ def save_model(
     """
     labels = np.asarray(getattr(model, "labels_", ()))
     slim = copy(model)
-    slim.__dict__.pop("callback", None)
+    for name in {"callback", "checkpoint"} & vars(model).keys():  # of this process only
+        setattr(slim, name, None)
     for name in () if keep_rows else _PER_ROW:
         if name != "labels_" or not getattr(model, "_predicts_by_rows", False):
             slim.__dict__.pop(name, None)
-    if hasattr(model, "callback"):
-        slim.callback = None
     arrays: dict[str, np.ndarray] = {}
 
     def keep(array: np.ndarray) -> str:

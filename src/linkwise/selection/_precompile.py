@@ -8,8 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from linkwise._adapters import fit, last_step
-from linkwise._types import Matrix
+from linkwise._types import Matrix, is_sparse
 from linkwise.constraints import Constraints
+from linkwise.geometry import Mahalanobis, Moments
+from linkwise.kmeans.rows._local_rows import LocalRows
 
 from ._candidates import Candidate
 
@@ -44,3 +46,19 @@ def compile_first(candidates: Sequence[Candidate], X: Matrix, known: Constraints
                 fit(candidate.estimator, X[rows], few, np.random.RandomState(0))
             except Exception:  # the folds tell what is wrong with it
                 continue
+    if kinds and not is_sparse(X):
+        _compile_for_many_rows(np.ascontiguousarray(X[rows]))
+
+
+def _compile_for_many_rows(X: Matrix) -> None:
+    """Compile what small fits do without: bounds on distances, the search for extreme rows."""
+    rows = LocalRows(X)
+    try:
+        geometry = Mahalanobis(2, rows.total(), float(rows.n))
+        geometry.set_centers(rows.take(np.arange(2)))
+        moments = Moments.zeros(2, rows.d, geometry.squares_shape)
+        free = rows.new_assignments(np.zeros(0, dtype=np.int64))
+        free.assign(geometry, moments, None, bounded=True)
+        rows.extremes(np.ones(rows.d))
+    finally:
+        rows.close()

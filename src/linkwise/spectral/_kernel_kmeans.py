@@ -106,7 +106,7 @@ class ConstrainedKernelKMeans(
     n_iter_ : int
         Iterations of the best run.
     report_ : Report
-        Every constraint satisfied or violated. A violated cannot-link costs ``2 w / s_c``; a broken
+        Every constraint satisfied or violated. A violated cannot-link costs ``2 w / s_c``, a
         must-link what it would have earned in the larger of the two clusters.
     n_features_in_ : int
         Number of features.

@@ -137,7 +137,8 @@ class Start:
         try:
             table = read_source(path)
         except ValueError as error:
-            shutil.rmtree(self._project(project))  # a copy that cannot be read
+            if not (self._project(project) / _SESSION).exists():  # answers are never deleted
+                shutil.rmtree(self._project(project))  # a copy that cannot be read
             raise InputError(str(error).replace(str(path), path.name)) from None
         self._seen = (project, table)  # `begin` need not read it again
         return {
@@ -154,12 +155,14 @@ class Start:
     ) -> tuple[Session, Records]:
         """Begin the session of a project."""
         path = self._project(project) / _SESSION
+        was_there = path.exists()  # begun in another window
         try:
             seen, self._seen = self._seen, None
             table = seen[1] if seen is not None and seen[0] == project else None
             return begin_session(path, self._data_of(project), roles, n_clusters, who, table)
         except BaseException:
-            path.unlink(missing_ok=True)  # so that corrected roles can be tried
+            if not was_there:
+                path.unlink(missing_ok=True)  # so that corrected roles can be tried
             raise
 
     def recent(self) -> list[JsonDict]:

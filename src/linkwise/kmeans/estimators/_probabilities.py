@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-_MOST_ROWS = 500  # from which the number of independent features is estimated
+# From so many rows the number of independent features is estimated; fewer if rows are wide.
+_MOST_ROWS, _LEAST_ROWS, _MOST_CELLS = 500, 50, 4_000_000
 
 if TYPE_CHECKING:
-    from linkwise._types import Floats, Labels
+    from linkwise._types import Floats, Ints, Labels
     from linkwise.geometry._geometry import Geometry
     from linkwise.kmeans.rows._local_rows import LocalRows
 
@@ -44,11 +45,12 @@ def effective_features(rows: LocalRows, geometry: Geometry, labels: Labels) -> f
     residuals, squared, over the mean squared product of two of them.
     """
     inside = np.flatnonzero(labels >= 0)
-    some = inside[:: max(1, len(inside) // _MOST_ROWS)][:_MOST_ROWS]
+    most = min(_MOST_ROWS, max(_LEAST_ROWS, _MOST_CELLS // rows.d))
+    some = inside[:: max(1, len(inside) // most)][:most]
     if len(some) < 2:
         return 1.0
     away = rows.take(some) - geometry.centers[labels[some]]
-    products = _products(away, geometry.metrics[geometry.group(labels[some])])
+    products = _products(away, geometry.metrics, geometry.group(labels[some]))
     squares, n = np.diagonal(products), len(some)
     crossed = ((products**2).sum() - (squares**2).sum()) / (n * (n - 1))
     if not crossed > 0:
@@ -56,14 +58,17 @@ def effective_features(rows: LocalRows, geometry: Geometry, labels: Labels) -> f
     return float(np.clip(squares.mean() ** 2 / crossed, 1.0, rows.d))
 
 
-def _products(away: Floats, metrics: Floats) -> Floats:
+def _products(away: Floats, metrics: Floats, group: Ints | Labels) -> Floats:
     """Products of all pairs of residuals, each under the metric of its own cluster."""
-    if metrics.ndim == 2:
-        scaled = away * np.sqrt(metrics)
-    else:
-        values, vectors = np.linalg.eigh(metrics)
-        roots = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
-        scaled = np.einsum("ij,ijk->ik", away, roots @ vectors.transpose(0, 2, 1))
+    scaled = np.empty_like(away)
+    for g in np.unique(group):
+        mine = group == g
+        if metrics.ndim == 2:
+            scaled[mine] = away[mine] * np.sqrt(metrics[g])
+        else:
+            values, vectors = np.linalg.eigh(metrics[g])
+            root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+            scaled[mine] = away[mine] @ root
     return np.asarray(scaled @ scaled.T)
 
 
