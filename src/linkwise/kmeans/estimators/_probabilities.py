@@ -59,7 +59,10 @@ def effective_features(rows: LocalRows, geometry: Geometry, labels: Labels) -> f
 
 
 def _products(away: Floats, metrics: Floats, group: Ints | Labels) -> Floats:
-    """Products of all pairs of residuals, each under the metric of its own cluster."""
+    """Products of all pairs of residuals, each under the metric of its own cluster.
+
+    The longest entry is 1, so that squares of products neither overflow nor vanish.
+    """
     scaled = np.empty_like(away)
     for g in np.unique(group):
         mine = group == g
@@ -69,6 +72,7 @@ def _products(away: Floats, metrics: Floats, group: Ints | Labels) -> Floats:
             values, vectors = np.linalg.eigh(metrics[g])
             root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
             scaled[mine] = away[mine] @ root
+    scaled /= np.abs(scaled).max() or 1.0
     return np.asarray(scaled @ scaled.T)
 
 
