@@ -83,7 +83,8 @@ def solve(
         run.restore(resume)
     iteration = done = len(run.path)
     for iteration in range(done + 1, max_iter + 1):
-        moved = run.assign_rows(rng)
+        moved = run.assign_rows(rng) + run.moved_at_end
+        run.moved_at_end = 0
         moved += run.refill_empty_clusters()
         before = run.record()
         center_shift = run.move_centers()
@@ -112,7 +113,8 @@ def solve(
     if max_iter and (moved or geometry.learns):
         if converged:
             assign.force_exhaustive()
-        run.assign_rows(rng, last=True)  # labels that fit the final centers and metric
+        # Labels that fit the final centers and metric.
+        run.moved_at_end = run.assign_rows(rng, last=True)
     return run.solution(iteration, converged)
 
 
@@ -126,6 +128,7 @@ class _Run:
     assign: Assigner
     path: list[float] = field(default_factory=list)
     half_steps: list[float] = field(default_factory=list)
+    moved_at_end: int = 0  # rows that moved after the last update of centers
 
     def __post_init__(self) -> None:
         rows, k = self.problem.rows, self.problem.k
@@ -156,6 +159,7 @@ class _Run:
             "assign": self.assign.state(), "penalty": self.penalty.state(),
             "path": np.array(self.path), "half_steps": np.array(self.half_steps),
             "refills": self._refills, "share": self._share, "bounded": self._bounded,
+            "moved_at_end": self.moved_at_end,
         }  # fmt: skip
 
     def restore(self, state: RunState) -> None:
@@ -179,6 +183,7 @@ class _Run:
         self.path, self.half_steps = state["path"].tolist(), state["half_steps"].tolist()
         self._refills, self._share = state["refills"], state["share"]
         self._bounded, self._link_total = state["bounded"], None
+        self.moved_at_end = state["moved_at_end"]
 
     # ---------------------------------------------------------------- rows into clusters
 
