@@ -8,8 +8,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from linkwise._types import Floats, Ints
 
@@ -25,6 +23,7 @@ Evidence = dict[tuple[int, int], float]  # log odds of the answers, by pair of p
 MOST_CLOSENESS = 1.5  # log odds; one answer outweighs closeness, see `agglomerate_softly`
 _LOCAL_NEIGHBOR, _LOCAL_TYPICAL, _LOCAL_RANGE = 5, 0.6, (0.6, 2.0)
 _INSIDE = 0.6  # value of a pair that a split sets right: its pieces must still find their clusters
+_LEAST_DOUBT = 1.0  # pairs that a check of answers must be expected to change
 _NEIGHBORS = 10
 _SHOWN = 64  # candidates looked at before all are sorted
 
@@ -68,6 +67,8 @@ class Stage:
     n_clusters : int or None
         Clusters are so many from now on, and questions grow groups (see `Groups`); None: the
         answers say where to cut.
+    noise : float
+        Share of wrong answers; 0 takes every answer as true.
     """
 
     n_answers: int
@@ -80,6 +81,7 @@ class Stage:
     outer: Ints
     first: Ints
     n_clusters: int | None = None
+    noise: float = 0.0
 
     def was_outer(self, history: History) -> Ints:
         """1 for answers that were about two modes, 0 for those that tested a merge.
@@ -174,8 +176,8 @@ class RepairState:
         odds = np.where(inner_evidence, np.clip(odds, -MOST_CLOSENESS, MOST_CLOSENESS), odds)
         odds = odds + self._margins()
         inner = _INSIDE * merges[:, 3] * merges[:, 4] * sigmoid(-(odds + inner_evidence))
-        if not self.evidence:
-            inner[merges[:, 5] > 0] = 0.0
+        doubts = inner_evidence != 0
+        inner[np.where(doubts, inner < _LEAST_DOUBT, merges[:, 5] > 0)] = 0.0
         family = self.family[slots]
         mass = np.bincount(self.family, self.stage.parts.weight, len(self.family))[family]
         height = self.H[np.ix_(slots, slots)] / self.stage.top
@@ -191,6 +193,8 @@ class RepairState:
             size = self.size[slots]
             doubt = _INSIDE * np.outer(size, size) * sigmoid(-(closeness + between)) * (between > 0)
             value = np.where(same, doubt, value)
+            told = same | self.apart[np.ix_(family, family)]
+            value[told & (value < _LEAST_DOUBT)] = 0.0
         else:
             value = np.outer(mass, mass) * sigmoid(odds)
             value[self.apart[np.ix_(family, family)] | same] = 0.0
@@ -309,11 +313,20 @@ def _local_distance(H: Floats, size: Floats) -> Floats:
 def families(parts: Parts, known: IncrementalClosure) -> tuple[Ints, Floats]:
     """Families of parts that answers join, by their lowest part, and which of them are apart."""
     m, part = parts.n_parts, parts.of_row
-    joined = [(row, rows[0]) for rows in known.members.values() for row in rows[1:]]
-    one, two = part[np.array(joined, dtype=np.int64).reshape(-1, 2)].T
-    graph = sparse.coo_array((np.ones(len(one)), (one, two)), shape=(m, m))
-    number = connected_components(graph, directed=False)[1]
-    family = np.unique(number, return_index=True)[1][number]
+    family = np.arange(m)
+    lowest: dict[int, int] = {}
+
+    def find(one: int) -> int:
+        while lowest.setdefault(one, one) != one:
+            one = lowest[one]
+        return one
+
+    for rows in known.members.values():
+        for one in part[rows].tolist():
+            a, b = find(one), find(int(part[rows[0]]))
+            lowest[max(a, b)] = min(a, b)
+    for one in lowest:
+        family[one] = find(one)
     apart = np.zeros((m, m), dtype=bool)
     told = [(root, other) for root, others in known.apart.items() for other in others]
     one, two = family[part[np.array(told, dtype=np.int64).reshape(-1, 2)]].T
