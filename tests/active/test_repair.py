@@ -11,11 +11,12 @@ from sklearn.metrics import adjusted_rand_score
 
 from linkwise import Constraints
 from linkwise.active import LabelOracle, QueryContext, Repair, RepairedClustering, Session
-from linkwise.active._answer_curves import merge_curve
+from linkwise.active._answer_curves import Prediction, merge_curve
 from linkwise.active._incremental_closure import IncrementalClosure
 from linkwise.active._parts import make_parts, over_cluster, split_parts, ward_linkage
+from linkwise.active._repair_kernels import agglomerate
 from linkwise.active._repair_model import RepairModel, _heights, _link
-from linkwise.active._repair_state import families, merge
+from linkwise.active._repair_state import cut_tree, families, merge
 
 from .cases import blobs
 
@@ -74,6 +75,34 @@ def test_merges_under_answers_are_those_of_a_slow_version(seed):
             known.add(i, j, "same" if y[i] == y[j] else "different")
     merges = _heights(stage_of(X), known, NO_PAIRS)[1]
     np.testing.assert_allclose(merges[:, 2], slow_merges(X, known))
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=20)
+def test_a_tree_that_is_cut_is_one_that_stopped_there(seed):
+    """Modes, families and what is apart; the linkage of modes is that of Lance and Williams."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(20, 3)), rng.integers(0, 3, 20)
+    known = IncrementalClosure()
+    for i, j in rng.integers(0, 20, (10, 2)).tolist():
+        if i != j:
+            known.add(i, j, "same" if y[i] == y[j] else "different")
+    stage = stage_of(X)
+    assert np.array_equal(stage.H, stage.H.T)
+    whole = _heights(stage, known, NO_PAIRS)[1]
+    cut = float(rng.uniform(0, whole[-1, 2] / stage.top))
+    state = cut_tree(stage, Prediction(None, None, cut), known, {}, whole)
+    H, size, (family, apart) = stage.H.copy(), np.ones(20), families(stage.parts, known)
+    _, mode = agglomerate(
+        H, size, family, apart, stage.nearest.copy(), stage.distance.copy(), cut * stage.top,
+        NO_PAIRS, np.zeros(0), np.zeros((20, 6)),
+    )  # fmt: skip
+    assert np.array_equal(state.mode, mode)
+    assert np.array_equal(state.family, family)
+    assert np.array_equal(state.apart, apart)
+    slots = np.unique(mode)
+    assert np.array_equal(state.size, size[slots])
+    np.testing.assert_allclose(state.H, H[np.ix_(slots, slots)])
 
 
 @given(st.integers(0, 10_000), st.sampled_from([0.0, 0.1]))

@@ -14,6 +14,49 @@ from linkwise._compiled import kernel
 
 
 @kernel
+def _guarded(apart: Any) -> Any:
+    """Families with anything apart from them."""
+    m = len(apart)
+    guarded = np.zeros(m, dtype=np.bool_)
+    for i in range(m):
+        for j in range(m):
+            if apart[i, j]:
+                guarded[i] = True
+                break
+    return guarded
+
+
+@kernel
+def _join(f: int, g: int, family: Any, apart: Any, guarded: Any) -> None:
+    """Let family g become part of f."""
+    if f == g:
+        return
+    m = len(family)
+    for k in range(m):
+        if family[k] == g:
+            family[k] = f
+    if guarded[g]:
+        guarded[f] = True
+        for k in range(m):
+            if apart[g, k]:
+                apart[f, k] = apart[k, f] = True
+
+
+@kernel
+def repeat_merges(merges: Any, family: Any, apart: Any) -> Any:
+    """Join the families of merges of `agglomerate`; return the node of each part."""
+    root = np.arange(len(family))
+    guarded = _guarded(apart)
+    for q in range(len(merges)):
+        i, j = int(merges[q, 0]), int(merges[q, 1])
+        _join(family[i], family[j], family, apart, guarded)
+        for k in range(len(root)):
+            if root[k] == j:
+                root[k] = i
+    return root
+
+
+@kernel
 def agglomerate(
     H: Any,
     size: Any,
@@ -58,12 +101,7 @@ def agglomerate(
     n_live, n_merges = m, 0
     alive = np.ones(m, dtype=np.bool_)
     root = np.arange(m)
-    guarded = np.zeros(m, dtype=np.bool_)  # families with anything apart from them
-    for i in range(m):
-        for j in range(m):
-            if apart[i, j]:
-                guarded[i] = True
-                break
+    guarded = _guarded(apart)
     waiting = np.arange(len(pairs))
     n_waiting = len(pairs)
     while n_live > 1:
@@ -87,15 +125,7 @@ def agglomerate(
         merges[n_merges, 3], merges[n_merges, 4] = size[i], size[j]
         merges[n_merges, 5] = 1.0 if f == g else 0.0
         n_merges += 1
-        if f != g:
-            for k in range(m):
-                if family[k] == g:
-                    family[k] = f
-            if guarded[g]:
-                guarded[f] = True
-                for k in range(m):
-                    if apart[g, k]:
-                        apart[f, k] = apart[k, f] = True
+        _join(f, g, family, apart, guarded)
         alive[j] = False
         si, sj = size[i], size[j]
         w = 0

@@ -46,6 +46,7 @@ from ._repair_state import (
     RepairState,
     Stage,
     answered_parts,
+    cut_tree,
     families,
     merge,
 )
@@ -251,12 +252,12 @@ class RepairModel:
         else:  # most of the answers were "same" since nothing else was asked: no guide for a cut
             cut = _cut_for(stage, known, stage.n_clusters)
         rough = OuterCurve((0.0, 0.0, 0.0), cut)
-        state = merge(stage, Prediction(inner, rough, cut), known, evidence)
-        a, b = state.mode[pairs].T
+        state = cut_tree(stage, Prediction(inner, rough, cut), known, evidence, merges)
+        a, b = np.searchsorted(state.slots, state.mode[pairs]).T
         # Modes of the first half of the answers were larger: they tell little about those of now.
         left = (stage.was_outer(history)[which] > 0) & (2 * which >= len(history))
         a, b = a[left], b[left]
-        local = state.local[np.searchsorted(state.slots, a), np.searchsorted(state.slots, b)]
+        local = state.local[a, b]
         # Modes that "same" has made one count too, as close ones: without them the curve, which
         # would know the others only, would fall and fall.
         one = a == b

@@ -13,9 +13,9 @@ from linkwise._types import Floats, Ints
 
 from ._answer_curves import Prediction, sigmoid
 from ._incremental_closure import IncrementalClosure
-from ._parts import Parts
+from ._parts import Parts, ward_linkage
 from ._questions import Verdict
-from ._repair_kernels import agglomerate
+from ._repair_kernels import agglomerate, repeat_merges
 
 History = Sequence[tuple[int, int, Verdict]]
 Evidence = dict[tuple[int, int], float]  # log odds of the answers, by pair of parts
@@ -114,8 +114,8 @@ class RepairState:
     family : ndarray of shape (n_parts,)
         Modes joined by answers: the clusters.
     apart : ndarray of bool of shape (n_parts, n_parts)
-    H, size : ndarray
-        Linkage and size of the modes, by their slot.
+    H, size : ndarray of shape (n_modes, n_modes) and (n_modes,)
+        Linkage and size of the modes, in the order of `slots`.
     """
 
     stage: Stage
@@ -142,8 +142,7 @@ class RepairState:
     @cached_property
     def local(self) -> Floats:
         """Local distance between modes, in the order of `slots`."""
-        slots = self.slots
-        return _local_distance(self.H[np.ix_(slots, slots)], self.size[slots])
+        return _local_distance(self.H, self.size)
 
     @cached_property
     def _children(self) -> list[tuple[int, int]]:
@@ -180,7 +179,7 @@ class RepairState:
         inner[np.where(doubts, inner < _LEAST_DOUBT, merges[:, 5] > 0)] = 0.0
         family = self.family[slots]
         mass = np.bincount(self.family, self.stage.parts.weight, len(self.family))[family]
-        height = self.H[np.ix_(slots, slots)] / self.stage.top
+        height = self.H / self.stage.top
         odds = self.prediction.outer.odds(height, self.local)
         same = family[:, None] == family[None, :]
         if self.evidence:
@@ -190,7 +189,7 @@ class RepairState:
             np.add.at(joint, (number[:, None], number[None, :]), between)
             across = np.minimum(odds, MOST_CLOSENESS) + joint[np.ix_(number, number)]
             value = np.outer(mass, mass) * sigmoid(across)
-            size = self.size[slots]
+            size = self.size
             doubt = _INSIDE * np.outer(size, size) * sigmoid(-(closeness + between)) * (between > 0)
             value = np.where(same, doubt, value)
             told = same | self.apart[np.ix_(family, family)]
@@ -275,9 +274,8 @@ class RepairState:
             height = self.merges[merge, 2] / self.stage.top
             return float(self.prediction.inner.odds(np.array([height]))[0])
         one, two = np.searchsorted(self.slots, self.mode[[a, b]])
-        height = self.H[self.mode[a], self.mode[b]] / self.stage.top
-        outer = self.prediction.outer
-        return float(outer.odds(np.array([height]), self.local[[one], [two]])[0])
+        height = self.H[[one], [two]] / self.stage.top
+        return float(self.prediction.outer.odds(height, self.local[[one], [two]])[0])
 
 
 def _best_first(worth: Floats) -> Iterator[Ints]:
@@ -336,19 +334,39 @@ def families(parts: Parts, known: IncrementalClosure) -> tuple[Ints, Floats]:
 
 
 def merge(
+    stage: Stage, predicted: Prediction, known: IncrementalClosure, evidence: Evidence
+) -> RepairState:
+    """The clusters: what is closest merges first, up to the cut."""
+    m = stage.parts.n_parts
+    merges = np.zeros((m, 6))
+    none = np.zeros((0, 2), dtype=np.int64)
+    n, _ = agglomerate(
+        stage.H.copy(), stage.parts.weight.copy(), *families(stage.parts, known),
+        stage.nearest.copy(), stage.distance.copy(), predicted.cut * stage.top, none, np.zeros(0),
+        merges,
+    )  # fmt: skip
+    return cut_tree(stage, predicted, known, evidence, merges[:n])
+
+
+def cut_tree(
     stage: Stage,
     predicted: Prediction,
     known: IncrementalClosure,
     evidence: Evidence,
+    merges: Floats,
 ) -> RepairState:
-    m = stage.parts.n_parts
-    merges, H, size = np.zeros((m, 6)), stage.H.copy(), stage.parts.weight.copy()
+    """The clusters that some merges make, of which those above the cut are left out."""
+    above = np.flatnonzero(merges[:, 2] > predicted.cut * stage.top)
+    merges = merges[: above[0]] if len(above) else merges
     family, apart = families(stage.parts, known)
-    n, mode = agglomerate(
-        H, size, family, apart, stage.nearest.copy(), stage.distance.copy(),
-        predicted.cut * stage.top, np.zeros((0, 2), dtype=np.int64), np.zeros(0), merges,
-    )  # fmt: skip
-    return RepairState(stage, predicted, merges[:n], mode, family, apart, H, size, evidence)
+    mode = repeat_merges(merges, family, apart)
+    order = np.argsort(mode, kind="stable")
+    start = np.unique(mode[order], return_index=True)[1]
+    weight = stage.parts.weight[order]
+    size = np.add.reduceat(weight, start)
+    mean = np.add.reduceat(stage.center[order] * weight[:, None], start) / size[:, None]
+    H = ward_linkage(mean, size)
+    return RepairState(stage, predicted, merges, mode, family, apart, H, size, evidence)
 
 
 def answered_parts(
