@@ -109,13 +109,17 @@ class SoftKMeans(BaseKMeans):
         if self.noise != "auto":
             self._reading = Reading("right" if self.noise <= _noise.TRUSTED else "doubted")
             return
-        sound = most_wrong(problem.known) <= _noise.TRUSTED
-        self._reading = Reading("right" if sound else "doubted")
-        folds = _noise.link_folds(problem.known)
-        if folds is None or problem.rows.n > _MOST_TRIED or not isinstance(problem.rows, LocalRows):
-            return
-        beliefs: list[Belief] = ["right"] if sound else ["doubted", "right", "ignored"]
+        most = most_wrong(problem.known)
+        beliefs: list[Belief] = ["doubted", "right", "ignored"]
+        if most <= _noise.BELIEVED:
+            beliefs = ["right", "doubted", "ignored"]
+        if most <= _noise.TRUSTED:
+            beliefs = ["right"]
         readings = [Reading(belief, s) for belief in beliefs for s in self._shapes(problem)]
+        self._reading = readings[0]
+        folds, rows = _noise.link_folds(problem.known), problem.rows
+        if folds is None or rows.n > _MOST_TRIED or not isinstance(rows, LocalRows):
+            return
         if len(readings) > 1:
             wrong = [self._wrongly_predicted(problem, folds, reading) for reading in readings]
             self._reading = readings[_noise.first_unless_clear(np.array(wrong))]

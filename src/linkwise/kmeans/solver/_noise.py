@@ -18,7 +18,8 @@ that the loop alternates between labels, centers, metric and p.
 
 Where held-out links (`link_folds`) are predicted better if the others are taken as right, the
 published objective takes the place of this one; where they are predicted better without the
-others, p is 1/2 and links cost nothing. Both must be better beyond chance (`first_unless_clear`).
+others, p is 1/2 and links cost nothing. Both must be better beyond chance (`first_unless_clear`),
+except that the published objective comes first if links confirm each other.
 
 Entry points: `LogOddsPenalty` for the loop, `likelihood_unit`, `probability_wrong` of each link.
 """
@@ -42,6 +43,8 @@ MOST = 0.15  # the largest p in the objective
 LEAST = 1e-3
 FOLDS, FEWEST = 3, 40  # of held-out links; links that they need
 TRUSTED = 0.02  # up to this p, what follows from links is as good as given
+BELIEVED = 0.1  # up to this p, links are taken as right unless held-out ones speak against it
+_CLEARLY = 2.0  # standard errors
 
 
 @dataclass(frozen=True)
@@ -131,10 +134,10 @@ def first_unless_clear(wrong: Bools) -> int:
     wrong : ndarray of shape (n_readings, n_links)
         Which held-out links each reading predicts wrongly. One predicts more beyond chance if the
         links that it alone has right outnumber those that the first alone has right by more than
-        a standard error, the square root of both together (McNemar).
+        two standard errors, the square root of both together (McNemar).
     """
     gain = wrong[0].astype(np.int64) - wrong
-    clear = gain.sum(axis=1) > np.sqrt(np.abs(gain).sum(axis=1))
+    clear = gain.sum(axis=1) > _CLEARLY * np.sqrt(np.abs(gain).sum(axis=1))
     return int(np.where(clear, gain.sum(axis=1), 0).argmax())
 
 
