@@ -267,10 +267,10 @@ def test_without_links_it_is_the_method_without():
 def test_wrong_links_do_less_harm_than_none_do_good():
     """On average above plain k-means, whatever share is wrong."""
     gains = []
-    for seed, share in product(range(3), (0.0, 0.2, 0.3)):
+    for seed, share in product(range(2), (0.0, 0.2, 0.3)):
         X, y, known, _ = noisy(150, 150, share, apart=3.0, seed=seed)
         plain = KMeans(3, n_init=5, random_state=0).fit(X).labels_
-        model = MPCKMeans(3, metric="full", noise="auto", n_init=10, random_state=0)
+        model = MPCKMeans(3, metric="full", noise="auto", n_init=3, random_state=0)
         found = model.fit(X, constraints=known).labels_
         gains.append(adjusted_rand_score(y, found) - adjusted_rand_score(y, plain))
     assert np.mean(gains) > 0
