@@ -1,7 +1,7 @@
 """Random cases over every estimator of the registry and every reader: `make fuzz SECONDS=600`.
 
 Environment: LINKWISE_FUZZ_SECONDS for all tests together, LINKWISE_FUZZ_SEED (0). Without a time,
-as in `make test`, the number of cases is fixed (about half a minute), so that the suite does not depend
+as in `make test`, the number of cases is fixed (half a minute), so that the suite does not depend
 on the machine's speed. A failure names the seed of its case.
 """
 
