@@ -156,7 +156,7 @@ def noise_full() -> str:
 
 def text_embedding() -> str:
     """Words and meanings by number of links."""
-    lines = ["| data | rows, k | | 0 links | 100 | 1,000 |", "|---" * 6 + "|"]
+    lines = ["| data | rows, k | features | 0 links | 100 | 1,000 |", "|---" * 6 + "|"]
     for row in _rows("Texts: words or meanings")[2:]:
         means = (short(float(cell.split(" +- ")[0])) for cell in row[3:])
         lines.append(f"| {' | '.join([*row[:3], *means])} |")
