@@ -14,12 +14,11 @@ from linkwise.active import LabelOracle, QueryContext, Repair, RepairedClusterin
 from linkwise.active._answer_curves import merge_curve
 from linkwise.active._incremental_closure import IncrementalClosure
 from linkwise.active._parts import make_parts, over_cluster, split_parts, ward_linkage
-from linkwise.active._repair_model import RepairModel, _heights, _link
-from linkwise.active._repair_state import families, merge
+from linkwise.active._repair_model import RepairModel, _link
+from linkwise.active._repair_state import families, grow_tree, merge
 
 from .cases import blobs
 
-NO_PAIRS = np.zeros((0, 2), dtype=np.int64)
 
 
 def stage_of(X):
@@ -31,7 +30,7 @@ def stage_of(X):
 @settings(max_examples=30)
 def test_without_answers_it_is_ward_s_tree(seed):
     X = np.random.default_rng(seed).normal(size=(15, 3))
-    merges = _heights(stage_of(X), IncrementalClosure(), NO_PAIRS)[1]
+    merges = grow_tree(stage_of(X), IncrementalClosure()).merges
     # Scipy's height is the root of twice the increase of the sum of squares.
     np.testing.assert_allclose(np.sqrt(2 * merges[:, 2]), ward(X)[:, 2])
 
@@ -72,7 +71,7 @@ def test_merges_under_answers_are_those_of_a_slow_version(seed):
     for i, j in rng.integers(0, 12, (8, 2)).tolist():
         if i != j:
             known.add(i, j, "same" if y[i] == y[j] else "different")
-    merges = _heights(stage_of(X), known, NO_PAIRS)[1]
+    merges = grow_tree(stage_of(X), known).merges
     np.testing.assert_allclose(merges[:, 2], slow_merges(X, known))
 
 
@@ -172,7 +171,8 @@ def test_large_data_are_taken_in_parts_that_answers_split():
     assert np.isinf(np.diag(H)).all()
     state = RepairModel(X, 0).at(IncrementalClosure())
     assert len(state.labels) == len(y)
-    assert merge(state.stage, state.prediction, IncrementalClosure(), {}).labels.max() > 0
+    free = grow_tree(state.stage, IncrementalClosure())
+    assert merge(state.stage, state.prediction, free, {}).labels.max() > 0
 
 
 @pytest.mark.parametrize("noise", [-0.1, 0.5])

@@ -14,6 +14,31 @@ from linkwise._compiled import kernel
 
 
 @kernel
+def _guarded(apart: Any) -> Any:
+    """Families with anything apart from them."""
+    found = np.zeros(len(apart), dtype=np.bool_)
+    for i in range(len(apart)):
+        for j in range(len(apart)):
+            if apart[i, j]:
+                found[i] = True
+                break
+    return found
+
+
+@kernel
+def _join(family: Any, apart: Any, guarded: Any, f: int, g: int) -> None:
+    """Family g becomes a part of family f."""
+    for k in range(len(family)):
+        if family[k] == g:
+            family[k] = f
+    if guarded[g]:
+        guarded[f] = True
+        for k in range(len(family)):
+            if apart[g, k]:
+                apart[f, k] = apart[k, f] = True
+
+
+@kernel
 def agglomerate(
     H: Any,
     size: Any,
@@ -21,17 +46,16 @@ def agglomerate(
     apart: Any,
     nearest: Any,
     distance: Any,
-    cut: float,
     pairs: Any,
     crossing: Any,
     merges: Any,
-) -> Any:
-    """Merge the closest allowed nodes up to the height `cut`.
+) -> int:
+    """Merge the closest allowed nodes until none are left.
 
     Parameters
     ----------
     H : ndarray of shape (m, m), IN/OUT
-        Linkage; infinite on the diagonal. Ends as the linkage between the nodes that are left.
+        Linkage; infinite on the diagonal.
     size : ndarray of shape (m,), IN/OUT
         Rows per node.
     family : ndarray of shape (m,), IN/OUT
@@ -40,7 +64,6 @@ def agglomerate(
         Families that must not be joined.
     nearest, distance : ndarray of shape (m,), IN/OUT
         The nearest neighbor of each node without constraints, and the linkage to it.
-    cut : float
     pairs : ndarray of shape (n_pairs, 2), IN
     crossing : ndarray of shape (n_pairs,), OUT
         Height at which each pair of parts merged, or would have merged were it allowed.
@@ -50,20 +73,13 @@ def agglomerate(
     Returns
     -------
     n_merges : int
-    root : ndarray of shape (m,)
-        The node of each part.
     """
     m = H.shape[0]
     live = np.arange(m)
     n_live, n_merges = m, 0
     alive = np.ones(m, dtype=np.bool_)
     root = np.arange(m)
-    guarded = np.zeros(m, dtype=np.bool_)  # families with anything apart from them
-    for i in range(m):
-        for j in range(m):
-            if apart[i, j]:
-                guarded[i] = True
-                break
+    guarded = _guarded(apart)
     waiting = np.arange(len(pairs))
     n_waiting = len(pairs)
     while n_live > 1:
@@ -72,7 +88,7 @@ def agglomerate(
             if distance[live[a]] < height:
                 best = live[a]
                 height = distance[best]
-        if best < 0 or height > cut:
+        if best < 0:
             break
         i, j = best, nearest[best]
         if not alive[j] or H[i, j] != height or apart[family[i], family[j]]:
@@ -88,14 +104,7 @@ def agglomerate(
         merges[n_merges, 5] = 1.0 if f == g else 0.0
         n_merges += 1
         if f != g:
-            for k in range(m):
-                if family[k] == g:
-                    family[k] = f
-            if guarded[g]:
-                guarded[f] = True
-                for k in range(m):
-                    if apart[g, k]:
-                        apart[f, k] = apart[k, f] = True
+            _join(family, apart, guarded, f, g)
         alive[j] = False
         si, sj = size[i], size[j]
         w = 0
@@ -137,6 +146,36 @@ def agglomerate(
     for a in range(n_waiting):
         q = waiting[a]
         crossing[q] = H[root[pairs[q, 0]], root[pairs[q, 1]]]
+    return n_merges
+
+
+@kernel
+def cut_tree(merges: Any, cut: float, family: Any, apart: Any) -> Any:
+    """The merges of `agglomerate` up to the height `cut`.
+
+    Parameters
+    ----------
+    merges : ndarray of shape (n, 6), IN
+    cut : float
+    family, apart : ndarray, IN/OUT
+        As in `agglomerate`.
+
+    Returns
+    -------
+    n_merges : int
+    root : ndarray of shape (m,)
+        The node of each part.
+    """
+    guarded = _guarded(apart)
+    n_merges = 0
+    while n_merges < len(merges) and merges[n_merges, 2] <= cut:
+        f, g = family[int(merges[n_merges, 0])], family[int(merges[n_merges, 1])]
+        if f != g:
+            _join(family, apart, guarded, f, g)
+        n_merges += 1
+    root = np.arange(len(family))
+    for q in range(n_merges - 1, -1, -1):
+        root[int(merges[q, 1])] = root[int(merges[q, 0])]
     return n_merges, root
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -15,9 +15,9 @@ from linkwise._types import Floats, Ints
 
 from ._answer_curves import Prediction, sigmoid
 from ._incremental_closure import IncrementalClosure
-from ._parts import Parts
+from ._parts import Parts, ward_linkage
 from ._questions import Verdict
-from ._repair_kernels import agglomerate
+from ._repair_kernels import agglomerate, cut_tree
 
 History = Sequence[tuple[int, int, Verdict]]
 Evidence = dict[tuple[int, int], float]  # log odds of the answers, by pair of parts
@@ -49,6 +49,37 @@ class Candidate(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
+class Linkage:
+    """Ward's linkage between parts, computed when it is needed first.
+
+    Attributes
+    ----------
+    center : ndarray of shape (n_parts, n_features)
+    weight : ndarray of shape (n_parts,)
+    """
+
+    center: Floats
+    weight: Floats
+
+    @cached_property
+    def H(self) -> Floats:
+        """Linkage of all pairs; infinite on the diagonal."""
+        return ward_linkage(self.center, self.weight)
+
+    @cached_property
+    def nearest(self) -> tuple[Ints, Floats]:
+        """Nearest other part of each part, and the linkage to it."""
+        nearest = self.H.argmin(axis=1)
+        return nearest, self.H[np.arange(len(nearest)), nearest]
+
+    @cached_property
+    def neighbors(self) -> Ints:
+        """The nearest parts of each part."""
+        k = min(_NEIGHBORS, len(self.weight) - 1)
+        return np.argpartition(self.H, k - 1, axis=1)[:, :k] if k else np.zeros((1, 0), dtype=int)
+
+
+@dataclass(frozen=True, eq=False)
 class Stage:
     """Parts and their linkage in the metric of some answers.
 
@@ -56,9 +87,7 @@ class Stage:
     ----------
     n_answers : int
     parts : Parts
-    H : ndarray of shape (n_parts, n_parts)
-    nearest, distance : ndarray of shape (n_parts,)
-        Nearest other part, and the linkage to it.
+    linkage : Linkage
     top : float
         Height of the last merge without constraints.
     outer : ndarray of bool of shape (n_answers,)
@@ -72,10 +101,7 @@ class Stage:
 
     n_answers: int
     parts: Parts
-    center: Floats
-    H: Floats
-    nearest: Ints
-    distance: Floats
+    linkage: Linkage
     top: float
     outer: Ints
     first: Ints
@@ -90,11 +116,30 @@ class Stage:
         new = [int(self.first[i] != self.first[j]) for i, j, _ in history[self.n_answers :]]
         return np.concatenate([self.outer, np.array(new, dtype=np.int64)])
 
-    @cached_property
-    def neighbors(self) -> Ints:
-        """The nearest parts of each part."""
-        k = min(_NEIGHBORS, self.parts.n_parts - 1)
-        return np.argpartition(self.H, k - 1, axis=1)[:, :k] if k else np.zeros((1, 0), dtype=int)
+    def without_linkage(self) -> Stage:
+        """The same without the computed linkage, which needs most of the memory."""
+        return replace(self, linkage=replace(self.linkage))
+
+
+class Tree(NamedTuple):
+    """All merges of parts that some answers allow, the lowest first.
+
+    Attributes
+    ----------
+    merges : ndarray of shape (n_merges, 6)
+        See `agglomerate`.
+    family : ndarray of shape (n_parts,)
+        Parts that answers join, by their lowest part.
+    apart : ndarray of bool of shape (n_parts, n_parts)
+        Families that answers keep apart.
+    crossing : ndarray of shape (n_pairs,)
+        Height at which each of some pairs of parts merges, or would.
+    """
+
+    merges: Floats
+    family: Ints
+    apart: Floats
+    crossing: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +157,10 @@ class RepairState:
     family : ndarray of shape (n_parts,)
         Modes joined by answers: the clusters.
     apart : ndarray of bool of shape (n_parts, n_parts)
-    H, size : ndarray
-        Linkage and size of the modes, by their slot.
+    H : ndarray of shape (n_modes, n_modes)
+        Linkage of the modes, in the order of `slots`.
+    size : ndarray of shape (n_modes,)
+        Rows per mode.
     """
 
     stage: Stage
@@ -140,8 +187,7 @@ class RepairState:
     @cached_property
     def local(self) -> Floats:
         """Local distance between modes, in the order of `slots`."""
-        slots = self.slots
-        return _local_distance(self.H[np.ix_(slots, slots)], self.size[slots])
+        return _local_distance(self.H, self.size)
 
     @cached_property
     def _children(self) -> list[tuple[int, int]]:
@@ -178,7 +224,7 @@ class RepairState:
             inner[merges[:, 5] > 0] = 0.0
         family = self.family[slots]
         mass = np.bincount(self.family, self.stage.parts.weight, len(self.family))[family]
-        height = self.H[np.ix_(slots, slots)] / self.stage.top
+        height = self.H / self.stage.top
         odds = self.prediction.outer.odds(height, self.local)
         same = family[:, None] == family[None, :]
         if self.evidence:
@@ -188,7 +234,7 @@ class RepairState:
             np.add.at(joint, (number[:, None], number[None, :]), between)
             across = np.minimum(odds, MOST_CLOSENESS) + joint[np.ix_(number, number)]
             value = np.outer(mass, mass) * sigmoid(across)
-            size = self.size[slots]
+            size = self.size
             doubt = _INSIDE * np.outer(size, size) * sigmoid(-(closeness + between)) * (between > 0)
             value = np.where(same, doubt, value)
         else:
@@ -198,7 +244,7 @@ class RepairState:
 
     def _margins(self) -> Floats:
         """Log odds that a part merged alone has neighbors of its own cluster; else 0."""
-        neighbors = self.stage.neighbors
+        neighbors = self.stage.linkage.neighbors
         own = (self.family[neighbors] == self.family[:, None]).sum(axis=1)
         odds = np.log((own + 0.5) / (neighbors.shape[1] - own + 0.5))
         single = np.array(
@@ -271,7 +317,7 @@ class RepairState:
             height = self.merges[merge, 2] / self.stage.top
             return float(self.prediction.inner.odds(np.array([height]))[0])
         one, two = np.searchsorted(self.slots, self.mode[[a, b]])
-        height = self.H[self.mode[a], self.mode[b]] / self.stage.top
+        height = self.H[one, two] / self.stage.top
         outer = self.prediction.outer
         return float(outer.odds(np.array([height]), self.local[[one], [two]])[0])
 
@@ -322,20 +368,30 @@ def families(parts: Parts, known: IncrementalClosure) -> tuple[Ints, Floats]:
     return family, apart
 
 
-def merge(
-    stage: Stage,
-    predicted: Prediction,
-    known: IncrementalClosure,
-    evidence: Evidence,
-) -> RepairState:
-    m = stage.parts.n_parts
-    merges, H, size = np.zeros((m, 6)), stage.H.copy(), stage.parts.weight.copy()
+def grow_tree(stage: Stage, known: IncrementalClosure, pairs: Ints | None = None) -> Tree:
+    """All merges that answers allow, and the heights at which `pairs` of parts merge."""
+    m, linkage = stage.parts.n_parts, stage.linkage
+    pairs = np.zeros((0, 2), dtype=np.int64) if pairs is None else pairs
+    merges, crossing = np.zeros((m, 6)), np.zeros(len(pairs))
     family, apart = families(stage.parts, known)
-    n, mode = agglomerate(
-        H, size, family, apart, stage.nearest.copy(), stage.distance.copy(),
-        predicted.cut * stage.top, np.zeros((0, 2), dtype=np.int64), np.zeros(0), merges,
+    nearest, distance = (found.copy() for found in linkage.nearest)
+    n = agglomerate(
+        linkage.H.copy(), stage.parts.weight.copy(), family.copy(), apart.copy(), nearest,
+        distance, pairs, crossing, merges,
     )  # fmt: skip
-    return RepairState(stage, predicted, merges[:n], mode, family, apart, H, size, evidence)
+    return Tree(merges[:n], family, apart, crossing)
+
+
+def merge(stage: Stage, predicted: Prediction, tree: Tree, evidence: Evidence) -> RepairState:
+    """The clusters below the cut of a tree."""
+    weight = stage.parts.weight
+    family, apart = tree.family.copy(), tree.apart.copy()
+    n, mode = cut_tree(tree.merges, predicted.cut * stage.top, family, apart)
+    place = np.unique(mode, return_inverse=True)[1]
+    size = np.bincount(place, weight)
+    center = np.column_stack([np.bincount(place, weight * x) for x in stage.linkage.center.T])
+    H = ward_linkage(center / size[:, None], size)
+    return RepairState(stage, predicted, tree.merges[:n], mode, family, apart, H, size, evidence)
 
 
 def answered_parts(
