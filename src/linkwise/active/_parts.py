@@ -19,6 +19,9 @@ from sklearn.neighbors import NearestNeighbors
 from linkwise._types import Floats, Ints, Matrix, is_sparse
 
 _FLAT = 4e9  # multiplications of one k-means step; two levels are quicker, but coarser
+# Steps of k-means into very many parts; ten take twice the time for purer parts by .001 to .004
+# (letter, pendigits, MNIST, blobs; magic04 the same).
+_FEW_STEPS = 5
 ALL_ROWS = 2_000  # up to so many rows, each is a part of its own
 _MOST_FOR_WARD, _WARD_GROUP = 20_000, 5_000  # rows
 MOST_FEATURES = 100
@@ -187,7 +190,7 @@ def over_cluster(X: Floats, n_parts: int, seed: int) -> Ints:
 def _two_levels(X: Floats, n_parts: int, seed: int) -> Ints:
     """k-means; for very large data into sqrt(n_parts) clusters, then within each by its size."""
     if X.size * n_parts <= _FLAT:
-        return _kmeans(X, n_parts, seed)
+        return _kmeans(X, n_parts, seed, max_iter=_FEW_STEPS)
     n_top = max(2, round(np.sqrt(n_parts)))
     top = _kmeans(X, n_top, seed)
     of_row = np.empty(len(X), dtype=np.int64)
@@ -201,11 +204,14 @@ def _two_levels(X: Floats, n_parts: int, seed: int) -> Ints:
     return of_row
 
 
-def _kmeans(X: Floats, k: int, seed: int) -> Ints:
+def _kmeans(X: Floats, k: int, seed: int, max_iter: int = 10) -> Ints:
+    """k-means from random rows; in float32, which takes half the time for the same purity."""
+    rows = X - X.mean(axis=0)
+    rows /= np.abs(rows).max() or 1.0  # in the range of float32
+    model = KMeans(k, init="random", n_init=1, max_iter=max_iter, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # repeated rows make fewer clusters: that is fine here
-        model = KMeans(k, init="random", n_init=1, max_iter=10, random_state=seed)
-        labels = model.fit_predict(X)
+        labels = model.fit_predict(rows.astype(np.float32))
     return np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
 
@@ -243,11 +249,3 @@ def _scatter(X: Floats, labels: Ints, weight: Floats) -> tuple[Floats, float]:
     mean = np.column_stack([np.bincount(labels, weight * x) for x in X.T]) / mass[:, None]
     rest = (X - mean[labels]) * np.sqrt(weight)[:, None]
     return rest.T @ rest, float(max(weight.sum() - len(mass), 0.0))
-
-
-def ward_linkage(center: Floats, weight: Floats) -> Floats:
-    """Increase of the sum of squares when two parts merge, for all pairs."""
-    H = cdist(center, center, "sqeuclidean")
-    H *= weight[:, None] * weight[None, :] / (weight[:, None] + weight[None, :])
-    np.fill_diagonal(H, np.inf)
-    return H

@@ -41,14 +41,12 @@ from ._repair_groups import Groups, NeighborGraph
 from ._repair_state import (
     Evidence,
     History,
-    Linkage,
     RepairState,
     Stage,
-    Tree,
     answered_parts,
-    grow_tree,
     merge,
 )
+from ._repair_tree import Linkage, Tree, grow_tree
 from ._wrong_answers import believed, weigh
 
 _PARTS = 1500
@@ -145,7 +143,7 @@ class RepairModel:
         if self._noise:
             evidence = weigh(stage, history, self._noise)
             known = fold_history(believed(stage, predicted, history, evidence))
-        tree = grow_tree(stage, known)
+        tree = grow_tree(stage.parts, stage.linkage, known)
         if n_clusters is not None:
             predicted = predicted._replace(cut=_cut_for(stage, tree, n_clusters))
         return merge(stage, predicted, tree, evidence)
@@ -188,7 +186,9 @@ class RepairModel:
             evidence = weigh(before, history, self._noise)
             known = fold_history(believed(before, state.prediction, history, evidence))
             told = list(known.members.values())
-            state = merge(before, state.prediction, grow_tree(before, known), {})
+            state = merge(
+                before, state.prediction, grow_tree(before.parts, before.linkage, known), {}
+            )
         clusters = state.labels
         parts = self._split(told)
         center = learn_metric(parts, clusters[parts.row], told)
@@ -233,7 +233,7 @@ class RepairModel:
     def _fit(self, stage: Stage, history: History, known: IncrementalClosure) -> RepairState:
         """The clusters, with how heights predict answers, and cut where it is best."""
         pairs, same, which = answered_parts(stage, history, None if self._noise else known)
-        tree = grow_tree(stage, known, pairs)
+        tree = grow_tree(stage.parts, stage.linkage, known, pairs)
         inner = merge_curve(tree.crossing / stage.top, same, self._noise)
         if stage.n_clusters is None:
             cut = _best_cut(stage, inner, tree.merges)
@@ -280,10 +280,8 @@ def _curve_end(n_answers: int) -> int:
 
 def _link(parts: Parts, center: Floats) -> Stage:
     none = np.zeros(0, dtype=np.int64)
-    stage = Stage(0, parts, Linkage(center, parts.weight), 1.0, none, none)
-    merges = grow_tree(stage, IncrementalClosure()).merges
-    top = float(merges[-1, 2]) if len(merges) and merges[-1, 2] > 0 else 1.0
-    return replace(stage, top=top)
+    linkage = Linkage(center, parts.weight)
+    return Stage(0, parts, linkage, linkage.top, none, none)
 
 
 def _best_cut(stage: Stage, curve: Curve, merges: Floats) -> float:

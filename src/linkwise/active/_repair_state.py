@@ -8,16 +8,15 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from linkwise._types import Floats, Ints
 
 from ._answer_curves import Prediction, sigmoid
 from ._incremental_closure import IncrementalClosure
-from ._parts import Parts, ward_linkage
+from ._parts import Parts
 from ._questions import Verdict
-from ._repair_kernels import agglomerate, cut_tree
+from ._repair_kernels import follow, joining_merges, tree_nodes, ward_linkage
+from ._repair_tree import Linkage, Tree
 
 History = Sequence[tuple[int, int, Verdict]]
 Evidence = dict[tuple[int, int], float]  # log odds of the answers, by pair of parts
@@ -25,7 +24,6 @@ Evidence = dict[tuple[int, int], float]  # log odds of the answers, by pair of p
 MOST_CLOSENESS = 1.5  # log odds; one answer outweighs closeness, see `agglomerate_softly`
 _LOCAL_NEIGHBOR, _LOCAL_TYPICAL, _LOCAL_RANGE = 5, 0.6, (0.6, 2.0)
 _INSIDE = 0.6  # value of a pair that a split sets right: its pieces must still find their clusters
-_NEIGHBORS = 10
 _SHOWN = 64  # candidates looked at before all are sorted
 
 
@@ -46,37 +44,6 @@ class Candidate(NamedTuple):
     left: Ints
     right: Ints
     inside: bool
-
-
-@dataclass(frozen=True, eq=False)
-class Linkage:
-    """Ward's linkage between parts, computed when it is needed first.
-
-    Attributes
-    ----------
-    center : ndarray of shape (n_parts, n_features)
-    weight : ndarray of shape (n_parts,)
-    """
-
-    center: Floats
-    weight: Floats
-
-    @cached_property
-    def H(self) -> Floats:
-        """Linkage of all pairs; infinite on the diagonal."""
-        return ward_linkage(self.center, self.weight)
-
-    @cached_property
-    def nearest(self) -> tuple[Ints, Floats]:
-        """Nearest other part of each part, and the linkage to it."""
-        nearest = self.H.argmin(axis=1)
-        return nearest, self.H[np.arange(len(nearest)), nearest]
-
-    @cached_property
-    def neighbors(self) -> Ints:
-        """The nearest parts of each part."""
-        k = min(_NEIGHBORS, len(self.weight) - 1)
-        return np.argpartition(self.H, k - 1, axis=1)[:, :k] if k else np.zeros((1, 0), dtype=int)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,27 +86,6 @@ class Stage:
     def without_linkage(self) -> Stage:
         """The same without the computed linkage, which needs most of the memory."""
         return replace(self, linkage=replace(self.linkage))
-
-
-class Tree(NamedTuple):
-    """All merges of parts that some answers allow, the lowest first.
-
-    Attributes
-    ----------
-    merges : ndarray of shape (n_merges, 6)
-        See `agglomerate`.
-    family : ndarray of shape (n_parts,)
-        Parts that answers join, by their lowest part.
-    apart : ndarray of bool of shape (n_parts, n_parts)
-        Families that answers keep apart.
-    crossing : ndarray of shape (n_pairs,)
-        Height at which each of some pairs of parts merges, or would.
-    """
-
-    merges: Floats
-    family: Ints
-    apart: Floats
-    crossing: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,15 +136,9 @@ class RepairState:
         return _local_distance(self.H, self.size)
 
     @cached_property
-    def _children(self) -> list[tuple[int, int]]:
+    def _children(self) -> Ints:
         """Both nodes of each merge; parts are 0..m-1, the q-th merge is node m + q."""
-        m = self.stage.parts.n_parts
-        node = np.arange(m)
-        found = []
-        for q, (i, j) in enumerate(self.merges[:, :2].astype(np.int64).tolist()):
-            found.append((int(node[i]), int(node[j])))
-            node[i] = m + q
-        return found
+        return tree_nodes(self.merges, self.stage.parts.n_parts)
 
     def leaves(self, node: int) -> Ints:
         """Parts under a node of the tree."""
@@ -208,7 +148,7 @@ class RepairState:
             if top < m:
                 found.append(top)
             else:
-                stack.extend(self._children[top - m])
+                stack.extend(self._children[top - m].tolist())
         return np.array(sorted(found), dtype=np.int64)
 
     @cached_property
@@ -247,11 +187,8 @@ class RepairState:
         neighbors = self.stage.linkage.neighbors
         own = (self.family[neighbors] == self.family[:, None]).sum(axis=1)
         odds = np.log((own + 0.5) / (neighbors.shape[1] - own + 0.5))
-        single = np.array(
-            [min((n for n in pair if n < len(own)), default=-1) for pair in self._children],
-            dtype=np.int64,
-        ).reshape(-1)
-        return np.where(single >= 0, odds[single], 0.0)
+        single = self._children.min(axis=1, initial=len(own))  # merged nodes have higher numbers
+        return np.append(odds, 0.0)[single]
 
     def _evidence(self) -> tuple[Floats, Floats]:
         """Log odds of the answers at each merge and between modes; zero without a noise model."""
@@ -270,22 +207,8 @@ class RepairState:
 
     def join_heights(self, pairs: Sequence[tuple[int, int]]) -> list[int]:
         """The merge that joined each pair of parts; -1 if they are in different modes."""
-        above = {int(j): (int(i), q) for q, (i, j) in enumerate(self.merges[:, :2])}
-        return [self._joined(above, a, b) for a, b in pairs]
-
-    def _joined(self, above: dict[int, tuple[int, int]], a: int, b: int) -> int:
-        if self.mode[a] != self.mode[b]:
-            return -1
-        last, path = -1, {a: -1}
-        while a in above:
-            a, q = above[a]
-            last = max(last, q)
-            path[a] = last
-        last = -1
-        while b not in path:
-            b, q = above[b]
-            last = max(last, q)
-        return max(last, path[b])
+        wanted = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        return joining_merges(self.merges, self.stage.parts.n_parts, wanted).tolist()
 
     def candidates(self) -> Iterator[Candidate]:
         """Questions by the number of pairs that their answer is expected to change."""
@@ -296,7 +219,7 @@ class RepairState:
         for order in _best_first(worth):
             for where in order.tolist():
                 if where < n_inner:
-                    left, right = self._children[where]
+                    left, right = self._children[where].tolist()
                     sides = self.leaves(left), self.leaves(right)
                 else:
                     a, b = divmod(where - n_inner, len(self.slots))
@@ -352,41 +275,11 @@ def _local_distance(H: Floats, size: Floats) -> Floats:
     return np.clip(squared / np.outer(scale, scale), low, high) - _LOCAL_TYPICAL
 
 
-def families(parts: Parts, known: IncrementalClosure) -> tuple[Ints, Floats]:
-    """Families of parts that answers join, by their lowest part, and which of them are apart."""
-    m, part = parts.n_parts, parts.of_row
-    joined = [(row, rows[0]) for rows in known.members.values() for row in rows[1:]]
-    one, two = part[np.array(joined, dtype=np.int64).reshape(-1, 2)].T
-    graph = sparse.coo_array((np.ones(len(one)), (one, two)), shape=(m, m))
-    number = connected_components(graph, directed=False)[1]
-    family = np.unique(number, return_index=True)[1][number]
-    apart = np.zeros((m, m), dtype=bool)
-    told = [(root, other) for root, others in known.apart.items() for other in others]
-    one, two = family[part[np.array(told, dtype=np.int64).reshape(-1, 2)]].T
-    apart[one, two] = True
-    np.fill_diagonal(apart, False)
-    return family, apart
-
-
-def grow_tree(stage: Stage, known: IncrementalClosure, pairs: Ints | None = None) -> Tree:
-    """All merges that answers allow, and the heights at which `pairs` of parts merge."""
-    m, linkage = stage.parts.n_parts, stage.linkage
-    pairs = np.zeros((0, 2), dtype=np.int64) if pairs is None else pairs
-    merges, crossing = np.zeros((m, 6)), np.zeros(len(pairs))
-    family, apart = families(stage.parts, known)
-    nearest, distance = (found.copy() for found in linkage.nearest)
-    n = agglomerate(
-        linkage.H.copy(), stage.parts.weight.copy(), family.copy(), apart.copy(), nearest,
-        distance, pairs, crossing, merges,
-    )  # fmt: skip
-    return Tree(merges[:n], family, apart, crossing)
-
-
 def merge(stage: Stage, predicted: Prediction, tree: Tree, evidence: Evidence) -> RepairState:
     """The clusters below the cut of a tree."""
     weight = stage.parts.weight
     family, apart = tree.family.copy(), tree.apart.copy()
-    n, mode = cut_tree(tree.merges, predicted.cut * stage.top, family, apart)
+    n, mode = follow(tree.merges, predicted.cut * stage.top, family, apart)
     place = np.unique(mode, return_inverse=True)[1]
     size = np.bincount(place, weight)
     center = np.column_stack([np.bincount(place, weight * x) for x in stage.linkage.center.T])
