@@ -99,7 +99,9 @@ class Linkage:
     def neighbors(self) -> Ints:
         """The nearest parts of each part."""
         k = min(_NEIGHBORS, len(self.weight) - 1)
-        return np.argpartition(self.H, k - 1, axis=1)[:, :k] if k else np.zeros((1, 0), dtype=int)
+        if not k:
+            return np.zeros((1, 0), dtype=np.int64)
+        return np.argpartition(self.H, k - 1, axis=1)[:, :k].copy()  # without the matrix behind it
 
     @property
     def top(self) -> float:
