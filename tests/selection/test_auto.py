@@ -17,12 +17,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from linkwise import RCA, AutoCluster, BoostCluster, Constraints, MPCKMeans, PCKMeans, ReCon
+from linkwise.constraints import most_wrong
 from linkwise.geometry import one_hot_groups
 from linkwise.kmeans.rows._local_rows import LocalRows
 from linkwise.selection import _explain as _words
 from linkwise.selection import _precompile as _warm
 from linkwise.selection._candidates import Candidate
-from linkwise.selection._noise import ReweightedClusterer, most_wrong
+from linkwise.selection._noise import ReweightedClusterer
 from linkwise.selection._scaling import ColumnScaler
 from linkwise.selection._search import CandidateSearch, Trial
 from tests.kmeans.cases import blobs, same_partition

@@ -153,13 +153,26 @@ def _read_rows(request: Request) -> Input:
 
 def _settled(request: Request, given: Input) -> Request:
     """The request with an algorithm that fits what is there, if none was named."""
-    if not request.leaves_method_open or not isinstance(given, ClusterInput):
+    if not request.names_no_method or not isinstance(given, ClusterInput):
+        return request
+    if request.options_of_some:
+        _note_no_choice(request, given)
         return request
     if request.choice.has_evidence(given):
         return replace(request, algorithm=AUTO)
     if request.text_column is not None:
         return replace(request, algorithm="pck", method_options={"distortion": "cosine"})
     return request
+
+
+def _note_no_choice(request: Request, given: Input) -> None:
+    """Say so if links would choose the method but for an option that not all methods have."""
+    if request.choice.has_evidence(given):
+        flags = " and ".join(request.options_of_some)
+        out.print_note(
+            f"the method is {request.method.short}, since {flags} cannot be used with all of them; "
+            "without, the links choose the method (--algorithm names it)"
+        )
 
 
 def _note_scales(request: Request, given: Input) -> None:
