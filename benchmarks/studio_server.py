@@ -8,10 +8,6 @@ shape to measure another one: ``python -m benchmarks.studio_server 500 1000``.
 from __future__ import annotations
 
 import os
-
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
-
 import sys
 import tempfile
 import time
@@ -20,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 K, ANSWERS, PAUSE = 10, 40, 0.05  # PAUSE in seconds
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")  # read by the imports
 
 
 class Meter:
@@ -29,14 +26,21 @@ class Meter:
         self._last = 0.0  # of the process, so that its start counts
 
     def tell(self, stage: str) -> None:
+        """Print it, and begin the next stage."""
         now = time.process_time()
         pages = int(Path("/proc/self/statm").read_text().split()[1])
         memory = pages * os.sysconf("SC_PAGE_SIZE") / 1e6
         print(f"{stage:28s} {now - self._last:5.2f} s, {now:5.2f} in all; {memory:.0f} MB")
         self._last = time.process_time()
 
+    def pause(self) -> None:
+        """What was done since the last stage does not count."""
+        self._last = time.process_time()
+
 
 def main(n_rows: int, n_features: int) -> None:
+    """Measure it for one shape."""
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
     meter = Meter()
     warnings.simplefilter("ignore")
     from linkwise.cli._studio import _import_everything
@@ -45,26 +49,28 @@ def main(n_rows: int, n_features: int) -> None:
     from linkwise import Studio
     from linkwise.studio._start import Start
 
-    with tempfile.TemporaryDirectory() as folder:
-        with Studio(port=0, start=Start(Path(folder) / "home")) as studio:
-            meter.tell("imports, open port")
-            file, classes = _write(Path(folder), n_rows, n_features)
-            meter._last = time.process_time()
-            start: Any = studio.start
-            seen = start.look(start.adopt(str(file)))
-            meter.tell("columns guessed")
-            roles = {column["name"]: column["role"] for column in seen["columns"]}
-            studio._show_owned(*start.begin(seen["project"], roles, None, "me"))
-            meter.tell("session begun")
-            question = studio.controller.question("me")
-            while studio.controller.session.latest is None:
-                time.sleep(0.01)
-            studio.controller.clusters()
-            studio.controller.points("PCA")
-            studio.controller.picture("PCA")
-            meter.tell("first clusters and map")
-            _answer(studio.controller, question, classes)
-            meter.tell(f"{ANSWERS} answers")
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Studio(port=0, start=Start(Path(folder) / "home")) as studio,
+    ):
+        meter.tell("imports, open port")
+        file, classes = _write(Path(folder), n_rows, n_features)
+        meter.pause()
+        start: Any = studio.start
+        seen = start.look(start.adopt(str(file)))
+        meter.tell("columns guessed")
+        roles = {column["name"]: column["role"] for column in seen["columns"]}
+        studio._show_owned(*start.begin(seen["project"], roles, None, "me"))
+        meter.tell("session begun")
+        question = studio.controller.question("me")
+        while studio.controller.session.latest is None:
+            time.sleep(0.01)
+        studio.controller.clusters()
+        studio.controller.points("PCA")
+        studio.controller.picture("PCA")
+        meter.tell("first clusters and map")
+        _answer(studio.controller, question, classes)
+        meter.tell(f"{ANSWERS} answers")
 
 
 def _write(folder: Path, n_rows: int, n_features: int) -> tuple[Path, Any]:

@@ -281,7 +281,7 @@ def merge(stage: Stage, predicted: Prediction, tree: Tree, evidence: Evidence) -
     family, apart = tree.family.copy(), tree.apart.copy()
     n, mode = follow(tree.merges, predicted.cut * stage.top, family, apart)
     place = np.unique(mode, return_inverse=True)[1]
-    size = np.bincount(place, weight)
+    size = np.bincount(place, weight).astype(np.float64)
     center = np.column_stack([np.bincount(place, weight * x) for x in stage.linkage.center.T])
     H = ward_linkage(center / size[:, None], size)
     return RepairState(stage, predicted, tree.merges[:n], mode, family, apart, H, size, evidence)
