@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -13,9 +13,10 @@ from linkwise._types import Floats, Ints
 
 from ._answer_curves import Prediction, sigmoid
 from ._incremental_closure import IncrementalClosure
-from ._parts import Parts, ward_linkage
+from ._parts import Parts
 from ._questions import Verdict
-from ._repair_kernels import agglomerate, repeat_merges
+from ._repair_kernels import follow, joining_merges, tree_nodes, ward_linkage
+from ._repair_tree import Linkage, Tree
 
 History = Sequence[tuple[int, int, Verdict]]
 Evidence = dict[tuple[int, int], float]  # log odds of the answers, by pair of parts
@@ -24,7 +25,6 @@ MOST_CLOSENESS = 1.5  # log odds; one answer outweighs closeness, see `agglomera
 _LOCAL_NEIGHBOR, _LOCAL_TYPICAL, _LOCAL_RANGE = 5, 0.6, (0.6, 2.0)
 _INSIDE = 0.6  # value of a pair that a split sets right: its pieces must still find their clusters
 _LEAST_DOUBT = 1.0  # pairs that a check of answers must be expected to change
-_NEIGHBORS = 10
 _SHOWN = 64  # candidates looked at before all are sorted
 
 
@@ -55,9 +55,7 @@ class Stage:
     ----------
     n_answers : int
     parts : Parts
-    H : ndarray of shape (n_parts, n_parts)
-    nearest, distance : ndarray of shape (n_parts,)
-        Nearest other part, and the linkage to it.
+    linkage : Linkage
     top : float
         Height of the last merge without constraints.
     outer : ndarray of bool of shape (n_answers,)
@@ -73,10 +71,7 @@ class Stage:
 
     n_answers: int
     parts: Parts
-    center: Floats
-    H: Floats
-    nearest: Ints
-    distance: Floats
+    linkage: Linkage
     top: float
     outer: Ints
     first: Ints
@@ -92,11 +87,9 @@ class Stage:
         new = [int(self.first[i] != self.first[j]) for i, j, _ in history[self.n_answers :]]
         return np.concatenate([self.outer, np.array(new, dtype=np.int64)])
 
-    @cached_property
-    def neighbors(self) -> Ints:
-        """The nearest parts of each part."""
-        k = min(_NEIGHBORS, self.parts.n_parts - 1)
-        return np.argpartition(self.H, k - 1, axis=1)[:, :k] if k else np.zeros((1, 0), dtype=int)
+    def without_linkage(self) -> Stage:
+        """The same without the computed linkage, which needs most of the memory."""
+        return replace(self, linkage=replace(self.linkage))
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,8 +107,10 @@ class RepairState:
     family : ndarray of shape (n_parts,)
         Modes joined by answers: the clusters.
     apart : ndarray of bool of shape (n_parts, n_parts)
-    H, size : ndarray of shape (n_modes, n_modes) and (n_modes,)
-        Linkage and size of the modes, in the order of `slots`.
+    H : ndarray of shape (n_modes, n_modes)
+        Linkage of the modes, in the order of `slots`.
+    size : ndarray of shape (n_modes,)
+        Rows per mode.
     """
 
     stage: Stage
@@ -145,15 +140,9 @@ class RepairState:
         return _local_distance(self.H, self.size)
 
     @cached_property
-    def _children(self) -> list[tuple[int, int]]:
+    def _children(self) -> Ints:
         """Both nodes of each merge; parts are 0..m-1, the q-th merge is node m + q."""
-        m = self.stage.parts.n_parts
-        node = np.arange(m)
-        found = []
-        for q, (i, j) in enumerate(self.merges[:, :2].astype(np.int64).tolist()):
-            found.append((int(node[i]), int(node[j])))
-            node[i] = m + q
-        return found
+        return tree_nodes(self.merges, self.stage.parts.n_parts)
 
     def leaves(self, node: int) -> Ints:
         """Parts under a node of the tree."""
@@ -163,7 +152,7 @@ class RepairState:
             if top < m:
                 found.append(top)
             else:
-                stack.extend(self._children[top - m])
+                stack.extend(self._children[top - m].tolist())
         return np.array(sorted(found), dtype=np.int64)
 
     @cached_property
@@ -201,14 +190,11 @@ class RepairState:
 
     def _margins(self) -> Floats:
         """Log odds that a part merged alone has neighbors of its own cluster; else 0."""
-        neighbors = self.stage.neighbors
+        neighbors = self.stage.linkage.neighbors
         own = (self.family[neighbors] == self.family[:, None]).sum(axis=1)
         odds = np.log((own + 0.5) / (neighbors.shape[1] - own + 0.5))
-        single = np.array(
-            [min((n for n in pair if n < len(own)), default=-1) for pair in self._children],
-            dtype=np.int64,
-        ).reshape(-1)
-        return np.where(single >= 0, odds[single], 0.0)
+        single = self._children.min(axis=1, initial=len(own))  # merged nodes have higher numbers
+        return np.append(odds, 0.0)[single]
 
     def _evidence(self) -> tuple[Floats, Floats]:
         """Log odds of the answers at each merge and between modes; zero without a noise model."""
@@ -227,22 +213,8 @@ class RepairState:
 
     def join_heights(self, pairs: Sequence[tuple[int, int]]) -> list[int]:
         """The merge that joined each pair of parts; -1 if they are in different modes."""
-        above = {int(j): (int(i), q) for q, (i, j) in enumerate(self.merges[:, :2])}
-        return [self._joined(above, a, b) for a, b in pairs]
-
-    def _joined(self, above: dict[int, tuple[int, int]], a: int, b: int) -> int:
-        if self.mode[a] != self.mode[b]:
-            return -1
-        last, path = -1, {a: -1}
-        while a in above:
-            a, q = above[a]
-            last = max(last, q)
-            path[a] = last
-        last = -1
-        while b not in path:
-            b, q = above[b]
-            last = max(last, q)
-        return max(last, path[b])
+        wanted = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        return joining_merges(self.merges, self.stage.parts.n_parts, wanted).tolist()
 
     def candidates(self) -> Iterator[Candidate]:
         """Questions by the number of pairs that their answer is expected to change."""
@@ -253,7 +225,7 @@ class RepairState:
         for order in _best_first(worth):
             for where in order.tolist():
                 if where < n_inner:
-                    left, right = self._children[where]
+                    left, right = self._children[where].tolist()
                     sides = self.leaves(left), self.leaves(right)
                 else:
                     a, b = divmod(where - n_inner, len(self.slots))
@@ -274,8 +246,9 @@ class RepairState:
             height = self.merges[merge, 2] / self.stage.top
             return float(self.prediction.inner.odds(np.array([height]))[0])
         one, two = np.searchsorted(self.slots, self.mode[[a, b]])
-        height = self.H[[one], [two]] / self.stage.top
-        return float(self.prediction.outer.odds(height, self.local[[one], [two]])[0])
+        height = self.H[one, two] / self.stage.top
+        outer = self.prediction.outer
+        return float(outer.odds(np.array([height]), self.local[[one], [two]])[0])
 
 
 def _best_first(worth: Floats) -> Iterator[Ints]:
@@ -308,65 +281,16 @@ def _local_distance(H: Floats, size: Floats) -> Floats:
     return np.clip(squared / np.outer(scale, scale), low, high) - _LOCAL_TYPICAL
 
 
-def families(parts: Parts, known: IncrementalClosure) -> tuple[Ints, Floats]:
-    """Families of parts that answers join, by their lowest part, and which of them are apart."""
-    m, part = parts.n_parts, parts.of_row
-    family = np.arange(m)
-    lowest: dict[int, int] = {}
-
-    def find(one: int) -> int:
-        while lowest.setdefault(one, one) != one:
-            one = lowest[one]
-        return one
-
-    for rows in known.members.values():
-        for one in part[rows].tolist():
-            a, b = find(one), find(int(part[rows[0]]))
-            lowest[max(a, b)] = min(a, b)
-    for one in lowest:
-        family[one] = find(one)
-    apart = np.zeros((m, m), dtype=bool)
-    told = [(root, other) for root, others in known.apart.items() for other in others]
-    one, two = family[part[np.array(told, dtype=np.int64).reshape(-1, 2)]].T
-    apart[one, two] = True
-    np.fill_diagonal(apart, False)
-    return family, apart
-
-
-def merge(
-    stage: Stage, predicted: Prediction, known: IncrementalClosure, evidence: Evidence
-) -> RepairState:
-    """The clusters: what is closest merges first, up to the cut."""
-    m = stage.parts.n_parts
-    merges = np.zeros((m, 6))
-    none = np.zeros((0, 2), dtype=np.int64)
-    n, _ = agglomerate(
-        stage.H.copy(), stage.parts.weight.copy(), *families(stage.parts, known),
-        stage.nearest.copy(), stage.distance.copy(), predicted.cut * stage.top, none, np.zeros(0),
-        merges,
-    )  # fmt: skip
-    return cut_tree(stage, predicted, known, evidence, merges[:n])
-
-
-def cut_tree(
-    stage: Stage,
-    predicted: Prediction,
-    known: IncrementalClosure,
-    evidence: Evidence,
-    merges: Floats,
-) -> RepairState:
-    """The clusters that some merges make, of which those above the cut are left out."""
-    above = np.flatnonzero(merges[:, 2] > predicted.cut * stage.top)
-    merges = merges[: above[0]] if len(above) else merges
-    family, apart = families(stage.parts, known)
-    mode = repeat_merges(merges, family, apart)
-    order = np.argsort(mode, kind="stable")
-    start = np.unique(mode[order], return_index=True)[1]
-    weight = stage.parts.weight[order]
-    size = np.add.reduceat(weight, start)
-    mean = np.add.reduceat(stage.center[order] * weight[:, None], start) / size[:, None]
-    H = ward_linkage(mean, size)
-    return RepairState(stage, predicted, merges, mode, family, apart, H, size, evidence)
+def merge(stage: Stage, predicted: Prediction, tree: Tree, evidence: Evidence) -> RepairState:
+    """The clusters below the cut of a tree."""
+    weight = stage.parts.weight
+    family, apart = tree.family.copy(), tree.apart.copy()
+    n, mode = follow(tree.merges, predicted.cut * stage.top, family, apart)
+    place = np.unique(mode, return_inverse=True)[1]
+    size = np.bincount(place, weight).astype(np.float64)
+    center = np.column_stack([np.bincount(place, weight * x) for x in stage.linkage.center.T])
+    H = ward_linkage(center / size[:, None], size)
+    return RepairState(stage, predicted, tree.merges[:n], mode, family, apart, H, size, evidence)
 
 
 def answered_parts(
