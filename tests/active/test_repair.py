@@ -10,16 +10,23 @@ from scipy.cluster.hierarchy import ward
 from sklearn.metrics import adjusted_rand_score
 
 from linkwise import Constraints
-from linkwise.active import LabelOracle, QueryContext, Repair, RepairedClustering, Session
+from linkwise.active import (
+    LabelOracle,
+    QueryContext,
+    Repair,
+    RepairedClustering,
+    Session,
+    _repair_tree,
+)
 from linkwise.active._answer_curves import merge_curve
 from linkwise.active._incremental_closure import IncrementalClosure
-from linkwise.active._parts import make_parts, over_cluster, split_parts, ward_linkage
-from linkwise.active._repair_model import RepairModel, _heights, _link
-from linkwise.active._repair_state import families, merge
+from linkwise.active._parts import make_parts, over_cluster, split_parts
+from linkwise.active._repair_kernels import ward_linkage
+from linkwise.active._repair_model import RepairModel, _link
+from linkwise.active._repair_state import merge
+from linkwise.active._repair_tree import families, grow_tree
 
 from .cases import blobs
-
-NO_PAIRS = np.zeros((0, 2), dtype=np.int64)
 
 
 def stage_of(X):
@@ -31,7 +38,8 @@ def stage_of(X):
 @settings(max_examples=30)
 def test_without_answers_it_is_ward_s_tree(seed):
     X = np.random.default_rng(seed).normal(size=(15, 3))
-    merges = _heights(stage_of(X), IncrementalClosure(), NO_PAIRS)[1]
+    stage = stage_of(X)
+    merges = grow_tree(stage.parts, stage.linkage, IncrementalClosure()).merges
     # Scipy's height is the root of twice the increase of the sum of squares.
     np.testing.assert_allclose(np.sqrt(2 * merges[:, 2]), ward(X)[:, 2])
 
@@ -72,8 +80,19 @@ def test_merges_under_answers_are_those_of_a_slow_version(seed):
     for i, j in rng.integers(0, 12, (8, 2)).tolist():
         if i != j:
             known.add(i, j, "same" if y[i] == y[j] else "different")
-    merges = _heights(stage_of(X), known, NO_PAIRS)[1]
-    np.testing.assert_allclose(merges[:, 2], slow_merges(X, known))
+    pairs = rng.integers(0, 12, (9, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    stage = stage_of(X)
+    tree = grow_tree(stage.parts, stage.linkage, known, pairs)
+    np.testing.assert_allclose(tree.merges[:, 2], slow_merges(X, known))
+    with pytest.MonkeyPatch.context() as patch:  # beginning from fewer nodes changes nothing
+        patch.setattr(_repair_tree, "_FEWEST", 1)
+        stage = stage_of(X)
+        assert len(stage.linkage.free[1]) == 5
+        for found, same in zip(
+            grow_tree(stage.parts, stage.linkage, known, pairs), tree, strict=True
+        ):
+            np.testing.assert_array_equal(found, same)
 
 
 @given(st.integers(0, 10_000), st.sampled_from([0.0, 0.1]))
@@ -172,7 +191,8 @@ def test_large_data_are_taken_in_parts_that_answers_split():
     assert np.isinf(np.diag(H)).all()
     state = RepairModel(X, 0).at(IncrementalClosure())
     assert len(state.labels) == len(y)
-    assert merge(state.stage, state.prediction, IncrementalClosure(), {}).labels.max() > 0
+    free = grow_tree(state.stage.parts, state.stage.linkage, IncrementalClosure())
+    assert merge(state.stage, state.prediction, free, {}).labels.max() > 0
 
 
 @pytest.mark.parametrize("noise", [-0.1, 0.5])

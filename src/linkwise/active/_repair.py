@@ -280,8 +280,8 @@ def _representatives(context: QueryContext, state: RepairState, side: Ints) -> I
     """
     stage, known = state.stage, context.known
     weight = stage.parts.weight[side]
-    mean = (stage.center[side] * weight[:, None]).sum(axis=0) / weight.sum()
-    distance = ((stage.center[side] - mean) ** 2).sum(axis=1)
+    mean = (stage.linkage.center[side] * weight[:, None]).sum(axis=0) / weight.sum()
+    distance = ((stage.linkage.center[side] - mean) ** 2).sum(axis=1)
     order = np.argsort(distance, kind="stable")
     rows = stage.parts.row[side[order]].tolist()
     roots = [known.root(row) for row in rows if known.root(row) in known.members]

@@ -35,20 +35,18 @@ from ._parts import (
     make_parts,
     over_cluster,
     split_parts,
-    ward_linkage,
 )
 from ._questions import Verdict
 from ._repair_groups import Groups, NeighborGraph
-from ._repair_kernels import agglomerate
 from ._repair_state import (
     Evidence,
     History,
     RepairState,
     Stage,
     answered_parts,
-    families,
     merge,
 )
+from ._repair_tree import Linkage, Tree, grow_tree
 from ._wrong_answers import believed, weigh
 
 _PARTS = 1500
@@ -145,9 +143,10 @@ class RepairModel:
         if self._noise:
             evidence = weigh(stage, history, self._noise)
             known = fold_history(believed(stage, predicted, history, evidence))
+        tree = grow_tree(stage.parts, stage.linkage, known)
         if n_clusters is not None:
-            predicted = predicted._replace(cut=_cut_for(stage, known, n_clusters))
-        return merge(stage, predicted, known, evidence)
+            predicted = predicted._replace(cut=_cut_for(stage, tree, n_clusters))
+        return merge(stage, predicted, tree, evidence)
 
     # ---------------------------------------------------------------- stages
 
@@ -170,7 +169,9 @@ class RepairModel:
         wanted = _stage_ends(len(history))
         while len(self._stages) < len(wanted):
             n = wanted[len(self._stages)]
-            self._stages.append(self._next_stage(history[:n]))
+            begun = self._next_stage(history[:n])
+            # Older stages are needed again only when many answers are taken back.
+            self._stages = [*(stage.without_linkage() for stage in self._stages), begun]
         return self._stages[len(wanted) - 1]
 
     def _next_stage(self, history: History) -> Stage:
@@ -185,7 +186,9 @@ class RepairModel:
             evidence = weigh(before, history, self._noise)
             known = fold_history(believed(before, state.prediction, history, evidence))
             told = list(known.members.values())
-            state = merge(before, state.prediction, known, {})
+            state = merge(
+                before, state.prediction, grow_tree(before.parts, before.linkage, known), {}
+            )
         clusters = state.labels
         parts = self._split(told)
         center = learn_metric(parts, clusters[parts.row], told)
@@ -230,19 +233,19 @@ class RepairModel:
     def _fit(self, stage: Stage, history: History, known: IncrementalClosure) -> RepairState:
         """The clusters, with how heights predict answers, and cut where it is best."""
         pairs, same, which = answered_parts(stage, history, None if self._noise else known)
-        crossing, merges = _heights(stage, known, pairs)
-        inner = merge_curve(crossing / stage.top, same, self._noise)
+        tree = grow_tree(stage.parts, stage.linkage, known, pairs)
+        inner = merge_curve(tree.crossing / stage.top, same, self._noise)
         if stage.n_clusters is None:
-            cut = _best_cut(stage, inner, merges)
+            cut = _best_cut(stage, inner, tree.merges)
         else:  # most of the answers were "same" since nothing else was asked: no guide for a cut
-            cut = _cut_for(stage, known, stage.n_clusters)
+            cut = _cut_for(stage, tree, stage.n_clusters)
         rough = OuterCurve((0.0, 0.0, 0.0), cut)
-        state = merge(stage, Prediction(inner, rough, cut), known, {})
-        a, b = state.mode[pairs].T
+        state = merge(stage, Prediction(inner, rough, cut), tree, {})
+        a, b = np.searchsorted(state.slots, state.mode[pairs]).T
         # Modes of the first half of the answers were larger: they tell little about those of now.
         left = (stage.was_outer(history)[which] > 0) & (2 * which >= len(history))
         a, b = a[left], b[left]
-        local = state.local[np.searchsorted(state.slots, a), np.searchsorted(state.slots, b)]
+        local = state.local[a, b]
         # Modes that "same" has made one count too, as close ones: without them the curve, which
         # would know the others only, would fall and fall.
         one = a == b
@@ -276,26 +279,9 @@ def _curve_end(n_answers: int) -> int:
 
 
 def _link(parts: Parts, center: Floats) -> Stage:
-    m, none = parts.n_parts, np.zeros(0, dtype=np.int64)
-    H = ward_linkage(center, parts.weight)
-    nearest = H.argmin(axis=1)
-    nearby = H[np.arange(m), nearest]
-    stage = Stage(0, parts, center, H, nearest, nearby, 1.0, none, none)
-    merges = _heights(stage, IncrementalClosure(), np.zeros((0, 2), dtype=np.int64))[1]
-    top = float(merges[-1, 2]) if len(merges) and merges[-1, 2] > 0 else 1.0
-    return replace(stage, top=top)
-
-
-def _heights(stage: Stage, known: IncrementalClosure, pairs: Ints) -> tuple[Floats, Floats]:
-    """Height at which each pair merges, or would, and all merges to the top."""
-    m = stage.parts.n_parts
-    crossing, merges = np.zeros(len(pairs)), np.zeros((m, 6))
-    family, apart = families(stage.parts, known)
-    n, _ = agglomerate(
-        stage.H.copy(), stage.parts.weight.copy(), family, apart, stage.nearest.copy(),
-        stage.distance.copy(), np.inf, pairs, crossing, merges,
-    )  # fmt: skip
-    return crossing, merges[:n]
+    none = np.zeros(0, dtype=np.int64)
+    linkage = Linkage(center, parts.weight)
+    return Stage(0, parts, linkage, linkage.top, none, none)
 
 
 def _best_cut(stage: Stage, curve: Curve, merges: Floats) -> float:
@@ -316,10 +302,10 @@ def _best_cut(stage: Stage, curve: Curve, merges: Floats) -> float:
     return float(max(merges[F.argmax(), 2] / stage.top, LEAST_HEIGHT)) * (1 + 1e-9)
 
 
-def _cut_for(stage: Stage, known: IncrementalClosure, n_clusters: int) -> float:
+def _cut_for(stage: Stage, tree: Tree, n_clusters: int) -> float:
     """Relative height that leaves so many families, or as near to it as answers allow."""
-    merges = _heights(stage, known, np.zeros((0, 2), dtype=np.int64))[1]
-    n_families = len(np.unique(families(stage.parts, known)[0]))
+    merges = tree.merges
+    n_families = len(np.unique(tree.family))
     left = n_families - np.cumsum(merges[:, 5] == 0)
     last = np.flatnonzero(left >= n_clusters)
     if n_families <= n_clusters or len(last) == 0:

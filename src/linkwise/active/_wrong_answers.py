@@ -28,7 +28,7 @@ def believed(stage: Stage, predicted: Prediction, history: History, evidence: Ev
     E = np.zeros((m, m))
     for (a, b), odds in evidence.items():
         E[a, b] = E[b, a] = odds
-    H = stage.H.copy()
+    H = stage.linkage.H.copy()
     middle = float(np.log(cut * stage.top))
     root = agglomerate_softly(
         H, stage.parts.weight.copy(), E, cut * stage.top, curve.slope, middle, MOST_CLOSENESS

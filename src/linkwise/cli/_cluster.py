@@ -38,7 +38,7 @@ def cluster(request: Request) -> None:
     number, or by id with --id-column.
 
     Without -k, or with a range such as -k 5-40, the number of clusters is chosen by holding out
-    some of the constraints, and so is the algorithm unless it is given. With -k alone, 20 links or
+    some of the constraints, and so is the algorithm unless it is given. With -k alone, 30 links or
     more choose the algorithm; with fewer, or with --probabilities, --n-init, --max-iter,
     --checkpoint or an option of a method, it is mpck (for fewer links on texts pck, cosine).
 
