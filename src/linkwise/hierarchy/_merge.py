@@ -13,6 +13,7 @@ from scipy.spatial.distance import pdist, squareform
 
 from linkwise._types import Floats, Metric
 
+from . import _forest_kernels as tree
 from . import _kernels as kernels
 from . import _triplet_kernels as relative
 from ._cannot_link_kernels import make_apart
@@ -52,8 +53,8 @@ def merge(
     n = len(settled.group)
     known = settled.kept
     np.maximum(distances, kernels.TINY, out=distances)
-    triplets = relative.make_triplets(known.relative.copy(), n)
-    forest, good = relative.make_forest(triplets, n)
+    triplets = tree.make_triplets(known.relative.copy(), n)
+    forest, good = tree.make_forest(triplets, n)
     assert good, "settled constraints are consistent"
     apart = make_apart(known.cannot_link.copy(), n, *colors)
     mode = kernels.INSIDE if known.n_must_link else kernels.APART
@@ -62,8 +63,8 @@ def merge(
         settled.group.astype(np.int64), np.empty((n - 1, 2), np.int64), np.empty(n - 1),
         np.array([0, mode - 1]),
     )  # fmt: skip
-    refusals = relative.make_refusals(n)
-    state = (clusters, forest, triplets, refusals, apart, relative.make_search(n))
+    refusals, search = relative.make_refusals(n), relative.make_search(n, known.n_relative)
+    state = (clusters, forest, triplets, refusals, apart, search)
     code = LINKAGES.index(linkage)
     for stop in np.unique(np.linspace(0, n - 1, _PIECES + 1).astype(np.int64)).tolist():
         good = kernels.merge_until(*state, code, stop)

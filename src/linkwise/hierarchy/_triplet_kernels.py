@@ -1,9 +1,10 @@
-"""Compiled TestCompatibility: relative constraints between clusters, and OneTree's tree of them.
+"""Compiled TestCompatibility: may two clusters merge, and what becomes of the tree if they do.
 
 No validation, no classes: arguments are arrays the caller owns, bundled as named tuples of arrays.
 The tree is kept up to date as clusters merge. Two clusters that hang from one node may merge. If
 they meet in a node with two branches, they may not: joined, nothing would keep that set apart.
-Otherwise the test goes on inside the two branches only, and so does the change when they merge.
+Otherwise the test goes on inside the two branches only, and so does the change when they merge:
+see `_rebuild`.
 """
 
 from __future__ import annotations
@@ -13,19 +14,30 @@ from collections import namedtuple
 import numpy as np
 
 from linkwise._compiled import kernel
-from linkwise.constraints._kernels import split_down
 
-# ends (m, 3) clusters now; alive (m,); lists of places 3 t + side: first (n, 2) of edges and of
-# thirds, after (3 m,); count (n,) living places
-Triplets = namedtuple("Triplets", "ends alive first after count")
-# nodes 0..n-1 are clusters, then sets: up, child, right, left (-1: none), n_children, n_leaves,
-# depth, low, high; order (n,): leaves from left to right, node v is low[v]..high[v] of it; flags:
-# root, first free node, whether depth and low..high are out of date
-Forest = namedtuple("Forest", "up child right left n_children n_leaves depth low high order flags")
-# mark (n,), queue (n,), number (n,), side (n,), stamp (1,): room for searching; items (n,), above
-# (2 n,), plan: the branch that the last accepted pair is to be merged into, its two clusters, and
-# how many items and nodes it has
-Search = namedtuple("Search", "mark queue number side stamp items above plan")
+from ._forest_kernels import (
+    _branches,
+    _file,
+    _free_set,
+    _link,
+    _lose_leaf,
+    _new_set,
+    _renumber,
+    _replace,
+    _unlink,
+)
+
+# mark, queue, side, number (n,), stamp (1,): room for searching
+# The plan for the last accepted pair: its two clusters, and how many there are of: items (n,), the
+# branches that stay as they are, and the new sets above them; over (n,), the sets above new sets;
+# gone (n,), sets that are no more; met (m, 2), triplets and the new sets in which a and b meet
+# Room for `_rebuild`: nodes (n,) and pending (m,) of all waiting (n, 6) parts; kids, root, piece,
+# size (n,) and level (m, 3) of the present one
+Search = namedtuple(
+    "Search",
+    "mark queue side number stamp plan items above over gone met "
+    "nodes pending waiting kids root piece size level",
+)
 # proofs that pairs may not merge, 64 per column: left, right (n, columns), bit b of column w is set
 # for the clusters of either side of proof 64 w + b; size (64 columns,) clusters left in each proof;
 # alive (columns,) bits of the proofs in force; flags: number of the next proof
@@ -37,279 +49,20 @@ _COLUMNS = 4  # older proofs make room for newer ones
 
 
 @kernel
-def make_triplets(ends, n):
-    """The relative constraints as lists of each cluster's places."""
-    first = np.full((n, 2), -1, np.int64)
-    after = np.full(3 * len(ends), -1, np.int64)
-    count = np.zeros(n, np.int64)
-    for t in range(len(ends) - 1, -1, -1):
-        for side in range(3):
-            v, which = ends[t, side], side // 2
-            after[3 * t + side] = first[v, which]
-            first[v, which] = 3 * t + side
-            count[v] += 1
-    return Triplets(ends, np.ones(len(ends), np.bool_), first, after, count)
-
-
-@kernel
-def make_forest(triplets, n):
-    """OneTree's tree of the clusters that have triplets; fails if there is none."""
-    size = 2 * n + 2
-    forest = Forest(
-        np.full(size, -1, np.int64), np.full(size, -1, np.int64), np.full(size, -1, np.int64),
-        np.full(size, -1, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64),
-        np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64),
-        np.empty(n, np.int64), np.array([-1, n, 1]),
-    )  # fmt: skip
-    for node in range(n, size):
-        forest.right[node] = node + 1  # free nodes are a list
-    items = np.flatnonzero(triplets.count > 0)
-    if len(items) == 0:
-        return forest, True
-    above, _ = _split(triplets, make_search(n), items, -1, -1)
-    if len(above) == 0:
-        return forest, False
-    _hang(forest, items, above, -1)
-    return forest, True
-
-
-@kernel
-def make_search(n):
+def make_search(n, n_triplets):
     """Room for searching."""
+    m = n_triplets
     return Search(
-        np.zeros(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64),
-        np.empty(n, np.int64), np.ones(1, np.int64), np.empty(n, np.int64),
-        np.empty(2 * n, np.int64), np.full(4, -1, np.int64),
+        np.zeros(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64),
+        np.ones(1, np.int64), np.full(6, -1, np.int64), np.empty(n, np.int64),
+        np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64),
+        np.empty((m, 2), np.int64), np.empty(n, np.int64), np.empty(m, np.int64),
+        np.empty((n, 6), np.int64), np.empty(n, np.int64), np.empty(n, np.int64),
+        np.empty(n, np.int64), np.empty((n, 2), np.int64), np.empty((m, 3), np.int64),
     )  # fmt: skip
-
-
-# -------------------------------------------------------------------- the tree of constraints
-
-
-@kernel
-def _link(f, node, up):
-    """Hang a node under another."""
-    f.up[node] = up
-    f.left[node], f.right[node] = -1, -1
-    if up < 0:
-        f.flags[0] = node
-        return
-    first = f.child[up]
-    f.right[node] = first
-    if first >= 0:
-        f.left[first] = node
-    f.child[up] = node
-    f.n_children[up] += 1
-
-
-@kernel
-def _unlink(f, node):
-    """Take a node out from under its parent; its own branch stays as it is."""
-    up, left, right = f.up[node], f.left[node], f.right[node]
-    if up >= 0:
-        f.n_children[up] -= 1
-        if left < 0:
-            f.child[up] = right
-    if left >= 0:
-        f.right[left] = right
-    if right >= 0:
-        f.left[right] = left
-    f.up[node] = -1
-
-
-@kernel
-def _new_set(f, up):
-    node = f.flags[1]
-    f.flags[1] = f.right[node]
-    f.child[node], f.n_children[node] = -1, 0
-    _link(f, node, up)
-    return node
-
-
-@kernel
-def _free_set(f, node):
-    f.right[node] = f.flags[1]
-    f.flags[1] = node
-
-
-@kernel
-def _free_branch(f, node, n):
-    """Give back all sets of a branch; its leaves hang nowhere then."""
-    top = node
-    while True:
-        while node >= n and f.child[node] >= 0:
-            node = f.child[node]
-        up = f.up[node]
-        _unlink(f, node)
-        if node >= n:
-            _free_set(f, node)
-        if node == top:
-            return
-        node = up
-
-
-@kernel
-def _split(c, s, items, x, y):
-    """OneTree of some clusters and of the triplets among them; x, if any, is called y.
-
-    OUT     above as `split_down`, empty if there is no tree
-            inside (m, 3), numbers of items: then, the triplets that hold a set together
-    """
-    n_places = 0
-    s.stamp[0] += 1
-    for k in range(len(items)):
-        s.number[items[k]] = k
-        s.mark[items[k]] = s.stamp[0]
-        n_places += c.count[items[k]]
-    if x >= 0:
-        s.number[x], s.mark[x] = s.number[y], s.stamp[0]
-        n_places += c.count[x]
-    inside = np.empty((n_places, 3), np.int64)
-    n_inside = 0
-    for k in range(len(items) + (1 if x >= 0 else 0)):
-        v = items[k] if k < len(items) else x
-        before, place = -1, c.first[v, 0]
-        while place >= 0:
-            t, following = place // 3, c.after[place]
-            if not c.alive[t]:  # take it out of the list
-                if before < 0:
-                    c.first[v, 0] = following
-                else:
-                    c.after[before] = following
-                place = following
-                continue
-            before = place
-            b, third = c.ends[t, 1], c.ends[t, 2]
-            if (
-                place % 3 == 0
-                and s.mark[b] == s.stamp[0] and s.mark[third] == s.stamp[0]
-                and s.number[b] != s.number[v]
-            ):  # fmt: skip
-                inside[n_inside, 0], inside[n_inside, 1] = s.number[v], s.number[b]
-                inside[n_inside, 2] = s.number[third]
-                n_inside += 1
-            place = following
-    inside = inside[:n_inside]
-    broken = _broken(inside)
-    if broken >= 0:
-        return np.empty(0, np.int64), inside[broken : broken + 1]
-    above, alive = split_down(inside, len(items))
-    return above, inside[alive]
-
-
-@kernel
-def _broken(triplets):
-    """The first triplet ab|c whose c is one with a or b; -1 if there is none."""
-    for t in range(len(triplets)):
-        if triplets[t, 2] == triplets[t, 0] or triplets[t, 2] == triplets[t, 1]:
-            return t
-    return -1
-
-
-@kernel
-def _hang(f, items, above, up):
-    """Hang a tree of some clusters under `up`."""
-    f.flags[2] = 1
-    if len(items) == 1:
-        _link(f, items[0], up)
-        return
-    sets = np.empty(len(above) - len(items), np.int64)
-    for k in range(len(sets)):
-        over = above[len(items) + k]
-        sets[k] = _new_set(f, up if over < 0 else sets[over])
-    for k in range(len(items)):
-        _link(f, items[k], sets[above[k]])
-
-
-@kernel
-def _renumber(f, n):
-    """Depth, leaves and stretch of every node, in one walk."""
-    f.flags[2] = 0
-    node = f.flags[0]
-    if node < 0:
-        return
-    place, depth = 0, 0
-    down = True
-    while node >= 0:
-        if down:
-            f.depth[node], f.low[node] = depth, place
-            if node < n:
-                f.order[place] = node
-                place += 1
-            elif f.child[node] >= 0:
-                node = f.child[node]
-                depth += 1
-                continue
-        f.high[node] = place
-        f.n_leaves[node] = place - f.low[node]
-        if f.right[node] >= 0 and f.up[node] >= 0:
-            node, down = f.right[node], True
-        else:
-            node, down = f.up[node], False
-            depth -= 1
-
-
-@kernel
-def _lose_leaf(f, node, n):
-    """Take a leaf out of the tree."""
-    up = f.up[node]
-    _unlink(f, node)
-    over = up
-    while over >= 0:
-        f.n_leaves[over] -= 1
-        over = f.up[over]
-    _tidy(f, up, n)
-
-
-@kernel
-def _tidy(f, node, n):
-    """A set with a single branch left gives way to that branch, one without any to nothing."""
-    if node < 0:
-        f.flags[0] = -1
-        return
-    if f.n_children[node] > 1:
-        return
-    only, over = f.child[node], f.up[node]
-    if over >= 0:
-        _unlink(f, node)
-    f.flags[0] = -1 if over < 0 else f.flags[0]
-    if only >= 0:
-        _unlink(f, only)
-        _link(f, only, over)
-        if only < n:
-            f.depth[only] = f.depth[node]
-        else:
-            f.flags[2] = 1
-    _free_set(f, node)
-
-
-@kernel
-def _branches(f, i, j):
-    """The two branches in which i and j hang from the node where they meet."""
-    while f.depth[i] > f.depth[j]:
-        i = f.up[i]
-    while f.depth[j] > f.depth[i]:
-        j = f.up[j]
-    while f.up[i] != f.up[j]:
-        i, j = f.up[i], f.up[j]
-    return i, j
 
 
 # -------------------------------------------------------------------- may two clusters merge?
-
-
-@kernel
-def _leaves(f, p, q, x, n, out):
-    """The leaves of two branches but for x; returns how many."""
-    found = 0
-    for branch in (p, q):
-        for k in range(f.low[branch], f.high[branch]):
-            v = f.order[k]
-            # Stretches have holes where leaves have gone.
-            if v != x and (f.up[v] >= 0 or f.flags[0] == v) and f.low[v] == k:
-                out[found] = v
-                found += 1
-    return found
 
 
 @kernel
@@ -333,14 +86,229 @@ def compatible(f, c, s, r, i, j, n):
     p, q = _branches(f, i, j)
     if f.n_children[f.up[p]] == 2 or _is_refused(r, i, j):
         return False
-    n_items = _leaves(f, p, q, i, n, s.items)
-    above, inside = _split(c, s, s.items[:n_items], i, j)
-    if len(above) == 0:
-        _remember(r, c, s, inside, i, j)
+    n_kids = _rebuild(f, c, s, p, q, i, j, n)
+    if n_kids:
+        _remember(f, r, c, s, s.kids[:n_kids], i, j)
         return False
-    s.above[: len(above)] = above
-    s.plan[0], s.plan[1], s.plan[2], s.plan[3] = i, j, n_items, len(above)
     return True
+
+
+# -------------------------------------------------------------------- the tree once two are one
+#
+# x and y hang in branches p and q of one set. As one cluster they hold p and q together, so that
+# these become one set. It falls into the pieces that triplets inside it leave apart. Triplets
+# inside p leave the branches of p apart, and those of q: a piece is made of whole branches, joined
+# by triplets whose a and b meet in p and whose c is in q (or the other way round), and by x and y.
+# A piece of one branch stays as it is. In a piece of several, the same goes on with these branches
+# in the place of p and q: some of what held each of them together may have gone.
+
+
+@kernel
+def _rebuild(f, c, s, p, q, x, y, n):
+    """Plan the tree in which x is one with y, which meet above the branches p and q.
+
+    Returns 0, or if there is no such tree the number of branches in `kids` that nothing keeps
+    apart.
+    """
+    _begin_plan(f, c, s, p, q)
+    n_waiting = 1
+    while n_waiting:
+        n_waiting -= 1
+        start, stop, p_start, p_stop, over, joined = s.waiting[n_waiting]
+        n_kids = _gather(f, s, start, stop, n)
+        n_level = _join(f, c, s, n_kids, start, stop, p_start, p_stop)
+        if joined:
+            _unite(s.root, _kid_with(f, s, n_kids, x), _kid_with(f, s, n_kids, y))
+        n_pieces = _number_pieces(s, n_kids)
+        if n_pieces == 1 and joined and n_kids == 2 and s.kids[0] < n and s.kids[1] < n:
+            _keep(s, y, over)  # x and y alone
+            continue
+        if n_pieces == 1:
+            return n_kids
+        for k in range(start, stop):
+            if s.nodes[k] >= n:
+                s.gone[s.plan[4]] = s.nodes[k]
+                s.plan[4] += 1
+        _sort_triplets(s, n_level)
+        last = s.piece[_kid_with(f, s, n_kids, x)] if joined else -1
+        n_waiting = _deal_out(s, n_waiting, n_kids, n_level, n_pieces, last)
+        s.over[s.plan[3]] = over
+        s.plan[3] += 1
+    s.plan[0], s.plan[1] = x, y
+    return 0
+
+
+@kernel
+def _begin_plan(f, c, s, p, q):
+    """An empty plan, and the first part to be split: the branches p and q.
+
+    Triplets whose a and b meet above p and q may meet below once the two are one.
+    """
+    s.plan[:] = 0
+    s.plan[0] = -1
+    s.nodes[0], s.nodes[1] = (p, q) if f.low[p] < f.low[q] else (q, p)
+    n_pending, t = 0, f.held[f.up[p]]
+    while t >= 0:
+        if c.alive[t] and _both_under(f, c.ends[t, 0], c.ends[t, 1], p, q):
+            s.pending[n_pending] = t
+            n_pending += 1
+        t = c.beside[t]
+    _wait(s, 0, 0, 2, 0, n_pending, -1, 1)
+
+
+@kernel
+def _wait(s, number, start, stop, p_start, p_stop, over, joined):
+    """Note a part to be split: nodes, pending triplets, the set above, whether it has x and y."""
+    w = s.waiting[number]
+    w[0], w[1], w[2], w[3], w[4], w[5] = start, stop, p_start, p_stop, over, joined
+
+
+@kernel
+def _keep(s, node, over):
+    """Plan that a branch hangs under a new set as it is."""
+    s.items[s.plan[2]], s.above[s.plan[2]] = node, over
+    s.plan[2] += 1
+
+
+@kernel
+def _sort_triplets(s, n_level):
+    """Plan where a and b meet: in the new set, or in the piece that has both, which is counted."""
+    for k in range(n_level):
+        a, b = s.piece[s.level[k, 1]], s.piece[s.level[k, 2]]
+        s.level[k, 1], s.level[k, 2] = a, b
+        if a == b:
+            s.size[a, 1] += 1
+        else:
+            s.met[s.plan[5], 0], s.met[s.plan[5], 1] = s.level[k, 0], s.plan[3]
+            s.plan[5] += 1
+
+
+@kernel
+def _deal_out(s, n_waiting, n_kids, n_level, n_pieces, last):
+    """Keep pieces of one kid, and let the others wait, the one with x and y to be next.
+
+    Their nodes and triplets take the place of those of the part that they are pieces of.
+    """
+    start, p_start = s.waiting[n_waiting, 0], s.waiting[n_waiting, 2]
+    for k in range(n_pieces + 1):
+        piece = last if k == n_pieces else k
+        if piece < 0 or (piece == last and k < n_pieces):
+            continue
+        size, n_pending = s.size[piece]
+        s.size[piece, 0], s.size[piece, 1] = -1, p_start
+        if size > 1:
+            stop, p_stop = start + size, p_start + n_pending
+            joined = 1 if piece == last else 0
+            _wait(s, n_waiting, start, stop, p_start, p_stop, s.plan[3], joined)
+            n_waiting += 1
+            s.size[piece, 0] = start
+            start, p_start = stop, p_stop
+    for k in range(n_kids):
+        place = s.size[s.piece[k], 0]
+        if place < 0:
+            _keep(s, s.kids[k], s.plan[3])
+        else:
+            s.nodes[place] = s.kids[k]
+            s.size[s.piece[k], 0] += 1
+    for k in range(n_level):
+        if s.level[k, 1] == s.level[k, 2]:
+            s.pending[s.size[s.level[k, 1], 1]] = s.level[k, 0]
+            s.size[s.level[k, 1], 1] += 1
+    return n_waiting
+
+
+@kernel
+def _is_under(f, leaf, node):
+    return f.low[node] <= f.low[leaf] < f.high[node]
+
+
+@kernel
+def _both_under(f, a, b, p, q):
+    """Whether two leaves are in two branches, in the same or not."""
+    return (_is_under(f, a, p) or _is_under(f, a, q)) and (_is_under(f, b, p) or _is_under(f, b, q))
+
+
+@kernel
+def _gather(f, s, start, stop, n):
+    """The branches of some nodes, from left to right, into `kids`; returns how many."""
+    n_kids = 0
+    for k in range(start, stop):
+        node = s.nodes[k]
+        kid = node if node < n else f.child[node]
+        while kid >= 0:
+            s.kids[n_kids] = kid
+            n_kids += 1
+            kid = -1 if node < n else f.right[kid]
+    return n_kids
+
+
+@kernel
+def _kid_with(f, s, n_kids, leaf):
+    """The one of the kids that a leaf is under; -1 if there is none."""
+    low, high = 0, n_kids
+    while low < high:
+        middle = (low + high) // 2
+        if f.low[s.kids[middle]] <= f.low[leaf]:
+            low = middle + 1
+        else:
+            high = middle
+    return low - 1 if low and _is_under(f, leaf, s.kids[low - 1]) else -1
+
+
+@kernel
+def _find(root, k):
+    while root[k] != k:
+        root[k] = root[root[k]]
+        k = root[k]
+    return k
+
+
+@kernel
+def _unite(root, k, other):
+    root[_find(root, k)] = _find(root, other)
+
+
+@kernel
+def _join(f, c, s, n_kids, start, stop, p_start, p_stop):
+    """Unite kids that triplets hold together; triplets, and the kids of a and b, into `level`.
+
+    These are the triplets whose a and b are in different kids; returns how many.
+    """
+    n_level = 0
+    for k in range(p_start, p_stop):
+        s.level[n_level, 0] = s.pending[k]
+        n_level += 1
+    for k in range(start, stop):
+        t = f.held[s.nodes[k]]
+        while t >= 0:
+            if c.alive[t]:
+                s.level[n_level, 0] = t
+                n_level += 1
+            t = c.beside[t]
+    for k in range(n_kids):
+        s.root[k] = k
+    for k in range(n_level):
+        t = s.level[k, 0]
+        s.level[k, 1] = _kid_with(f, s, n_kids, c.ends[t, 0])
+        s.level[k, 2] = _kid_with(f, s, n_kids, c.ends[t, 1])
+        if _kid_with(f, s, n_kids, c.ends[t, 2]) >= 0:
+            _unite(s.root, s.level[k, 1], s.level[k, 2])
+    return n_level
+
+
+@kernel
+def _number_pieces(s, n_kids):
+    """Number the pieces that the kids make up, and count their kids; returns how many."""
+    n_pieces = 0
+    for k in range(n_kids):
+        if s.root[k] == k:
+            s.piece[k] = n_pieces
+            s.size[n_pieces, 0], s.size[n_pieces, 1] = 0, 0
+            n_pieces += 1
+    for k in range(n_kids):
+        s.piece[k] = s.piece[_find(s.root, k)]
+        s.size[s.piece[k], 0] += 1
+    return n_pieces
 
 
 # -------------------------------------------------------------------- former refusals
@@ -371,7 +339,7 @@ def _is_refused(r, i, j):
 
 
 @kernel
-def _sides(c, s, inside, i, j):
+def _sides(f, c, s, branches, i, j):
     """The set that triplets hold together once i and j are one, from i and from j.
 
     It goes into `queue`, and `side` says which of the two each cluster hangs together with;
@@ -379,9 +347,12 @@ def _sides(c, s, inside, i, j):
     """
     s.stamp[0] += 2
     known, stamp = s.stamp[0] - 1, s.stamp[0]
-    for t in range(len(inside)):
-        for v in inside[t]:
-            s.mark[s.items[v]] = known
+    for branch in branches:
+        for k in range(f.low[branch], f.high[branch]):
+            v = f.order[k]
+            # Stretches have holes where leaves have gone.
+            if (f.up[v] >= 0 or f.flags[0] == v) and f.low[v] == k:
+                s.mark[v] = known
     s.queue[0], s.queue[1] = i, j
     s.mark[i], s.mark[j] = stamp, stamp
     s.side[i], s.side[j] = 0, 1
@@ -403,9 +374,9 @@ def _sides(c, s, inside, i, j):
 
 
 @kernel
-def _remember(r, c, s, inside, i, j):
+def _remember(f, r, c, s, branches, i, j):
     """Keep the set that speaks against i and j; it takes the place of the oldest."""
-    size = _sides(c, s, inside, i, j)
+    size = _sides(f, c, s, branches, i, j)
     if size == 2:
         return
     number = r.flags[0]
@@ -488,13 +459,9 @@ def merge_constraints(f, c, s, r, x, y, n):
     if c.count[x] == 0:
         return
     if c.count[y] == 0:  # y takes the place of x
-        up = f.up[x]
-        if up >= 0:
-            _unlink(f, x)
-        _link(f, y, up)
+        _replace(f, x, y)
         f.depth[y], f.low[y], f.high[y], f.n_leaves[y] = f.depth[x], f.low[x], f.high[x], 1
         f.order[f.low[y]] = y
-        f.up[x] = -1
         _rename(c, x, y)
         return
     if f.up[x] == f.up[y]:
@@ -506,16 +473,34 @@ def merge_constraints(f, c, s, r, x, y, n):
         _renumber(f, n)
     if s.plan[0] != x or s.plan[1] != y:
         compatible(f, c, s, r, x, y, n)
-    p, q = _branches(f, x, y)
-    up = f.up[p]
-    _free_branch(f, p, n)
-    _free_branch(f, q, n)
+    _follow_plan(f, c, s, x, y, n)
     _rename(c, x, y)
     _meet_triplets(f, c, y, n)
-    items = s.items[: s.plan[2]]
-    _hang(f, items, s.above[: s.plan[3]], up)
-    for v in items:
-        if c.count[v] == 0:
-            _leave(f, v, n)
-    _tidy(f, up, n)
     s.plan[0] = -1
+
+
+@kernel
+def _follow_plan(f, c, s, x, y, n):
+    """Put what `_rebuild` has planned in the place of two branches."""
+    p, q = _branches(f, x, y)
+    up = f.up[p]
+    t, f.held[up] = f.held[up], -1
+    while t >= 0:  # those that meet below now are filed there
+        following = c.beside[t]
+        if c.alive[t] and not _both_under(f, c.ends[t, 0], c.ends[t, 1], p, q):
+            _file(f, c, t, up)
+        t = following
+    _unlink(f, p)
+    _unlink(f, q)
+    f.up[x] = -1
+    _, _, n_items, n_sets, n_gone, n_met = s.plan
+    for node in s.gone[:n_gone]:
+        _free_set(f, node)
+    for k in range(n_sets):
+        over = s.over[k]
+        s.number[k] = _new_set(f, up if over < 0 else s.number[over])
+    for k in range(n_items):
+        _link(f, s.items[k], s.number[s.above[k]])
+    for k in range(n_met):
+        _file(f, c, s.met[k, 0], s.number[s.met[k, 1]])
+    f.flags[2] = 1
