@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from linkwise import Constraints, ReCon, Tree, one_tree
 from linkwise.constraints import consistent_subset
 from linkwise.constraints._kernels import split_down
-from linkwise.hierarchy import _forest_kernels, _kernels
+from linkwise.hierarchy import _compatibility_kernels, _kernels
 from linkwise.hierarchy import _triplet_kernels as _relative_kernels
 from tests import reference
 from tests.property.test_trees import TREES, consistent
@@ -29,8 +29,8 @@ def test_compatibility_agrees_with_brute_force(case):
     n, relative = case
     assume(consistent(n, relative))
     ends = np.array(relative, dtype=np.int64).reshape(-1, 3)
-    state = _forest_kernels.make_triplets(ends.copy(), n)
-    forest, good = _forest_kernels.make_forest(state, n)
+    state = _relative_kernels.make_triplets(ends.copy(), n)
+    forest, good = _relative_kernels.make_forest(state, n)
     assert good
     keeping = [
         reference.clades(tree)
@@ -43,7 +43,7 @@ def test_compatibility_agrees_with_brute_force(case):
             search = _relative_kernels.make_search(n, len(ends))
             refusals = _relative_kernels.make_refusals(n)
             arguments = (forest, state, search, refusals, i, j, n)
-            assert _relative_kernels.compatible(*arguments) == wanted
+            assert _compatibility_kernels.compatible(*arguments) == wanted
 
 
 @settings(max_examples=150)

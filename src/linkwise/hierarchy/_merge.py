@@ -13,7 +13,6 @@ from scipy.spatial.distance import pdist, squareform
 
 from linkwise._types import Floats, Metric
 
-from . import _forest_kernels as tree
 from . import _kernels as kernels
 from . import _triplet_kernels as relative
 from ._cannot_link_kernels import make_apart
@@ -53,8 +52,8 @@ def merge(
     n = len(settled.group)
     known = settled.kept
     np.maximum(distances, kernels.TINY, out=distances)
-    triplets = tree.make_triplets(known.relative.copy(), n)
-    forest, good = tree.make_forest(triplets, n)
+    triplets = relative.make_triplets(known.relative.copy(), n)
+    forest, good = relative.make_forest(triplets, n)
     assert good, "settled constraints are consistent"
     apart = make_apart(known.cannot_link.copy(), n, *colors)
     mode = kernels.INSIDE if known.n_must_link else kernels.APART
