@@ -66,7 +66,7 @@ def b1(curves: Curves) -> Finding:
         judged(parts, complete=not lacking(curves, SETS)),
         "The paper's single link is CLUTO's 'partitional' one, whose details are not published: "
         "SLINK here is single link between the means of sqrt(n) k-means groups. scikit-learn's "
-        f"single link ('{PLAIN}') puts nearly all rows into one cluster, so that a round breaks "
+        f"single link ('{PLAIN}') puts nearly all rows into one cluster, so that a round violates "
         "almost every cannot-link, alpha is seldom positive and BoostCluster returns the base's "
         "own result. Where even the grouped one has one large cluster (wdbc, scale) the same "
         "happens. Spectral clustering is scikit-learn's with a Gaussian of width 1/d; with nearest "
@@ -126,12 +126,13 @@ def b3(curves: Curves) -> Finding:
         "per method, change by draw over the three sets: two-sided Wilcoxon signed-rank test, "
         "level .05",
         judged(parts, complete=not missing),
-        "Wrong links cannot all be kept, so SpectralLearn does not close them; its affinities of "
-        "single pairs then change little, and the right ones still help. MPCK believes every "
-        "link: once wrong ones join groups of different classes, its neighborhoods are wrong "
-        "from the start. Gaussian affinities between all rows, where every pair has one already, "
-        "take most of the gain away but do not turn it round: vowel +.030 +- .013 in place of "
-        "+.153 +- .025 from 100 to 800 links (`papers/causes.py`, 3 draws). No cause was found.",
+        "Wrong links cannot all be satisfied, so SpectralLearn does not close them; its "
+        "affinities of single pairs then change little, and the right ones still help. MPCK "
+        "believes every link: once wrong ones join groups of different classes, its "
+        "neighborhoods are wrong from the start. Gaussian affinities between all rows, where "
+        "every pair has one already, take most of the gain away but do not turn it round: vowel "
+        "+.030 +- .013 in place of +.153 +- .025 from 100 to 800 links (`papers/causes.py`, 3 "
+        "draws). No cause was found.",
     )
 
 

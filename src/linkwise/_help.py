@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 # Words for sections that errors send people to: page and heading.
 SECTIONS = {
-    "data": ("quickstart", "The file"),
+    "data": ("quickstart", "Now your own file"),
     "ids": ("knowledge", "Rows by number or by id"),
     "files": ("knowledge", "Files"),
     "labels": ("knowledge", "Labels"),

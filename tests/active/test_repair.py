@@ -10,16 +10,23 @@ from scipy.cluster.hierarchy import ward
 from sklearn.metrics import adjusted_rand_score
 
 from linkwise import Constraints
-from linkwise.active import LabelOracle, QueryContext, Repair, RepairedClustering, Session
+from linkwise.active import (
+    LabelOracle,
+    QueryContext,
+    Repair,
+    RepairedClustering,
+    Session,
+    _repair_tree,
+)
 from linkwise.active._answer_curves import merge_curve
 from linkwise.active._incremental_closure import IncrementalClosure
-from linkwise.active._parts import make_parts, over_cluster, split_parts, ward_linkage
-from linkwise.active._repair_model import RepairModel, _heights, _link
-from linkwise.active._repair_state import families, merge
+from linkwise.active._parts import make_parts, over_cluster, split_parts
+from linkwise.active._repair_kernels import ward_linkage
+from linkwise.active._repair_model import RepairModel, _link
+from linkwise.active._repair_state import merge
+from linkwise.active._repair_tree import families, grow_tree
 
 from .cases import blobs
-
-NO_PAIRS = np.zeros((0, 2), dtype=np.int64)
 
 
 def stage_of(X):
@@ -31,7 +38,8 @@ def stage_of(X):
 @settings(max_examples=30)
 def test_without_answers_it_is_ward_s_tree(seed):
     X = np.random.default_rng(seed).normal(size=(15, 3))
-    merges = _heights(stage_of(X), IncrementalClosure(), NO_PAIRS)[1]
+    stage = stage_of(X)
+    merges = grow_tree(stage.parts, stage.linkage, IncrementalClosure()).merges
     # Scipy's height is the root of twice the increase of the sum of squares.
     np.testing.assert_allclose(np.sqrt(2 * merges[:, 2]), ward(X)[:, 2])
 
@@ -72,8 +80,19 @@ def test_merges_under_answers_are_those_of_a_slow_version(seed):
     for i, j in rng.integers(0, 12, (8, 2)).tolist():
         if i != j:
             known.add(i, j, "same" if y[i] == y[j] else "different")
-    merges = _heights(stage_of(X), known, NO_PAIRS)[1]
-    np.testing.assert_allclose(merges[:, 2], slow_merges(X, known))
+    pairs = rng.integers(0, 12, (9, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    stage = stage_of(X)
+    tree = grow_tree(stage.parts, stage.linkage, known, pairs)
+    np.testing.assert_allclose(tree.merges[:, 2], slow_merges(X, known))
+    with pytest.MonkeyPatch.context() as patch:  # beginning from fewer nodes changes nothing
+        patch.setattr(_repair_tree, "_FEWEST", 1)
+        stage = stage_of(X)
+        assert len(stage.linkage.free[1]) == 5
+        for found, same in zip(
+            grow_tree(stage.parts, stage.linkage, known, pairs), tree, strict=True
+        ):
+            np.testing.assert_array_equal(found, same)
 
 
 @given(st.integers(0, 10_000), st.sampled_from([0.0, 0.1]))
@@ -117,12 +136,56 @@ def test_it_finds_clusters_without_their_number():
         assert adjusted_rand_score(y, work.labels_) > 0.9
 
 
-def test_wrong_answers_are_outweighed():
+@pytest.mark.parametrize("noise", [0.1, "auto"])
+def test_wrong_answers_are_outweighed(noise):
     X, y = blobs(120, k=3, spread=0.5, seed=1)
-    with Session(X, Repair(noise=0.1), background=False, refit_every=None) as work:
+    with Session(X, Repair(noise=noise), background=False) as work:
         work.run(LabelOracle(y, noise=0.1), 80)
-        context = work._context
-        assert adjusted_rand_score(y, Repair(noise=0.1).state(context).labels) > 0.9
+        assert work.progress.n_disputed  # the model is told these too
+        assert adjusted_rand_score(y, work.labels_) > 0.9
+        assert np.array_equal(work.refit().labels, work.labels_)
+
+
+def test_the_share_of_wrong_answers_is_learnt():
+    X, y = blobs(120, k=3, spread=0.5, seed=1)
+    shares = []
+    for noise in (0.0, 0.1):
+        with Session(X, background=False, refit_every=None) as work:
+            work.run(LabelOracle(y, noise=noise), 60)
+            shares.append(work.strategy.state(work._context).stage.noise)
+    assert shares[0] < 0.02 < 0.05 < shares[1] < 0.2
+
+
+def test_answers_that_agree_are_all_believed():
+    """Closeness never outweighs them while nothing contradicts them."""
+    X, y = np.array([[0.0], [0.01], [0.02], [5.0], [5.01]]), [0, 1, 0, 2, 2]
+    known = IncrementalClosure()
+    for i, j in ((0, 1), (1, 3), (0, 2)):
+        known.add(i, j, "same" if y[i] == y[j] else "different")
+    labels = RepairModel(X, 0, "auto").at(known).labels
+    assert labels[0] == labels[2] != labels[1]
+
+
+def test_checks_end_and_no_pair_is_asked_twice():
+    X, y = blobs(40, k=3)
+    with Session(X, background=False) as work:
+        n = work.run(LabelOracle(y, noise=0.2, random_state=1))
+        pairs = [answer.question.pair for answer in work.answers]
+        assert n == len(pairs) == len(set(pairs)) < 40 * 39 // 2
+        assert work.progress.n_covered == 40
+
+
+def test_a_check_says_that_it_is_one():
+    X, y = blobs(60)
+    with Session(X, Repair(noise=0.1), background=False, refit_every=None) as work:
+        reasons = []
+        for _ in range(25):
+            question = work.ask()
+            reasons.append(work.reason(question))
+            if work._context.known.relation(*question) is not None:
+                assert "checks earlier answers" in reasons[-1]
+            work.tell(LabelOracle(y)(*question))
+    assert any("checks earlier answers" in reason for reason in reasons)
 
 
 def test_states_do_not_depend_on_what_was_asked_for_before():
@@ -146,7 +209,9 @@ def test_reasons_are_sentences_with_counts():
     with Session(X, background=False) as work:
         for _ in range(20):
             question = work.ask()
-            assert any(letter.isdigit() for letter in work.reason(question))
+            reason = work.reason(question)
+            assert any(letter.isdigit() for letter in reason)
+            assert len(reason) < 150  # two lines of a terminal
             work.tell(LabelOracle(y)(*question))
 
 
@@ -172,10 +237,13 @@ def test_large_data_are_taken_in_parts_that_answers_split():
     assert np.isinf(np.diag(H)).all()
     state = RepairModel(X, 0).at(IncrementalClosure())
     assert len(state.labels) == len(y)
-    assert merge(state.stage, state.prediction, IncrementalClosure(), {}).labels.max() > 0
+    free = grow_tree(state.stage.parts, state.stage.linkage, IncrementalClosure())
+    assert merge(state.stage, state.prediction, free, {}).labels.max() > 0
 
 
-@pytest.mark.parametrize("noise", [-0.1, 0.5])
+@pytest.mark.parametrize("noise", [-0.1, 0.5, "yes"])
 def test_wrong_noise_is_refused(noise):
     with pytest.raises(ValueError, match="noise"):
         Repair(noise=noise)
+    with pytest.raises(ValueError, match="noise"):
+        RepairedClustering(noise=noise).fit([[0.0], [1.0]])

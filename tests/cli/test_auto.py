@@ -88,6 +88,8 @@ def test_links_choose_the_algorithm_for_a_k(files, tmp_path):
     assert json.loads(run(*told, "-k", "3", "--json").stdout)["algorithm"] == "MPCKMeans"
     asked = run(*files, "-k", "3", "--metric", "full", "--json")
     assert json.loads(asked.stdout)["algorithm"] == "MPCKMeans"
+    assert "the method is mpck, since --metric cannot be used with all" in asked.stderr
+    assert "the method is" not in run(*told, "-k", "3", "--n-init", "2").stderr
 
 
 def test_texts_are_compared_by_cosine(tmp_path):

@@ -202,14 +202,43 @@ def test_missing_files_and_options(tmp_path, links):
     assert run("chekc").exit_code == 2
 
 
-def test_data_with_gaps_is_measured_with_gaps_filled(links, data):
+def test_check_measures_with_the_columns_of_cluster(links, data):
+    options = ["--data", data, "--id-column", "name", "-k", 2]
     data.write_text(data.read_text().replace("20,1.5", ",1.5"))
-    result = run("check", links, "--data", data, "--id-column", "name", "-k", 2, "--json")
-    worth = json.loads(result.stdout)["worth"]
-    assert worth["columns"] == ["age", "height", "city"]  # as `linkwise cluster` has it
+    worth = json.loads(run("check", links, *options, "--json").stdout)["worth"]
+    refused = run("cluster", data, "--id-column", "name", "-k", 2, "--constraints", links)
+    assert refused.exit_code == 2
+    reason, _ = worth["not_measured"].split("\n", 1)
+    assert reason in " ".join(refused.stderr.split())
+    filled = run("check", links, *options, "--impute", "median", "--json")
+    worth = json.loads(filled.stdout)["worth"]
+    assert worth["columns"] == ["age", "height", "city"]
     assert worth["with_gaps"] == ["age"]
     assert worth["categories"] == ["city"]
-    assert worth["left_out"] == []
+
+
+def test_a_column_of_names_is_refused_by_check_as_by_cluster(tmp_path):
+    data, links = tmp_path / "data.csv", tmp_path / "links.csv"
+    rows = [f"c{n},{n % 7},note {n}" for n in range(60)]
+    data.write_text("\n".join(["id,age,note", *rows]) + "\n")
+    links.write_text("i,j,link\nc0,c7,same\nc0,c1,different\n")
+    options = ["--id-column", "id", "-k", 2]
+    checked = run("check", links, "--data", data, *options)
+    refused = run("cluster", data, *options, "--constraints", links)
+    assert (checked.exit_code, refused.exit_code) == (0, 2)
+    told = "column 'note' holds text with 60 different values in 60 rows"
+    assert told in plain(checked.stdout)
+    assert told in plain(refused.stderr)
+    named = run("check", links, "--data", data, *options, "--features", "age,note")
+    assert named.exit_code == 2  # asked for, so that it is an error
+    assert "measured on age" in plain(
+        run("check", links, "--data", data, *options, "--features", "age").stdout
+    )
+
+
+def plain(text):
+    """Without the frame of a panel and line breaks."""
+    return " ".join(text.replace("│", " ").split())
 
 
 # -------------------------------------------------------------------- score

@@ -150,7 +150,7 @@ def test_check_says_what_it_measured_on(shop):
     )
     data.write_text(data.read_text().replace("104,40.4", "104,"))
     options = ["--data", data, "--id-column", "cid", "-k", 3, "--features", "age,plan"]
-    result = run("check", links, *options)
+    result = run("check", links, *options, "--impute", "median")
     told = "measured on age, plan (standardized; gaps in age filled with the median; "
     told += "one column per value of plan)"
     assert told in flat(result.stdout)

@@ -333,8 +333,8 @@ def test_a_wide_file_of_one_row_group_stays_below_the_limit(tmp_path):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
 def test_resident_memory_stays_below_the_limit(tmp_path):
-    """600 MB of rows; less than that is left for the fit."""
-    n, path = 2_400_000, tmp_path / "x.npy"
+    """300 MB of rows; less than that is left for the fit."""
+    n, path = 1_200_000, tmp_path / "x.npy"
     rows = np.lib.format.open_memmap(path, "w+", np.float64, (n, 32))
     rng = np.random.default_rng(0)
     for start in range(0, n, 400_000):

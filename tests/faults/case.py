@@ -15,6 +15,7 @@ import numpy as np
 
 _SECONDS = 600  # a run that takes longer hangs
 _POLL = 0.005
+_ROWS = 3_000  # few, so that hundreds of kills are affordable
 _STALE = ("out", "new", ".", "state", "m.", "r.", "live", "disk")
 
 
@@ -80,14 +81,14 @@ class Case:
 
     def __init__(self, folder: Path):
         rng = np.random.default_rng(0)
-        group = rng.integers(0, 8, 8_000)
-        rows = rng.normal(size=(8_000, 6)) + 2.0 * rng.normal(size=(8, 6))[group]
+        group = rng.integers(0, 8, _ROWS)
+        rows = rng.normal(size=(_ROWS, 6)) + 2.0 * rng.normal(size=(8, 6))[group]
         pairs = rng.integers(0, len(rows), (500, 2))
         pairs = pairs[pairs[:, 0] != pairs[:, 1]]
         kinds = np.where(group[pairs[:, 0]] == group[pairs[:, 1]], "must", "cannot")
         self.folder = folder
         np.save(folder / "rows.npy", rows)
-        np.save(folder / "more.npy", rows[:2_000] + 0.1)
+        np.save(folder / "more.npy", rows[: _ROWS // 4] + 0.1)
         lines = [f"{i},{j},{kind}" for (i, j), kind in zip(pairs.tolist(), kinds, strict=True)]
         (folder / "links.csv").write_text("\n".join(["i,j,link", *lines]) + "\n")
         _warm()

@@ -16,6 +16,7 @@ from pathlib import Path
 from .case import Case, members
 
 _OLD = b"what was there before\n"
+_TOLD = 20  # kills after which a line says so
 
 
 def kills(case: Case, number: int, rng: random.Random) -> Iterator[str]:
@@ -28,6 +29,8 @@ def kills(case: Case, number: int, rng: random.Random) -> Iterator[str]:
             child.end()
             done += 1
             case.check_parts()
+            if done % _TOLD == 0:
+                yield f"cluster: {done} kills so far"
             if done < number and rng.random() < 0.7:
                 continue  # is killed again on the way
             case.run(*words)

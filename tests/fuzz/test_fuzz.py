@@ -1,7 +1,7 @@
 """Random cases over every estimator of the registry and every reader: `make fuzz SECONDS=600`.
 
 Environment: LINKWISE_FUZZ_SECONDS for all tests together, LINKWISE_FUZZ_SEED (0). Without a time,
-as in `make test`, the number of cases is fixed (about a minute), so that the suite does not depend
+as in `make test`, the number of cases is fixed (half a minute), so that the suite does not depend
 on the machine's speed. A failure names the seed of its case.
 """
 
@@ -26,7 +26,7 @@ from tests.fuzz.cases import as_container, links, models, mutated, rows
 from tests.fuzz.checks import check_fit
 
 SECONDS = os.environ.get("LINKWISE_FUZZ_SECONDS")
-CASES = {"estimators": 150, "readers": 200, "slow readers": 40}  # without a time given
+CASES = {"estimators": 60, "readers": 200, "slow readers": 40}  # without a time given
 FIRST = int(os.environ.get("LINKWISE_FUZZ_SEED", "0"))
 # What docs/guide says a fit may warn of.
 _DOCUMENTED = (

@@ -84,18 +84,18 @@ def random_case(seed: int) -> tuple:
 
 def test_exact_finds_the_optimum_of_most_small_cases_and_never_beats_it():
     found = tried = 0
-    for seed in range(60):
+    for seed in range(30):
         X, k, must, cannot = random_case(seed)
         best = best_partition(X, k, must, cannot)
         if best is None:
             continue
-        model = COPKMeans(k, assignment="exact", n_init=30, random_state=0)
+        model = COPKMeans(k, assignment="exact", n_init=8, random_state=0)
         model.fit(X, constraints=Constraints(must_link=must, cannot_link=cannot))
         assert model.objective_ == pytest.approx(sum_of_squares(X, model.labels_), abs=1e-9)
         assert model.objective_ >= best * (1 - 1e-9) - 1e-12
         tried += 1
         found += model.objective_ <= best * (1 + 1e-6) + 1e-12
-    assert tried >= 30
+    assert tried >= 15
     assert found >= 0.9 * tried
 
 

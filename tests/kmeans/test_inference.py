@@ -67,8 +67,8 @@ def test_belief_propagation_is_exact_on_trees(seed, per_cluster):
 def test_near_the_least_energy_on_loops(kind, gap):
     """Without ICM after it; short cycles of contradictory links are hard for messages."""
     gaps = []
-    for seed in range(20):
-        graph, rows, cost = field(seed)
+    for seed in range(10):
+        graph, rows, cost = field(seed, n=6)
         found = energy(graph, rows, cost, inferred(kind, graph, rows, cost))
         best = least(graph, rows, cost)
         assert found >= best - 1e-12
@@ -96,11 +96,11 @@ def test_expected_costs_of_links(seed):
 def test_whole_fits_never_raise_the_objective(inference, options):
     X, y = make_blobs(150, 4, centers=4, cluster_std=4.0, random_state=0)
     known = Constraints.from_labels(y, 80, random_state=1)
-    model = HMRFKMeans(4, inference=inference, random_state=0, n_init=2, **options)
+    model = HMRFKMeans(4, inference=inference, random_state=0, n_init=1, **options)
     model.fit(X, constraints=known)
     path = model.objective_path_
     assert (np.diff(path) <= 1e-9 * np.abs(path[1:])).all()
-    again = HMRFKMeans(4, inference=inference, random_state=0, n_init=2, **options)
+    again = HMRFKMeans(4, inference=inference, random_state=0, n_init=1, **options)
     assert (again.fit_predict(X, constraints=known) == model.labels_).all()
 
 

@@ -14,6 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
 from linkwise import Constraints, HMRFKMeans, MPCKMeans, PCKMeans
+from linkwise.constraints import most_wrong
 from linkwise.datasets import load
 from linkwise.kmeans.solver import _noise
 from linkwise.kmeans.solver._link_graph import LinkGraph
@@ -216,9 +217,9 @@ def test_wine_with_one_link_in_five_wrong():
 def test_links_that_confirm_each_other_are_trusted():
     X, y, _, _ = noisy()
     dense = Constraints.from_labels(y, 1500, random_state=0)
-    assert _noise.most_wrong(dense) < _noise.TRUSTED
-    assert _noise.most_wrong(dense.flip(0.1, random_state=0)) == 1
-    assert _noise.most_wrong(Constraints.from_labels(y, 20, random_state=0)) == 1
+    assert most_wrong(dense) < _noise.TRUSTED
+    assert most_wrong(dense.flip(0.1, random_state=0)) == 1
+    assert most_wrong(Constraints.from_labels(y, 20, random_state=0)) == 1
     model = PCKMeans(3, noise="auto", n_init=1, random_state=0).fit(X, constraints=dense)
     assert model.report_.satisfaction.share == 1
     assert model.noise_ < 0.01
@@ -232,12 +233,40 @@ def test_held_out_links_tell_whether_the_others_are_right(share):
     X = np.column_stack([2 * y + rng.normal(0, 0.5, 60), far + rng.normal(0, 0.5, 60)])
     known = Constraints.from_labels(y, 90, random_state=0)
     known = known.flip(share, random_state=0) if share else known
-    assert _noise.most_wrong(known) > _noise.TRUSTED
+    assert most_wrong(known) > _noise.TRUSTED
     model = PCKMeans(2, noise="auto", n_init=4, random_state=0).fit(X, constraints=known)
     published = PCKMeans(2, n_init=4, random_state=0).fit(X, constraints=known)
     assert (model.objective_ == published.objective_) == (share == 0)
     wanted = far > 4 if share else y
     assert adjusted_rand_score(wanted, model.labels_) > 0.7
+
+
+def test_a_reading_must_be_better_beyond_chance():
+    """Links that it alone has right against those that the first alone has right."""
+    first = np.zeros(100, dtype=bool)
+    first[:20] = True
+
+    for gained, lost in product(range(21), range(0, 60, 3)):
+        other = first.copy()
+        other[:gained], other[20 : 20 + lost] = False, True
+        is_clear = gained - lost > 2 * np.sqrt(gained + lost)
+        assert _noise.first_unless_clear(np.array([first, other])) == int(is_clear)
+    better = first.copy()
+    better[:10] = False
+    best = np.zeros(100, dtype=bool)
+    assert _noise.first_unless_clear(np.array([first, better, best])) == 2
+
+
+def test_links_that_mislead_do_not_count():
+    """Two in five are wrong: log odds, which allow for fewer, do worse than no links."""
+    X, y, known, _ = noisy(80, 600, 0.4, apart=4.0)
+    model = MPCKMeans(3, noise="auto", n_init=4, random_state=0)
+    with pytest.warns(UserWarning, match="predicted better without the others"):
+        model.fit(X, constraints=known)
+    doubted = MPCKMeans(3, noise=0.15, n_init=4, random_state=0).fit(X, constraints=known)
+    found, other = (adjusted_rand_score(y, m.labels_) for m in (model, doubted))
+    assert found > max(other, 0.9)
+    assert 0.3 < model.noise_ < 0.5
 
 
 def test_held_out_links_choose_the_shape_of_the_metric():
@@ -267,10 +296,10 @@ def test_without_links_it_is_the_method_without():
 def test_wrong_links_do_less_harm_than_none_do_good():
     """On average above plain k-means, whatever share is wrong."""
     gains = []
-    for seed, share in product(range(3), (0.0, 0.2, 0.3)):
-        X, y, known, _ = noisy(150, 150, share, apart=3.0, seed=seed)
+    for seed, share in product(range(2), (0.0, 0.3)):
+        X, y, known, _ = noisy(100, 150, share, apart=3.0, seed=seed)
         plain = KMeans(3, n_init=5, random_state=0).fit(X).labels_
-        model = MPCKMeans(3, metric="full", noise="auto", n_init=10, random_state=0)
+        model = MPCKMeans(3, metric="full", noise="auto", n_init=4, random_state=0)
         found = model.fit(X, constraints=known).labels_
         gains.append(adjusted_rand_score(y, found) - adjusted_rand_score(y, plain))
     assert np.mean(gains) > 0

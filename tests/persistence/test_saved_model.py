@@ -340,7 +340,7 @@ def test_a_kill_while_saving_leaves_the_old_file(tmp_path):
         "    print('saved', flush=True)\n"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    for delay in (0.0, 0.01, 0.03, 0.05):
+    for delay in (0.01, 0.05):
         child = subprocess.Popen(
             [sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE, env=environment
         )

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, cohen_kappa_score, f1_score
 
 from linkwise import Constraints
 from linkwise.selection import Expected, _scores
+from linkwise.selection._candidates import Candidate
+from linkwise.selection._ranking import Ranking
 from linkwise.selection._splits import ConstraintFold
 
 
@@ -42,6 +45,26 @@ def test_ties_are_judged_fold_by_fold():
     left_out = np.array([_scores.leave_one_out_means(own) for own in values])
     assert _scores.tied(scores, left_out, 1.0).tolist() == [True, False, True, False]
     assert _scores.tied(scores, left_out, 0.0).tolist() == [True, False, False, False]
+
+
+def test_a_choice_is_not_judged_by_the_links_that_made_it_alone():
+    """Two that are lucky in one fold each: without it, the other folds choose the other one."""
+    lucky, unlucky = [10.0, 0, 0, 10.0], [4.0, 6.0, 6.0, 4.0]
+    counts = {"a": [lucky, unlucky], "b": [unlucky, lucky]}
+    ones = np.ones(2)
+    order = [Candidate(name, "", 2, KMeans(2), 0) for name in counts]
+    figures = {
+        c: _scores.Figures(np.array(counts[c.algorithm]), ones, ones, ones, n_links=40)
+        for c in order
+    }
+    ranking = Ranking(order, ones, ones, ones > 0, figures, work=None)
+    own, by_others = np.add(lucky, unlucky), 2 * np.array(unlucky)
+    assert ranking.counts_of(order[0]).tolist() == ((own + by_others) / 2).tolist()
+
+
+@pytest.mark.parametrize(("must", "cannot", "wanted"), [(5, 5, 10), (3, 997, 12), (0, 9, 9)])
+def test_links_of_one_kind_alone_say_little(must, cannot, wanted):
+    assert (must + cannot) * _scores.balance(must, cannot) == pytest.approx(wanted, rel=0.01)
 
 
 def test_clearly_worse_is_a_paired_test_with_kinds_of_equal_weight():

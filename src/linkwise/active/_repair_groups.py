@@ -21,7 +21,7 @@ from linkwise._types import Floats, Ints
 from ._answer_curves import most_probable, sigmoid
 from ._incremental_closure import IncrementalClosure
 from ._parts import Parts
-from ._repair_state import families
+from ._repair_tree import families
 
 _NEIGHBORS, _SCALE_NEIGHBOR = 30, 5
 _PRIOR, _PRIOR_SD = np.array([1.0, 1.0, 1.0]), np.full(3, 2.0)

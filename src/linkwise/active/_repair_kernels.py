@@ -14,6 +14,56 @@ from linkwise._compiled import kernel
 
 
 @kernel
+def ward_linkage(center: Any, weight: Any) -> Any:
+    """Increase of the sum of squares when two parts merge, for all pairs; infinite with itself."""
+    m, d = center.shape
+    H = np.empty((m, m))
+    for i in range(m):
+        H[i, i] = np.inf
+        for j in range(i):
+            squared = 0.0
+            for k in range(d):
+                squared += (center[i, k] - center[j, k]) ** 2
+            H[i, j] = H[j, i] = squared * (weight[i] * weight[j] / (weight[i] + weight[j]))
+    return H
+
+
+@kernel
+def nearest_parts(H: Any) -> Any:
+    """The nearest other node of each node, and the linkage to it."""
+    m = len(H)
+    nearest, distance = np.zeros(m, dtype=np.int64), np.full(m, np.inf)
+    for i in range(m):
+        for k in range(m):
+            if H[i, k] < distance[i]:
+                distance[i], nearest[i] = H[i, k], k
+    return nearest, distance
+
+
+@kernel
+def _guarded(apart: Any) -> Any:
+    """Families with anything apart from them."""
+    found = np.zeros(len(apart), dtype=np.bool_)
+    for i in range(len(apart)):
+        for j in range(len(apart)):
+            found[i] |= apart[i, j]
+    return found
+
+
+@kernel
+def _join(family: Any, apart: Any, guarded: Any, f: int, g: int) -> None:
+    """Family g becomes a part of family f."""
+    for k in range(len(family)):
+        if family[k] == g:
+            family[k] = f
+    if guarded[g]:
+        guarded[f] = True
+        for k in range(len(apart)):
+            if apart[g, k]:
+                apart[f, k] = apart[k, f] = True
+
+
+@kernel
 def agglomerate(
     H: Any,
     size: Any,
@@ -21,58 +71,51 @@ def agglomerate(
     apart: Any,
     nearest: Any,
     distance: Any,
-    cut: float,
     pairs: Any,
     crossing: Any,
     merges: Any,
-) -> Any:
-    """Merge the closest allowed nodes up to the height `cut`.
+    most: int,
+) -> int:
+    """Merge the closest allowed nodes, at most so many times.
 
     Parameters
     ----------
     H : ndarray of shape (m, m), IN/OUT
-        Linkage; infinite on the diagonal. Ends as the linkage between the nodes that are left.
+        Linkage; infinite on the diagonal.
     size : ndarray of shape (m,), IN/OUT
         Rows per node.
     family : ndarray of shape (m,), IN/OUT
         Nodes of one family are in one cluster by answers, though they need not be merged.
-    apart : ndarray of bool of shape (m, m), IN/OUT
+    apart : ndarray of bool of shape (n_families, n_families), IN/OUT
         Families that must not be joined.
     nearest, distance : ndarray of shape (m,), IN/OUT
         The nearest neighbor of each node without constraints, and the linkage to it.
-    cut : float
     pairs : ndarray of shape (n_pairs, 2), IN
     crossing : ndarray of shape (n_pairs,), OUT
         Height at which each pair of parts merged, or would have merged were it allowed.
     merges : ndarray of shape (m, 6), OUT
         Nodes, height, sizes, and 1 if both were of one family already.
+    most : int
 
     Returns
     -------
     n_merges : int
-    root : ndarray of shape (m,)
-        The node of each part.
     """
     m = H.shape[0]
     live = np.arange(m)
     n_live, n_merges = m, 0
     alive = np.ones(m, dtype=np.bool_)
     root = np.arange(m)
-    guarded = np.zeros(m, dtype=np.bool_)  # families with anything apart from them
-    for i in range(m):
-        for j in range(m):
-            if apart[i, j]:
-                guarded[i] = True
-                break
+    guarded = _guarded(apart)
     waiting = np.arange(len(pairs))
     n_waiting = len(pairs)
-    while n_live > 1:
+    while n_live > 1 and n_merges < most:
         best, height = -1, np.inf
         for a in range(n_live):
             if distance[live[a]] < height:
                 best = live[a]
                 height = distance[best]
-        if best < 0 or height > cut:
+        if best < 0:
             break
         i, j = best, nearest[best]
         if not alive[j] or H[i, j] != height or apart[family[i], family[j]]:
@@ -88,14 +131,7 @@ def agglomerate(
         merges[n_merges, 5] = 1.0 if f == g else 0.0
         n_merges += 1
         if f != g:
-            for k in range(m):
-                if family[k] == g:
-                    family[k] = f
-            if guarded[g]:
-                guarded[f] = True
-                for k in range(m):
-                    if apart[g, k]:
-                        apart[f, k] = apart[k, f] = True
+            _join(family, apart, guarded, f, g)
         alive[j] = False
         si, sj = size[i], size[j]
         w = 0
@@ -137,7 +173,74 @@ def agglomerate(
     for a in range(n_waiting):
         q = waiting[a]
         crossing[q] = H[root[pairs[q, 0]], root[pairs[q, 1]]]
+    return n_merges
+
+
+@kernel
+def follow(merges: Any, cut: float, family: Any, apart: Any) -> Any:
+    """The merges of a tree up to the height `cut`, or to the first that is not allowed.
+
+    Parameters
+    ----------
+    merges : ndarray of shape (n, 6), IN/OUT
+        See `agglomerate`. Whether both nodes are of one family is set anew.
+    cut : float
+    family, apart : ndarray, IN/OUT
+        As in `agglomerate`, for the parts.
+
+    Returns
+    -------
+    n_merges : int
+    root : ndarray of shape (n_parts,)
+        The node of each part.
+    """
+    guarded = _guarded(apart)
+    n_merges = 0
+    while n_merges < len(merges) and merges[n_merges, 2] <= cut:
+        f, g = family[int(merges[n_merges, 0])], family[int(merges[n_merges, 1])]
+        if apart[f, g]:
+            break
+        merges[n_merges, 5] = 1.0 if f == g else 0.0
+        if f != g:
+            _join(family, apart, guarded, f, g)
+        n_merges += 1
+    root = np.arange(len(family))
+    for q in range(n_merges - 1, -1, -1):
+        root[int(merges[q, 1])] = root[int(merges[q, 0])]
     return n_merges, root
+
+
+@kernel
+def joining_merges(merges: Any, n_parts: int, pairs: Any) -> Any:
+    """The merge that joins each pair of parts; -1 if none does."""
+    n = len(merges)
+    parent, until = np.arange(n_parts), np.full(n_parts, n)
+    for q in range(n):
+        j = int(merges[q, 1])
+        parent[j], until[j] = int(merges[q, 0]), q
+    found = np.full(len(pairs), -1)
+    for p in range(len(pairs)):
+        a, b = pairs[p, 0], pairs[p, 1]
+        while a != b:
+            if until[a] > until[b]:
+                a, b = b, a
+            found[p] = until[a]
+            if until[a] == n:  # both are nodes that are left
+                found[p] = -1
+                break
+            a = parent[a]
+    return found
+
+
+@kernel
+def tree_nodes(merges: Any, n_parts: int) -> Any:
+    """Both nodes of each merge; parts are 0..m-1, the q-th merge is node m + q."""
+    node, found = np.arange(n_parts), np.empty((len(merges), 2), dtype=np.int64)
+    for q in range(len(merges)):
+        i = int(merges[q, 0])
+        found[q, 0], found[q, 1] = node[i], node[int(merges[q, 1])]
+        node[i] = n_parts + q
+    return found
 
 
 @kernel

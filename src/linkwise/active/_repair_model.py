@@ -35,26 +35,26 @@ from ._parts import (
     make_parts,
     over_cluster,
     split_parts,
-    ward_linkage,
 )
 from ._questions import Verdict
 from ._repair_groups import Groups, NeighborGraph
-from ._repair_kernels import agglomerate
 from ._repair_state import (
     Evidence,
     History,
     RepairState,
     Stage,
     answered_parts,
-    families,
     merge,
 )
+from ._repair_tree import Linkage, Tree, grow_tree
 from ._wrong_answers import believed, weigh
 
 _PARTS = 1500
 _SMALL_PARTS = 1200
 _MANY, _BEFORE_GROUPS = 50, 100  # clusters, answers
 _FIRST, _GROWTH = 10, 1.25  # answers before the first metric; growth between two
+_WRONG_BEFORE, _TOLD_BEFORE = 1.0, 50.0  # prior of wrong answers: 1 of 50
+_MOST_WRONG = 0.15  # that is learnt: with more, closeness would outweigh an answer
 
 
 class RepairModel:
@@ -64,11 +64,11 @@ class RepairModel:
     ----------
     X : ndarray or CSR matrix of shape (n_rows, n_features)
     seed : int
-    noise : float
-        Share of wrong answers; 0 takes every answer as true.
+    noise : float or "auto"
+        Share of wrong answers; 0 takes every answer as true, "auto" learns it from the answers.
     """
 
-    def __init__(self, X: Matrix, seed: int = 0, noise: float = 0.0):
+    def __init__(self, X: Matrix, seed: int = 0, noise: float | str = "auto"):
         self._directions = main_directions(X, seed)
         mapped = has_map(*X.shape)
         self._X = diffusion_map(self._directions) if mapped else self._directions
@@ -141,13 +141,12 @@ class RepairModel:
         fitted = self._fitted
         if fitted is not None and fitted[0] == len(history) and n_clusters is None:
             return fitted[1]
-        evidence: Evidence = {}
-        if self._noise:
-            evidence = weigh(stage, history, self._noise)
-            known = fold_history(believed(stage, predicted, history, evidence))
+        evidence = weigh(stage, history)
+        known = _settled(stage, predicted, history, known, evidence)
+        tree = grow_tree(stage.parts, stage.linkage, known)
         if n_clusters is not None:
-            predicted = predicted._replace(cut=_cut_for(stage, known, n_clusters))
-        return merge(stage, predicted, known, evidence)
+            predicted = predicted._replace(cut=_cut_for(stage, tree, n_clusters))
+        return merge(stage, predicted, tree, evidence)
 
     # ---------------------------------------------------------------- stages
 
@@ -170,7 +169,9 @@ class RepairModel:
         wanted = _stage_ends(len(history))
         while len(self._stages) < len(wanted):
             n = wanted[len(self._stages)]
-            self._stages.append(self._next_stage(history[:n]))
+            begun = self._next_stage(history[:n])
+            # Older stages are needed again only when many answers are taken back.
+            self._stages = [*(stage.without_linkage() for stage in self._stages), begun]
         return self._stages[len(wanted) - 1]
 
     def _next_stage(self, history: History) -> Stage:
@@ -178,27 +179,34 @@ class RepairModel:
         told = list(known.members.values())
         if not self._stages:
             parts = self._split(told)
-            return self._begun(_link(parts, parts.center), history, known)
+            first = replace(_link(parts, parts.center), noise=self._share_of_wrong(0, 0))
+            return self._begun(first, history, known)
         before = self._stages[-1]
         state = self._fit(before, history, known)
-        if self._noise:
-            evidence = weigh(before, history, self._noise)
-            known = fold_history(believed(before, state.prediction, history, evidence))
-            told = list(known.members.values())
-            state = merge(before, state.prediction, known, {})
+        settled = _settled(before, state.prediction, history, known, state.evidence)
+        told = list(settled.members.values())
         clusters = state.labels
         parts = self._split(told)
         center = learn_metric(parts, clusters[parts.row], told)
         linked = replace(_link(parts, center), outer=before.was_outer(history))
-        n_clusters = before.n_clusters or self._many(clusters, len(history))
-        begun = replace(linked, n_answers=len(history), n_clusters=n_clusters)
+        n_wrong = len(history) - len(settled.history)
+        n_clusters = before.n_clusters or self._many(clusters, len(history), n_wrong)
+        noise = 0.0 if n_clusters else self._share_of_wrong(n_wrong, len(history))
+        begun = replace(linked, n_answers=len(history), n_clusters=n_clusters, noise=noise)
         return self._begun(begun, history, known)
 
-    def _many(self, clusters: Ints, n_answers: int) -> int | None:
+    def _share_of_wrong(self, n_wrong: int, n_answers: int) -> float:
+        """Share of wrong answers: as given, or the mean under a beta prior."""
+        if not isinstance(self._noise, str):
+            return self._noise
+        return min((_WRONG_BEFORE + n_wrong) / (_TOLD_BEFORE + n_answers), _MOST_WRONG)
+
+    def _many(self, clusters: Ints, n_answers: int, n_wrong: int) -> int | None:
         """The number of clusters if they are too many to compare them all."""
         k = len(np.unique(clusters))
-        coarse = self._parts.n_parts < len(self._X) and not self._noise
-        return k if coarse and n_answers >= _BEFORE_GROUPS and k >= _MANY else None
+        coarse = self._parts.n_parts < len(self._X)
+        sure = not self._noise or (self._noise == "auto" and not n_wrong)
+        return k if coarse and sure and n_answers >= _BEFORE_GROUPS and k >= _MANY else None
 
     def _split(self, told: list[list[int]]) -> Parts:
         every_row = self._parts.n_parts == len(self._X)
@@ -208,8 +216,7 @@ class RepairModel:
         """The stage with its first modes."""
         state = self._fit(stage, history, known)
         begun = replace(stage, first=state.mode[stage.parts.of_row])
-        if not self._noise:
-            self._keep(replace(state, stage=begun), len(history))
+        self._keep(replace(state, stage=begun), len(history))
         return begun
 
     # ---------------------------------------------------------------- the curve and the cut
@@ -222,34 +229,48 @@ class RepairModel:
         return self._curves[n]
 
     def _keep(self, state: RepairState, n: int) -> None:
-        """Keep the curves of the last fits, and the last state unless answers may be wrong."""
+        """Keep the curves of the last fits, and the last state."""
         self._curves = {m: curve for m, curve in self._curves.items() if n - 50 < m < n}
         self._curves[n] = state.prediction
-        self._fitted = None if self._noise else (n, state)
+        self._fitted = (n, state)
 
     def _fit(self, stage: Stage, history: History, known: IncrementalClosure) -> RepairState:
         """The clusters, with how heights predict answers, and cut where it is best."""
-        pairs, same, which = answered_parts(stage, history, None if self._noise else known)
-        crossing, merges = _heights(stage, known, pairs)
-        inner = merge_curve(crossing / stage.top, same, self._noise)
+        evidence = weigh(stage, history)
+        state = self._fit_known(stage, history, known, evidence)
+        settled = _settled(stage, state.prediction, history, known, evidence)
+        return state if settled is known else self._fit_known(stage, history, settled, evidence)
+
+    def _fit_known(
+        self, stage: Stage, history: History, known: IncrementalClosure, evidence: Evidence
+    ) -> RepairState:
+        pairs, same, which = answered_parts(stage, history, None if stage.noise else known)
+        tree = grow_tree(stage.parts, stage.linkage, known, pairs)
+        inner = merge_curve(tree.crossing / stage.top, same, stage.noise)
         if stage.n_clusters is None:
-            cut = _best_cut(stage, inner, merges)
+            cut = _best_cut(stage, inner, tree.merges)
         else:  # most of the answers were "same" since nothing else was asked: no guide for a cut
-            cut = _cut_for(stage, known, stage.n_clusters)
+            cut = _cut_for(stage, tree, stage.n_clusters)
         rough = OuterCurve((0.0, 0.0, 0.0), cut)
-        state = merge(stage, Prediction(inner, rough, cut), known, {})
-        a, b = state.mode[pairs].T
+        state = merge(stage, Prediction(inner, rough, cut), tree, evidence)
+        a, b = np.searchsorted(state.slots, state.mode[pairs]).T
         # Modes of the first half of the answers were larger: they tell little about those of now.
         left = (stage.was_outer(history)[which] > 0) & (2 * which >= len(history))
         a, b = a[left], b[left]
-        local = state.local[np.searchsorted(state.slots, a), np.searchsorted(state.slots, b)]
+        local = state.local[a, b]
         # Modes that "same" has made one count too, as close ones: without them the curve, which
         # would know the others only, would fall and fall.
         one = a == b
         height = np.where(one, cut, np.where(one, 0.0, state.H[a, b]) / stage.top)
         local = np.where(one, 0.0, local)
-        outer = outer_curve(inner, cut, height, local, same[left], self._noise)
+        outer = outer_curve(inner, cut, height, local, same[left], stage.noise)
         return replace(state, prediction=Prediction(inner, outer, cut))
+
+
+def check_noise(noise: float | str) -> None:
+    """ValueError unless `noise` is a share of wrong answers or "auto"."""
+    if noise != "auto" and (isinstance(noise, str) or not 0 <= noise < 0.5):
+        raise ValueError(f'noise={noise!r} must be "auto", or at least 0 and below 0.5')
 
 
 def fold_history(history: History) -> IncrementalClosure:
@@ -258,6 +279,19 @@ def fold_history(history: History) -> IncrementalClosure:
     for i, j, said in history:
         known.add(i, j, said)
     return known
+
+
+def _settled(
+    stage: Stage,
+    predicted: Prediction,
+    history: History,
+    known: IncrementalClosure,
+    evidence: Evidence,
+) -> IncrementalClosure:
+    """The closure of the answers that are believed: all of them if none contradicts another."""
+    if not stage.noise or known.version == len(known.history):
+        return known
+    return fold_history(believed(stage, predicted, history, evidence))
 
 
 def _stage_ends(n_answers: int) -> list[int]:
@@ -276,26 +310,9 @@ def _curve_end(n_answers: int) -> int:
 
 
 def _link(parts: Parts, center: Floats) -> Stage:
-    m, none = parts.n_parts, np.zeros(0, dtype=np.int64)
-    H = ward_linkage(center, parts.weight)
-    nearest = H.argmin(axis=1)
-    nearby = H[np.arange(m), nearest]
-    stage = Stage(0, parts, center, H, nearest, nearby, 1.0, none, none)
-    merges = _heights(stage, IncrementalClosure(), np.zeros((0, 2), dtype=np.int64))[1]
-    top = float(merges[-1, 2]) if len(merges) and merges[-1, 2] > 0 else 1.0
-    return replace(stage, top=top)
-
-
-def _heights(stage: Stage, known: IncrementalClosure, pairs: Ints) -> tuple[Floats, Floats]:
-    """Height at which each pair merges, or would, and all merges to the top."""
-    m = stage.parts.n_parts
-    crossing, merges = np.zeros(len(pairs)), np.zeros((m, 6))
-    family, apart = families(stage.parts, known)
-    n, _ = agglomerate(
-        stage.H.copy(), stage.parts.weight.copy(), family, apart, stage.nearest.copy(),
-        stage.distance.copy(), np.inf, pairs, crossing, merges,
-    )  # fmt: skip
-    return crossing, merges[:n]
+    none = np.zeros(0, dtype=np.int64)
+    linkage = Linkage(center, parts.weight)
+    return Stage(0, parts, linkage, linkage.top, none, none)
 
 
 def _best_cut(stage: Stage, curve: Curve, merges: Floats) -> float:
@@ -316,10 +333,10 @@ def _best_cut(stage: Stage, curve: Curve, merges: Floats) -> float:
     return float(max(merges[F.argmax(), 2] / stage.top, LEAST_HEIGHT)) * (1 + 1e-9)
 
 
-def _cut_for(stage: Stage, known: IncrementalClosure, n_clusters: int) -> float:
+def _cut_for(stage: Stage, tree: Tree, n_clusters: int) -> float:
     """Relative height that leaves so many families, or as near to it as answers allow."""
-    merges = _heights(stage, known, np.zeros((0, 2), dtype=np.int64))[1]
-    n_families = len(np.unique(families(stage.parts, known)[0]))
+    merges = tree.merges
+    n_families = len(np.unique(tree.family))
     left = n_families - np.cumsum(merges[:, 5] == 0)
     last = np.flatnonzero(left >= n_clusters)
     if n_families <= n_clusters or len(last) == 0:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from linkwise._types import Floats, Ints
 
@@ -17,7 +15,8 @@ from ._answer_curves import Prediction, sigmoid
 from ._incremental_closure import IncrementalClosure
 from ._parts import Parts
 from ._questions import Verdict
-from ._repair_kernels import agglomerate
+from ._repair_kernels import follow, joining_merges, tree_nodes, ward_linkage
+from ._repair_tree import Linkage, Tree
 
 History = Sequence[tuple[int, int, Verdict]]
 Evidence = dict[tuple[int, int], float]  # log odds of the answers, by pair of parts
@@ -25,7 +24,7 @@ Evidence = dict[tuple[int, int], float]  # log odds of the answers, by pair of p
 MOST_CLOSENESS = 1.5  # log odds; one answer outweighs closeness, see `agglomerate_softly`
 _LOCAL_NEIGHBOR, _LOCAL_TYPICAL, _LOCAL_RANGE = 5, 0.6, (0.6, 2.0)
 _INSIDE = 0.6  # value of a pair that a split sets right: its pieces must still find their clusters
-_NEIGHBORS = 10
+_LEAST_DOUBT = 1.0  # pairs that a check of answers must be expected to change
 _SHOWN = 64  # candidates looked at before all are sorted
 
 
@@ -56,9 +55,7 @@ class Stage:
     ----------
     n_answers : int
     parts : Parts
-    H : ndarray of shape (n_parts, n_parts)
-    nearest, distance : ndarray of shape (n_parts,)
-        Nearest other part, and the linkage to it.
+    linkage : Linkage
     top : float
         Height of the last merge without constraints.
     outer : ndarray of bool of shape (n_answers,)
@@ -68,18 +65,18 @@ class Stage:
     n_clusters : int or None
         Clusters are so many from now on, and questions grow groups (see `Groups`); None: the
         answers say where to cut.
+    noise : float
+        Share of wrong answers; 0 takes every answer as true.
     """
 
     n_answers: int
     parts: Parts
-    center: Floats
-    H: Floats
-    nearest: Ints
-    distance: Floats
+    linkage: Linkage
     top: float
     outer: Ints
     first: Ints
     n_clusters: int | None = None
+    noise: float = 0.0
 
     def was_outer(self, history: History) -> Ints:
         """1 for answers that were about two modes, 0 for those that tested a merge.
@@ -90,11 +87,9 @@ class Stage:
         new = [int(self.first[i] != self.first[j]) for i, j, _ in history[self.n_answers :]]
         return np.concatenate([self.outer, np.array(new, dtype=np.int64)])
 
-    @cached_property
-    def neighbors(self) -> Ints:
-        """The nearest parts of each part."""
-        k = min(_NEIGHBORS, self.parts.n_parts - 1)
-        return np.argpartition(self.H, k - 1, axis=1)[:, :k] if k else np.zeros((1, 0), dtype=int)
+    def without_linkage(self) -> Stage:
+        """The same without the computed linkage, which needs most of the memory."""
+        return replace(self, linkage=replace(self.linkage))
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +107,10 @@ class RepairState:
     family : ndarray of shape (n_parts,)
         Modes joined by answers: the clusters.
     apart : ndarray of bool of shape (n_parts, n_parts)
-    H, size : ndarray
-        Linkage and size of the modes, by their slot.
+    H : ndarray of shape (n_modes, n_modes)
+        Linkage of the modes, in the order of `slots`.
+    size : ndarray of shape (n_modes,)
+        Rows per mode.
     """
 
     stage: Stage
@@ -140,19 +137,12 @@ class RepairState:
     @cached_property
     def local(self) -> Floats:
         """Local distance between modes, in the order of `slots`."""
-        slots = self.slots
-        return _local_distance(self.H[np.ix_(slots, slots)], self.size[slots])
+        return _local_distance(self.H, self.size)
 
     @cached_property
-    def _children(self) -> list[tuple[int, int]]:
+    def _children(self) -> Ints:
         """Both nodes of each merge; parts are 0..m-1, the q-th merge is node m + q."""
-        m = self.stage.parts.n_parts
-        node = np.arange(m)
-        found = []
-        for q, (i, j) in enumerate(self.merges[:, :2].astype(np.int64).tolist()):
-            found.append((int(node[i]), int(node[j])))
-            node[i] = m + q
-        return found
+        return tree_nodes(self.merges, self.stage.parts.n_parts)
 
     def leaves(self, node: int) -> Ints:
         """Parts under a node of the tree."""
@@ -162,7 +152,7 @@ class RepairState:
             if top < m:
                 found.append(top)
             else:
-                stack.extend(self._children[top - m])
+                stack.extend(self._children[top - m].tolist())
         return np.array(sorted(found), dtype=np.int64)
 
     @cached_property
@@ -174,11 +164,11 @@ class RepairState:
         odds = np.where(inner_evidence, np.clip(odds, -MOST_CLOSENESS, MOST_CLOSENESS), odds)
         odds = odds + self._margins()
         inner = _INSIDE * merges[:, 3] * merges[:, 4] * sigmoid(-(odds + inner_evidence))
-        if not self.evidence:
-            inner[merges[:, 5] > 0] = 0.0
+        doubts = inner_evidence != 0
+        inner[np.where(doubts, inner < _LEAST_DOUBT, merges[:, 5] > 0)] = 0.0
         family = self.family[slots]
         mass = np.bincount(self.family, self.stage.parts.weight, len(self.family))[family]
-        height = self.H[np.ix_(slots, slots)] / self.stage.top
+        height = self.H / self.stage.top
         odds = self.prediction.outer.odds(height, self.local)
         same = family[:, None] == family[None, :]
         if self.evidence:
@@ -188,9 +178,11 @@ class RepairState:
             np.add.at(joint, (number[:, None], number[None, :]), between)
             across = np.minimum(odds, MOST_CLOSENESS) + joint[np.ix_(number, number)]
             value = np.outer(mass, mass) * sigmoid(across)
-            size = self.size[slots]
+            size = self.size
             doubt = _INSIDE * np.outer(size, size) * sigmoid(-(closeness + between)) * (between > 0)
             value = np.where(same, doubt, value)
+            told = same | self.apart[np.ix_(family, family)]
+            value[told & (value < _LEAST_DOUBT)] = 0.0
         else:
             value = np.outer(mass, mass) * sigmoid(odds)
             value[self.apart[np.ix_(family, family)] | same] = 0.0
@@ -198,14 +190,11 @@ class RepairState:
 
     def _margins(self) -> Floats:
         """Log odds that a part merged alone has neighbors of its own cluster; else 0."""
-        neighbors = self.stage.neighbors
+        neighbors = self.stage.linkage.neighbors
         own = (self.family[neighbors] == self.family[:, None]).sum(axis=1)
         odds = np.log((own + 0.5) / (neighbors.shape[1] - own + 0.5))
-        single = np.array(
-            [min((n for n in pair if n < len(own)), default=-1) for pair in self._children],
-            dtype=np.int64,
-        ).reshape(-1)
-        return np.where(single >= 0, odds[single], 0.0)
+        single = self._children.min(axis=1, initial=len(own))  # merged nodes have higher numbers
+        return np.append(odds, 0.0)[single]
 
     def _evidence(self) -> tuple[Floats, Floats]:
         """Log odds of the answers at each merge and between modes; zero without a noise model."""
@@ -224,22 +213,8 @@ class RepairState:
 
     def join_heights(self, pairs: Sequence[tuple[int, int]]) -> list[int]:
         """The merge that joined each pair of parts; -1 if they are in different modes."""
-        above = {int(j): (int(i), q) for q, (i, j) in enumerate(self.merges[:, :2])}
-        return [self._joined(above, a, b) for a, b in pairs]
-
-    def _joined(self, above: dict[int, tuple[int, int]], a: int, b: int) -> int:
-        if self.mode[a] != self.mode[b]:
-            return -1
-        last, path = -1, {a: -1}
-        while a in above:
-            a, q = above[a]
-            last = max(last, q)
-            path[a] = last
-        last = -1
-        while b not in path:
-            b, q = above[b]
-            last = max(last, q)
-        return max(last, path[b])
+        wanted = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        return joining_merges(self.merges, self.stage.parts.n_parts, wanted).tolist()
 
     def candidates(self) -> Iterator[Candidate]:
         """Questions by the number of pairs that their answer is expected to change."""
@@ -250,7 +225,7 @@ class RepairState:
         for order in _best_first(worth):
             for where in order.tolist():
                 if where < n_inner:
-                    left, right = self._children[where]
+                    left, right = self._children[where].tolist()
                     sides = self.leaves(left), self.leaves(right)
                 else:
                     a, b = divmod(where - n_inner, len(self.slots))
@@ -271,7 +246,7 @@ class RepairState:
             height = self.merges[merge, 2] / self.stage.top
             return float(self.prediction.inner.odds(np.array([height]))[0])
         one, two = np.searchsorted(self.slots, self.mode[[a, b]])
-        height = self.H[self.mode[a], self.mode[b]] / self.stage.top
+        height = self.H[one, two] / self.stage.top
         outer = self.prediction.outer
         return float(outer.odds(np.array([height]), self.local[[one], [two]])[0])
 
@@ -306,36 +281,16 @@ def _local_distance(H: Floats, size: Floats) -> Floats:
     return np.clip(squared / np.outer(scale, scale), low, high) - _LOCAL_TYPICAL
 
 
-def families(parts: Parts, known: IncrementalClosure) -> tuple[Ints, Floats]:
-    """Families of parts that answers join, by their lowest part, and which of them are apart."""
-    m, part = parts.n_parts, parts.of_row
-    joined = [(row, rows[0]) for rows in known.members.values() for row in rows[1:]]
-    one, two = part[np.array(joined, dtype=np.int64).reshape(-1, 2)].T
-    graph = sparse.coo_array((np.ones(len(one)), (one, two)), shape=(m, m))
-    number = connected_components(graph, directed=False)[1]
-    family = np.unique(number, return_index=True)[1][number]
-    apart = np.zeros((m, m), dtype=bool)
-    told = [(root, other) for root, others in known.apart.items() for other in others]
-    one, two = family[part[np.array(told, dtype=np.int64).reshape(-1, 2)]].T
-    apart[one, two] = True
-    np.fill_diagonal(apart, False)
-    return family, apart
-
-
-def merge(
-    stage: Stage,
-    predicted: Prediction,
-    known: IncrementalClosure,
-    evidence: Evidence,
-) -> RepairState:
-    m = stage.parts.n_parts
-    merges, H, size = np.zeros((m, 6)), stage.H.copy(), stage.parts.weight.copy()
-    family, apart = families(stage.parts, known)
-    n, mode = agglomerate(
-        H, size, family, apart, stage.nearest.copy(), stage.distance.copy(),
-        predicted.cut * stage.top, np.zeros((0, 2), dtype=np.int64), np.zeros(0), merges,
-    )  # fmt: skip
-    return RepairState(stage, predicted, merges[:n], mode, family, apart, H, size, evidence)
+def merge(stage: Stage, predicted: Prediction, tree: Tree, evidence: Evidence) -> RepairState:
+    """The clusters below the cut of a tree."""
+    weight = stage.parts.weight
+    family, apart = tree.family.copy(), tree.apart.copy()
+    n, mode = follow(tree.merges, predicted.cut * stage.top, family, apart)
+    place = np.unique(mode, return_inverse=True)[1]
+    size = np.bincount(place, weight).astype(np.float64)
+    center = np.column_stack([np.bincount(place, weight * x) for x in stage.linkage.center.T])
+    H = ward_linkage(center / size[:, None], size)
+    return RepairState(stage, predicted, tree.merges[:n], mode, family, apart, H, size, evidence)
 
 
 def answered_parts(

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 AUTO = "auto"
 _DEFAULT = "mpck"  # when only the number of clusters is given
 _MAX_SHOWN_CANDIDATES = 15
-_FEW_LINKS = 30
-_LEAST_LINKS = 20  # with -k alone, fewer do not choose the method
+_FEW_LINKS = 30  # with -k alone, fewer do not choose the method; without, a note says so
 _SECONDS = 20.0  # for the choice, unless asked otherwise
 
 
@@ -158,7 +157,7 @@ class Choice:
         from linkwise.selection import can_hold_out
 
         known = given.all_known()
-        if known.n_relative or known.n_must_link + known.n_cannot_link < _LEAST_LINKS:
+        if known.n_relative or known.n_must_link + known.n_cannot_link < _FEW_LINKS:
             return False
         return can_hold_out(known.to_rows(given.n_rows, given.ids, missing="drop"))
 

@@ -12,12 +12,18 @@ from rich.table import Table as RichTable
 
 from . import _output as out
 from ._input import (
+    Encoding,
+    FeatureNames,
+    Impute,
+    Missing,
+    Reading,
+    Sheet,
     check_rows,
     clusters_option,
     column_names,
     make_features,
     read_constraints,
-    read_ids,
+    read_rows,
 )
 
 if TYPE_CHECKING:
@@ -38,9 +44,11 @@ def check(
         typer.Option(help="Column of --data with the ids; row numbers from 0 if absent."),
     ] = None,
     clusters: Annotated[int | None, clusters_option("Number of clusters you want.")] = None,
-    features: Annotated[
-        str | None, typer.Option(help="Columns of --data to measure with, such as a,b,c.")
-    ] = None,
+    features: FeatureNames = None,
+    impute: Impute = None,
+    missing: Missing = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     column: Annotated[
         list[str] | None,
         typer.Option(help="Own column names in LINKS: i=person_1 (repeat for j, link, ...)."),
@@ -58,6 +66,8 @@ def check(
     LINKS has columns i, j, link[, weight] with link one of must/cannot, same/different,
     yes/no or 1/-1, or a, b, c[, weight] for "a and b are closer to each other than to c".
 
+    What they are worth is measured on the columns that `linkwise cluster` would use.
+
     Exit code: 0 consistent, 1 contradiction, 2 wrong usage, 70 a fault in linkwise.
 
     Examples:
@@ -71,14 +81,21 @@ def check(
             raise ValueError("--id-column names a column of --data; give --data too")
         if id_column is not None and ids == "auto":
             ids = "text"  # the data has ids, so these are ids whatever they look like
-        known = read_constraints(links, ids, column or [])
+        known = read_constraints(links, ids, column or [], encoding)
         worth: JsonDict = {}
         n_rows = None
         if data is None:
             if not known.has_ids:
                 known.to_rows(None)
         else:
-            known, n_rows, worth = _against_data(known, data, id_column, features, clusters)
+            how = Reading(tuple(missing or ()), encoding, sheet)
+            table, names = read_rows(data, id_column, how)
+            n_rows = table.n_rows
+            by_row = check_rows(known, table, names, table.numeric_names)
+            if clusters is not None and clusters > n_rows:
+                known.diagnose(clusters, n_rows=n_rows)  # says what is wrong
+            if by_row:
+                worth = {"worth": _measure(by_row, table, id_column, features, impute, clusters)}
         diagnosis = known.diagnose(clusters, n_rows=n_rows, time_limit=time_limit)
     if as_json:
         out.print_json({"file": str(links), **diagnosis.to_dict(), **worth})
@@ -87,39 +104,31 @@ def check(
     raise typer.Exit(out.CONSISTENT if diagnosis.consistent else out.CONTRADICTION)
 
 
-def _against_data(
+def _measure(
     known: Constraints,
-    data: Path,
+    table: Table,
     id_column: str | None,
     features: str | None,
+    impute: str | None,
     clusters: int | None,
-) -> tuple[Constraints, int, JsonDict]:
-    """The constraints checked against the data, its size, and what they are worth on it."""
-    from linkwise.datasets import read_table
-    from linkwise.datasets._features import is_feature
-
-    table = read_table(data)
-    names = read_ids(table, id_column)
-    by_row = check_rows(known, table, names, table.numeric_names)
-    if clusters is not None and clusters > table.n_rows:
-        known.diagnose(clusters, n_rows=table.n_rows)  # says what is wrong
-    if features is not None:
-        columns, left_out = column_names(features), []
-    else:
-        others = [name for name in table.columns if name != id_column]
-        columns = [name for name in others if is_feature(table, name)]
-        left_out = [name for name in others if name not in columns]
-    if not columns or not by_row:
-        return known, table.n_rows, {}
-    made = make_features(table, columns, leave_out=[], impute="median", standardize=True)
+) -> JsonDict:
+    """What the constraints are worth on the columns that `linkwise cluster` would use."""
+    leave_out = [] if id_column is None else [id_column]
+    chosen = None if features is None else column_names(features)
+    try:
+        made = make_features(table, chosen, leave_out=leave_out, impute=impute, standardize=True)
+    except ValueError as error:
+        if chosen is not None or impute is not None:
+            raise
+        return {"not_measured": out.in_words(error)}  # consistency does not need columns
+    columns = table.expanded(chosen or [name for name in table.columns if name not in leave_out])
     about = {
         "features": made.X.shape[1],
-        "columns": columns,
+        "columns": table.folded(columns),
         "with_gaps": [name for name in columns if _gaps(table, name).any()],
         "categories": [name for name in columns if name not in table.numeric_names],
-        "left_out": left_out,
     }
-    return known, table.n_rows, {"worth": about | _worth(by_row, made.X, clusters)}
+    return about | _worth(known, made.X, clusters)
 
 
 def _gaps(table: Table, name: str) -> Any:
@@ -160,6 +169,8 @@ def _show(links: Path, diagnosis: Diagnosis, worth: JsonDict) -> None:
 
 
 def _worth_lines(worth: JsonDict) -> list[str]:
+    if "not_measured" in worth:
+        return [f"informativeness and coherence are not measured: {worth['not_measured']}"]
     lines = []
     if "informativeness" in worth:
         lines.append(
@@ -177,8 +188,6 @@ def _worth_lines(worth: JsonDict) -> list[str]:
             how.append(f"gaps in {_some(worth['with_gaps'])} filled with the median")
         if worth["categories"]:
             how.append(f"one column per value of {_some(worth['categories'])}")
-        if worth["left_out"]:
-            how.append(f"without {_some(worth['left_out'])}: no numbers or categories")
         lines.append(f"measured on {_some(worth['columns'])} ({'; '.join(how)})")
     return lines
 

@@ -38,7 +38,7 @@ def cluster(request: Request) -> None:
     number, or by id with --id-column.
 
     Without -k, or with a range such as -k 5-40, the number of clusters is chosen by holding out
-    some of the constraints, and so is the algorithm unless it is given. With -k alone, 20 links or
+    some of the constraints, and so is the algorithm unless it is given. With -k alone, 30 links or
     more choose the algorithm; with fewer, or with --probabilities, --n-init, --max-iter,
     --checkpoint or an option of a method, it is mpck (for fewer links on texts pck, cosine).
 
@@ -153,13 +153,26 @@ def _read_rows(request: Request) -> Input:
 
 def _settled(request: Request, given: Input) -> Request:
     """The request with an algorithm that fits what is there, if none was named."""
-    if not request.leaves_method_open or not isinstance(given, ClusterInput):
+    if not request.names_no_method or not isinstance(given, ClusterInput):
+        return request
+    if request.options_of_some:
+        _note_no_choice(request, given)
         return request
     if request.choice.has_evidence(given):
         return replace(request, algorithm=AUTO)
     if request.text_column is not None:
         return replace(request, algorithm="pck", method_options={"distortion": "cosine"})
     return request
+
+
+def _note_no_choice(request: Request, given: Input) -> None:
+    """Say so if links would choose the method but for an option that not all methods have."""
+    if request.choice.has_evidence(given):
+        flags = " and ".join(request.options_of_some)
+        out.print_note(
+            f"the method is {request.method.short}, since {flags} cannot be used with all of them; "
+            "without, the links choose the method (--algorithm names it)"
+        )
 
 
 def _note_scales(request: Request, given: Input) -> None:

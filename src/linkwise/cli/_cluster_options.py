@@ -213,13 +213,21 @@ class Request:
         )  # fmt: skip
 
     @property
-    def leaves_method_open(self) -> bool:
-        """Whether only the number of clusters is given, and nothing that some methods lack."""
-        asked = (self.algorithm, self.n_init, self.max_iter, self.checkpoint)
-        return (
-            all(value is None for value in asked)
-            and not (self.choice.open or self.own_options or self.probabilities)
-        )  # fmt: skip
+    def names_no_method(self) -> bool:
+        """Whether the number of clusters is given, and nothing about the method."""
+        return self.algorithm is None and not self.choice.open
+
+    @property
+    def options_of_some(self) -> list[str]:
+        """The options given that not all methods have: with them, the method is not chosen."""
+        given = {
+            "--n-init": self.n_init is not None,
+            "--max-iter": self.max_iter is not None,
+            "--checkpoint": self.checkpoint is not None,
+            "--probabilities": self.probabilities,
+        }
+        own = ["--" + name.replace("_", "-") for name in self.own_options]
+        return [flag for flag, is_given in given.items() if is_given] + own
 
     @property
     def reading(self) -> Reading:

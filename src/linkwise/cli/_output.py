@@ -50,7 +50,7 @@ _ADVICE = {
 _OUTER_ERRORS = (OSError, EOFError, MemoryError, ClusterError)
 _USER_ERRORS = (ValueError, TypeError, ImportError)
 _DELIBERATE = tuple(f"{os.sep}{package}{os.sep}" for package in ("linkwise", "sklearn"))
-_REPORT_TO = "https://github.com/linkwise/linkwise/issues"
+_REPORT_TO = "https://github.com/linkwise-dev/linkwise/issues"
 
 console = Console()
 errors = Console(stderr=True)

@@ -8,6 +8,7 @@ from ._cliques import Cliques, clique_pairs
 from ._closure import Closure, adjacency, number_nodes
 from ._coloring import color, color_closure
 from ._confidence import confidence_weight
+from ._confirmed import most_wrong
 from ._constraints import Constraints, as_constraints
 from ._diagnosis import ClusterCount, Contradiction, Diagnosis, Given
 from ._display import contradiction_lines, diagnosis_lines, table_html, verdict
@@ -47,6 +48,7 @@ __all__ = [
     "diagnosis_lines",
     "irreducible",
     "label_codes",
+    "most_wrong",
     "number_nodes",
     "one_tree",
     "row_names",

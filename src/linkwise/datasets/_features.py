@@ -152,15 +152,6 @@ def prepare_features(
     return Features(units, names, units, prepared)
 
 
-def is_feature(table: Table, name: str) -> bool:
-    """Whether `prepare_features` can measure with a column: finite numbers, or categories."""
-    try:
-        prepare_features(table, [name], impute="median", standardize=True)
-    except FileFormatError:
-        return False
-    return True
-
-
 def prepare_text(
     table: Table, column: str, *, stop_words: str | None = "english", embedding: str = "tfidf"
 ) -> Features:

@@ -26,7 +26,9 @@ from ._text import read_text
 MISSING = ("", "NA", "N/A", "NaN", "nan", "NAN", "null", "NULL")
 
 _DELIMITERS = ",\t;|"
-_BLOCK_ROWS = 20_000
+# Rows held as lists at once: fewer than the 700 new objects after which Python looks for garbage,
+# which would take as long as reading.
+_BLOCK_ROWS = 500
 # A longer cell is text for certain; as fixed-width bytes a block of such cells would be huge.
 _LONGEST_NUMBER = 64
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
@@ -141,7 +143,7 @@ class _RaggedError(Exception):
 
 
 def _blocks(rows: Iterator[list[str]], width: int) -> Iterator[list[tuple[str, ...]]]:
-    """Yield the cells of some thousand rows at a time, as columns."""
+    """Yield the cells of some hundred rows at a time, as columns."""
     while block := list(islice(rows, _BLOCK_ROWS)):
         try:
             columns = list(zip(*block, strict=True))

@@ -18,7 +18,7 @@ from ._splits import LEAST_UNITS
 _WIDE, _WANTED = 0.15, 0.1  # length of an interval that more links should shorten, and to what
 _GOOD, _POOR = 0.9, 0.4  # adjusted Rand index
 _JUDGES = 5
-_FEW = 20
+_FEW = 30
 _MANY = 5  # times as many links are too much to ask for
 
 

@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from linkwise._adapters import fit, labels_of
 from linkwise._types import Matrix, Seed
 from linkwise._validation import Knowable
-from linkwise.constraints import Constraints, as_constraints
+from linkwise.constraints import Constraints, as_constraints, most_wrong
 
 from ._search import Trial
 from ._splits import ConstraintFold, Pairs, held_out
@@ -104,20 +104,6 @@ class NoiseEstimate:
     def suspects(self) -> NDArray[np.int64]:
         """Positions of the constraints that no clustering agrees with; see `Constraints.at`."""
         return np.flatnonzero(self.trust == 0)
-
-
-def most_wrong(known: Constraints) -> float:
-    """The largest share of wrong constraints that is plausible (5 %), 1 if there is no evidence.
-
-    A constraint that follows from others would contradict them if one of them were wrong. If n such
-    constraints contradict nothing, more than a share of 3 / n are hardly wrong.
-    """
-    closure = known.closure()
-    n_needed = int((closure.sizes - 1).sum()) + len(closure.cannot_link)
-    n_confirmed = known.n_must_link + known.n_cannot_link - n_needed
-    if not closure.consistent or n_confirmed <= 0:
-        return 1.0
-    return min(1.0, 3.0 / n_confirmed)
 
 
 class ReweightedClusterer(ClusterMixin, BaseEstimator):

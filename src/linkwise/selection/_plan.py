@@ -101,7 +101,7 @@ def _scouted(
 
     def explore(counts: Sequence[int]) -> int:
         asked = [made(kind, k) for k in counts for kind in scouts]
-        work.explore(asked, _SCOUTED if work.n_links < _MANY_LINKS else 1)
+        work.explore(asked, _SCOUTED if work.n_telling < _MANY_LINKS else 1)
         for k in counts:
             own = [work.interim_score(made(kind, k)) for kind in scouts]
             score[k] = max(own)

@@ -99,6 +99,20 @@ class Ranking:
         yield from (self.order[i] for i in equals)
         yield from (self.order[i] for i in range(len(self.order)) if i not in good)
 
+    def counts_of(self, chosen: Candidate) -> Floats:
+        """Answers about held-out links to judge a choice by, as in `link_counts`.
+
+        The choice was made by these links, and looks better on them than it is. If the links of
+        each fold are asked of the finalist that the other folds like best, no link has a say in
+        who is asked about it; but that choice knows fewer links, and looks worse than it is. The
+        mean of both is used.
+        """
+        own = self.figures[chosen].counts
+        left_out = np.array([self.figures[candidate].left_out for candidate in self.order])
+        judges = [self.order[best] for best in left_out.argmax(axis=0)]
+        by_others = [self.figures[judge].counts[fold] for fold, judge in enumerate(judges)]
+        return np.asarray((own.sum(axis=0) + np.sum(by_others, axis=0)) / 2)
+
     def table(self, chosen: Candidate) -> list[JsonDict]:
         """One row for each candidate, as plain values; those that left the race come last."""
         finalists = set(self.order)

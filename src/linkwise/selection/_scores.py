@@ -62,15 +62,9 @@ class Figures:
 
     @property
     def share(self) -> float:
-        """Weight of the held-out links; it grows with their number.
-
-        Three must-links beside many cannot-links say as little as three of each do: the number
-        counts as if both kinds were equally many, 4 m c / (m + c).
-        """
+        """Weight of the held-out links; it grows with their number."""
         must, cannot = (float(self.counts[:, part].sum()) for part in (slice(2), slice(2, 4)))
-        # Links of one kind only, or none held back: their number counts as it is.
-        balance = 4 * must * cannot / (must + cannot) ** 2 if must and cannot else 1.0
-        n = self.n_links * balance
+        n = self.n_links * balance(must, cannot)
         return n / (n + PRIOR)
 
     @property
@@ -122,6 +116,15 @@ class Figures:
     @property
     def _by_itself(self) -> Floats:
         return (self.steady + self.index + self.kept) / 3 if self.saved is None else self.saved
+
+
+def balance(must: float, cannot: float) -> float:
+    """How much less links say than as many would, half of them must-links.
+
+    Three must-links beside many cannot-links say as little as three of each do: both kinds count
+    as if they were equally many, 4 m c / (m + c). With one kind only, the number counts as it is.
+    """
+    return 4 * must * cannot / (must + cannot) ** 2 if must and cannot else 1.0
 
 
 def link_counts(fold: ConstraintFold, together: Bools) -> Floats:

@@ -31,7 +31,15 @@ from linkwise.io import drop_cut_line
 
 from ._candidates import Candidate
 from ._description import Description
-from ._scores import Figures, base_rate, clearly_worse, link_counts, right_answers, stability
+from ._scores import (
+    Figures,
+    balance,
+    base_rate,
+    clearly_worse,
+    link_counts,
+    right_answers,
+    stability,
+)
 from ._splits import ConstraintFold, Probes
 
 _FIRST_ROUND = 0.5  # of the time left: few candidates in all folds tell more than many in one
@@ -217,6 +225,12 @@ class CandidateSearch:
         self.hard_stop = self._stop()
         self._spaces: dict[tuple[str, ...], Matrix] = {}
         self._lock = threading.RLock()
+
+    @property
+    def n_telling(self) -> float:
+        """Number of held-out links, those of the rarer kind counting most; see `balance`."""
+        must = np.concatenate([fold.must for fold in self.folds])
+        return self.n_links * balance(float(must.sum()), float((~must).sum()))
 
     def explore(self, candidates: Sequence[Candidate], n_folds: int) -> None:
         """Run the first folds only; what is explored is ranked once it has `run`."""

@@ -389,6 +389,7 @@ class View:
             if state is not None and not self._client.is_deleted:
                 with self._client:
                     self._show(state)
+                    await self._contradictions.update(state)
         finally:
             self._refreshing = False
         if self._again and self._studio.is_open:
@@ -404,7 +405,6 @@ class View:
         self._facts.set_text(state.facts)
         self._clash.set_visibility(bool(state.disputes))
         self._clash.set_text(f"{len(state.disputes)} to settle")
-        self._contradictions.update(state)
         self._clusters.update(state)
         self._progress.update(state)
         self._history.update(state)

@@ -100,15 +100,12 @@ class Clusters:
         await self._person.call(self._controller.model_choice.stop)
 
     async def _on_split(self, event: events.GenericEventArguments) -> None:
-        name = self._controller.cluster_name(int(event.args["number"]))
-        await self._propose(f"Split {name}?", int(event.args["number"]), None)
+        await self._propose(int(event.args["number"]), None)
 
     async def _on_merge(self, event: events.GenericEventArguments) -> None:
-        numbers = [int(event.args[name]) for name in ("number", "other")]
-        one, two = (self._controller.cluster_name(number) for number in numbers)
-        await self._propose(f"Merge {one} with {two}?", *numbers)
+        await self._propose(int(event.args["number"]), int(event.args["other"]))
 
-    async def _propose(self, title: str, number: int, other: int | None) -> None:
+    async def _propose(self, number: int, other: int | None) -> None:
         """Preview a merge or split."""
         proposal = await self._person.call(self._controller.proposal, number, other)
         if proposal is None:
@@ -116,9 +113,15 @@ class Clusters:
         if not proposal.pairs:
             ui.notify("All records of this cluster are alike.", position="top")
             return
-        parts = await self._person.call(self._controller.preview, proposal)
-        if parts is not None and await self._person.confirm(title, proposal, parts):
+        shown = await self._person.call(
+            lambda: (self._title(proposal), self._controller.preview(proposal))
+        )
+        if shown is not None and await self._person.confirm(shown[0], proposal, shown[1]):
             await self._person.call(self._controller.say, proposal, self._person.who)
+
+    def _title(self, proposal: Proposal) -> str:
+        names = [self._controller.cluster_name(number) for number in proposal.clusters]
+        return f"Merge {names[0]} with {names[1]}?" if len(names) > 1 else f"Split {names[0]}?"
 
 
 class History:
@@ -231,7 +234,7 @@ class Contradictions:
         self._dialog.props("aria-label='Contradiction'")
         self._dialog.on("hide", self._hidden)
 
-    def update(self, state: TabState) -> None:
+    async def update(self, state: TabState) -> None:
         """Open for a new contradiction; close when it is resolved elsewhere."""
         self._state = state
         ids = [dispute["answers"][-1]["id"] for dispute in state.disputes]
@@ -240,25 +243,30 @@ class Contradictions:
             self._shown = None
         fresh = [place for place, number in enumerate(ids) if number not in self._later]
         if self._shown is None and fresh:
-            self._open(state.disputes[fresh[0]])
+            await self._open(state.disputes[fresh[0]])
 
-    def show(self) -> None:
+    async def show(self) -> None:
         """Open the first contradiction, including postponed ones."""
         self._later.clear()
         if self._state is not None and self._state.disputes:
-            self._open(self._state.disputes[0])
+            await self._open(self._state.disputes[0])
 
-    def _open(self, dispute: JsonDict) -> None:
-        self._shown = dispute["answers"][-1]["id"]
+    async def _open(self, dispute: JsonDict) -> None:
+        self._shown = number = dispute["answers"][-1]["id"]
+        claims = _by_pair(dispute["answers"])
+        pairs = await self._person.call(lambda: [self._controller.pair(*rows) for rows in claims])
+        if self._shown != number or pairs is None:  # resolved meanwhile, or shown as a problem
+            self._shown = None if pairs is None else self._shown
+            return
         self._card.clear()
         with self._card:
             title = ui.label("These answers cannot all be right").classes("lw-title")
             title.props('role="heading" aria-level="2"')
             ui.label("Look at the records and undo the answer that is wrong.").classes("lw-soft")
-            for rows, answers in _by_pair(dispute["answers"]).items():
+            for answers, pair in zip(claims.values(), pairs, strict=True):
                 for answer in answers:
                     self._claim(answer, last=answer is dispute["answers"][-1])
-                put(Pair(), pair=self._controller.pair(*rows))
+                put(Pair(), pair=pair)
             button("Decide later", self._dialog.close)
         self._dialog.open()
 

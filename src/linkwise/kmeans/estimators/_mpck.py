@@ -49,8 +49,8 @@ class MPCKMeans(SoftKMeans):
         The probability that a link is wrong. None takes links as right and minimizes the
         published objective. With a number, a violated link costs the log odds that it is right,
         in units of the likelihood that the metric implies; "auto" estimates that number
-        (`noise_`), unless held-out links are predicted better if the others are taken as right.
-        See the user guide.
+        (`noise_`), unless held-out links are clearly predicted better if the others are taken as
+        right, or are left out. See the user guide.
     min_size, max_size : int, float or array-like of shape (n_clusters,), default=None
         Limits on the size of clusters: a number of rows, a share of the rows (a fraction up to
         1), or one of these per cluster. Links are violated, at their cost, rather than limits.
@@ -211,7 +211,7 @@ class MPCKMeans(SoftKMeans):
         """The shape of the metric; a full one has d (d + 1) / 2 numbers to learn from the rows."""
         if self.metric != "auto":
             return self.metric
-        return self._shape_found or ("full" if self._may_be_full(problem) else "diagonal")
+        return self._reading.shape or ("full" if self._may_be_full(problem) else "diagonal")
 
     def _shapes(self, problem: Problem) -> list[Shape | None]:
         if self.metric == "auto" and self._may_be_full(problem):

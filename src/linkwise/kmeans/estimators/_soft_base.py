@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from numbers import Real
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -13,7 +13,7 @@ from sklearn.base import clone
 from linkwise._help import see
 from linkwise._types import Bools, Floats, RandomState
 from linkwise._validation import MAX_ENTAILED, Knowledge, check_choice, check_number
-from linkwise.constraints import Constraints
+from linkwise.constraints import Constraints, most_wrong
 from linkwise.geometry import Mahalanobis
 from linkwise.kmeans.rows._local_rows import LocalRows
 from linkwise.kmeans.solver import _noise
@@ -43,18 +43,37 @@ _NOISE_RUNS = ((5_000, 30), (50_000, 15))
 _JUDGED = 5_000  # rows that the unit of likelihood is estimated from
 _ROUGH = 20  # iterations for that
 _MOST_TRIED = 5_000  # rows up to which the objective is chosen by held-out links
-_TRIAL_RUNS = {True: 3, False: 8}  # starts for that, if links are taken as right or not
+_TRIAL_RUNS = {"right": 3, "doubted": 8, "ignored": 8}  # starts for that
+_IGNORED = (
+    "the links held out were predicted better without the others than with them, so that the "
+    "links do not count; they may be wrong, or about something that the features do not show"
+) + see("noise")
 
 Noise = float | Literal["auto"] | None
 Shape = Literal["diagonal", "full"]
+Belief = Literal["right", "doubted", "ignored"]
+
+
+class Reading(NamedTuple):
+    """How links are read.
+
+    Attributes
+    ----------
+    belief : {"right", "doubted", "ignored"}
+        The published objective, log odds, or no cost at all.
+    shape : {"diagonal", "full"} or None
+        Of the metric, if held-out links choose it.
+    """
+
+    belief: Belief = "right"
+    shape: Shape | None = None
 
 
 class SoftKMeans(BaseKMeans):
     """Base of the methods in which violated constraints have a cost."""
 
     noise: Noise = None
-    _trusts = True  # whether links are taken as right
-    _shape_found: Shape | None = None  # of the metric, if held-out links chose it
+    _reading = Reading()
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -73,52 +92,62 @@ class SoftKMeans(BaseKMeans):
     # ---------------------------------------------------------------- wrong links
 
     @property
+    def _trusts(self) -> bool:
+        """Whether links are taken as right."""
+        return self._reading.belief == "right"
+
+    @property
     def _is_published(self) -> bool:
         """Whether the objective is the published one, in which every link is right."""
         return self.noise is None or (self.noise == "auto" and self._trusts)
 
     def _read_links(self, problem: Problem) -> None:
         """Decide whether links are taken as right, and what else they decide (`_shapes`)."""
-        self._trusts, self._shape_found = True, None
+        self._reading = Reading()
         if self.noise is None:
             return
         if self.noise != "auto":
-            self._trusts = float(self.noise) <= _noise.TRUSTED
+            self._reading = Reading("right" if self.noise <= _noise.TRUSTED else "doubted")
             return
-        self._trusts = _noise.most_wrong(problem.known) <= _noise.TRUSTED
-        folds = _noise.link_folds(problem.known)
-        if folds is None or problem.rows.n > _MOST_TRIED or not isinstance(problem.rows, LocalRows):
+        most = most_wrong(problem.known)
+        beliefs: list[Belief] = ["doubted", "right", "ignored"]
+        if most <= _noise.BELIEVED:
+            beliefs = ["right", "doubted", "ignored"]
+        if most <= _noise.TRUSTED:
+            beliefs = ["right"]
+        readings = [Reading(belief, s) for belief in beliefs for s in self._shapes(problem)]
+        self._reading = readings[0]
+        folds, rows = _noise.link_folds(problem.known), problem.rows
+        if folds is None or rows.n > _MOST_TRIED or not isinstance(rows, LocalRows):
             return
-        readings = [(trusts, shape) for trusts in (False, True) for shape in self._shapes(problem)]
-        if self._trusts:
-            readings = [reading for reading in readings if reading[0]]
         if len(readings) > 1:
-            wrong = [self._n_wrong(problem, folds, *reading) for reading in readings]
-            self._trusts, self._shape_found = readings[int(np.argmin(wrong))]
+            wrong = [self._wrongly_predicted(problem, folds, reading) for reading in readings]
+            self._reading = readings[_noise.first_unless_clear(np.array(wrong))]
+        if self._reading.belief == "ignored":
+            warnings.warn(_IGNORED, UserWarning, stacklevel=4)
 
     def _shapes(self, problem: Problem) -> list[Shape | None]:
-        """Shapes of the metric among which held-out links choose."""
+        """Shapes of the metric among which held-out links choose; the usual one first."""
         return [None]
 
-    def _n_wrong(
-        self, problem: Problem, folds: list[Bools], trusts: bool, shape: Shape | None
-    ) -> int:
-        """How many held-out links are predicted wrongly, if links are read in this way."""
-        found = 0
+    def _wrongly_predicted(self, problem: Problem, folds: list[Bools], reading: Reading) -> Bools:
+        """Which links are predicted wrongly by the fits without them, if links are read so."""
+        found, labels = [], None
         for held in folds:
             part, asked = (problem.known.take(np.flatnonzero(side)) for side in (~held, held))
             links = LinkGraph.of(asked)
-            labels = self._trial(replace(problem, known=part), trusts, shape).labels
-            found += int(links.violated(labels[links.rows]).sum())
-        return found
+            if labels is None or reading.belief != "ignored":  # which links are left is all one
+                labels = self._trial(replace(problem, known=part), reading).labels
+            found.append(links.violated(labels[links.rows]))
+        return np.concatenate(found)
 
-    def _trial(self, problem: Problem, trusts: bool, shape: Shape | None) -> Solution:
+    def _trial(self, problem: Problem, reading: Reading) -> Solution:
         """A run with few starts on some of the links."""
-        n_init = _TRIAL_RUNS[trusts] if self.n_init == "auto" else self.n_init
+        n_init = _TRIAL_RUNS[reading.belief] if self.n_init == "auto" else self.n_init
         trial = clone(self).set_params(
             n_init=n_init, checkpoint=None, callback=None, verbose=0, random_state=0
         )
-        trial._trusts, trial._shape_found, trial._limits = trusts, shape, None
+        trial._reading, trial._limits = reading, None
         return trial._best_run(trial._as_read(problem))
 
     def _noise_model(self, problem: Problem) -> _noise.NoiseModel | None:
@@ -128,7 +157,9 @@ class SoftKMeans(BaseKMeans):
         unit = self._likelihood_unit(problem)
         if self.noise != "auto":
             return _noise.NoiseModel(max(float(self.noise), _noise.LEAST), False, unit)
-        most = min(_noise.MOST, _noise.most_wrong(problem.known))
+        if self._reading.belief == "ignored":
+            return _noise.NoiseModel(0.5, False, unit)
+        most = min(_noise.MOST, most_wrong(problem.known))
         return _noise.NoiseModel(max(most, 2 * _noise.LEAST), True, unit)
 
     def _likelihood_unit(self, problem: Problem) -> float:

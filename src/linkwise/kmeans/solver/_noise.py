@@ -12,15 +12,16 @@ independent ones, so that their costs say too much; see `likelihood_unit`.
 
 p has a prior as if `PRIOR` links had been seen (wrong, right), and is at most `MOST`: beyond, a
 clustering that does not fit the links would pass for links that are wrong. Links that confirm each
-other limit it further, whatever the clustering: see `most_wrong`. Given the labels, the
-likeliest p is (wrong links + prior) / (links + prior), which lowers the objective, so that the loop
-alternates between labels, centers, metric and p.
+other limit it further, whatever the clustering (`linkwise.constraints.most_wrong`). Given the
+labels, the likeliest p is (wrong links + prior) / (links + prior), which lowers the objective, so
+that the loop alternates between labels, centers, metric and p.
 
-Where held-out links are predicted better if the others are taken as right (`link_folds`), the
-published objective takes the place of this one.
+Where held-out links (`link_folds`) are predicted better if the others are taken as right, the
+published objective takes the place of this one; where they are predicted better without the
+others, p is 1/2 and links cost nothing. Both must be better beyond chance (`first_unless_clear`),
+except that the published objective comes first if links confirm each other.
 
-Entry points: `LogOddsPenalty` for the loop, `likelihood_unit`, `probability_wrong` of each link,
-`most_wrong` from links that confirm each other.
+Entry points: `LogOddsPenalty` for the loop, `likelihood_unit`, `probability_wrong` of each link.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ MOST = 0.15  # the largest p in the objective
 LEAST = 1e-3
 FOLDS, FEWEST = 3, 40  # of held-out links; links that they need
 TRUSTED = 0.02  # up to this p, what follows from links is as good as given
+BELIEVED = 0.1  # up to this p, links are taken as right unless held-out ones speak against it
+_CLEARLY = 2.0  # standard errors
 
 
 @dataclass(frozen=True)
@@ -114,22 +117,6 @@ def estimated_share(violated: Bools, weight: Floats) -> float:
     return float((weight @ violated + wrong) / (weight.sum() + wrong + right))
 
 
-def most_wrong(known: Constraints) -> float:
-    """The largest plausible share (5 %) of wrong links, by links alone; 1 if they do not tell.
-
-    A link that follows from two others or more would contradict them if one of these, or it, were
-    wrong. If n such links contradict nothing, (1 - p)^(2 n) should not be below 0.05: more than a
-    share of 1.5 / n are hardly wrong. (At least three links take part each time; since they share
-    some, only two are counted.)
-    """
-    closure = known.closure()
-    n_needed = int((closure.sizes - 1).sum()) + len(closure.cannot_link)
-    n_confirmed = known.n_must_link + known.n_cannot_link - n_needed
-    if not closure.consistent or n_confirmed <= 0:
-        return 1.0
-    return min(1.0, 1.5 / n_confirmed)
-
-
 def link_folds(known: Constraints) -> list[Bools] | None:
     """Links to hold out, a mask for each fold; None if they are too few to tell anything."""
     n = known.n_must_link + known.n_cannot_link
@@ -137,6 +124,21 @@ def link_folds(known: Constraints) -> list[Bools] | None:
         return None
     fold = np.random.RandomState(0).permutation(n) % FOLDS
     return [fold == number for number in range(FOLDS)]
+
+
+def first_unless_clear(wrong: Bools) -> int:
+    """The first reading, or the best of those that predict more than it beyond chance.
+
+    Parameters
+    ----------
+    wrong : ndarray of shape (n_readings, n_links)
+        Which held-out links each reading predicts wrongly. One predicts more beyond chance if the
+        links that it alone has right outnumber those that the first alone has right by more than
+        two standard errors, the square root of both together (McNemar).
+    """
+    gain = wrong[0].astype(np.int64) - wrong
+    clear = gain.sum(axis=1) > _CLEARLY * np.sqrt(np.abs(gain).sum(axis=1))
+    return int(np.where(clear, gain.sum(axis=1), 0).argmax())
 
 
 def likelihood_unit(costs: Floats) -> float:
