@@ -136,12 +136,56 @@ def test_it_finds_clusters_without_their_number():
         assert adjusted_rand_score(y, work.labels_) > 0.9
 
 
-def test_wrong_answers_are_outweighed():
+@pytest.mark.parametrize("noise", [0.1, "auto"])
+def test_wrong_answers_are_outweighed(noise):
     X, y = blobs(120, k=3, spread=0.5, seed=1)
-    with Session(X, Repair(noise=0.1), background=False, refit_every=None) as work:
+    with Session(X, Repair(noise=noise), background=False) as work:
         work.run(LabelOracle(y, noise=0.1), 80)
-        context = work._context
-        assert adjusted_rand_score(y, Repair(noise=0.1).state(context).labels) > 0.9
+        assert work.progress.n_disputed  # the model is told these too
+        assert adjusted_rand_score(y, work.labels_) > 0.9
+        assert np.array_equal(work.refit().labels, work.labels_)
+
+
+def test_the_share_of_wrong_answers_is_learnt():
+    X, y = blobs(120, k=3, spread=0.5, seed=1)
+    shares = []
+    for noise in (0.0, 0.1):
+        with Session(X, background=False, refit_every=None) as work:
+            work.run(LabelOracle(y, noise=noise), 60)
+            shares.append(work.strategy.state(work._context).stage.noise)
+    assert shares[0] < 0.02 < 0.05 < shares[1] < 0.2
+
+
+def test_answers_that_agree_are_all_believed():
+    """Closeness never outweighs them while nothing contradicts them."""
+    X, y = np.array([[0.0], [0.01], [0.02], [5.0], [5.01]]), [0, 1, 0, 2, 2]
+    known = IncrementalClosure()
+    for i, j in ((0, 1), (1, 3), (0, 2)):
+        known.add(i, j, "same" if y[i] == y[j] else "different")
+    labels = RepairModel(X, 0, "auto").at(known).labels
+    assert labels[0] == labels[2] != labels[1]
+
+
+def test_checks_end_and_no_pair_is_asked_twice():
+    X, y = blobs(40, k=3)
+    with Session(X, background=False) as work:
+        n = work.run(LabelOracle(y, noise=0.2, random_state=1))
+        pairs = [answer.question.pair for answer in work.answers]
+        assert n == len(pairs) == len(set(pairs)) < 40 * 39 // 2
+        assert work.progress.n_covered == 40
+
+
+def test_a_check_says_that_it_is_one():
+    X, y = blobs(60)
+    with Session(X, Repair(noise=0.1), background=False, refit_every=None) as work:
+        reasons = []
+        for _ in range(25):
+            question = work.ask()
+            reasons.append(work.reason(question))
+            if work._context.known.relation(*question) is not None:
+                assert "checks earlier answers" in reasons[-1]
+            work.tell(LabelOracle(y)(*question))
+    assert any("checks earlier answers" in reason for reason in reasons)
 
 
 def test_states_do_not_depend_on_what_was_asked_for_before():
@@ -165,7 +209,9 @@ def test_reasons_are_sentences_with_counts():
     with Session(X, background=False) as work:
         for _ in range(20):
             question = work.ask()
-            assert any(letter.isdigit() for letter in work.reason(question))
+            reason = work.reason(question)
+            assert any(letter.isdigit() for letter in reason)
+            assert len(reason) < 150  # two lines of a terminal
             work.tell(LabelOracle(y)(*question))
 
 
@@ -195,7 +241,9 @@ def test_large_data_are_taken_in_parts_that_answers_split():
     assert merge(state.stage, state.prediction, free, {}).labels.max() > 0
 
 
-@pytest.mark.parametrize("noise", [-0.1, 0.5])
+@pytest.mark.parametrize("noise", [-0.1, 0.5, "yes"])
 def test_wrong_noise_is_refused(noise):
     with pytest.raises(ValueError, match="noise"):
         Repair(noise=noise)
+    with pytest.raises(ValueError, match="noise"):
+        RepairedClustering(noise=noise).fit([[0.0], [1.0]])

@@ -42,6 +42,8 @@ class AnswerLog:
         What the session was begun with.
     ids : sequence or None
         What rows are called.
+    weighs : bool, default=False
+        Whether the model weighs answers against each other, so that it is told disputed ones too.
 
     Attributes
     ----------
@@ -60,11 +62,17 @@ class AnswerLog:
     known : IncrementalClosure
         What follows from those that count.
     phases : tuple of Phase
-        The numbers of clusters so far, and how many answers accepted when each was said.
+        The numbers of clusters so far, and how many answers the model knew when each was said.
     """
 
-    def __init__(self, store: Store, n_clusters: int | None, ids: Sequence[Hashable] | None):
-        self._store, self._begun_with, self._ids = store, n_clusters, ids
+    def __init__(
+        self,
+        store: Store,
+        n_clusters: int | None,
+        ids: Sequence[Hashable] | None,
+        weighs: bool = False,
+    ):
+        self._store, self._begun_with, self._ids, self._weighs = store, n_clusters, ids, weighs
         self.read()
 
     def read(self) -> None:
@@ -74,6 +82,11 @@ class AnswerLog:
         self.active = [answer for answer in self.answers if answer.is_active]
         self.known, self.accepted, self.disputed = fold_with(self.active, self.standing)
         self.phases = self._find_phases()
+
+    @property
+    def told(self) -> list[Answer]:
+        """What the model is told: accepted answers; all active ones if it weighs them."""
+        return self.active if self._weighs else self.accepted
 
     @property
     def standing(self) -> list[Correction]:
@@ -101,8 +114,8 @@ class AnswerLog:
         return False
 
     def _find_phases(self) -> tuple[Phase, ...]:
-        ids = [answer.id for answer in self.accepted]
-        beforehand = sum(answer.who == GIVEN_CONSTRAINTS for answer in self.accepted)
+        ids = [answer.id for answer in self.told]
+        beforehand = sum(answer.who == GIVEN_CONSTRAINTS for answer in self.told)
         phases = [Phase(beforehand, self._begun_with)]
         said: list[ClusterCountAnswer | Correction] = [*self.counts, *self.corrections]
         for one in sorted(said, key=lambda one: (one.after, one.at)):

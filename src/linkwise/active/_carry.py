@@ -22,6 +22,7 @@ from scipy import sparse
 from linkwise._errors import InputError
 from linkwise._types import Floats, Ints, JsonDict, Labels, Matrix
 
+from . import _settings
 from ._answer_log import AnswerLog
 from ._corrections import Correction
 from ._fingerprint import check_same_data, fingerprint
@@ -357,8 +358,10 @@ class DataCarry:
 
     def _find_anchor(self, every: int | None, about: str) -> FitAnchor | None:
         """The last fit that is stored, on the new rows; the earlier anchor if there is none."""
-        log = AnswerLog(self._store, self._kept["n_clusters"], None)
-        whole = AnswerPrefix(tuple(log.accepted), log.phases, every)
+        kept = self._kept
+        weighs = _settings.weighs(kept["strategy"], kept["model"])
+        log = AnswerLog(self._store, kept["n_clusters"], None, weighs)
+        whole = AnswerPrefix(tuple(log.told), log.phases, every)
         earlier = load_anchor(self._store)
         for at in _back(whole):
             fit = self._store.fit(f"{about}:{at.key}")

@@ -29,6 +29,8 @@ class IncrementalClosure:
         For each row, the rows it could not be compared with.
     history : list of (int, int, str)
         Every answer in order, also those that contradict earlier ones and were not added.
+    asked : set of (int, int)
+        The pairs in it, the lower row first.
     """
 
     def __init__(self) -> None:
@@ -36,6 +38,7 @@ class IncrementalClosure:
         self.apart: dict[int, set[int]] = {}
         self.unsure: dict[int, set[int]] = {}
         self.history: list[tuple[int, int, Verdict]] = []
+        self.asked: set[tuple[int, int]] = set()
         self.version = 0  # rises with every answer; what is derived may be kept until then
         self._root: dict[int, int] = {}
         self._first: dict[int, int] = {}
@@ -62,6 +65,7 @@ class IncrementalClosure:
     def add(self, i: int, j: int, said: Verdict) -> bool:
         """Add an answer; return False and change nothing if it contradicts earlier ones."""
         self.history.append((i, j, said))
+        self.asked.add((min(i, j), max(i, j)))
         if said == "unsure":
             self.unsure.setdefault(i, set()).add(j)
             self.unsure.setdefault(j, set()).add(i)

@@ -12,7 +12,7 @@ from linkwise._types import Ints
 
 from ._pair_strategies import remaining_pairs
 from ._questions import Answer, Question
-from ._repair_model import RepairModel
+from ._repair_model import RepairModel, check_noise
 from ._repair_state import Candidate, RepairState
 from ._strategy import QueryContext, Questions, Strategy
 
@@ -37,11 +37,12 @@ class Repair(Strategy):
 
     Parameters
     ----------
-    noise : float, default=0.0
-        Expected share of wrong answers. Above 0, answers are evidence instead of facts: those that
-        others outweigh are not believed, and questions are asked again, with other rows, where
-        evidence is against an answer. Such questions may be about pairs that the closure decides;
-        a contradicting answer becomes a dispute of the session, but the strategy counts it.
+    noise : float or "auto", default="auto"
+        Expected share of wrong answers; "auto" learns it from how many contradict others. Above 0,
+        answers are evidence instead of facts: where much hangs on one, another question checks it,
+        with other rows, and those that others outweigh are not believed. Such questions may be
+        about pairs that the closure decides; a contradicting answer becomes a dispute of the
+        session, but the strategy counts it. 0: every answer is true, and none is checked.
 
     See Also
     --------
@@ -85,11 +86,10 @@ class Repair(Strategy):
     [[0, 1], [2, 3], [4, 5]]
     """
 
-    noise: float = 0.0
+    noise: float | str = "auto"
 
     def __post_init__(self) -> None:
-        if not 0 <= self.noise < 0.5:
-            raise ValueError(f"noise={self.noise} must be at least 0 and below 0.5")
+        check_noise(self.noise)
 
     def questions(self, context: QueryContext) -> Questions:
         """See `Strategy.questions`.
@@ -184,7 +184,7 @@ class Repair(Strategy):
             for i, j, chance in groups.pairs([question.pair for question in context.pending]):
                 if len(edges) == _EDGES:
                     break
-                if self._may_ask(context, i, j):
+                if context.can_ask(i, j):
                     edges[i, j] = chance
         if edges:
             return edges
@@ -193,7 +193,8 @@ class Repair(Strategy):
             if context.pending and _is_pending(context, state, candidate):
                 continue
             pairs = _pairs(context, state, candidate)
-            pair = next((pair for pair in pairs if self._may_ask(context, *pair)), None)
+            may = (pair for pair in pairs if self._may_ask(context, *pair))
+            pair = next(may, None)
             if pair is not None:
                 edges.setdefault(pair, candidate.value)
         return edges
@@ -209,23 +210,24 @@ class Repair(Strategy):
             A question of `questions`.
         """
         state = self.state(context)
-        parts = state.stage.parts
-        a, b = int(parts.of_row[question.i]), int(parts.of_row[question.j])
-        merge = state.join_heights([(a, b)])[0]
+        parts, family = state.stage.parts, state.family
+        a, b = (int(part) for part in parts.of_row[list(question)])
+        sizes = [int(parts.weight[family == family[part]].sum()) for part in (a, b)]
+        if context.known.relation(*question) is not None or state.apart[family[a], family[b]]:
+            n = sizes[0] if family[a] == family[b] else sum(sizes)
+            return f"this checks earlier answers, on which {_records(n)} depend"
         if a == b:
-            return "no question about parts is left: these two records are in one part"
+            return "these two are so alike that they share a group; nobody has compared them"
+        merge = state.join_heights([(a, b)])[0]
         if merge >= 0:
-            one, two = (int(n) for n in state.merges[merge, 3:5])
+            low = int(state.merges[merge, 3:5].min())
+            leave = f"{low:,} of them leave it" if low > 1 else "one of them leaves it"
             return (
-                f"a group is assumed to be one: these stand for two parts of it, {one:,} and "
-                f"{two:,} record{'s' * (two != 1)}, that nobody has compared"
+                f"so far these two share a group of {_records(sizes[0])}; if they differ, {leave}"
             )
-        one, two = (int(parts.weight[state.family == state.family[c]].sum()) for c in (a, b))
-        if state.family[a] == state.family[b]:
-            return f"answers about these two parts are doubtful: {one:,} records hang on them"
         return (
-            f"these two groups, {one:,} and {two:,} record{'s' * (two != 1)}, are close, and "
-            "nobody has compared them"
+            f"these two stand for two groups, of {sizes[0]:,} and {_records(sizes[1])}, that look "
+            "alike and may be one"
         )
 
     def _next(self, context: QueryContext) -> Question | None:
@@ -234,7 +236,7 @@ class Repair(Strategy):
         groups = self.model(context).groups(context.known)
         if groups is not None:
             for i, j, _ in groups.pairs([question.pair for question in context.pending]):
-                if self._may_ask(context, i, j):
+                if context.can_ask(i, j):
                     return Question(i, j)
         state = self.state(context)
         for busy in (True, False) if context.pending else (False,):
@@ -247,11 +249,17 @@ class Repair(Strategy):
         return next((Question(*p) for p in remaining_pairs(context) if context.can_ask(*p)), None)
 
     def _may_ask(self, context: QueryContext, i: int, j: int) -> bool:
-        if not self.noise:
-            return context.can_ask(i, j)
+        """Whether a pair is undecided, or was never asked and answers may be wrong."""
         pair = Question(i, j).pair
-        asked = any(Question(*said[:2]).pair == pair for said in context.known.history)
-        return not asked and all(question.pair != pair for question in context.pending)
+        return context.can_ask(i, j) or (
+            bool(self.noise)
+            and pair not in context.known.asked
+            and all(question.pair != pair for question in context.pending)
+        )
+
+
+def _records(n: int) -> str:
+    return f"{n:,} record{'s' * (n != 1)}"
 
 
 def _is_pending(context: QueryContext, state: RepairState, candidate: Candidate) -> bool:

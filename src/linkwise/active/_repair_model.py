@@ -53,6 +53,8 @@ _PARTS = 1500
 _SMALL_PARTS = 1200
 _MANY, _BEFORE_GROUPS = 50, 100  # clusters, answers
 _FIRST, _GROWTH = 10, 1.25  # answers before the first metric; growth between two
+_WRONG_BEFORE, _TOLD_BEFORE = 1.0, 50.0  # prior of wrong answers: 1 of 50
+_MOST_WRONG = 0.15  # that is learnt: with more, closeness would outweigh an answer
 
 
 class RepairModel:
@@ -62,11 +64,11 @@ class RepairModel:
     ----------
     X : ndarray or CSR matrix of shape (n_rows, n_features)
     seed : int
-    noise : float
-        Share of wrong answers; 0 takes every answer as true.
+    noise : float or "auto"
+        Share of wrong answers; 0 takes every answer as true, "auto" learns it from the answers.
     """
 
-    def __init__(self, X: Matrix, seed: int = 0, noise: float = 0.0):
+    def __init__(self, X: Matrix, seed: int = 0, noise: float | str = "auto"):
         self._directions = main_directions(X, seed)
         mapped = has_map(*X.shape)
         self._X = diffusion_map(self._directions) if mapped else self._directions
@@ -139,10 +141,8 @@ class RepairModel:
         fitted = self._fitted
         if fitted is not None and fitted[0] == len(history) and n_clusters is None:
             return fitted[1]
-        evidence: Evidence = {}
-        if self._noise:
-            evidence = weigh(stage, history, self._noise)
-            known = fold_history(believed(stage, predicted, history, evidence))
+        evidence = weigh(stage, history)
+        known = _settled(stage, predicted, history, known, evidence)
         tree = grow_tree(stage.parts, stage.linkage, known)
         if n_clusters is not None:
             predicted = predicted._replace(cut=_cut_for(stage, tree, n_clusters))
@@ -179,29 +179,34 @@ class RepairModel:
         told = list(known.members.values())
         if not self._stages:
             parts = self._split(told)
-            return self._begun(_link(parts, parts.center), history, known)
+            first = replace(_link(parts, parts.center), noise=self._share_of_wrong(0, 0))
+            return self._begun(first, history, known)
         before = self._stages[-1]
         state = self._fit(before, history, known)
-        if self._noise:
-            evidence = weigh(before, history, self._noise)
-            known = fold_history(believed(before, state.prediction, history, evidence))
-            told = list(known.members.values())
-            state = merge(
-                before, state.prediction, grow_tree(before.parts, before.linkage, known), {}
-            )
+        settled = _settled(before, state.prediction, history, known, state.evidence)
+        told = list(settled.members.values())
         clusters = state.labels
         parts = self._split(told)
         center = learn_metric(parts, clusters[parts.row], told)
         linked = replace(_link(parts, center), outer=before.was_outer(history))
-        n_clusters = before.n_clusters or self._many(clusters, len(history))
-        begun = replace(linked, n_answers=len(history), n_clusters=n_clusters)
+        n_wrong = len(history) - len(settled.history)
+        n_clusters = before.n_clusters or self._many(clusters, len(history), n_wrong)
+        noise = 0.0 if n_clusters else self._share_of_wrong(n_wrong, len(history))
+        begun = replace(linked, n_answers=len(history), n_clusters=n_clusters, noise=noise)
         return self._begun(begun, history, known)
 
-    def _many(self, clusters: Ints, n_answers: int) -> int | None:
+    def _share_of_wrong(self, n_wrong: int, n_answers: int) -> float:
+        """Share of wrong answers: as given, or the mean under a beta prior."""
+        if not isinstance(self._noise, str):
+            return self._noise
+        return min((_WRONG_BEFORE + n_wrong) / (_TOLD_BEFORE + n_answers), _MOST_WRONG)
+
+    def _many(self, clusters: Ints, n_answers: int, n_wrong: int) -> int | None:
         """The number of clusters if they are too many to compare them all."""
         k = len(np.unique(clusters))
-        coarse = self._parts.n_parts < len(self._X) and not self._noise
-        return k if coarse and n_answers >= _BEFORE_GROUPS and k >= _MANY else None
+        coarse = self._parts.n_parts < len(self._X)
+        sure = not self._noise or (self._noise == "auto" and not n_wrong)
+        return k if coarse and sure and n_answers >= _BEFORE_GROUPS and k >= _MANY else None
 
     def _split(self, told: list[list[int]]) -> Parts:
         every_row = self._parts.n_parts == len(self._X)
@@ -211,8 +216,7 @@ class RepairModel:
         """The stage with its first modes."""
         state = self._fit(stage, history, known)
         begun = replace(stage, first=state.mode[stage.parts.of_row])
-        if not self._noise:
-            self._keep(replace(state, stage=begun), len(history))
+        self._keep(replace(state, stage=begun), len(history))
         return begun
 
     # ---------------------------------------------------------------- the curve and the cut
@@ -225,22 +229,30 @@ class RepairModel:
         return self._curves[n]
 
     def _keep(self, state: RepairState, n: int) -> None:
-        """Keep the curves of the last fits, and the last state unless answers may be wrong."""
+        """Keep the curves of the last fits, and the last state."""
         self._curves = {m: curve for m, curve in self._curves.items() if n - 50 < m < n}
         self._curves[n] = state.prediction
-        self._fitted = None if self._noise else (n, state)
+        self._fitted = (n, state)
 
     def _fit(self, stage: Stage, history: History, known: IncrementalClosure) -> RepairState:
         """The clusters, with how heights predict answers, and cut where it is best."""
-        pairs, same, which = answered_parts(stage, history, None if self._noise else known)
+        evidence = weigh(stage, history)
+        state = self._fit_known(stage, history, known, evidence)
+        settled = _settled(stage, state.prediction, history, known, evidence)
+        return state if settled is known else self._fit_known(stage, history, settled, evidence)
+
+    def _fit_known(
+        self, stage: Stage, history: History, known: IncrementalClosure, evidence: Evidence
+    ) -> RepairState:
+        pairs, same, which = answered_parts(stage, history, None if stage.noise else known)
         tree = grow_tree(stage.parts, stage.linkage, known, pairs)
-        inner = merge_curve(tree.crossing / stage.top, same, self._noise)
+        inner = merge_curve(tree.crossing / stage.top, same, stage.noise)
         if stage.n_clusters is None:
             cut = _best_cut(stage, inner, tree.merges)
         else:  # most of the answers were "same" since nothing else was asked: no guide for a cut
             cut = _cut_for(stage, tree, stage.n_clusters)
         rough = OuterCurve((0.0, 0.0, 0.0), cut)
-        state = merge(stage, Prediction(inner, rough, cut), tree, {})
+        state = merge(stage, Prediction(inner, rough, cut), tree, evidence)
         a, b = np.searchsorted(state.slots, state.mode[pairs]).T
         # Modes of the first half of the answers were larger: they tell little about those of now.
         left = (stage.was_outer(history)[which] > 0) & (2 * which >= len(history))
@@ -251,8 +263,14 @@ class RepairModel:
         one = a == b
         height = np.where(one, cut, np.where(one, 0.0, state.H[a, b]) / stage.top)
         local = np.where(one, 0.0, local)
-        outer = outer_curve(inner, cut, height, local, same[left], self._noise)
+        outer = outer_curve(inner, cut, height, local, same[left], stage.noise)
         return replace(state, prediction=Prediction(inner, outer, cut))
+
+
+def check_noise(noise: float | str) -> None:
+    """ValueError unless `noise` is a share of wrong answers or "auto"."""
+    if noise != "auto" and (isinstance(noise, str) or not 0 <= noise < 0.5):
+        raise ValueError(f'noise={noise!r} must be "auto", or at least 0 and below 0.5')
 
 
 def fold_history(history: History) -> IncrementalClosure:
@@ -261,6 +279,19 @@ def fold_history(history: History) -> IncrementalClosure:
     for i, j, said in history:
         known.add(i, j, said)
     return known
+
+
+def _settled(
+    stage: Stage,
+    predicted: Prediction,
+    history: History,
+    known: IncrementalClosure,
+    evidence: Evidence,
+) -> IncrementalClosure:
+    """The closure of the answers that are believed: all of them if none contradicts another."""
+    if not stage.noise or known.version == len(known.history):
+        return known
+    return fold_history(believed(stage, predicted, history, evidence))
 
 
 def _stage_ends(n_answers: int) -> list[int]:

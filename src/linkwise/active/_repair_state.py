@@ -24,6 +24,7 @@ Evidence = dict[tuple[int, int], float]  # log odds of the answers, by pair of p
 MOST_CLOSENESS = 1.5  # log odds; one answer outweighs closeness, see `agglomerate_softly`
 _LOCAL_NEIGHBOR, _LOCAL_TYPICAL, _LOCAL_RANGE = 5, 0.6, (0.6, 2.0)
 _INSIDE = 0.6  # value of a pair that a split sets right: its pieces must still find their clusters
+_LEAST_DOUBT = 1.0  # pairs that a check of answers must be expected to change
 _SHOWN = 64  # candidates looked at before all are sorted
 
 
@@ -64,6 +65,8 @@ class Stage:
     n_clusters : int or None
         Clusters are so many from now on, and questions grow groups (see `Groups`); None: the
         answers say where to cut.
+    noise : float
+        Share of wrong answers; 0 takes every answer as true.
     """
 
     n_answers: int
@@ -73,6 +76,7 @@ class Stage:
     outer: Ints
     first: Ints
     n_clusters: int | None = None
+    noise: float = 0.0
 
     def was_outer(self, history: History) -> Ints:
         """1 for answers that were about two modes, 0 for those that tested a merge.
@@ -160,8 +164,8 @@ class RepairState:
         odds = np.where(inner_evidence, np.clip(odds, -MOST_CLOSENESS, MOST_CLOSENESS), odds)
         odds = odds + self._margins()
         inner = _INSIDE * merges[:, 3] * merges[:, 4] * sigmoid(-(odds + inner_evidence))
-        if not self.evidence:
-            inner[merges[:, 5] > 0] = 0.0
+        doubts = inner_evidence != 0
+        inner[np.where(doubts, inner < _LEAST_DOUBT, merges[:, 5] > 0)] = 0.0
         family = self.family[slots]
         mass = np.bincount(self.family, self.stage.parts.weight, len(self.family))[family]
         height = self.H / self.stage.top
@@ -177,6 +181,8 @@ class RepairState:
             size = self.size
             doubt = _INSIDE * np.outer(size, size) * sigmoid(-(closeness + between)) * (between > 0)
             value = np.where(same, doubt, value)
+            told = same | self.apart[np.ix_(family, family)]
+            value[told & (value < _LEAST_DOUBT)] = 0.0
         else:
             value = np.outer(mass, mass) * sigmoid(odds)
             value[self.apart[np.ix_(family, family)] | same] = 0.0

@@ -11,8 +11,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from linkwise._types import Floats, Ints
 
@@ -150,15 +148,24 @@ class Tree(NamedTuple):
 def families(parts: Parts, known: IncrementalClosure) -> tuple[Ints, Floats]:
     """Families of parts that answers join, by their lowest part, and which of them are apart."""
     m, part = parts.n_parts, parts.of_row
-    joined = [(row, rows[0]) for rows in known.members.values() for row in rows[1:]]
-    one, two = part[np.array(joined, dtype=np.int64).reshape(-1, 2)].T
-    graph = sparse.coo_array((np.ones(len(one)), (one, two)), shape=(m, m))
-    number = connected_components(graph, directed=False)[1]
-    family = np.unique(number, return_index=True)[1][number]
+    family = np.arange(m)
+    lowest: dict[int, int] = {}
+
+    def find(one: int) -> int:
+        while lowest.setdefault(one, one) != one:
+            one = lowest[one]
+        return one
+
+    for rows in known.members.values():
+        for one in part[rows].tolist():
+            a, b = find(one), find(int(part[rows[0]]))
+            lowest[max(a, b)] = min(a, b)
+    for one in lowest:
+        family[one] = find(one)
     apart = np.zeros((m, m), dtype=bool)
     told = [(root, other) for root, others in known.apart.items() for other in others]
-    one, two = family[part[np.array(told, dtype=np.int64).reshape(-1, 2)]].T
-    apart[one, two] = True
+    left, right = family[part[np.array(told, dtype=np.int64).reshape(-1, 2)]].T
+    apart[left, right] = True
     np.fill_diagonal(apart, False)
     return family, apart
 

@@ -14,7 +14,7 @@ from linkwise._validation import ConstrainedClusterMixin, Knowable, Knowledge, c
 from linkwise.report import Report
 
 from ._questions import Verdict
-from ._repair_model import RepairModel
+from ._repair_model import RepairModel, check_noise
 
 
 class RepairedClustering(ConstrainedClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -24,8 +24,8 @@ class RepairedClustering(ConstrainedClusterMixin, BaseEstimator):  # type: ignor
     ----------
     n_clusters : int or None, default=None
         Number of clusters; None: where the links let one expect the best F-measure over pairs.
-    noise : float, default=0.0
-        Expected share of wrong links.
+    noise : float or "auto", default=0.0
+        Expected share of wrong links; "auto" learns it from how many contradict others.
     random_state : int, default=0
 
     Attributes
@@ -47,7 +47,13 @@ class RepairedClustering(ConstrainedClusterMixin, BaseEstimator):  # type: ignor
     [0, 0, 1, 1, 1, 1]
     """
 
-    def __init__(self, n_clusters: int | None = None, *, noise: float = 0.0, random_state: int = 0):
+    def __init__(
+        self,
+        n_clusters: int | None = None,
+        *,
+        noise: float | str = 0.0,
+        random_state: int = 0,
+    ):
         self.n_clusters = n_clusters
         self.noise = noise
         self.random_state = random_state
@@ -75,6 +81,7 @@ class RepairedClustering(ConstrainedClusterMixin, BaseEstimator):  # type: ignor
         history: list[tuple[int, int, Verdict]] = []
         history += [(int(i), int(j), "same") for i, j in told.known.must_link]
         history += [(int(i), int(j), "different") for i, j in told.known.cannot_link]
+        check_noise(self.noise)
         model = RepairModel(rows, self.random_state or 0, self.noise)
         return self.take(model.labels(history, self.n_clusters), told, started)
 

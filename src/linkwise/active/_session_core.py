@@ -97,7 +97,8 @@ class SessionCore:
         self._view: object = None
         self._questions: Questions | None = None
         self._wanted: AnswerPrefix | None = None
-        self._log = AnswerLog(self._store, n_clusters, self._ids)
+        weighs = _settings.weighs(self.settings["strategy"], self.settings["model"])
+        self._log = AnswerLog(self._store, n_clusters, self._ids, weighs)
         self._begin_anew()
 
     def _begin(
@@ -259,7 +260,7 @@ class SessionCore:
         self._extend_prefix()
 
     def _extend_prefix(self) -> None:
-        self._prefix = AnswerPrefix(tuple(self._log.accepted), self._log.phases, self.refit_every)
+        self._prefix = AnswerPrefix(tuple(self._log.told), self._log.phases, self.refit_every)
         due = self._prefix.due
         if self._wanted is None or len(due.answers) > len(self._wanted.answers):
             self._wanted = due
@@ -278,8 +279,7 @@ class SessionCore:
 
     def _for_model(self, at: AnswerPrefix) -> tuple[Constraints, int]:
         """Constraints (answers and inferred links) and number of clusters for the model."""
-        answers = at.counted
-        known = fold(answers)[0]
+        known, answers, _ = fold(at.counted)
         found = find_neighborhoods(known, at.n_clusters)
         k = at.n_clusters or min(max(2, len(found.roots)), self._n)
         return links(answers) + inferred_links(answers, known, found), k

@@ -48,13 +48,13 @@ class SessionModel(SessionCore):
         >>> from linkwise import Session
         >>> with Session([[0.0], [0.1], [5.0], [5.1], [5.2]]) as session:
         ...     print(session.reason(session.ask()))
-        these two groups, 2 and 3 records, are close, and nobody has compared them
+        these two stand for two groups, of 2 and 3 records, that look alike and may be one
         """
         with self._lock:
             self._sync()
             if isinstance(question, SetQuestion):
                 first = self.strategy.reason(self._context, Question(*question.rows[:2]))
-                rest = "the others are those nearest to them that nobody has compared"
+                rest = "the others are close to them"
                 return f"{first}; {rest}" if first and len(question.rows) > 2 else first
             return self.strategy.reason(self._context, as_question(question, self._n))
 

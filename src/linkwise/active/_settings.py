@@ -118,6 +118,11 @@ def auto_model(strategy: Strategy, n_features: int) -> Estimator:
     return MPCKMeans(metric="full" if n_features <= _MOST_FOR_FULL_METRIC else "diagonal")
 
 
+def weighs(strategy: JsonDict, model: JsonDict) -> bool:
+    """Whether a session, by its settings, weighs answers instead of believing the first ones."""
+    return model["name"] == RepairedClustering.__name__ and bool(strategy["params"].get("noise"))
+
+
 def describe_model(model: Estimator) -> JsonDict:
     """Name and parameters of a model as JSON values."""
     params: JsonDict = {}

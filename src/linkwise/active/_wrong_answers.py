@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from math import log
+
 import numpy as np
 
-from linkwise._types import Floats, Ints
+from linkwise._types import Ints
 
 from ._answer_curves import LEAST_HEIGHT, Prediction
 from ._repair_kernels import agglomerate_softly
 from ._repair_state import MOST_CLOSENESS, Evidence, History, Stage, answered_parts
 
 
-def weigh(stage: Stage, history: History, noise: float) -> Evidence:
-    """Sum of the log odds of the answers about each pair of parts."""
-    odds = float(np.log((1 - noise) / noise))
+def weigh(stage: Stage, history: History) -> Evidence:
+    """Sum of the log odds of the answers about each pair of parts; none if all are true."""
+    if not stage.noise:
+        return {}
+    odds = log((1 - stage.noise) / stage.noise)
     pairs, same, _ = answered_parts(stage, history, None)
     found: Evidence = {}
     for (a, b), is_same in zip(pairs.tolist(), same.tolist(), strict=True):
@@ -29,13 +34,16 @@ def believed(stage: Stage, predicted: Prediction, history: History, evidence: Ev
     for (a, b), odds in evidence.items():
         E[a, b] = E[b, a] = odds
     H = stage.linkage.H.copy()
-    middle = float(np.log(cut * stage.top))
+    middle = log(cut * stage.top)
     root = agglomerate_softly(
         H, stage.parts.weight.copy(), E, cut * stage.top, curve.slope, middle, MOST_CLOSENESS
     )
-    height = np.maximum(H / stage.top, LEAST_HEIGHT)
-    prior = np.clip(curve.slope * (np.log(cut) - np.log(height)), -MOST_CLOSENESS, 0.0)
-    label = _contract(root, evidence, prior)
+
+    def closeness(x: int, y: int) -> float:
+        height = max(float(H[x, y]) / stage.top, LEAST_HEIGHT)
+        return min(max(curve.slope * log(cut / height), -MOST_CLOSENESS), 0.0)
+
+    label = _contract(root, evidence, closeness)
     part = stage.parts.of_row
     return [
         (i, j, said)
@@ -44,7 +52,7 @@ def believed(stage: Stage, predicted: Prediction, history: History, evidence: Ev
     ]
 
 
-def _contract(root: Ints, evidence: Evidence, prior: Floats) -> Ints:
+def _contract(root: Ints, evidence: Evidence, closeness: Callable[[int, int], float]) -> Ints:
     """Join nodes while the answers between them, and closeness, speak for it: the best first.
 
     Greedy additive edge contraction (Keuper et al. 2015) of the graph of answers.
@@ -58,7 +66,7 @@ def _contract(root: Ints, evidence: Evidence, prior: Floats) -> Ints:
             for one, other in ((x, y), (y, x)):
                 row = weight.setdefault(one, {})
                 row[other] = row.get(other, 0.0) + odds
-                near.setdefault(one, {})[other] = float(prior[x, y])
+                near.setdefault(one, {})[other] = closeness(x, y)
     while True:
         edges = ((weight[x][y] + near[x][y], x, y) for x in weight for y in weight[x] if x < y)
         best, x, y = max(edges, default=(0.0, 0, 0))
@@ -66,9 +74,9 @@ def _contract(root: Ints, evidence: Evidence, prior: Floats) -> Ints:
             return label
         label[label == y] = x
         for other in weight.pop(y):
-            gone, closeness = weight[other].pop(y), near[other].pop(y)
+            gone, close = weight[other].pop(y), near[other].pop(y)
             if other != x:
                 for one, two in ((x, other), (other, x)):
                     weight[one][two] = weight[one].get(two, 0.0) + gone
-                    near[one][two] = max(near[one].get(two, -np.inf), closeness)
+                    near[one][two] = max(near[one].get(two, -np.inf), close)
         del near[y]

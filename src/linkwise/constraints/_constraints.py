@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -15,6 +15,7 @@ from linkwise.io import quoted
 
 from . import (
     _binding,
+    _combine,
     _diagnosis,
     _display,
     _files,
@@ -25,19 +26,20 @@ from . import (
     _write,
 )
 from ._arguments import GroupsLike, WeightsLike, add_group_argument, add_groups, add_rows
-from ._builder import KINDS, Builder, IdMode, Kind, LinksLike, Parts, is_integer
-from ._cliques import Cliques, concatenate_cliques
-from ._closure import Closure, close, number_nodes
+from ._builder import KINDS, Builder, IdMode, Kind, LinksLike, Parts
+from ._cliques import Cliques
+from ._closure import Closure, close
 from ._errors import ConstraintError
 from ._labels import add_labels, row_names
-from ._links import Links, Rows, Source, concatenate, is_member, merge_repeated
+from ._links import Links, Rows, Source
+from ._store import ConstraintStore
 from ._tree import TreeLike
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class Constraints:
+class Constraints(ConstraintStore):
     """Must-links, cannot-links and relative constraints on rows.
 
     Immutable. Rows are given by number, or by ids of any hashable type; the two do not mix. A pair
@@ -89,16 +91,6 @@ class Constraints:
     2
     """
 
-    _must: Links
-    _cannot: Links
-    _relative: Links
-    _apart: Cliques
-    _ids: tuple[Hashable, ...] | None
-    _sources: tuple[Source, ...]
-    _n_repeated: int
-    _codes: dict[Hashable, int] | None
-    _closure: Closure | None
-
     def __init__(
         self,
         must_link: LinksLike | None = None,
@@ -130,37 +122,6 @@ class Constraints:
         if apart is not None:
             add_group_argument(builder, "cannot", apart, apart_weight, "apart")
         self._fill(builder.build())
-
-    def _fill(self, parts: Parts) -> None:
-        set_ = object.__setattr__  # the object refuses ordinary assignment
-        for kind in KINDS:
-            set_(self, f"_{kind}", parts.links[kind])
-        set_(self, "_apart", parts.apart)
-        set_(self, "_ids", parts.ids)
-        set_(self, "_sources", parts.sources)
-        set_(self, "_n_repeated", parts.n_merged)
-        set_(self, "_codes", None)
-        set_(self, "_closure", None)
-
-    @classmethod
-    def _of(cls, parts: Parts) -> Constraints:
-        new = cls.__new__(cls)
-        new._fill(parts)
-        return new
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"Constraints are immutable; {name!r} cannot be set")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"Constraints are immutable; {name!r} cannot be deleted")
-
-    def __getstate__(self) -> dict[str, object]:
-        # skops follows attributes, not `__reduce__`; the closure points back at this object.
-        return {name: value for name, value in vars(self).items() if name != "_closure"}
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        for name, value in {**state, "_closure": None}.items():
-            object.__setattr__(self, name, value)
 
     def __reduce__(self) -> tuple[object, ...]:
         links = {kind: self._links(kind) for kind in KINDS}
@@ -354,184 +315,6 @@ class Constraints:
         """The constraints as a pandas DataFrame that `from_frame` understands."""
         return _write.to_frame(self)
 
-    # ---------------------------------------------------------------- numbers and arrays
-
-    @property
-    def n_must_link(self) -> int:
-        """Number of must-links."""
-        return len(self._must)
-
-    @property
-    def n_cannot_link(self) -> int:
-        """Number of cannot-links."""
-        return len(self._cannot)
-
-    @property
-    def n_relative(self) -> int:
-        """Number of relative constraints."""
-        return len(self._relative)
-
-    @property
-    def n_constraints(self) -> int:
-        """Number of constraints of all kinds."""
-        return len(self._must) + len(self._cannot) + len(self._relative) + len(self._apart)
-
-    @property
-    def n_apart(self) -> int:
-        """Number of groups whose rows are all apart."""
-        return len(self._apart)
-
-    @property
-    def apart(self) -> dict[Hashable, list[Hashable]]:
-        """Rows or ids of each apart group, by the name of the group (its number if repeated)."""
-        groups, names = self._apart, self._apart.names
-        if len(set(names)) < len(names):
-            names = tuple(range(len(names)))
-        rows = self._names(groups.members)
-        cut = groups.starts.tolist()
-        return {name: rows[cut[g] : cut[g + 1]] for g, name in enumerate(names)}
-
-    @property
-    def apart_weight(self) -> NDArray[np.float64]:
-        """Weights of the apart groups, in the order of `apart`."""
-        return self._apart.weight
-
-    @property
-    def n_repeated(self) -> int:
-        """Number of repeated constraints that were merged."""
-        return self._n_repeated
-
-    @property
-    def n_touched(self) -> int:
-        """Number of different rows that the constraints mention."""
-        return len(self._touched())
-
-    @property
-    def total_weight(self) -> float:
-        """Sum of all weights."""
-        links = sum(self._links(kind).weight.sum() for kind in KINDS)
-        return float(links + self._apart.weight.sum())
-
-    @property
-    def must_link(self) -> NDArray:
-        """Must-links, shape (n_must_link, 2): row numbers, or ids as objects."""
-        return self._public(self._must)
-
-    @property
-    def cannot_link(self) -> NDArray:
-        """Cannot-links, shape (n_cannot_link, 2): row numbers, or ids as objects."""
-        return self._public(self._cannot)
-
-    @property
-    def relative(self) -> NDArray:
-        """Relative constraints ab|c, shape (n_relative, 3): row numbers, or ids as objects."""
-        return self._public(self._relative)
-
-    @property
-    def must_link_weight(self) -> NDArray[np.float64]:
-        """Weights of the must-links."""
-        return self._must.weight
-
-    @property
-    def cannot_link_weight(self) -> NDArray[np.float64]:
-        """Weights of the cannot-links."""
-        return self._cannot.weight
-
-    @property
-    def relative_weight(self) -> NDArray[np.float64]:
-        """Weights of the relative constraints."""
-        return self._relative.weight
-
-    @property
-    def has_ids(self) -> bool:
-        """Whether rows are named by ids rather than by their number."""
-        return self._ids is not None
-
-    @property
-    def rows(self) -> list[Hashable]:
-        """The rows or ids that the constraints mention."""
-        return self._names(self._touched())
-
-    def _links(self, kind: Kind) -> Links:
-        return cast(Links, getattr(self, f"_{kind}"))
-
-    def _public(self, links: Links) -> NDArray:
-        if self._ids is None:
-            return links.ends
-        flat = np.empty(links.ends.size, dtype=object)
-        flat[:] = self._names(links.ends.reshape(-1))
-        return flat.reshape(links.ends.shape)
-
-    def _touched(self) -> Rows:
-        return number_nodes(*(self._links(kind).ends for kind in KINDS), self._apart.members)[0]
-
-    def _names(self, nodes: Rows) -> list[Hashable]:
-        """Row numbers or ids of internal node numbers."""
-        if self._ids is None:
-            return nodes.tolist()
-        return [self._ids[node] for node in nodes.tolist()]
-
-    def _code(self, name: Hashable) -> int | None:
-        """Internal node number of a row number or id; None when it is not mentioned."""
-        if self._ids is None:
-            return int(cast(int, name)) if is_integer(name) else None
-        if self._codes is None:
-            codes = {known: code for code, known in enumerate(self._ids)}
-            object.__setattr__(self, "_codes", codes)
-        assert self._codes is not None
-        return self._codes.get(name)
-
-    def _given(self, kind: Kind, positions: Sequence[int]) -> Iterator[_diagnosis.Given]:
-        """Single constraints, as they are shown to users."""
-        links = self._links(kind)
-        for p in positions:
-            yield _diagnosis.Given(
-                kind,
-                tuple(self._names(links.ends[p])),
-                float(links.weight[p]),
-                self._sources[links.source[p]],
-                int(links.line[p]),
-            )
-
-    def at(self, position: int) -> _diagnosis.Given:
-        """One constraint: must-links are counted first, then cannot-links, then relative ones.
-
-        Parameters
-        ----------
-        position : int
-            Position of the constraint, counted from 0.
-        """
-        place = position
-        for kind in KINDS:
-            if place < len(self._links(kind)):
-                return next(self._given(kind, [place]))
-            place -= len(self._links(kind))
-        if 0 <= place < self.n_apart:
-            return next(self._given_apart([place]))
-        raise IndexError(f"there are {self.n_constraints} constraints; none at {position}")
-
-    def _first(self, n: int) -> list[_diagnosis.Given]:
-        """The first n constraints, as they are shown to users."""
-        shown: list[_diagnosis.Given] = []
-        for kind in KINDS:
-            shown.extend(self._given(kind, range(min(n - len(shown), len(self._links(kind))))))
-        shown.extend(self._given_apart(range(min(n - len(shown), self.n_apart))))
-        return shown
-
-    def _given_apart(self, positions: Sequence[int]) -> Iterator[_diagnosis.Given]:
-        """Single apart groups, as they are shown to users."""
-        groups = self._apart
-        for p in positions:
-            inside = slice(int(groups.starts[p]), int(groups.starts[p + 1]))
-            yield _diagnosis.Given(
-                "apart",
-                tuple(self._names(groups.members[inside])),
-                float(groups.weight[p]),
-                self._sources[groups.source[p]],
-                int(groups.line[inside].min()),
-                groups.names[p],
-            )
-
     # ---------------------------------------------------------------- derived sets
 
     def _like(
@@ -563,23 +346,7 @@ class Constraints:
         >>> Constraints(apart=[(0, 1, 2)]).as_pairs().cannot_link.tolist()
         [[0, 1], [0, 2], [1, 2]]
         """
-        groups = self._apart
-        if not len(groups):
-            return self
-        if groups.n_pairs > limit:
-            raise ConstraintError(
-                f"{len(groups):,} apart groups have {groups.n_pairs:,} pairs, more than "
-                f"{limit:,}; PCKMeans and COPKMeans take groups without writing them out",
-                topic="groups",
-            )
-        ends, of = groups.pairs()
-        first = groups.line[: len(groups.members)][groups.starts[:-1]]
-        written = Links.make(ends, groups.weight[of], groups.source[of], first[of])
-        cannot = merge_repeated(concatenate([self._cannot, written], 2))
-        links: dict[Kind, Links] = {
-            "must": self._must, "cannot": cannot, "relative": self._relative,
-        }  # fmt: skip
-        return type(self)._of(Parts(links, self._ids, self._sources, self._n_repeated))
+        return _combine.as_pairs(self, limit)
 
     def _entailed(
         self,
@@ -588,17 +355,7 @@ class Constraints:
         given: Constraints | None = None,
     ) -> Constraints:
         """Links (ends and weights) that follow from these constraints, besides `given` ones."""
-        sources = (*self._sources, Source("entailed"))
-        links: dict[Kind, Links] = {"relative": self._relative}
-        new: tuple[tuple[Kind, tuple[Rows, NDArray[np.float64]]], ...] = (
-            ("must", must),
-            ("cannot", cannot),
-        )
-        for kind, (ends, weight) in new:
-            added = Links.make(ends, weight, len(sources) - 1)
-            before = [] if given is None else [given._links(kind)]
-            links[kind] = merge_repeated(concatenate([*before, added], 2))
-        return type(self)._of(Parts(links, self._ids, sources, 0))
+        return _combine.entailed(self, must, cannot, given)
 
     def followed_by(
         self,
@@ -649,83 +406,19 @@ class Constraints:
         """All constraints of both; those in both count once, with the larger weight."""
         if not isinstance(other, Constraints):
             return NotImplemented
-        ids, recode = self._common_ids(other)
-        links: dict[Kind, Links] = {}
-        n_repeated = self._n_repeated + other._n_repeated
-        for kind in KINDS:
-            theirs = other._links(kind)
-            theirs = Links.make(
-                recode(theirs.ends),
-                theirs.weight,
-                theirs.source + len(self._sources),
-                theirs.line,
-                arity=theirs.ends.shape[1],
-            )
-            both = concatenate([self._links(kind), theirs], theirs.ends.shape[1])
-            links[kind] = merge_repeated(both)
-            n_repeated += len(both) - len(links[kind])
-        theirs_apart = other._apart.with_members(recode(other._apart.members), len(self._sources))
-        groups = concatenate_cliques(self._apart, theirs_apart)
-        apart = groups.merged()
-        n_repeated += len(groups) - len(apart)
-        sources = self._sources + other._sources
-        return type(self)._of(Parts(links, ids, sources, n_repeated, apart))
+        return _combine.union(self, other)
 
     def __sub__(self, other: Constraints) -> Constraints:
         """The constraints that `other` does not have, whatever their weight there."""
         if not isinstance(other, Constraints):
             return NotImplemented
-        _, recode = self._common_ids(other)
-        keep = []
-        for kind in KINDS:
-            mine, theirs = self._links(kind), other._links(kind)
-            theirs = theirs.with_ends(recode(theirs.ends))  # codes may sort the other way round
-            keep.append(~is_member(mine, theirs.ends))
-        known = set(other._apart.with_members(recode(other._apart.members)).member_keys())
-        keep.append(np.array([key not in known for key in self._apart.member_keys()], dtype=bool))
-        return self._where(*keep)
-
-    def _common_ids(
-        self, other: Constraints
-    ) -> tuple[tuple[Hashable, ...] | None, Callable[[Rows], Rows]]:
-        """A table of ids for both, and how to renumber the ends of `other` for it."""
-        if not other.n_constraints:
-            return self._ids, lambda ends: ends
-        if not self.n_constraints:
-            return other._ids, lambda ends: ends
-        if self.has_ids != other.has_ids:
-            named, numbered = (self, other) if self.has_ids else (other, self)
-            raise ConstraintError(
-                "ids and row numbers are mixed: one set of constraints has ids "
-                f"({named.rows[0]!r}, ...), the other row numbers ({numbered.rows[0]}, ...)"
-            )
-        if self._ids is None or other._ids is None:
-            return None, lambda ends: ends
-        table = {name: code for code, name in enumerate(self._ids)}
-        codes = np.array([table.setdefault(name, len(table)) for name in other._ids], np.int64)
-        return tuple(table), lambda ends: codes[ends]
+        return _combine.difference(self, other)
 
     def __eq__(self, other: object) -> bool:
         """Equal when both hold the same constraints with the same weights, in any order."""
         if not isinstance(other, Constraints):
             return NotImplemented
-        if any(len(self._links(kind)) != len(other._links(kind)) for kind in KINDS):
-            return False
-        if self.n_apart != other.n_apart:
-            return False
-        if self.n_constraints and self.has_ids != other.has_ids:
-            return False
-        _, recode = self._common_ids(other)
-        for kind in KINDS:
-            theirs = other._links(kind)
-            a = self._links(kind).sorted()
-            b = theirs.with_ends(recode(theirs.ends)).sorted()
-            if not (np.array_equal(a.ends, b.ends) and np.array_equal(a.weight, b.weight)):
-                return False
-        mine, theirs_apart = self._apart, other._apart.with_members(recode(other._apart.members))
-        return dict(zip(mine.member_keys(), mine.weight.tolist(), strict=True)) == dict(
-            zip(theirs_apart.member_keys(), theirs_apart.weight.tolist(), strict=True)
-        )
+        return _combine.equal(self, other)
 
     def __hash__(self) -> int:
         numbers = (self.n_must_link, self.n_cannot_link, self.n_relative, self.n_apart)
