@@ -141,7 +141,7 @@ def noise() -> str:
     }
     lines = [f"| 400 links, share wrong | {' | '.join(found)} |", "|---" * (1 + len(found)) + "|"]
     for name, shown in names.items():
-        cells = [short(float(row[name])) for row in found.values()]
+        cells = [short(float(row[name].split()[0])) for row in found.values()]
         lines.append(f"| {shown} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -150,7 +150,7 @@ def noise_full() -> str:
     """MPCKMeans when one link in five is wrong."""
     row = _wrong_links()["20 %"]
     names = ("MPCK", "k-means", 'MPCK, noise="auto"')
-    hurt, plain, noisy = (short(float(row[name])) for name in names)
+    hurt, plain, noisy = (short(float(row[name].split()[0])) for name in names)
     return f'has {hurt}, less than k-means ({plain}); with `noise="auto"` it has {noisy}'
 
 
