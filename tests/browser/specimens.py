@@ -110,3 +110,14 @@ def wide(path: Path, n_rows: int = 120, n_columns: int = 1000, seed: int = 0) ->
     lines = [f"s{row:03d}," + ",".join(f"{x:.3f}" for x in X[row]) for row in range(n_rows)]
     path.write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
     return groups
+
+
+def many(path: Path, n_clusters: int = 150, seed: int = 0) -> np.ndarray:
+    """A CSV with very many clusters, of some six rows each."""
+    rng = np.random.default_rng(seed)
+    kinds = rng.permutation(np.repeat(np.arange(n_clusters), 6))
+    rows = rng.normal(size=(n_clusters, 5))[kinds] * 10 + rng.normal(size=(len(kinds), 5))
+    names = ",".join(["part", "length", "width", "weight", "hardness", "price"])
+    lines = [",".join([f"P{n}", *(f"{x:.2f}" for x in row)]) for n, row in enumerate(rows)]
+    path.write_text("\n".join([names, *lines]) + "\n")
+    return kinds

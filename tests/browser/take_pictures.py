@@ -128,6 +128,10 @@ def _scenes(folder: Path) -> dict[str, tuple[Any, dict[str, State]]]:
             "question": _asked, "gallery": _images, "table": _image_table, "set": _set_of(12),
             "split": _split, "merge": _merge, "clusters-open": _cluster_details,
         }),
+        "many": (lambda: _studio(folder, "parts.csv", specimens.many, 150, 12), {
+            "question": _asked, "records": _records, "history": _tab("History"),
+            "home": _tab("Take home"),
+        }),
         "wide": (lambda: _studio(folder, "genes.csv", specimens.wide, 3, 10), {
             "question": _asked, "records": _records, "search": _field_search, "set": _set_of(12),
         }),

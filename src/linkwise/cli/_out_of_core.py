@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -196,6 +197,8 @@ def connect(address: str) -> Any:
     from linkwise._optional import optional
 
     distributed = optional("distributed", extra="dask", need="--scheduler")
+    # A lost scheduler is told by `ClusterError`; the client's log would add its traceback to that.
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     try:
         return distributed.Client(address, timeout="10s")
     except (OSError, ValueError, TimeoutError) as error:

@@ -7,6 +7,7 @@ import numpy as np
 from linkwise._types import Floats
 
 _SCREENED = 200  # rows that rule out most columns
+_CELLS = 2**22  # looked at together
 
 
 def one_hot_groups(X: Floats, *, single: bool = False) -> list[tuple[int, int]]:
@@ -32,34 +33,41 @@ def one_hot_groups(X: Floats, *, single: bool = False) -> list[tuple[int, int]]:
     >>> one_hot_groups(np.array([[0.3, 1.0, 0.0], [0.7, 0.0, 1.0], [0.1, 1.0, 0.0]]))
     [(1, 3)]
     """
-    few = X[:_SCREENED]
-    low, high = few.min(axis=0), few.max(axis=0)
-    binary = ((few == low) | (few == high)).all(axis=0) if len(X) else np.zeros(X.shape[1], bool)
-    found, start = [], 0
-    while start < X.shape[1]:
-        stop = _end_of_group(X, start, binary)
-        if stop is None and single and binary[start] and _is_two_valued(X[:, start]):
-            stop = start + 1
-        if stop is not None:
-            found.append((start, stop))
-        start = start + 1 if stop is None else stop
+    high, is_binary = _two_valued(X)
+    taken = np.zeros(len(X), dtype=bool)  # rows at the upper value of a column from start to stop
+    found, start, stop = [], 0, 0
+    while start < len(is_binary):
+        if stop < len(is_binary) and is_binary[stop]:
+            upper = X[:, stop] == high[stop]
+            if not (taken & upper).any():
+                taken |= upper
+                stop += 1
+                if stop > start + 1 and taken.all():
+                    found.append((start, stop))
+                    start, taken[:] = stop, False
+                continue
+        # No group begins at this column; the columns after it may still be one.
+        if single and is_binary[start]:
+            found.append((start, start + 1))
+        if stop > start:
+            taken[X[:, start] == high[start]] = False
+        start += 1
+        stop = max(start, stop)
     return found
 
 
-def _is_two_valued(column: Floats) -> bool:
-    low, high = column.min(), column.max()
-    return bool(low < high and ((column == low) | (column == high)).all())
-
-
-def _end_of_group(X: Floats, start: int, binary: np.ndarray) -> int | None:
-    """Where the group that starts at a column ends; None if none does."""
-    total = np.zeros(len(X), dtype=np.int64)
-    for place in range(start, X.shape[1]):
-        if not binary[place] or not _is_two_valued(X[:, place]):
-            return None
-        total += X[:, place] == X[:, place].max()
-        if total.max() > 1:
-            return None
-        if place > start and total.min() == 1:
-            return place + 1
-    return None
+def _two_valued(X: Floats) -> tuple[Floats, list[bool]]:
+    """The highest value of each column, where it matters, and whether a column has two values."""
+    high, is_binary = np.zeros(X.shape[1]), np.zeros(X.shape[1], dtype=bool)
+    if len(X) == 0:
+        return high, is_binary.tolist()
+    few = X[:_SCREENED]
+    maybe = np.flatnonzero(((few == few.min(axis=0)) | (few == few.max(axis=0))).all(axis=0))
+    step = max(1, _CELLS // len(X))
+    for first in range(0, len(maybe), step):
+        these = maybe[first : first + step]
+        block = X[:, these]
+        low, high[these] = block.min(axis=0), block.max(axis=0)
+        two = ((block == low) | (block == high[these])).all(axis=0)
+        is_binary[these] = two & (low < high[these])
+    return high, is_binary.tolist()

@@ -213,12 +213,14 @@ class BaseKMeans(
                 )
             seeds = self._seeds(y, rows.n)
             problem = Problem(rows, self.n_clusters, given.known, seeds, ids=given.ids)
-            problem = self._prepare(problem)
+            with single_blas_thread():
+                problem = self._prepare(problem)
             self._limits = self._read_limits(rows)
             if isinstance(rows, RemoteRows):
                 rows.prefetch(problem.constrained if self._limits is None else np.arange(rows.n))
-            best = self._best_run(problem)
-            self._store(best, rows)
+            with single_blas_thread():  # products are small, or run in threads of ours
+                best = self._best_run(problem)
+                self._store(best, rows)
             self._name_clusters(y)
             self.report_ = self._report(problem, best, given, started)
         finally:
@@ -409,20 +411,19 @@ class BaseKMeans(
             if limits.differ and self._may_reorder(problem):
                 centers = self._in_order_of_limits(problem, centers, limits)
             assigner = Limited(assigner, problem, limits)
-        with single_blas_thread():
-            return solve(
-                problem,
-                geometry,
-                penalty,
-                assigner,
-                centers,
-                max_iter=self.max_iter if max_iter is None else min(max_iter, self.max_iter),
-                tol=self.tol,
-                rng=rng,
-                progress=progress_reporter(self, run),
-                save_state=save_state,
-                resume=resume_from,
-            )
+        return solve(
+            problem,
+            geometry,
+            penalty,
+            assigner,
+            centers,
+            max_iter=self.max_iter if max_iter is None else min(max_iter, self.max_iter),
+            tol=self.tol,
+            rng=rng,
+            progress=progress_reporter(self, run),
+            save_state=save_state,
+            resume=resume_from,
+        )
 
     def _first_centers(self, problem: Problem, rng: RandomState, run: int) -> Floats:
         """The centers of a run; with outliers, every other run starts without far rows."""

@@ -3,6 +3,7 @@
 const NONE = { number: -1, color: "#8b93a1", dark: "#8b93a1", shape: "M5 0A5 5 0 1 1 -5 0A5 5 0 1 1 5 0Z" };
 const [MARGIN, TOP] = [18, 48]; // pixels kept free around the points
 const MANY = 3000; // points from which they are drawn pixel by pixel
+const NAMED = 8; // clusters in the legend
 const REACH = 12; // pixels around the pointer in which a point is found
 
 const range = (values) => values.reduce(([low, high], v) => [Math.min(low, v), Math.max(high, v)], [Infinity, -Infinity]);
@@ -32,11 +33,12 @@ export default {
         <button @click="reset" aria-label="Show everything" title="Show everything (0)">⤢</button>
       </div>
       <ul class="lw-legend" aria-label="Clusters and links">
-        <li v-for="c in clusters" :key="c.number"><svg viewBox="-6 -6 12 12" aria-hidden="true"><path
-          :d="c.shape" :fill="shade(c)" /></svg>{{ c.name }}</li>
         <li v-if="n.same"><i class="lw-line"></i>same</li>
         <li v-if="n.different"><i class="lw-line lw-dashed"></i>different</li>
         <li v-if="n.violated" class="lw-bad"><i class="lw-line lw-broken"></i>{{ n.violated }} violated</li>
+        <li v-for="c in clusters.slice(0, ${NAMED})" :key="c.number"><svg viewBox="-6 -6 12 12" aria-hidden="true"><path
+          :d="c.shape" :fill="shade(c)" /></svg>{{ c.name }}</li>
+        <li v-if="clusters.length > ${NAMED}">and {{ clusters.length - ${NAMED} }} more clusters</li>
       </ul>
       <p v-if="sampled" class="lw-sampled">{{ sampled }}</p>
       <div v-show="tip" class="lw-tip" :style="tipStyle">

@@ -5,7 +5,7 @@ const FEW = 4; // fields of a record
 
 export default {
   template: `
-    <div class="lw-preview">
+    <div class="lw-preview" tabindex="0" role="group" aria-label="What will be together">
       <section v-for="(part, k) in parts" :key="k" :aria-label="part.title">
         <h3>{{ part.title }} <span class="lw-soft">{{ count(part.n, "record") }}</span></h3>
         <ul><li v-for="r in part.records" :key="r.row">

@@ -12,7 +12,7 @@ export default {
       <div class="lw-card-head"><h2 id="lw-set-title">Which of these belong together?</h2>
         <label class="lw-soft"><select v-model.number="size" aria-label="records at once" @change="ask">
           <option v-for="n in sizes" :key="n" :value="n">{{ n }}</option></select> at once</label>
-        <p class="lw-why">Select those that belong together, press G. Repeat, then Done.</p>
+        <p class="lw-why">Select those that belong together and join them (G). Repeat, then Done.</p>
         <details v-if="card?.why" class="lw-why"><summary>Why these?</summary>{{ card.why }}</details></div>
       <div class="lw-scroll" tabindex="0" role="group" aria-label="The records">
         <ul v-if="card" class="lw-set"><li v-for="(r, k) in card.records" :key="r.row">
@@ -23,7 +23,7 @@ export default {
           </button></li></ul>
         <p v-else-if="!waiting" class="lw-soft">Nothing is left to ask.</p>
       </div>
-      <div class="lw-acts" role="group" aria-label="what to do with the records">
+      <div class="lw-acts lw-few" role="group" aria-label="what to do with the records">
         <button class="lw-plain lw-go" :disabled="chosen.length < 2" aria-keyshortcuts="G" @click="group">Belong together <kbd aria-hidden="true">G</kbd></button>
         <label><input type="checkbox" v-model="alone"> the rest are all different</label>
         <button class="lw-plain" :disabled="!card || waiting" @click="done(true)">Skip the rest</button>
