@@ -50,4 +50,4 @@ class Estimator(Protocol):
 
 def is_sparse(X: object) -> TypeGuard[sparse.csr_matrix]:
     """Whether X is a sparse matrix; tells mypy too."""
-    return bool(sparse.issparse(X))
+    return not isinstance(X, np.ndarray) and bool(sparse.issparse(X))  # SciPy's test is slow

@@ -260,10 +260,10 @@ def test_a_reading_must_be_better_beyond_chance():
 def test_links_that_mislead_do_not_count():
     """Two in five are wrong: log odds, which allow for fewer, do worse than no links."""
     X, y, known, _ = noisy(80, 600, 0.4, apart=4.0)
-    model = MPCKMeans(3, noise="auto", n_init=4, random_state=0)
+    model = PCKMeans(3, noise="auto", n_init=4, random_state=0)
     with pytest.warns(UserWarning, match="predicted better without the others"):
         model.fit(X, constraints=known)
-    doubted = MPCKMeans(3, noise=0.15, n_init=4, random_state=0).fit(X, constraints=known)
+    doubted = PCKMeans(3, noise=0.15, n_init=4, random_state=0).fit(X, constraints=known)
     found, other = (adjusted_rand_score(y, m.labels_) for m in (model, doubted))
     assert found > max(other, 0.9)
     assert 0.3 < model.noise_ < 0.5

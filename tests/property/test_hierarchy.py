@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from linkwise import Constraints, ReCon, Tree, one_tree
 from linkwise.constraints import consistent_subset
 from linkwise.constraints._kernels import split_down
-from linkwise.hierarchy import _kernels
+from linkwise.hierarchy import _compatibility_kernels, _kernels
 from linkwise.hierarchy import _triplet_kernels as _relative_kernels
 from tests import reference
 from tests.property.test_trees import TREES, consistent
@@ -40,9 +40,10 @@ def test_compatibility_agrees_with_brute_force(case):
     for i in range(n):
         for j in range(i + 1, n):
             wanted = any(frozenset((i, j)) in clades for clades in keeping)
-            search, refusals = _relative_kernels.make_search(n), _relative_kernels.make_refusals(n)
+            search = _relative_kernels.make_search(n, len(ends))
+            refusals = _relative_kernels.make_refusals(n)
             arguments = (forest, state, search, refusals, i, j, n)
-            assert _relative_kernels.compatible(*arguments) == wanted
+            assert _compatibility_kernels.compatible(*arguments) == wanted
 
 
 @settings(max_examples=150)

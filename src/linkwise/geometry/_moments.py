@@ -51,9 +51,7 @@ class Moments(NamedTuple):
 
     def like(self) -> Moments:
         """Empty moments of the same shapes."""
-        return Moments(
-            np.zeros_like(self.counts), np.zeros_like(self.sums), np.zeros_like(self.squares)
-        )
+        return Moments(*(np.zeros(part.shape) for part in self))
 
     def clear(self) -> None:
         """Set all moments to 0."""

@@ -16,7 +16,7 @@ import numpy as np
 from linkwise._compiled import kernel
 
 from ._cannot_link_kernels import may_be_together, merge_apart
-from ._triplet_kernels import compatible, hopeless, merge_constraints, merge_refusals
+from ._compatibility_kernels import compatible, hopeless, merge_constraints, merge_refusals
 
 LINKAGES = ("single", "complete", "average", "centroid", "ward")
 SQUARED = ("centroid", "ward")  # work on squared distances

@@ -62,8 +62,8 @@ def merge(
         settled.group.astype(np.int64), np.empty((n - 1, 2), np.int64), np.empty(n - 1),
         np.array([0, mode - 1]),
     )  # fmt: skip
-    refusals = relative.make_refusals(n)
-    state = (clusters, forest, triplets, refusals, apart, relative.make_search(n))
+    refusals, search = relative.make_refusals(n), relative.make_search(n, known.n_relative)
+    state = (clusters, forest, triplets, refusals, apart, search)
     code = LINKAGES.index(linkage)
     for stop in np.unique(np.linspace(0, n - 1, _PIECES + 1).astype(np.int64)).tolist():
         good = kernels.merge_until(*state, code, stop)

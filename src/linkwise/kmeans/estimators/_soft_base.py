@@ -74,6 +74,8 @@ class SoftKMeans(BaseKMeans):
 
     noise: Noise = None
     _reading = Reading()
+    # Metrics that are learnt without links may fit the rows and mean nothing.
+    _is_kmeans_without_links = False
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -109,12 +111,7 @@ class SoftKMeans(BaseKMeans):
         if self.noise != "auto":
             self._reading = Reading("right" if self.noise <= _noise.TRUSTED else "doubted")
             return
-        most = most_wrong(problem.known)
-        beliefs: list[Belief] = ["doubted", "right", "ignored"]
-        if most <= _noise.BELIEVED:
-            beliefs = ["right", "doubted", "ignored"]
-        if most <= _noise.TRUSTED:
-            beliefs = ["right"]
+        beliefs = self._beliefs(most_wrong(problem.known))
         readings = [Reading(belief, s) for belief in beliefs for s in self._shapes(problem)]
         self._reading = readings[0]
         folds, rows = _noise.link_folds(problem.known), problem.rows
@@ -125,6 +122,15 @@ class SoftKMeans(BaseKMeans):
             self._reading = readings[_noise.first_unless_clear(np.array(wrong))]
         if self._reading.belief == "ignored":
             warnings.warn(_IGNORED, UserWarning, stacklevel=4)
+
+    def _beliefs(self, most: float) -> list[Belief]:
+        """Beliefs among which held-out links choose, the first unless another is clearly better."""
+        if most <= _noise.TRUSTED:
+            return ["right"]
+        found: list[Belief] = ["doubted", "right"]
+        if most <= _noise.BELIEVED:
+            found.reverse()
+        return found + ["ignored"] * self._is_kmeans_without_links
 
     def _shapes(self, problem: Problem) -> list[Shape | None]:
         """Shapes of the metric among which held-out links choose; the usual one first."""
@@ -250,7 +256,7 @@ class SoftKMeans(BaseKMeans):
         """With init="auto": clusters of neighborhoods and of contracted rows in turn."""
         if not self._is_mixed(problem):
             return super()._centers(problem, rng, run)
-        if run and not self._trusts:
+        if self._reading.belief == "ignored" or (run and not self._trusts):
             return from_kmeans_plusplus(problem.rows, problem.k, rng)
         if run % 2:
             return from_contracted_rows(problem, rng)

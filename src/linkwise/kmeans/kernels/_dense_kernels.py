@@ -127,7 +127,7 @@ def assign_dense(X, shift, form, bias, labels, pinned, weight, bounds, start, st
             if bounds is not None and wanted and labels[i] >= 0:
                 wanted = not _is_settled(X, shift, i, labels[i], bounds)
             if wanted:
-                _load_row(X, shift, i, tile, m)
+                _load_row(X, shift, i, tile, np.int64(m))
                 rows[m] = i
                 m += 1
             i += 1

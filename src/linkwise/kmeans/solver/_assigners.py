@@ -253,10 +253,11 @@ def _in_random_order(wanted: Bools, rng: RandomState) -> Ints:
     the result.
     """
     number = len(wanted)
-    width = 1 if number <= _RUN * _RUN else _RUN
-    out = np.empty(number, dtype=np.int64)
-    runs = rng.permutation(-(-number // width))
-    return out[: _link_kernels.rows_of_runs(runs, width, wanted, out)]
+    if number <= _RUN * _RUN:
+        order = rng.permutation(number)
+        return order[wanted[order]]
+    out, runs = np.empty(number, dtype=np.int64), rng.permutation(-(-number // _RUN))
+    return out[: _link_kernels.rows_of_runs(runs, _RUN, wanted, out)]
 
 
 def _disjoint_cliques(closure: Closure) -> tuple[Ints, Ints, Ints]:

@@ -16,7 +16,7 @@ from linkwise.kmeans.rows._bounds import NO_DRIFT, Bounds, rounding_margin
 from linkwise.kmeans.rows._local_rows import LocalRows, dense_form
 from linkwise.kmeans.rows._protocols import RowStore
 
-_BOUNDED_ROWS = 1_000  # constrained rows from which on bounds save time
+_BOUNDED_ROWS = 1_000  # constrained rows from which on to leave some out saves time
 _COPY_SHARE = 4  # copy constrained rows contiguously if at most 1 in 4 is constrained
 _MARGIN = 64 * float(np.finfo(np.float64).eps)  # relative rounding error of a squared distance
 
@@ -55,7 +55,7 @@ class ConstrainedCosts:
         self._threads = self._rows.threads
         self._space: Floats = np.empty((0, geometry.k))
         self._undecided = np.zeros(len(chosen), dtype=bool)
-        self._place = np.zeros(len(chosen), dtype=np.int64)
+        self._place, self._every = np.arange(len(chosen)), np.ones(len(chosen), dtype=bool)
         self._all_at: tuple[Floats | None, Floats | None] = (None, None)
         # Bounds are on distances: they do not hold for costs times sample weights.
         plain = geometry.metrics.ndim == 2 and not geometry.rows_by_cluster
@@ -93,6 +93,8 @@ class ConstrainedCosts:
         slack : ndarray of shape (m,)
             The most by which links can raise the present cluster's cost above another's.
         """
+        if len(labels) < _BOUNDED_ROWS:  # to leave some out takes longer than to look at all
+            return Undecided(self._every, self._place, self.of_all_rows())
         bounds, nothing = self._bounds, np.zeros(0)
         drift, upper, lower = NO_DRIFT, nothing, nothing
         if bounds is not None:

@@ -53,8 +53,8 @@ class LinkGraph:
         ends = positions.astype(np.int32)
         weight = np.concatenate([known.must_link_weight, known.cannot_link_weight])
         indptr, neighbor, _ = neighbors(ends, len(rows))
-        middle = indptr[:-1].copy()
-        _link_kernels.count_ends(ends, 0, known.n_must_link, middle)
+        musts = np.bincount(ends[: known.n_must_link].ravel(), minlength=len(rows))
+        middle = indptr[:-1] + musts.astype(np.uint32)
         cliques = _clique_lists(known._apart, members, len(rows))
         return cls(rows, ends, is_must, weight, indptr, middle, neighbor, cliques)
 
@@ -82,6 +82,8 @@ class LinkGraph:
 
     def clique_costs(self, labels: NDArray, k: int) -> Floats:
         """Cost of each apart group: its weight per pair of members in one cluster."""
+        if not self.n_cliques:
+            return self.cliques.weight
         counts = self.clique_counts(labels, k).astype(np.int64)
         return self.cliques.weight * (counts * (counts - 1) // 2).sum(axis=1)
 
@@ -89,6 +91,11 @@ class LinkGraph:
     def n_must(self) -> int:
         """Number of must-links."""
         return int(np.count_nonzero(self.is_must))
+
+    @cached_property
+    def total_weight(self) -> float:
+        """Weight of all links together."""
+        return float(self.weight.sum())
 
     @cached_property
     def link(self) -> NDArray[np.uint32]:

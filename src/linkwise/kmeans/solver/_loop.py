@@ -90,8 +90,8 @@ def solve(
         center_shift = run.move_centers()
         after = run.record()
         if geometry.learns:
-            run.learn_metric()
-        if geometry.learns or not geometry.annealing_done:
+            after = run.learn_metric(after)
+        if not geometry.annealing_done:
             geometry.end_iteration()
             after = run.record()
         if penalty.learns:
@@ -264,32 +264,39 @@ class _Run:
         if self.penalty.depends_on_centers:
             self._link_total = None
 
-    def learn_metric(self) -> None:
+    def learn_metric(self, before: float) -> float:
         """The second half of the M-step: new metrics, then new farthest pairs.
 
+        Takes the objective and returns the new one.
         Neither may raise the objective: the step towards the proposed metrics is halved until it
         does not (a gradient step may be too long, and a penalty floored at 0 has a kink), and new
         farthest pairs, which change the cost of cannot-links, are rejected if they do.
         """
         geometry, penalty = self.geometry, self.penalty
-        before, old = self.objective(), geometry.metrics
+        old, after = geometry.metrics, before
         slope = geometry.scatter(self.moments, self.assignments)
         slope = slope + penalty.scatter_term(geometry, self._own_labels())
         new = geometry.proposal(slope, geometry.weights(self.moments))
         for halving in range(_HALVINGS + 1):
             share = self._share * 0.5**halving if halving < _HALVINGS else 0.0
             self._set_metrics(new if share == 1.0 else (1 - share) * old + share * new)
-            if share == 0.0 or self.objective() <= before:
+            after = self.objective()
+            if share == 0.0 or after <= before:
                 break
         # Start the next search at this step size, or a larger one if it was accepted at once.
         self._share = min(1.0, 1.25 * share) if halving == 0 else max(share, 0.5**_HALVINGS)
         if penalty.depends_on_metric:
-            held = penalty.state()
-            penalty.update_bound(geometry)
-            self._link_total = None
-            if self.objective() > before:
-                penalty.restore(held)
+            held, paid = penalty.state(), self._link_total
+            if penalty.update_bound(geometry):
                 self._link_total = None
+                updated = self.objective()
+                if updated > before:
+                    penalty.restore(held)
+                    self._link_total = paid
+                else:
+                    after = updated
+        self.half_steps.append(after)
+        return after
 
     def learn_penalty(self) -> None:
         """The last part of the M-step: the likeliest costs of links, given the labels."""

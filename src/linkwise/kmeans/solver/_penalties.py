@@ -86,9 +86,9 @@ class Penalty(Protocol):
         """Term of the objective for all links together, violated or not."""
         return 0.0
 
-    def update_bound(self, geometry: Geometry) -> None:
-        """Recompute what cannot-links are measured against, under the present metric."""
-        return
+    def update_bound(self, geometry: Geometry) -> bool:
+        """Recompute what cannot-links are measured against; returns whether it changed."""
+        return False
 
     def state(self) -> RunState:
         """What changes during a run."""
@@ -226,11 +226,17 @@ class DistancePenalty(Penalty):
         self._kept_differences: Matrix | None = None
         self._pairs: tuple[LocalRows, Ints, Ints] | None = None
         self._measure: tuple[Floats, Ints, Measure] | None = None
+        self._reach: tuple[Floats, Ints, Floats] | None = None
 
-    def update_bound(self, geometry: Geometry) -> None:
-        """Find the farthest pairs under the present metric."""
-        if len(self.links.ends) and not self.links.is_must.all() and not self._published:
-            self.pair = farthest_pairs(self.rows, geometry)
+    def update_bound(self, geometry: Geometry) -> bool:
+        """Find the farthest pairs under the present metric; returns whether they changed."""
+        if self._published or self.links.n_must == len(self.links.ends):
+            return False
+        found = farthest_pairs(self.rows, geometry)
+        if self.pair is not None and np.array_equal(found, self.pair):
+            return False
+        self.pair = found
+        return True
 
     def state(self) -> RunState:
         """What changes during a run."""
@@ -296,7 +302,7 @@ class DistancePenalty(Penalty):
         assert isinstance(geometry, Mahalanobis)
         if self.pair is None:
             return super().total(geometry)
-        return float(self._farthest(geometry).max() * self.links.weight.sum())
+        return float(self._farthest(geometry).max() * self.links.total_weight)
 
     def costs_of(self, chosen: LinkNumbers, geometry: Geometry) -> Floats:
         """Cost of some links if violated, under each metric."""
@@ -341,9 +347,14 @@ class DistancePenalty(Penalty):
         return lengths
 
     def _farthest(self, geometry: Mahalanobis) -> Floats:
-        assert self.pair is not None
-        lengths = geometry.lengths(self.rows.differences(self.pair))
-        return np.diagonal(lengths) if geometry.n_groups > 1 else lengths[0]
+        """Squared length of the farthest pair under each metric."""
+        metrics, pair, known = geometry.metrics, self.pair, self._reach
+        assert pair is not None
+        if known is None or known[0] is not metrics or known[1] is not pair:
+            lengths = geometry.lengths(self.rows.differences(pair))
+            found = np.diagonal(lengths) if geometry.n_groups > 1 else lengths[0]
+            self._reach = known = metrics, pair, found
+        return known[2]
 
     def scatter_term(self, geometry: Geometry, labels: Labels) -> Floats | float:
         """What violated links add to the scatters in (2.7): equations (2.8) and (2.9)."""

@@ -100,7 +100,7 @@ class Problem:
         ends.append(known._apart.members)
         return number_nodes(*(part.astype(np.int64, copy=False) for part in ends))[0]
 
-    @property
+    @cached_property
     def constrained(self) -> Ints:
         """The rows that a run needs in memory: those in pairs, and those with a label."""
         known = self.known

@@ -54,6 +54,18 @@ class Costs(NamedTuple):
     extra: Floats
 
 
+class Candidates(NamedTuple):
+    """Chances of centers to be dropped and of rows to be taken, until a better solution is found.
+
+    Both are cumulative. `takes` has the number of rows of each part, and what gives them.
+    """
+
+    drop: Floats
+    chance: Floats
+    clusters: Ints
+    takes: list[tuple[int, Callable[[Ints], Floats]]]
+
+
 @dataclass
 class Effort:
     """Iterations spent on starts and on swaps, the limit of both, and failures since the last gain.
@@ -95,10 +107,13 @@ def improved(
     save : callable
         Called with the best solution after every swap.
     """
+    candidates: Candidates | None = None
     while not effort.used_up(problem.k):
-        found = _tried(best, swapped(problem, best, rng), rerun, effort)
+        problem.rows.scale(best.geometry)
+        candidates = candidates or _candidates(problem, best)
+        found = _tried(best, _swapped(best.geometry, candidates, rng), rerun, effort)
         if better(found, best):
-            best, effort.failures = found, 0
+            best, effort.failures, candidates = found, 0, None
         else:
             effort.failures += 1
         save(best)
@@ -117,34 +132,39 @@ def _tried(best: Solution, start: RunState, rerun: Rerun, effort: Effort) -> Sol
     return found
 
 
-def swapped(problem: Problem, best: Solution, rng: RandomState) -> RunState:
-    """The geometry of a solution with one center replaced by a row.
+def _candidates(problem: Problem, best: Solution) -> Candidates:
+    """Chances of the centers and rows of a solution to be swapped.
 
     A center is dropped with probability inverse to what its rows would cost more in their second
     best clusters; a row is drawn with probability proportional to its cost, violated links
     included.
     """
-    geometry = best.geometry
-    problem.rows.scale(geometry)
-    parts = [part for part in (_free(problem, geometry, rng), _linked(problem, best)) if part]
-    loss, chance, clusters = _loss_and_chance(parts, geometry.k)
-    dropped = _drawn(1.0 / (loss + 1e-9 * loss.sum() + 1e-300), rng)
-    place = _drawn(chance, rng)
+    parts = [part for part in (_free(problem, best.geometry), _linked(problem, best)) if part]
+    loss, chance, clusters = _loss_and_chance(parts, problem.k)
+    drop = 1.0 / (loss + 1e-9 * loss.sum() + 1e-300)
+    takes = [(len(part.labels), part.take) for part in parts]
+    return Candidates(np.cumsum(drop), np.cumsum(chance), clusters, takes)
+
+
+def _swapped(geometry: Geometry, candidates: Candidates, rng: RandomState) -> RunState:
+    """A geometry with one center replaced by a row."""
+    dropped, place = _drawn(candidates.drop, rng), _drawn(candidates.chance, rng)
     state: RunState = deepcopy(geometry.state())
-    state["centers"][dropped] = _row(parts, place)
+    state["centers"][dropped] = _row(candidates, place)
     if geometry.per_cluster:  # start from the metric the row had
-        before = clusters[place]
+        before = candidates.clusters[place]
         state["metrics"][dropped] = state["metrics"][before]
         state["log_det"][dropped] = state["log_det"][before]
     return state
 
 
-def _free(problem: Problem, geometry: Geometry, rng: RandomState) -> Costs | None:
+def _free(problem: Problem, geometry: Geometry) -> Costs | None:
     """Rows without constraints, or a sample: each is in its cheapest cluster."""
     n_free = problem.rows.n - len(problem.constrained)
     if not n_free:
         return None
-    some = problem.rows.sample(problem.k, rng, problem.constrained)
+    # Always the same sample: a resumed fit draws the same rows.
+    some = problem.rows.sample(problem.k, np.random.RandomState(0), problem.constrained)
     if not some.n:  # of very many rows, only constrained ones were drawn
         return None
     step = -(-some.n * geometry.k // _CELLS)
@@ -192,17 +212,16 @@ def _loss_and_chance(parts: list[Costs], k: int) -> tuple[Floats, Floats, Ints]:
     return loss, np.concatenate(chance), np.concatenate([part.labels for part in parts])
 
 
-def _drawn(chance: Floats, rng: RandomState) -> int:
-    ticks = np.cumsum(chance)
+def _drawn(ticks: Floats, rng: RandomState) -> int:
     if not ticks[-1] > 0:
-        return int(rng.randint(len(chance)))
-    return int(np.searchsorted(ticks, rng.random_sample() * ticks[-1]).clip(max=len(chance) - 1))
+        return int(rng.randint(len(ticks)))
+    return min(int(np.searchsorted(ticks, rng.random_sample() * ticks[-1])), len(ticks) - 1)
 
 
-def _row(parts: list[Costs], place: int) -> Floats:
+def _row(candidates: Candidates, place: int) -> Floats:
     """The row at a place of all parts together."""
-    for part in parts:
-        if place < len(part.labels):
-            return part.take(np.array([place]))[0]
-        place -= len(part.labels)
+    for number, take in candidates.takes:
+        if place < number:
+            return take(np.array([place]))[0]
+        place -= number
     raise IndexError(place)
