@@ -1,8 +1,10 @@
 """What questions buy: ARI after so many answers, per strategy, with COBRAS as a baseline.
 
 Run: ``LINKWISE_DATA=... python -m benchmarks.questions DATA [STRATEGY ...] [--wrong SHARE]``
-with DATA one of digits, clinc150, massive, small. The number of clusters is told to nobody. Rows
-are in another order for every seed; the oracle is the same for all.
+with DATA one of digits, clinc150, massive, small. The number of clusters is told to nobody, nor is
+the share of wrong answers. Rows are in another order for every seed; the oracle is the same for
+all. ``python -m benchmarks.questions time --rows 100000 --features 256``: CPU seconds from an
+answer to the next question of `Repair`.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from sklearn import datasets as sk
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
-from linkwise.active import LabelOracle, Repair, Session
+from linkwise.active import LabelOracle, QueryContext, Repair, Session
 from linkwise.active._incremental_closure import IncrementalClosure
 
 MARKS = {
@@ -194,10 +196,9 @@ def curve(
     if strategy == "COBRAS":
         found = Cobras(X, oracle, marks, seed).run()
         return [adjusted_rand_score(y, labels) for labels in found], [False] * len(marks)
-    chosen = Repair(noise=wrong) if strategy == "Repair" else strategy
     every = 10 if strategy in ("Repair", "NormalizedPointUncertainty") else None
     scores, stops, done = [], [], 0
-    with Session(X, chosen, background=False, refit_every=every, random_state=seed) as session:
+    with Session(X, strategy, background=False, refit_every=every, random_state=seed) as session:
         for mark in marks:
             done += session.run(oracle, mark - done)
             labels = session.labels_ if strategy == "Repair" else session.refit().labels
@@ -206,14 +207,41 @@ def curve(
     return scores, stops
 
 
+def time_questions(n_rows: int, n_features: int, n_questions: int = 60) -> None:
+    """Print CPU times of questions about 40 overlapping clusters; compiled before they count."""
+    for n in (2_500, n_rows):
+        rng = np.random.default_rng(0)
+        y = rng.integers(0, 40, n)
+        X = rng.normal(size=(40, n_features))[y] + 1.2 * rng.normal(size=(n, n_features))
+        context, oracle, seconds = QueryContext(X), LabelOracle(y), []
+        questions = Repair().questions(context)
+        started = time.process_time()
+        question = next(questions)
+        first = time.process_time() - started
+        for _ in range(n_questions):
+            said = oracle(*question)
+            context.known.add(*question, said)
+            started = time.process_time()
+            question = questions.send(said)
+            seconds.append(time.process_time() - started)
+    middle, most = 1000 * np.median(seconds), 1000 * np.max(seconds)
+    print(f"{n_rows:,} x {n_features}: first question {first:.1f} s; then {middle:.0f} ms at the "
+          f"median, {most:.0f} ms at the most of {n_questions}")  # fmt: skip
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("data", choices=MARKS)
+    parser.add_argument("data", choices=[*MARKS, "time"])
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--features", type=int, default=256)
     parser.add_argument("strategies", nargs="*", default=["Repair", "COBRAS", *OTHERS])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--wrong", type=float, default=0.0)
     parser.add_argument("--most", type=int, default=10**6, help="leave out marks above")
     given = parser.parse_args()
+    if given.data == "time":
+        time_questions(given.rows, given.features)
+        return
     marks = [mark for mark in MARKS[given.data] if mark <= given.most]
     for strategy in given.strategies:
         means = []

@@ -121,6 +121,7 @@ if (EXAMPLES / "GALLERY_HEADER.rst").exists() or (EXAMPLES / "README.rst").exist
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
 html_css_files = ["linkwise.css"]
+html_js_files = ["linkwise.js"]
 html_show_sourcelink = False
 html_sidebars = {"index": [], "reference/**": ["sidebar-nav-bs"]}
 html_theme_options = {

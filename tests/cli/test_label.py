@@ -510,6 +510,16 @@ def test_a_key_that_means_nothing_is_named(beans, tmp_path):
     assert "questions would place all; it is good long before" in result.output
 
 
+def test_from_a_pipe_a_word_is_taken_as_a_whole(beans, tmp_path):
+    result = run(
+        "label", beans, "--session", tmp_path / "x.db", *OPTIONS,
+        input="skip\nsame\ndifferent\nquit\nd\n",
+    )  # fmt: skip
+    assert "skip: no such key" in result.output
+    assert "2 in all, 1 same, 1 different" in flat(result.output)
+    assert "the same command goes on from here" in flat(result.output)
+
+
 def test_a_session_keeps_its_stop_words():
     new = Options(None, None, None, None, None, "text", stop_words="none")
     assert new.filled({}).stop_words == "none"

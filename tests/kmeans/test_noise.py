@@ -260,13 +260,26 @@ def test_a_reading_must_be_better_beyond_chance():
 def test_links_that_mislead_do_not_count():
     """Two in five are wrong: log odds, which allow for fewer, do worse than no links."""
     X, y, known, _ = noisy(80, 600, 0.4, apart=4.0)
-    model = MPCKMeans(3, noise="auto", n_init=4, random_state=0)
+    model = PCKMeans(3, noise="auto", n_init=4, random_state=0)
     with pytest.warns(UserWarning, match="predicted better without the others"):
         model.fit(X, constraints=known)
-    doubted = MPCKMeans(3, noise=0.15, n_init=4, random_state=0).fit(X, constraints=known)
+    doubted = PCKMeans(3, noise=0.15, n_init=4, random_state=0).fit(X, constraints=known)
     found, other = (adjusted_rand_score(y, m.labels_) for m in (model, doubted))
     assert found > max(other, 0.9)
     assert 0.3 < model.noise_ < 0.5
+
+
+def test_a_metric_that_collapses_is_noticed():
+    """Onto rows that agree in a rare feature: a low objective, with half of the links violated."""
+    rng, y = np.random.default_rng(1), np.arange(100) % 2
+    telling = y[:, None] + rng.normal(0, 0.6, (2, 100)).T
+    X = StandardScaler().fit_transform(np.hstack([telling, rng.random((2, 100)).T < 0.15]))
+    known = Constraints.from_labels(y, 150, random_state=1).flip(0.2, random_state=1)
+    model = MPCKMeans(2, metric="full", noise="auto", random_state=0).fit(X, constraints=known)
+    low = MPCKMeans(2, metric="full", noise=0.15, random_state=0).fit(X, constraints=known)
+    assert low.objective_ < model.objective_
+    assert low.noise_ > 0.4 > 0.3 > model.noise_
+    assert adjusted_rand_score(y, model.labels_) > 0.7
 
 
 def test_held_out_links_choose_the_shape_of_the_metric():

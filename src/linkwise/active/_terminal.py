@@ -27,6 +27,7 @@ from ._progress import Progress
 from ._questions import Answer, Dispute
 
 _KEYS = {"s": "same", "d": "different", "u": "unsure", "z": "undo", "q": "stop"}
+_WORDS = {**{word: key for key, word in _KEYS.items()}, "quit": "q"}  # lines of a pipe
 _HELP = "s same   d different   u unsure   z undo   q quit"
 _MORE = "m"
 _SET_LETTERS = "abcdefghijkl"
@@ -40,7 +41,7 @@ RESIZED = "resized"
 
 
 class Keys:
-    """Keys as they are pressed; from a pipe or a file, the first letter of each line."""
+    """Keys as they are pressed; from a pipe or a file, one key or answer ("same") a line."""
 
     def __init__(self, stream: Any = None):
         self._stream = sys.stdin if stream is None else stream
@@ -93,7 +94,8 @@ class Keys:
     def read(self) -> str:
         """The next key in lower case; "q" at the end of the input, `RESIZED` when that happened."""
         if self._before is None:
-            return self.read_line()[:1]
+            line = self.read_line()
+            return _WORDS.get(line, line)
         while not self._waiting:
             if self._wake is not None:
                 ready, _, _ = select.select([self._stream, self._wake[0]], [], [])

@@ -35,7 +35,12 @@ _MAX_NAMES = 8
 
 
 def check(
-    links: Annotated[Path, typer.Argument(help="File of constraints: CSV, JSON lines or Parquet.")],
+    links: Annotated[
+        Path,
+        typer.Argument(
+            help="File of constraints: CSV, JSON lines, Parquet, Excel; .nwk is a tree."
+        ),
+    ],
     data: Annotated[
         Path | None, typer.Option(help="The data: rows and ids are checked against it.")
     ] = None,

@@ -91,7 +91,7 @@ def label(
     terminal of their own.
 
     Columns of free text that are shown are not measured with. Without a terminal, answers are read
-    from standard input, one a line.
+    from standard input, one a line: a key, or its word.
 
     Examples:
 
@@ -159,3 +159,10 @@ def _tell(work: Session, path: Path, written: Path | None) -> None:
     out.console.print(now.hint, soft_wrap=True, highlight=False)
     if written is not None:
         out.console.print(f"constraints: [bold]{escape(str(written))}[/bold]", soft_wrap=True)
+    else:
+        out.console.print(
+            "the same command goes on from here; with --constraints-out FILE it also writes the "
+            "answers for linkwise cluster",
+            soft_wrap=True,
+            highlight=False,
+        )

@@ -74,7 +74,7 @@ StrategyName = Annotated[
     ),
 ]
 Known = Annotated[
-    Path | None, typer.Option(help="What is known already: CSV, JSON lines or Parquet.")
+    Path | None, typer.Option(help="What is known already: CSV, JSON lines, Parquet, Excel.")
 ]
 DataChanged = Annotated[
     str | None,

@@ -25,7 +25,7 @@ def update(
     data: Data,
     constraints: Annotated[
         Path | None,
-        typer.Option(help="Constraints on new and earlier rows: CSV, JSON lines or Parquet."),
+        typer.Option(help="Constraints on new and earlier rows: CSV, JSON lines, Parquet, Excel."),
     ] = None,
     output: Annotated[
         Path | None,

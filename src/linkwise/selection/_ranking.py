@@ -109,7 +109,7 @@ class Ranking:
         """
         own = self.figures[chosen].counts
         left_out = np.array([self.figures[candidate].left_out for candidate in self.order])
-        judges = [self.order[best] for best in left_out.argmax(axis=0)]
+        judges = [self.order[best] for best in np.nan_to_num(left_out, nan=-np.inf).argmax(axis=0)]
         by_others = [self.figures[judge].counts[fold] for fold, judge in enumerate(judges)]
         return np.asarray((own.sum(axis=0) + np.sum(by_others, axis=0)) / 2)
 

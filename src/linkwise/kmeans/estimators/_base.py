@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import contextmanager
-from copy import copy
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import asdict
 from functools import partial
 from numbers import Integral, Real
 from typing import Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-)
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import _check_sample_weight
 
 from linkwise._types import (
     Floats,
@@ -51,16 +45,12 @@ from linkwise._validation import (
     warn_unconverged,
 )
 from linkwise.constraints import Constraints, as_constraints
-from linkwise.engines import engine_of, is_out_of_memory, map_blocks, single_blas_thread
+from linkwise.engines import engine_of, is_out_of_memory, single_blas_thread
 from linkwise.geometry import Geometry, Mahalanobis, Moments
-from linkwise.kmeans.estimators._probabilities import (
-    effective_features,
-    memberships,
-    within_variance,
-)
+from linkwise.kmeans.estimators._new_rows import NewRowsMixin
+from linkwise.kmeans.estimators._probabilities import effective_features, within_variance
 from linkwise.kmeans.estimators._update import UpdateMixin
 from linkwise.kmeans.rows._local_rows import LocalRows
-from linkwise.kmeans.rows._offsets import moved
 from linkwise.kmeans.rows._remote_rows import RemoteRows
 from linkwise.kmeans.solver import _init_centers
 from linkwise.kmeans.solver._assigners import ICM, Assigner
@@ -89,8 +79,6 @@ from linkwise.report import Report
 
 StateSaver = Callable[[Callable[[], RunState]], None]
 _INITS = ("auto", "neighborhoods", "k-means++", "random")
-_COSTS_AT_ONCE = 500_000  # costs of new rows that are held at a time
-_LEAST_ROWS = 256
 N_STARTS = 3  # of different kinds, before centers are swapped
 _SWAP_EFFORT = 1.9  # iterations of starts and swaps, in those of the runs that they replace
 _LIMITED_RUNS = 5  # with limits on sizes or outliers, at least
@@ -98,8 +86,7 @@ _LIMITED_RUNS = 5  # with limits on sizes or outliers, at least
 
 class BaseKMeans(
     UpdateMixin,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
+    NewRowsMixin,
     ConstrainedClusterMixin,
     BaseEstimator,
 ):
@@ -566,195 +553,6 @@ class BaseKMeans(
             return found
         return judged_labels(found, problem.closure, self.n_clusters)
 
-    # ---------------------------------------------------------------- new rows
-
-    def _check_new(self, X: MatrixLike) -> Matrix:
-        check_is_fitted(self)
-        return read_data(self, X, reset=False)
-
-    def _blockwise(
-        self, X: MatrixLike, method: str, dtype: DTypeLike | None, width: int | None
-    ) -> NDArray:
-        """A method's results on blocks of rows: a Dask array for Dask collections."""
-        check_is_fitted(self)
-        read_features(self, X, reset=False)
-        return map_blocks(X, _Call(self, method), dtype, width)
-
-    def predict(self, X: MatrixLike) -> Labels:
-        """The nearest cluster of each row, under the learnt metric.
-
-        Limits on sizes and the number of outliers are of the rows of the fit: a new row is never an
-        outlier (-1), however far it is. `transform` gives its distances.
-
-        Parameters
-        ----------
-        X : array-like, CSR matrix, Dask collection or Blocks of shape (n_samples, n_features)
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            A lazy Dask array if X is a Dask collection.
-        """
-        if is_out_of_memory(X):
-            return self._blockwise(X, "predict", np.int32, None)
-        return self._nearest(self._check_new(X))
-
-    def transform(self, X: MatrixLike) -> NDArray:
-        """Distance of each row to each center, under the learnt metric.
-
-        Parameters
-        ----------
-        X : array-like, CSR matrix, Dask collection or Blocks of shape (n_samples, n_features)
-
-        Returns
-        -------
-        distances : ndarray of shape (n_samples, n_clusters)
-            A lazy Dask array if X is a Dask collection.
-        """
-        if is_out_of_memory(X):
-            return self._blockwise(X, "transform", None, len(self.cluster_centers_))
-        X = self._check_new(X)
-        geometry = self._geometry_
-        out = np.empty((X.shape[0], geometry.k), dtype=X.dtype)
-        for part, costs in self._cost_blocks(X):
-            far = np.maximum(costs + geometry.offsets(), 0.0)
-            out[part] = np.sqrt(far) if geometry.squared else far
-        return out
-
-    def predict_proba(self, X: MatrixLike) -> Floats:
-        """How probable each cluster is for each row, under a stated model.
-
-        The model is the mixture that k-means is the limit of: Gaussians of equal shares with the
-        learnt metric (or the unit metric) and one variance, `within_variance_`, the mean squared
-        distance within clusters per feature. Features that go together within clusters count as
-        `effective_features_` independent ones. The probabilities are the softmax of minus half the
-        squared distance in units of this variance, times the share of independent features. Links
-        have no part in it. They say how clear the choice among the clusters is, not whether the
-        clusters are right; `ConstrainedMixture` estimates shares and covariances too.
-
-        Parameters
-        ----------
-        X : array-like, CSR matrix, Dask collection or Blocks of shape (n_samples, n_features)
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_clusters)
-            A lazy Dask array if X is a Dask collection.
-        """
-        check_is_fitted(self)
-        if self.within_variance_ is None:
-            raise ValueError(
-                "predict_proba needs the variance within clusters, which is found only when the "
-                "model is fitted to rows in memory; fit it to a sample of them"
-            )
-        if is_out_of_memory(X):
-            return self._blockwise(X, "predict_proba", np.float64, len(self.cluster_centers_))
-        X, geometry = self._check_new(X), self._geometry_
-        offsets = geometry.offsets()
-        out = np.empty((X.shape[0], geometry.k))
-        share = (getattr(self, "effective_features_", None) or X.shape[1]) / X.shape[1]
-        for part, costs in self._open_costs(X):
-            distances = np.maximum(costs + offsets, 0.0)
-            out[part] = memberships(distances, offsets, self.within_variance_, share)
-        return out
-
-    def score(
-        self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> float:
-        """Minus the sum of the rows' costs in their nearest clusters (higher is better).
-
-        Parameters
-        ----------
-        X : array-like, CSR matrix, Dask collection or Blocks of shape (n_samples, n_features)
-        y : Ignored
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows; all 1 if not given.
-
-        Returns
-        -------
-        score : float
-        """
-        if is_out_of_memory(X):
-            each = self._blockwise(X, "_row_scores", np.float64, None)
-        else:
-            each = self._row_scores(X, y)
-        if sample_weight is not None:
-            weight = np.asarray(sample_weight, dtype=np.float64)
-            if weight.shape != each.shape:
-                raise ValueError(
-                    f"sample_weight has shape {weight.shape}; expected one weight per row, shape "
-                    f"{each.shape}"
-                )
-            each = each * weight
-        return float(np.sum(each))
-
-    def _row_scores(self, X: MatrixLike, y: ArrayLike | None = None) -> Floats:
-        rows = self._check_new(X)
-        least = np.empty(rows.shape[0])
-        for part, costs in self._open_costs(rows):
-            least[part] = costs.min(axis=1)
-        return self._geometry_.shared_log_det - least
-
-    def _open_costs(self, X: Matrix) -> Iterator[tuple[slice, Floats]]:
-        """Costs block by block; infinite in clusters that accept no new rows."""
-        closed = self._closed_to_rows()
-        for part, costs in self._cost_blocks(X):
-            if closed is not None:
-                costs[:, closed] = np.inf
-            yield part, costs
-
-    def _closed_clusters(self) -> NDArray[np.bool_] | None:
-        """Clusters that accept no new rows, if there are any."""
-        return None
-
-    @contextmanager
-    def _new_rows(self, X: Matrix) -> Iterator[LocalRows]:
-        """New rows as the geometry needs them."""
-        geometry = self._geometry_
-        X = geometry.scaled(geometry.validate_rows(X))
-        if is_sparse(X) and self._shift_.any():
-            X = moved(X, self._shift_)
-        rows = LocalRows.in_coordinates(X, self._shift_)
-        try:
-            yield rows
-        finally:
-            rows.close()
-
-    def _nearest(self, X: Matrix) -> NDArray[np.int32]:
-        """The cheapest cluster of each row, without all costs at once."""
-        labels = np.full(X.shape[0], -1, dtype=np.int32)
-        closed, nothing = self._closed_to_rows(), Moments.zeros(0, 0)  # no sums
-        for part, piece in self._pieces(X):
-            with self._new_rows(piece) as rows:
-                pinned = np.zeros(rows.n, dtype=bool)
-                rows.assign(self._geometry_, labels[part], pinned, nothing, closed)
-        return labels
-
-    def _pieces(self, X: Matrix) -> Iterator[tuple[slice, Matrix]]:
-        """All rows; or, if a fit of dense rows is asked about sparse ones, dense pieces of them.
-
-        Dense rows are read relative to their mean, which would leave no zeros.
-        """
-        if not is_sparse(X) or 2 * np.count_nonzero(self._shift_) < X.shape[1]:
-            yield slice(0, X.shape[0]), X
-            return
-        size = max(_LEAST_ROWS, _COSTS_AT_ONCE // max(X.shape[1], 1))
-        for start in range(0, X.shape[0], size):
-            part = slice(start, min(start + size, X.shape[0]))
-            yield part, X[part].toarray()
-
-    def _cost_blocks(self, X: Matrix) -> Iterator[tuple[slice, Floats]]:
-        """Costs of the rows in all clusters, block by block."""
-        geometry = self._geometry_
-        size = max(_LEAST_ROWS, _COSTS_AT_ONCE // self.n_clusters)
-        for piece, of_piece in self._pieces(X):
-            with self._new_rows(of_piece) as rows:
-                for start in range(0, rows.n, size):
-                    part = slice(start, min(start + size, rows.n))
-                    costs = rows.distances(np.arange(part.start, part.stop), geometry)
-                    costs = costs + np.reshape(geometry.row_terms(rows.X[part]), (-1, 1))
-                    yield slice(piece.start + part.start, piece.start + part.stop), costs
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -797,16 +595,3 @@ def _progress(run: int, best: Solution | None, rng: RandomState, effort: Effort)
     if best is not None:
         state["best"] = {"state": best.state, "converged": best.converged}
     return state
-
-
-class _Call:
-    """A method of a fitted estimator that workers call on blocks of rows."""
-
-    def __init__(self, estimator: BaseKMeans, method: str):
-        self.estimator, self.method = copy(estimator), method
-        for name in ("labels_", "report_", "feature_names_in_"):  # not needed on workers
-            self.estimator.__dict__.pop(name, None)
-        self.estimator.callback = None
-
-    def __call__(self, X: Matrix) -> NDArray:
-        return getattr(self.estimator, self.method)(X)

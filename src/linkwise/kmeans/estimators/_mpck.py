@@ -50,7 +50,7 @@ class MPCKMeans(SoftKMeans):
         published objective. With a number, a violated link costs the log odds that it is right,
         in units of the likelihood that the metric implies; "auto" estimates that number
         (`noise_`), unless held-out links are clearly predicted better if the others are taken as
-        right, or are left out. See the user guide.
+        right. See the user guide.
     min_size, max_size : int, float or array-like of shape (n_clusters,), default=None
         Limits on the size of clusters: a number of rows, a share of the rows (a fraction up to
         1), or one of these per cluster. Links are violated, at their cost, rather than limits.

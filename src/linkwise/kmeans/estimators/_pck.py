@@ -124,6 +124,8 @@ class PCKMeans(DistortionKMeans):
     0
     """
 
+    _is_kmeans_without_links = True
+
     def __init__(
         self,
         n_clusters: int = 8,

@@ -74,6 +74,9 @@ class SoftKMeans(BaseKMeans):
 
     noise: Noise = None
     _reading = Reading()
+    _mispredicted: float | None = None  # share of held-out links, as links are read
+    # Metrics that are learnt without links may fit the rows and mean nothing.
+    _is_kmeans_without_links = False
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -103,18 +106,13 @@ class SoftKMeans(BaseKMeans):
 
     def _read_links(self, problem: Problem) -> None:
         """Decide whether links are taken as right, and what else they decide (`_shapes`)."""
-        self._reading = Reading()
+        self._reading, self._mispredicted = Reading(), None
         if self.noise is None:
             return
         if self.noise != "auto":
             self._reading = Reading("right" if self.noise <= _noise.TRUSTED else "doubted")
             return
-        most = most_wrong(problem.known)
-        beliefs: list[Belief] = ["doubted", "right", "ignored"]
-        if most <= _noise.BELIEVED:
-            beliefs = ["right", "doubted", "ignored"]
-        if most <= _noise.TRUSTED:
-            beliefs = ["right"]
+        beliefs = self._beliefs(most_wrong(problem.known))
         readings = [Reading(belief, s) for belief in beliefs for s in self._shapes(problem)]
         self._reading = readings[0]
         folds, rows = _noise.link_folds(problem.known), problem.rows
@@ -122,9 +120,19 @@ class SoftKMeans(BaseKMeans):
             return
         if len(readings) > 1:
             wrong = [self._wrongly_predicted(problem, folds, reading) for reading in readings]
-            self._reading = readings[_noise.first_unless_clear(np.array(wrong))]
+            chosen = _noise.first_unless_clear(np.array(wrong))
+            self._reading, self._mispredicted = readings[chosen], float(wrong[chosen].mean())
         if self._reading.belief == "ignored":
             warnings.warn(_IGNORED, UserWarning, stacklevel=4)
+
+    def _beliefs(self, most: float) -> list[Belief]:
+        """Beliefs among which held-out links choose, the first unless another is clearly better."""
+        if most <= _noise.TRUSTED:
+            return ["right"]
+        found: list[Belief] = ["doubted", "right"]
+        if most <= _noise.BELIEVED:
+            found.reverse()
+        return found + ["ignored"] * self._is_kmeans_without_links
 
     def _shapes(self, problem: Problem) -> list[Shape | None]:
         """Shapes of the metric among which held-out links choose; the usual one first."""
@@ -193,7 +201,20 @@ class SoftKMeans(BaseKMeans):
 
     def _best_run(self, problem: Problem) -> Solution:
         self._model = self._noise_model(problem)
-        return super()._best_run(problem)
+        best = super()._best_run(problem)
+        return self._trial(problem, self._reading) if self._collapsed(problem, best) else best
+
+    def _collapsed(self, problem: Problem, best: Solution) -> bool:
+        """Whether a fit violates more links than fits that did not know them predicted wrongly.
+
+        A learnt metric can collapse onto a few rows that agree in some feature. The objective is
+        low then, whatever the links say, and a long search finds such a place.
+        """
+        if self._mispredicted is None or self._limits is not None:
+            return False
+        links = LinkGraph.of(problem.known)
+        violated = links.violated(best.labels[links.rows])
+        return bool(violated.mean() > self._mispredicted)
 
     def _report(self, problem: Problem, best: Solution, told: Knowledge, started: float) -> Report:
         report = super()._report(problem, best, told, started)
@@ -250,7 +271,7 @@ class SoftKMeans(BaseKMeans):
         """With init="auto": clusters of neighborhoods and of contracted rows in turn."""
         if not self._is_mixed(problem):
             return super()._centers(problem, rng, run)
-        if run and not self._trusts:
+        if self._reading.belief == "ignored" or (run and not self._trusts):
             return from_kmeans_plusplus(problem.rows, problem.k, rng)
         if run % 2:
             return from_contracted_rows(problem, rng)

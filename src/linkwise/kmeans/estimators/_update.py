@@ -145,18 +145,6 @@ class UpdateMixin:
         continue_numbers(model, before, old_ids, sample_ids)
         return self
 
-    def _closed_to_rows(self) -> NDArray[np.bool_] | None:
-        """Clusters that take no new rows: closed by the method, or retired."""
-        model: Any = self
-        closed, retired = model._closed_clusters(), getattr(model, "_retired_", None)
-        if closed is None and (retired is None or not retired.any()):
-            return None
-        mask = np.zeros(model._geometry_.k, dtype=bool)
-        for part in (closed, retired):
-            if part is not None:
-                mask[: len(part)] |= part
-        return mask
-
 
 def continue_numbers(
     model: Any, before: Labels, old_ids: Sequence[Hashable] | None, ids: Sequence[Hashable] | None

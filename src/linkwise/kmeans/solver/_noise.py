@@ -16,10 +16,10 @@ other limit it further, whatever the clustering (`linkwise.constraints.most_wron
 labels, the likeliest p is (wrong links + prior) / (links + prior), which lowers the objective, so
 that the loop alternates between labels, centers, metric and p.
 
-Where held-out links (`link_folds`) are predicted better if the others are taken as right, the
-published objective takes the place of this one; where they are predicted better without the
-others, p is 1/2 and links cost nothing. Both must be better beyond chance (`first_unless_clear`),
-except that the published objective comes first if links confirm each other.
+Where held-out links (`link_folds`) are predicted better beyond chance (`first_unless_clear`) if the
+others are taken as right, the published objective takes the place of this one; if links confirm
+each other, it comes first. Where PCK-Means predicts them better without the others, p is 1/2:
+links cost nothing, and it is k-means.
 
 Entry points: `LogOddsPenalty` for the loop, `likelihood_unit`, `probability_wrong` of each link.
 """
