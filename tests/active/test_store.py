@@ -44,19 +44,19 @@ def python(*arguments, **settings):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills processes that were forked")
-def test_two_hundred_kills_lose_nothing(tmp_path):
-    folders = [tmp_path / str(part) for part in range(4)]  # at once: they mostly wait for the disk
+def test_kills_lose_nothing(tmp_path):  # `make faults` has hundreds of them
+    folders = [tmp_path / str(part) for part in range(2)]  # at once: they mostly wait for the disk
     found = []
     for folder in folders:
         folder.mkdir()
-    for process in [python("-m", "tests.active.kill", f, 50, f.name) for f in folders]:
+    for process in [python("-m", "tests.active.kill", f, 25, f.name) for f in folders]:
         with process:
             out, err = process.communicate(timeout=540)
         assert process.returncode == 0, err
         found.append(json.loads(out))
     total = {name: sum(part[name] for part in found) for name in found[0]}
-    assert total["kills"] == 200
-    assert total["kept"] >= 200
+    assert total["kills"] == 50
+    assert total["kept"] >= 50
     assert total["unreported"] > 0  # some were killed between the write and the report of it
 
 

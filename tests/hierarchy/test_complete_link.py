@@ -15,7 +15,10 @@ from tests.strategies import pairwise
 
 
 def bent(X: np.ndarray, known: Constraints) -> np.ndarray:
-    """Must-links to 0, shortest paths through must-linked rows, cannot-links beyond the maximum."""
+    """Must-links to 0, shortest paths through must-linked rows, cannot-links beyond the maximum.
+
+    The paper puts all cannot-links at one distance; here the closer ones stay closer.
+    """
     D = squareform(pdist(X))
     for i, j in known.must_link.tolist():
         D[i, j] = D[j, i] = 0.0
@@ -23,9 +26,9 @@ def bent(X: np.ndarray, known: Constraints) -> np.ndarray:
         for i in range(len(X)):
             for j in range(len(X)):
                 D[i, j] = min(D[i, j], D[i, k] + D[k, j])
-    top = D.max() + 1
+    before, top = D.copy(), D.max() + 1
     for i, j in known.cannot_link.tolist():
-        D[i, j] = D[j, i] = top
+        D[i, j] = D[j, i] = top + before[i, j]
     return squareform(D)
 
 
@@ -64,6 +67,20 @@ def test_too_few_clusters_break_cannot_links_and_the_report_says_so():
     model = ConstrainedCompleteLink(2).fit(X, constraints=known)
     assert model.report_.violated.n_cannot_link >= 1
     assert not ConstrainedCompleteLink(3).fit(X, constraints=known).report_.violated.n_cannot_link
+
+
+def test_which_cannot_links_are_violated_does_not_depend_on_the_order_of_rows():
+    rng = np.random.default_rng(90_209)  # found by `make fuzz`
+    X = rng.normal(size=(20, 3))
+    cannot = [(i, j) for i in range(6) for j in range(i)]
+    first = ConstrainedCompleteLink(3).fit(X, constraints=Constraints(cannot_link=cannot))
+    assert first.report_.violated.n_cannot_link > 0
+    for _ in range(5):
+        order = rng.permutation(20)
+        place = np.argsort(order).tolist()
+        moved = Constraints(cannot_link=[(place[i], place[j]) for i, j in cannot])
+        labels = ConstrainedCompleteLink(3).fit_predict(X[order], constraints=moved)[place]
+        assert len(set(zip(labels.tolist(), first.labels_.tolist(), strict=True))) == 3
 
 
 def test_precomputed_and_other_metrics():

@@ -269,6 +269,19 @@ def test_links_that_mislead_do_not_count():
     assert 0.3 < model.noise_ < 0.5
 
 
+def test_a_metric_that_collapses_is_noticed():
+    """Onto rows that agree in a rare feature: a low objective, with half of the links violated."""
+    rng, y = np.random.default_rng(1), np.arange(100) % 2
+    telling = y[:, None] + rng.normal(0, 0.6, (2, 100)).T
+    X = StandardScaler().fit_transform(np.hstack([telling, rng.random((2, 100)).T < 0.15]))
+    known = Constraints.from_labels(y, 150, random_state=1).flip(0.2, random_state=1)
+    model = MPCKMeans(2, metric="full", noise="auto", random_state=0).fit(X, constraints=known)
+    low = MPCKMeans(2, metric="full", noise=0.15, random_state=0).fit(X, constraints=known)
+    assert low.objective_ < model.objective_
+    assert low.noise_ > 0.4 > 0.3 > model.noise_
+    assert adjusted_rand_score(y, model.labels_) > 0.7
+
+
 def test_held_out_links_choose_the_shape_of_the_metric():
     X, _, known, _ = noisy()
     model = MPCKMeans(3, metric="auto", noise="auto", n_init=2, random_state=0)

@@ -23,7 +23,8 @@ class ConstrainedCompleteLink(BaseHierarchy):
     apart than any others; complete link then spreads that to everything merged with them.
 
     Must-links are always satisfied; relative constraints are only reported on. Cannot-links are
-    satisfied as long as `n_clusters` leaves the choice; the report tells which are violated.
+    satisfied as long as `n_clusters` leaves the choice; else the closest clusters are merged, and
+    the report tells which cannot-links are violated.
 
     Parameters
     ----------
@@ -107,7 +108,10 @@ def bend(distances: Floats, known: Constraints) -> Floats:
         near = group_distances(distances, n, np.concatenate(groups), starts)
         shorten(distances, n, near, np.array([rows[0] for rows in groups]))
     i, j = np.sort(known.cannot_link, axis=1).T
-    distances[n * i - i * (i + 1) // 2 + j - i - 1] = distances.max() + 1.0
+    at = n * i - i * (i + 1) // 2 + j - i - 1
+    # Not all the same distance: where too few clusters are wanted, the closest violate their
+    # cannot-link, whatever the order of the rows.
+    distances[at] += distances.max() + 1.0
     return distances
 
 

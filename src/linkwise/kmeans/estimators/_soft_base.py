@@ -74,6 +74,7 @@ class SoftKMeans(BaseKMeans):
 
     noise: Noise = None
     _reading = Reading()
+    _mispredicted: float | None = None  # share of held-out links, as links are read
     # Metrics that are learnt without links may fit the rows and mean nothing.
     _is_kmeans_without_links = False
 
@@ -105,7 +106,7 @@ class SoftKMeans(BaseKMeans):
 
     def _read_links(self, problem: Problem) -> None:
         """Decide whether links are taken as right, and what else they decide (`_shapes`)."""
-        self._reading = Reading()
+        self._reading, self._mispredicted = Reading(), None
         if self.noise is None:
             return
         if self.noise != "auto":
@@ -119,7 +120,8 @@ class SoftKMeans(BaseKMeans):
             return
         if len(readings) > 1:
             wrong = [self._wrongly_predicted(problem, folds, reading) for reading in readings]
-            self._reading = readings[_noise.first_unless_clear(np.array(wrong))]
+            chosen = _noise.first_unless_clear(np.array(wrong))
+            self._reading, self._mispredicted = readings[chosen], float(wrong[chosen].mean())
         if self._reading.belief == "ignored":
             warnings.warn(_IGNORED, UserWarning, stacklevel=4)
 
@@ -199,7 +201,20 @@ class SoftKMeans(BaseKMeans):
 
     def _best_run(self, problem: Problem) -> Solution:
         self._model = self._noise_model(problem)
-        return super()._best_run(problem)
+        best = super()._best_run(problem)
+        return self._trial(problem, self._reading) if self._collapsed(problem, best) else best
+
+    def _collapsed(self, problem: Problem, best: Solution) -> bool:
+        """Whether a fit violates more links than fits that did not know them predicted wrongly.
+
+        A learnt metric can collapse onto a few rows that agree in some feature. The objective is
+        low then, whatever the links say, and a long search finds such a place.
+        """
+        if self._mispredicted is None or self._limits is not None:
+            return False
+        links = LinkGraph.of(problem.known)
+        violated = links.violated(best.labels[links.rows])
+        return bool(violated.mean() > self._mispredicted)
 
     def _report(self, problem: Problem, best: Solution, told: Knowledge, started: float) -> Report:
         report = super()._report(problem, best, told, started)
