@@ -207,13 +207,13 @@ def curve(
     return scores, stops
 
 
-def time_questions(n_rows: int, n_features: int, n_questions: int = 60) -> None:
+def time_questions(n_rows: int, n_features: int, wrong: float, n_questions: int = 60) -> None:
     """Print CPU times of questions about 40 overlapping clusters; compiled before they count."""
     for n in (2_500, n_rows):
         rng = np.random.default_rng(0)
         y = rng.integers(0, 40, n)
         X = rng.normal(size=(40, n_features))[y] + 1.2 * rng.normal(size=(n, n_features))
-        context, oracle, seconds = QueryContext(X), LabelOracle(y), []
+        context, oracle, seconds = QueryContext(X), LabelOracle(y, noise=wrong), []
         questions = Repair().questions(context)
         started = time.process_time()
         question = next(questions)
@@ -240,7 +240,7 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=10**6, help="leave out marks above")
     given = parser.parse_args()
     if given.data == "time":
-        time_questions(given.rows, given.features)
+        time_questions(given.rows, given.features, given.wrong)
         return
     marks = [mark for mark in MARKS[given.data] if mark <= given.most]
     for strategy in given.strategies:

@@ -48,7 +48,8 @@ def run() -> Iterator[Row]:
     path = shutil.which("chromium") or shutil.which("chromium-browser")
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield _answers(browser, Path(folder) / "work.db")
+        yield _answers(browser, Path(folder) / "work.db", 10_000, 150)
+        yield _answers(browser, Path(folder) / "large.db", 100_000, 100)
         yield _frames(browser)
         browser.close()
 
@@ -65,8 +66,8 @@ def _page(browser: Any, studio: Studio) -> Any:
     return page
 
 
-def _answers(browser: Any, path: Path) -> Row:
-    X, y = _data(10_000)
+def _answers(browser: Any, path: Path, n_rows: int, bar: int) -> Row:
+    X, y = _data(n_rows)
     with Session(X, n_clusters=K, path=path) as session, Studio(session, port=0) as studio:
         page = _page(browser, studio)
         spent = []
@@ -79,10 +80,10 @@ def _answers(browser: Any, path: Path) -> Row:
         page.close()
         kept = session.progress.n_answers
     return Row(
-        f"key press to the next question on the page, 10,000 x 16, {QUESTIONS} answers",
-        f"{np.median(spent):.0f} ms in the median, {max(spent):.0f} ms at most",
-        "150 ms in the median",
-        bool(np.median(spent) < 150),
+        f"key press to the next question on the page, {n_rows:,} x 16, {QUESTIONS} answers",
+        f"{np.median(spent):.0f} ms in the median, {np.quantile(spent, 0.95):.0f} ms at 95 %",
+        f"{bar} ms in the median",
+        bool(np.median(spent) < bar),
         f"{kept} of {QUESTIONS} answers kept; refits in the background",
     )
 

@@ -129,10 +129,10 @@ def small_disks(case: Case, number: int, rng: random.Random) -> Iterator[str]:
     if os.geteuid():
         yield "small disks: left out, only root can make one"
         return
-    whole = len(case.labels) + len(case.model)
+    whole = 3 * (len(case.labels) + len(case.model))  # old and new at once, and the checkpoint
     step = max(4096, whole // max(number // 10, 4) // 4096 * 4096)
     ends = {0: 0, 2: 0}
-    for size in range(4096, whole + 3 * step, step):
+    for size in range(4096, whole + 2 * step, step):
         with _disk(case.folder / "disk", size) as disk:
             words = [*case.cluster("x")[:-1], str(disk / "out.csv"), "--save", str(disk / "m.npz")]
             code, said = case.run(*words, "--checkpoint", str(disk / "state"), code=None)
@@ -142,6 +142,7 @@ def small_disks(case: Case, number: int, rng: random.Random) -> Iterator[str]:
             assert code or (labels.exists() and (disk / "m.npz").exists()), said
             assert not list(disk.glob(".*.part")), "a part is left"
             assert code == 0 or "No space left" in said, said
+    assert ends[0], "no disk was large enough"
     yield f"small disks: {sum(ends.values())} sizes, {ends[0]} large enough, {ends[2]} refused"
 
 

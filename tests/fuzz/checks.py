@@ -109,6 +109,8 @@ def _check_monotone(first, X):
     if path is None or np.asarray(path).ndim != 1 or hasattr(first, "n_propagated_"):
         return
     share = 1e-5 if getattr(X, "dtype", None) == np.float32 else _ROUNDING
+    if hasattr(first, "reg_covar"):  # which, as documented, is not part of the objective
+        share = 1e-6
     steps, size = np.diff(np.asarray(path, dtype=float)), np.abs(path).max()
     assert (steps <= share * size + 1e-12).all(), f"the objective rises: {path}"
 
@@ -156,6 +158,8 @@ def _check_permutation(model, first, X, known, rng):
     """
     method = find_method(type(model).__name__)
     if not _plain(X) or len(np.unique(X, axis=0)) < len(X):  # ties
+        return
+    if method.family == "density" and X.shape[1] == 1:  # reachability ties: of neighbors on a line
         return
     order = rng.permutation(len(X))
     place = np.argsort(order).tolist()

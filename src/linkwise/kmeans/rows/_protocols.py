@@ -11,6 +11,7 @@ from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from linkwise._types import Bools, Floats, Ints, Labels, Matrix, RandomState
 from linkwise.engines import Threads
@@ -165,7 +166,7 @@ class RowStore(Protocol):
         ...
 
 
-def dense_blocks(rows: Ints, d: int) -> list[Ints]:
+def dense_blocks(rows: NDArray, d: int) -> list[NDArray]:
     """Row numbers in blocks small enough to make dense."""
     size = max(1, _DENSE_CELLS // d)
     return [rows[start : start + size] for start in range(0, len(rows), size)]

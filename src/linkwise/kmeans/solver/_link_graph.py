@@ -178,7 +178,20 @@ class LinkGraph:
         return ((a == b) != self.is_must) & ((a >= 0) | (b >= 0))  # -1: no cluster
 
     def violated_links(self, labels: NDArray) -> NDArray[np.uint32]:
-        """Numbers of the links that the labels of the constrained rows violate."""
+        """Numbers of the links that the labels of the constrained rows violate.
+
+        Found once for the same array of labels, which is never changed.
+        """
+        if not self._violated or self._violated[0][0] is not labels:
+            self._violated[:] = [(labels, self._find_violated(labels))]
+        return self._violated[0][1]
+
+    @cached_property
+    def _violated(self) -> list[tuple[NDArray, NDArray[np.uint32]]]:
+        """The last labels, and the links that they violate."""
+        return []
+
+    def _find_violated(self, labels: NDArray) -> NDArray[np.uint32]:
         out = np.empty(len(self.ends), dtype=np.uint32)
         what = (self.ends, self.is_must, labels)
 
@@ -203,7 +216,7 @@ class LinkGraph:
 
     def violation_cost(self, labels: NDArray, cost: Floats) -> float:
         """Total cost of the violated links, given the costs of all."""
-        violated = self.violated_links(labels)
+        violated = self._find_violated(labels)
         return float(self.paid(violated, labels, cost[violated]).sum())
 
 

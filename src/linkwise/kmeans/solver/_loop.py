@@ -146,7 +146,6 @@ class _Run:
         self.costs = ConstrainedCosts(rows, self.assign.rows, self.geometry)
         self._link_weight = 0.0  # sum of the costs of all links, violated or not
         self._link_total: float | None = None  # of violated links; None if out of date
-        self._violated: tuple[Labels, NDArray] | None = None  # links, by the labels they are for
 
     # ---------------------------------------------------------------- saving and resuming
 
@@ -322,7 +321,7 @@ class _Run:
         each = np.zeros(len(links.ends))
         labels, groups = self._own_labels(), np.zeros(links.n_cliques)
         if len(each) and not self.penalty.is_zero:
-            violated = self._violated_links(labels)
+            violated = links.violated_links(labels)
             each[violated] = self._paid(violated, labels)
         if len(groups) and not self.penalty.is_zero:
             groups = links.clique_costs(labels, self.problem.k)
@@ -342,13 +341,7 @@ class _Run:
         links, labels = self.problem.links, self._own_labels()
         self._link_weight = self.penalty.total(self.geometry)
         groups = float(links.clique_costs(labels, self.problem.k).sum())
-        return float(self._paid(self._violated_links(labels), labels).sum()) + groups
-
-    def _violated_links(self, labels: Labels) -> NDArray:
-        """Violated links; found once for the same array of labels, which is never changed."""
-        if self._violated is None or self._violated[0] is not labels:
-            self._violated = labels, self.problem.links.violated_links(labels)
-        return self._violated[1]
+        return float(self._paid(links.violated_links(labels), labels).sum()) + groups
 
     def _paid(self, violated: NDArray, labels: Labels) -> Floats:
         """What violated links cost."""

@@ -266,7 +266,12 @@ class DistancePenalty(Penalty):
             self._kept_differences = self._differences(every)
         if self._kept_differences is not None:
             return geometry.lengths(self._kept_differences)
-        parts = [geometry.lengths(self._differences(p)) for p in dense_blocks(every, self.rows.d)]
+        return self._lengths_of(every, geometry)
+
+    def _lengths_of(self, chosen: LinkNumbers, geometry: Mahalanobis) -> Floats:
+        if self._in_dense_rows(geometry):
+            return self._dense_lengths(self._dense_pairs()[2][chosen], geometry)
+        parts = [geometry.lengths(self._differences(p)) for p in dense_blocks(chosen, self.rows.d)]
         return np.concatenate(parts) if parts else np.zeros((0, geometry.n_groups))
 
     def _in_dense_rows(self, geometry: Mahalanobis) -> bool:
@@ -307,10 +312,9 @@ class DistancePenalty(Penalty):
     def costs_of(self, chosen: LinkNumbers, geometry: Geometry) -> Floats:
         """Cost of some links if violated, under each metric."""
         assert isinstance(geometry, Mahalanobis)
-        if self._is_known(geometry) or self._published or not self._in_dense_rows(geometry):
+        if self._is_known(geometry) or self._published:
             return self.costs(geometry)[chosen]
-        lengths = self._dense_lengths(self._dense_pairs()[2][chosen], geometry)
-        return self._priced(lengths, chosen, geometry)
+        return self._priced(self._lengths_of(chosen, geometry), chosen, geometry)
 
     def costs(self, geometry: Geometry) -> Floats:
         """Cost of each link if violated, under each metric."""
