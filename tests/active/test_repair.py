@@ -241,7 +241,7 @@ def test_large_data_are_taken_in_parts_that_answers_split():
     assert merge(state.stage, state.prediction, free, {}).labels.max() > 0
 
 
-@pytest.mark.parametrize("noise", [-0.1, 0.5, "yes"])
+@pytest.mark.parametrize("noise", [-0.1, 0.5, "yes", None, float("nan")])
 def test_wrong_noise_is_refused(noise):
     with pytest.raises(ValueError, match="noise"):
         Repair(noise=noise)

@@ -520,6 +520,14 @@ def test_from_a_pipe_a_word_is_taken_as_a_whole(beans, tmp_path):
     assert "the same command goes on from here" in flat(result.output)
 
 
+def test_sets_from_a_pipe_take_the_words_of_keys_too(beans, tmp_path):
+    options = ("--session", tmp_path / "x.db", *OPTIONS, "--set-size", 4)
+    result = run("label", beans, *options, input="ab cd\nundo\nquit\nab cd\n")
+    assert "is unknown" not in result.output
+    assert "taken back" in result.output
+    assert "0 in all" in flat(result.output)
+
+
 def test_a_session_keeps_its_stop_words():
     new = Options(None, None, None, None, None, "text", stop_words="none")
     assert new.filled({}).stop_words == "none"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 from functools import cached_property
+from numbers import Real
 
 import numpy as np
 
@@ -269,8 +270,10 @@ class RepairModel:
 
 def check_noise(noise: float | str) -> None:
     """ValueError unless `noise` is a share of wrong answers or "auto"."""
-    if noise != "auto" and (isinstance(noise, str) or not 0 <= noise < 0.5):
-        raise ValueError(f'noise={noise!r} must be "auto", or at least 0 and below 0.5')
+    if noise != "auto" and not (isinstance(noise, Real) and 0 <= noise < 0.5):
+        raise ValueError(
+            f'noise={noise!r} must be "auto", or at least 0 (all answers are right) and below 0.5'
+        )
 
 
 def fold_history(history: History) -> IncrementalClosure:

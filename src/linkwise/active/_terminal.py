@@ -224,7 +224,7 @@ class TerminalOracle:
                 key = self._asked(lines[:-1], lines[-1], None, keep=bool(typed))
             else:
                 self._draw([*lines[:-1], Text(self._note), lines[-1]])
-                key, typed, self._note = "\n", self._keys.read_line(), ""
+                key, typed, self._note = "\n", self._keys.read(), ""
             if typed in ("q", "z") or key in ("q", "z"):
                 return "stop" if "q" in (typed, key) else "undo"
             if key in ("\n", "\r"):
