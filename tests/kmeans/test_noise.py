@@ -397,3 +397,16 @@ def test_links_to_outliers_say_nothing_about_other_links():
     expected = _noise.probability_wrong(some, labels[:3], costs[:3], 0.1, 1.0)
     found = _noise.probability_wrong(more, labels, costs, 0.1, 1.0)
     np.testing.assert_allclose(found[:2], expected)
+
+
+def test_too_many_features_for_a_metric_leave_it_out():
+    """Links that may be wrong, in more features than they can weigh."""
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 3
+    X = rng.normal(size=(90, 40)) + 2 * np.eye(3, 40)[y]
+    known = Constraints.from_labels(y, 60, random_state=0).flip(0.2, random_state=0)
+    model = MPCKMeans(3, metric="auto", per_cluster=True, noise="auto", n_init=2, random_state=0)
+    model.fit(X, constraints=known)
+    assert model.metric_ == "identity"
+    np.testing.assert_array_equal(model.metrics_, np.ones(40))
+    assert (model.predict(X) >= 0).all()

@@ -17,7 +17,7 @@ from linkwise.kmeans.solver._limits import Outliers, Size
 from linkwise.kmeans.solver._penalties import DistancePenalty, Penalty
 from linkwise.kmeans.solver._problem import Problem, Solution
 
-from ._soft_base import FULL_NEEDS_DENSE, Noise, Shape, SoftKMeans
+from ._soft_base import FULL_NEEDS_DENSE, Belief, Noise, Shape, SoftKMeans
 
 _SCREENED, _SCREENED_CELLS = 5_000, 20_000_000  # rows that show which features are indicators
 _MOST_FEATURES, _ROWS_PER_FEATURE = 100, 5  # for a full metric, if it is left open
@@ -38,8 +38,8 @@ class MPCKMeans(SoftKMeans):
         Number of clusters.
     metric : {"diagonal", "full", "auto"}, default="diagonal"
         Weights of the features, or a full matrix. "auto" is "full" for dense data of at most 100
-        features with at least five rows per feature, else "diagonal"; with `noise="auto"`,
-        held-out links choose where "full" is possible. See `metric_`.
+        features with at least five rows per feature, else "diagonal". With `noise="auto"`,
+        held-out links choose among these and no metric ("identity"). See `metric_`.
     per_cluster : bool, default=False
         Whether each cluster learns its own metric.
     regularization : float, default=0.01
@@ -99,8 +99,8 @@ class MPCKMeans(SoftKMeans):
         The objective after every iteration; it never rises.
     n_iter_ : int
         Iterations of the best run.
-    metric_ : {"diagonal", "full"}
-        The shape that was learnt.
+    metric_ : {"identity", "diagonal", "full"}
+        The shape that was learnt; "identity" if none was.
     noise_ : float
         Estimated share of wrong links; only if `noise` is not None.
     report_ : Report
@@ -201,7 +201,7 @@ class MPCKMeans(SoftKMeans):
             total,
             rows.total_weight,
             metric,
-            self.per_cluster,
+            self.per_cluster and metric != "identity",
             self.regularization,
             rows.uncentered_mean(),
             categories=self._categories,
@@ -213,10 +213,14 @@ class MPCKMeans(SoftKMeans):
             return self.metric
         return self._reading.shape or ("full" if self._may_be_full(problem) else "diagonal")
 
-    def _shapes(self, problem: Problem) -> list[Shape | None]:
-        if self.metric == "auto" and self._may_be_full(problem):
-            return ["full", "diagonal"]
-        return [None]
+    def _shapes(self, problem: Problem, belief: Belief) -> list[Shape | None]:
+        if self.metric != "auto":
+            return [None]
+        # Links that may be wrong mislead the weights of features more than they teach them.
+        shapes: list[Shape | None] = ["diagonal", "identity"]
+        if belief != "right":
+            shapes.reverse()
+        return ["full", *shapes] if self._may_be_full(problem) else shapes
 
     def _may_be_full(self, problem: Problem) -> bool:
         rows = problem.rows

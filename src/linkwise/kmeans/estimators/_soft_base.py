@@ -50,7 +50,7 @@ _IGNORED = (
 ) + see("noise")
 
 Noise = float | Literal["auto"] | None
-Shape = Literal["diagonal", "full"]
+Shape = Literal["identity", "diagonal", "full"]
 Belief = Literal["right", "doubted", "ignored"]
 
 
@@ -61,7 +61,7 @@ class Reading(NamedTuple):
     ----------
     belief : {"right", "doubted", "ignored"}
         The published objective, log odds, or no cost at all.
-    shape : {"diagonal", "full"} or None
+    shape : {"identity", "diagonal", "full"} or None
         Of the metric, if held-out links choose it.
     """
 
@@ -113,7 +113,7 @@ class SoftKMeans(BaseKMeans):
             self._reading = Reading("right" if self.noise <= _noise.TRUSTED else "doubted")
             return
         beliefs = self._beliefs(most_wrong(problem.known))
-        readings = [Reading(belief, s) for belief in beliefs for s in self._shapes(problem)]
+        readings = [Reading(belief, s) for belief in beliefs for s in self._shapes(problem, belief)]
         self._reading = readings[0]
         folds, rows = _noise.link_folds(problem.known), problem.rows
         if folds is None or rows.n > _MOST_TRIED or not isinstance(rows, LocalRows):
@@ -134,7 +134,7 @@ class SoftKMeans(BaseKMeans):
             found.reverse()
         return found + ["ignored"] * self._is_kmeans_without_links
 
-    def _shapes(self, problem: Problem) -> list[Shape | None]:
+    def _shapes(self, problem: Problem, belief: Belief) -> list[Shape | None]:
         """Shapes of the metric among which held-out links choose; the usual one first."""
         return [None]
 
