@@ -102,9 +102,8 @@ def _scouted(
     def explore(counts: Sequence[int]) -> int:
         asked = [made(kind, k) for k in counts for kind in scouts]
         work.explore(asked, _SCOUTED if work.n_telling < _MANY_LINKS else 1)
-        for k in counts:
-            own = [work.interim_score(made(kind, k)) for kind in scouts]
-            score[k] = max(own)
+        for k in {*score, *counts}:  # all again: they depend on a base rate that all trials tell
+            score[k] = max(work.interim_score(made(kind, k)) for kind in scouts)
         return max(score, key=lambda k: score[k])
 
     steps = doubling(limits)

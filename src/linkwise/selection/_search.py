@@ -438,7 +438,8 @@ class CandidateSearch:
             counts = np.array(each).reshape(-1, 4)
             both = (counts[:, :2].sum(axis=1) > 0) & (counts[:, 2:].sum(axis=1) > 0)
             shares = np.array([trial.share for _, trial in sound])
-            n_cannot = sum(float(fold.weight[~fold.must].sum()) for fold in self.folds)
+            n_used = max(map(len, self.trials.values()))
+            n_cannot = sum(float(fold.weight[~fold.must].sum()) for fold in self.folds[:n_used])
             rate = base_rate(counts[both], shares[both], n_cannot)
             self._rated = n_trials, rate
         return self._rated[1]
