@@ -182,7 +182,7 @@ class _Run:
         self.path, self.half_steps = state["path"].tolist(), state["half_steps"].tolist()
         self._refills, self._share = state["refills"], state["share"]
         self._bounded, self._link_total = state["bounded"], None
-        self.moved_at_end = state["moved_at_end"]
+        self.moved_at_end = state.get("moved_at_end", 0)
 
     # ---------------------------------------------------------------- rows into clusters
 
