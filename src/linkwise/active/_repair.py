@@ -193,8 +193,7 @@ class Repair(Strategy):
             if context.pending and _is_pending(context, state, candidate):
                 continue
             pairs = _pairs(context, state, candidate)
-            may = (pair for pair in pairs if self._may_ask(context, *pair))
-            pair = next(may, None)
+            pair = next((pair for pair in pairs if self._may_ask(context, *pair)), None)
             if pair is not None:
                 edges.setdefault(pair, candidate.value)
         return edges

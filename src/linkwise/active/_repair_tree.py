@@ -153,7 +153,7 @@ def families(parts: Parts, known: IncrementalClosure) -> tuple[Ints, Floats]:
 
     def find(one: int) -> int:
         while lowest.setdefault(one, one) != one:
-            one = lowest[one]
+            lowest[one] = one = lowest[lowest[one]]
         return one
 
     for rows in known.members.values():

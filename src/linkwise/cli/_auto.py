@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 AUTO = "auto"
 _DEFAULT = "mpck"  # when only the number of clusters is given
 _MAX_SHOWN_CANDIDATES = 15
-_FEW_LINKS = 30  # with -k alone, fewer do not choose the method; without, a note says so
 _SECONDS = 20.0  # for the choice, unless asked otherwise
 
 
@@ -111,6 +110,7 @@ class Choice:
     ) -> AutoCluster:
         """The fitted `AutoCluster`; `options` and `runs` are as for `make_estimator`."""
         from linkwise import AutoCluster
+        from linkwise.selection._splits import FEW_LINKS
 
         from ._compile_notice import word_on_compiling
 
@@ -129,7 +129,7 @@ class Choice:
             )  # fmt: skip
             model.fit(given.X, given.y, constraints=given.known, sample_ids=given.ids)
         n_links = model.report_.constraints.n_constraints
-        if 0 < n_links < _FEW_LINKS:
+        if 0 < n_links < FEW_LINKS:
             given_k = isinstance(self.n_clusters, int)
             out.print_note(
                 f"{n_links} link{'s' * (n_links != 1)} tell little about such a choice; "
@@ -154,10 +154,10 @@ class Choice:
     @staticmethod
     def has_evidence(given: Input) -> bool:
         """Whether enough is known to choose the method by constraints that are held back."""
-        from linkwise.selection import can_hold_out
+        from linkwise.selection._splits import FEW_LINKS, can_hold_out
 
         known = given.all_known()
-        if known.n_relative or known.n_must_link + known.n_cannot_link < _FEW_LINKS:
+        if known.n_relative or known.n_must_link + known.n_cannot_link < FEW_LINKS:
             return False
         return can_hold_out(known.to_rows(given.n_rows, given.ids, missing="drop"))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from linkwise._compiled import kernel
+from linkwise._disjoint_sets import find
 
 _DEPTH = 128  # nodes waiting on the stack: at most one per level and one more
 
@@ -208,15 +209,6 @@ def search_edges(forest, rows, first, last, bound, edge):
         forest.lower[p], forest.near[p] = best, found
         if found >= 0:
             bound[c], edge[c] = best, p
-
-
-@kernel
-def find(parent, p):
-    """Root of p, with path halving."""
-    while parent[p] != p:
-        parent[p] = parent[parent[p]]
-        p = parent[p]
-    return p
 
 
 @kernel

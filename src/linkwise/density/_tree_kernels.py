@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from linkwise._compiled import kernel
-
-from ._kernels import find
+from linkwise._disjoint_sets import find
 
 
 @kernel

@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from linkwise._compiled import kernel
+from linkwise._disjoint_sets import find
 
 from ._triplet_kernels import (
     _COLUMNS,
@@ -220,16 +221,8 @@ def _kid_with(f, s, n_kids, leaf):
 
 
 @kernel
-def _find(root, k):
-    while root[k] != k:
-        root[k] = root[root[k]]
-        k = root[k]
-    return k
-
-
-@kernel
 def _unite(root, k, other):
-    root[_find(root, k)] = _find(root, other)
+    root[find(root, k)] = find(root, other)
 
 
 @kernel
@@ -270,7 +263,7 @@ def _number_pieces(s, n_kids):
             s.size[n_pieces, 0], s.size[n_pieces, 1] = 0, 0
             n_pieces += 1
     for k in range(n_kids):
-        s.piece[k] = s.piece[_find(s.root, k)]
+        s.piece[k] = s.piece[find(s.root, k)]
         s.size[s.piece[k], 0] += 1
     return n_pieces
 

@@ -13,12 +13,11 @@ from ._expected import Expected
 from ._noise import NoiseEstimate
 from ._ranking import Ranking
 from ._sample import Sample
-from ._splits import LEAST_UNITS
+from ._splits import FEW_LINKS, LEAST_UNITS
 
 _WIDE, _WANTED = 0.15, 0.1  # length of an interval that more links should shorten, and to what
 _GOOD, _POOR = 0.9, 0.4  # adjusted Rand index
 _JUDGES = 5
-_FEW = 30
 _MANY = 5  # times as many links are too much to ask for
 
 
@@ -30,8 +29,8 @@ def next_step(
     n_links = given.known.n_must_link + given.known.n_cannot_link
     if not expected.is_known:
         return (
-            f"Next: give links, at least {LEAST_UNITS} of each kind and better {_FEW} or more in "
-            f"all; {_question(ranking, given, sample) or 'linkwise label asks for useful ones'}."
+            f"Next: give links, at least {LEAST_UNITS} of each kind and better {FEW_LINKS} or more "
+            f"in all; {_question(ranking, given, sample) or 'linkwise label asks for useful ones'}."
         )
     if noise is not None and noise.clear:
         n_wrong = len(noise.suspects())
@@ -40,7 +39,7 @@ def next_step(
             "a wrong one costs more than a new one brings."
         )
     if expected.width > _WIDE:
-        more = max(_FEW, round(n_links * ((expected.width / _WANTED) ** 2 - 1) / 10) * 10)
+        more = max(FEW_LINKS, round(n_links * ((expected.width / _WANTED) ** 2 - 1) / 10) * 10)
         first = _question(ranking, given, sample)
         if more > _MANY * n_links:
             return "Next: more links would still help" + (f"; {first}." if first else ".")

@@ -21,6 +21,7 @@ Rows = NDArray[np.int64]
 
 _FOLDS = 5
 LEAST_UNITS = 3  # of must-links and of cannot-links each; fewer tell nothing about a clustering
+FEW_LINKS = 30  # fewer tell little about the choice of a method
 _MOST_PAIRS = 20_000  # asked about in one fold
 _LARGE = 5  # rows in a component on average; larger ones are rather classes, and are dealt out
 _ALL_DECIDED = 0.9  # share of the pairs of linked rows

@@ -161,7 +161,7 @@ class GPKMeans(
     end when the objective settles, or when the same constraints come out again. If neither happens
     within `max_iter` rounds, or if the rounds repeat themselves in a circle, a
     `ConvergenceWarning` says that they did not settle, and the result is that of the round that
-    keeps most of the given constraints. A higher `threshold`, which propagates less, may help.
+    satisfies most of the given constraints. A higher `threshold`, which propagates less, may help.
 
     Of the readings of (3.4) the default is the one with three standard deviations at the cluster's
     rim, which does not depend on the unknown scale of a learnt metric. Which one did best on the
