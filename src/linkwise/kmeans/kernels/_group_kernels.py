@@ -16,6 +16,8 @@ from linkwise._compiled import kernel
 
 from ._link_kernels import _measured
 
+_EPS = 1e-10  # relative rounding error of the costs of a component
+
 
 class Groups(NamedTuple):
     """Must-link components: members of group g are members[starts[g]:starts[g + 1]]."""
@@ -179,7 +181,7 @@ def icm_groups(
         least = total[0]
         for c in range(1, k):
             least = min(least, total[c])
-        if not least < now + paid[g]:
+        if not least < now + paid[g] - _EPS * abs(now):
             continue
         if measure is not None:
             reach = _paid_now(g, groups, graph, measure, labels)
@@ -238,7 +240,7 @@ def icm_groups(
             best = _cheapest_meeting(g, groups, graph, measure, labels, total, known)
             now += reach
         after = total[best] + together
-        if not after < now - 1e-10 * (abs(now) + abs(after)):
+        if not after < now - _EPS * (abs(now) + abs(after)):
             continue
         for q in range(starts[g], starts[g + 1]):
             i = members[q]

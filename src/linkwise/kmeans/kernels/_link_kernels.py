@@ -211,13 +211,19 @@ def _fill_in(i, graph, measure, dearest):
 
 
 @kernel
-def _may_move(i, a, gap, graph, measure, labels):
+def _may_move(i, a, gap, graph, measure, labels, calm):
     """Whether row i might leave cluster a, which costs `gap` more than the cheapest other.
 
     Only must-links and violated links are measured: to leave costs at least the must-links that
-    are kept, and saves at most the violated links.
+    are kept, and saves at most the violated links, which a calm row has none of.
     """
     indptr, middle, neighbor = graph.indptr, graph.middle, graph.neighbor
+    if calm:
+        for p in range(indptr[i], middle[i]):
+            gap += _measured(i, p, True, neighbor, measure)
+            if gap <= 0.0:
+                return False
+        return gap > 0.0
     kept = True
     for p in range(indptr[i], middle[i]):
         kept &= labels[neighbor[p]] == a
@@ -289,7 +295,7 @@ def icm(
             continue
         if measure is not None and not measure.done[i]:
             gap = distance[t, old] - other
-            if old >= 0 and not _may_move(i, old, gap, graph, measure, labels):
+            if old >= 0 and not _may_move(i, old, gap, graph, measure, labels, calm[i]):
                 moves[i] = 0
                 continue
             _fill_in(i, graph, measure, dearest)
