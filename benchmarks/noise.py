@@ -59,7 +59,8 @@ def read(folder: Path, name: str) -> tuple[Floats, NDArray[np.int64]]:
 
 
 def _methods(k: int, share: float, seed: int) -> Iterator[tuple[str, Any]]:
-    yield "MPCK", MPCKMeans(k, metric="auto", random_state=seed)
+    if share in (0.0, 0.2):  # falls with every wrong link
+        yield "MPCK", MPCKMeans(k, metric="auto", random_state=seed)
     yield "MPCK noise", MPCKMeans(k, metric="auto", noise="auto", random_state=seed)
     if not share:
         yield "PCK", PCKMeans(k, random_state=seed)
