@@ -54,6 +54,6 @@ def test_too_few_must_links_tell_nothing_about_the_finest_cut():
 
 
 def test_many_clusters_are_found_in_little_time():
-    X, y, known, _ = problem()
+    X, _, known, _ = problem()
     model = AutoCluster(time_budget=3, random_state=0).fit(X, constraints=known)
     assert 25 <= model.n_clusters_ <= 60
