@@ -209,9 +209,14 @@ class Repair(Strategy):
             A question of `questions`.
         """
         state = self.state(context)
-        parts, family = state.stage.parts, state.family
+        parts, family, cluster = state.stage.parts, state.family, state.cluster
         a, b = (int(part) for part in parts.of_row[list(question)])
-        sizes = [int(parts.weight[family == family[part]].sum()) for part in (a, b)]
+        sizes = [int(parts.weight[cluster == cluster[part]].sum()) for part in (a, b)]
+        if cluster[a] == cluster[b] and family[a] != family[b]:
+            return (
+                f"one of these two is in a group of {_records(sizes[0])} only because it is close "
+                "to some of them"
+            )
         if context.known.relation(*question) is not None or state.apart[family[a], family[b]]:
             n = sizes[0] if family[a] == family[b] else sum(sizes)
             return f"this checks earlier answers, on which {_records(n)} depend"
