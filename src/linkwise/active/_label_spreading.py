@@ -15,7 +15,7 @@ _ASSUMED = 0.3  # vote of a part that nobody asked about; 1 for the others
 def follow_neighbors(walk: sparse.csr_array, family: Ints, told: Floats) -> tuple[Ints, Floats]:
     """Family of each part by the votes of its neighbors, and the share of their votes for it.
 
-    Label spreading (Zhou et al. 2004) from all parts, of which those that answers are about count
+    Label spreading (Zhou et al. 2003) from all parts, of which those that answers are about count
     more and stay where they are. A tree merges compact groups well, but puts rows at the margin
     of a cluster into the wrong one more often than their nearest neighbors do.
 

@@ -35,6 +35,10 @@ class Repair(Strategy):
     to that of the groups around them. The number of clusters need not be known, and new ones are
     found on the way.
 
+    Rows that nobody asked about follow their nearest neighbors (label spreading [4]_), which place
+    rows at the margin of a cluster better than the tree does. If answers keep the old cluster of
+    such a row apart from the new one, the next question about it compares it with the new one.
+
     Parameters
     ----------
     noise : float or "auto", default="auto"
@@ -75,6 +79,8 @@ class Repair(Strategy):
        clustering with pairwise queries. IDA 2018.
     .. [3] X. Deng et al. A3S: a general active clustering method with pairwise constraints. ICML
        2024.
+    .. [4] D. Zhou, O. Bousquet, T. Lal, J. Weston, B. Schoelkopf. Learning with local and global
+       consistency. NIPS 2003.
 
     Examples
     --------

@@ -183,7 +183,7 @@ class RepairState:
         inner = _INSIDE * merges[:, 3] * merges[:, 4] * sigmoid(-(odds + inner_evidence))
         doubts = inner_evidence != 0
         inner[np.where(doubts, inner < _LEAST_DOUBT, merges[:, 5] > 0)] = 0.0
-        inner[np.append(self.cluster != self.family, False)[self._single]] = 0.0
+        inner[np.append(self._asked_there, False)[self._single]] = 0.0
         family = self.family[slots]
         mass = np.bincount(self.family, self.stage.parts.weight, len(self.family))[family]
         height = self.H / self.stage.top
@@ -211,7 +211,15 @@ class RepairState:
         weight = self.stage.parts.weight
         mass = np.bincount(self.cluster, weight, len(weight))[self.cluster]
         value = _INSIDE * weight * mass * sigmoid(-self._likeness)
-        return np.where(self.cluster != self.family, value, 0.0)
+        return np.where(self._asked_there, value, 0.0)
+
+    @property
+    def _asked_there(self) -> Floats:
+        """Parts that are compared with the cluster they moved to, not with those they came from.
+
+        Only where answers keep both apart: else "same" would make them one.
+        """
+        return self.apart[self.family, self.cluster]
 
     def _margins(self) -> Floats:
         """Log odds that a part merged alone is like its neighbors; else 0."""
