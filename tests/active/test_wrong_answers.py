@@ -7,7 +7,7 @@ import pytest
 
 from linkwise.active import LabelOracle, QueryContext, Repair
 from linkwise.active._label_spreading import follow_neighbors
-from linkwise.active._parts import neighbor_walk
+from linkwise.active._parts import make_parts
 from linkwise.active._repair_model import RepairModel, fold_history
 from linkwise.active._wrong_answers import _contract
 
@@ -74,13 +74,13 @@ def test_neighbors_vote_as_in_the_dense_formula():
     X = np.vstack([rng.normal(size=(20, 2)), rng.normal(size=(20, 2)) + 4])
     family = np.where(rng.random(40) < 0.15, 20, np.repeat([0, 20], 20))
     told = rng.random(40) < 0.2
-    walk, _ = neighbor_walk(X, 5)
-    dense, votes = walk.toarray(), np.zeros((40, 2))
+    parts = make_parts(X, np.arange(40))
+    dense, votes = parts.walk.toarray(), np.zeros((40, 2))
     votes[np.arange(40), (family == 20).astype(int)] = np.where(told, 1.0, 0.3)
     F = votes.copy()
     for _ in range(20):
         F = 0.9 * dense @ F + 0.1 * votes
-    cluster, share = follow_neighbors(walk, family, told)
+    cluster, share = follow_neighbors(parts, family, told)
     assert np.array_equal(cluster, np.where(told, family, np.where(F[:, 1] > F[:, 0], 20, 0)))
     assert ((share >= 0) & (share <= 1)).all()
     assert (cluster != family).any()
@@ -89,6 +89,5 @@ def test_neighbors_vote_as_in_the_dense_formula():
 def test_no_family_is_lost_to_its_neighbors():
     X = np.arange(10.0)[:, None]
     family = np.array([0, 0, 0, 0, 4, 0, 0, 0, 0, 0])
-    walk, _ = neighbor_walk(X, 4)
-    cluster, _ = follow_neighbors(walk, family, np.zeros(10, dtype=bool))
+    cluster, _ = follow_neighbors(make_parts(X, np.arange(10)), family, np.zeros(10, dtype=bool))
     assert np.array_equal(cluster, family)

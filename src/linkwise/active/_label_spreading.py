@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
 
 from linkwise._types import Floats, Ints
+
+from ._parts import Parts
 
 _PASSED_ON = 0.9  # share of the votes that comes from neighbors, the rest from the part itself
 _ROUNDS = 20
 _ASSUMED = 0.3  # vote of a part that nobody asked about; 1 for the others
 
 
-def follow_neighbors(walk: sparse.csr_array, family: Ints, told: Floats) -> tuple[Ints, Floats]:
+def follow_neighbors(parts: Parts, family: Ints, told: Floats) -> tuple[Ints, Floats]:
     """Family of each part by the votes of its neighbors, and the share of their votes for it.
 
     Label spreading (Zhou et al. 2003) from all parts, of which those that answers are about count
@@ -21,8 +22,7 @@ def follow_neighbors(walk: sparse.csr_array, family: Ints, told: Floats) -> tupl
 
     Parameters
     ----------
-    walk : sparse array of shape (n_parts, n_parts)
-        Normalized affinities of neighbors.
+    parts : Parts
     family : ndarray of shape (n_parts,)
     told : ndarray of bool of shape (n_parts,)
         Parts that stay in their family.
@@ -34,12 +34,14 @@ def follow_neighbors(walk: sparse.csr_array, family: Ints, told: Floats) -> tupl
     share : ndarray of shape (n_parts,)
     """
     names, own = np.unique(family, return_inverse=True)
+    if len(names) == 1:
+        return family, np.ones(len(family))
     each = np.arange(len(own))
     votes = np.zeros((len(own), len(names)))
     votes[each, own] = np.where(told, 1.0, _ASSUMED)
     seed = (1 - _PASSED_ON) * votes
     for _ in range(_ROUNDS):
-        heard = walk @ votes
+        heard = parts.walk @ votes
         votes = _PASSED_ON * heard + seed
     best = np.where(told, own, votes.argmax(axis=1))
     lost = np.bincount(best, minlength=len(names)) == 0

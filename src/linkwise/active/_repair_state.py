@@ -144,7 +144,7 @@ class RepairState:
     @cached_property
     def _followed(self) -> tuple[Ints, Floats]:
         """The cluster of each part, and the share of what reaches it from there."""
-        return follow_neighbors(self.stage.parts.walk, self.family, self.told)
+        return follow_neighbors(self.stage.parts, self.family, self.told)
 
     @cached_property
     def slots(self) -> Ints:
