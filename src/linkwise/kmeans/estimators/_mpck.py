@@ -20,7 +20,10 @@ from linkwise.kmeans.solver._problem import Problem, Solution
 from ._soft_base import FULL_NEEDS_DENSE, Belief, Noise, Shape, SoftKMeans
 
 _SCREENED, _SCREENED_CELLS = 5_000, 20_000_000  # rows that show which features are indicators
-_MOST_FEATURES, _ROWS_PER_FEATURE = 100, 5  # for a full metric, if it is left open
+_MOST_FEATURES = 100  # for a full metric, if it is left open
+# Rows per feature for it. With fewer there are directions in which any clusters look compact: full
+# metrics need held-out links that speak for them.
+_MANY_ROWS, _FEW_ROWS = 10, 5
 
 
 class MPCKMeans(SoftKMeans):
@@ -38,8 +41,9 @@ class MPCKMeans(SoftKMeans):
         Number of clusters.
     metric : {"diagonal", "full", "auto"}, default="diagonal"
         Weights of the features, or a full matrix. "auto" is "full" for dense data of at most 100
-        features with at least five rows per feature, else "diagonal". With `noise="auto"`,
-        held-out links choose among these and no metric ("identity"). See `metric_`.
+        features with at least ten rows per feature, else "diagonal" (no metric with a `noise`
+        above 0.02). With `noise="auto"`, held-out links choose among these and no metric
+        ("identity"). See `metric_`.
     per_cluster : bool, default=False
         Whether each cluster learns its own metric.
     regularization : float, default=0.01
@@ -49,8 +53,8 @@ class MPCKMeans(SoftKMeans):
         The probability that a link is wrong. None takes links as right and minimizes the
         published objective. With a number, a violated link costs the log odds that it is right,
         in units of the likelihood that the metric implies; "auto" estimates that number
-        (`noise_`), unless held-out links are clearly predicted better if the others are taken as
-        right. See the user guide.
+        (`noise_`), unless held-out links clearly agree more with clusters made by the others taken
+        as right, or with k-means. See the user guide.
     min_size, max_size : int, float or array-like of shape (n_clusters,), default=None
         Limits on the size of clusters: a number of rows, a share of the rows (a fraction up to
         1), or one of these per cluster. Links are violated, at their cost, rather than limits.
@@ -92,7 +96,7 @@ class MPCKMeans(SoftKMeans):
     metrics_ : ndarray
         Metric, or one for each cluster: diagonals of shape (n_features,) or
         (n_clusters, n_features), matrices of shape (n_features, n_features) or
-        (n_clusters, n_features, n_features).
+        (n_clusters, n_features, n_features). Ones of shape (n_features,) if none was learnt.
     objective_ : float
         The objective of the result; it may be negative.
     objective_path_ : ndarray of shape (n_iterations,)
@@ -209,23 +213,21 @@ class MPCKMeans(SoftKMeans):
 
     def _shape(self, problem: Problem) -> Shape:
         """The shape of the metric; a full one has d (d + 1) / 2 numbers to learn from the rows."""
-        if self.metric != "auto":
-            return self.metric
-        return self._reading.shape or ("full" if self._may_be_full(problem) else "diagonal")
+        return self._reading.shape or self._shapes(problem, self._reading.belief)[0]
 
-    def _shapes(self, problem: Problem, belief: Belief) -> list[Shape | None]:
+    def _shapes(self, problem: Problem, belief: Belief) -> list[Shape]:
+        if belief == "ignored":
+            return ["identity"]
         if self.metric != "auto":
-            return [None]
+            return [self.metric]
         # Links that may be wrong mislead the weights of features more than they teach them.
-        shapes: list[Shape | None] = ["diagonal", "identity"]
+        shapes: list[Shape] = ["diagonal", "identity"]
         if belief != "right":
             shapes.reverse()
-        return ["full", *shapes] if self._may_be_full(problem) else shapes
-
-    def _may_be_full(self, problem: Problem) -> bool:
         rows = problem.rows
-        fits = rows.d <= _MOST_FEATURES and rows.n >= _ROWS_PER_FEATURE * rows.d
-        return fits and not rows.is_sparse
+        if rows.is_sparse or rows.d > _MOST_FEATURES or rows.n < _FEW_ROWS * rows.d:
+            return shapes
+        return ["full", *shapes] if rows.n >= _MANY_ROWS * rows.d else [*shapes, "full"]
 
     def _best_run(self, problem: Problem) -> Solution:
         self.metric_ = self._shape(problem)
