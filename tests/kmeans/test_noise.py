@@ -312,6 +312,16 @@ def test_a_metric_that_collapses_is_noticed():
     assert adjusted_rand_score(y, model.labels_) > 0.7
 
 
+@pytest.mark.parametrize(("noise", "runs"), [(None, 3), (0.1, 8)])
+def test_a_full_metric_of_few_rows_is_searched_for_shortly(noise, runs):
+    """Nine rows per feature; a long search replaces centers, and runs again and again."""
+    X, y, known, _ = noisy(36)
+    model = MPCKMeans(3, metric="full", noise=noise, random_state=0)
+    assert len(watched(clone(model), X, constraints=known).solutions) == runs
+    X, y, known, _ = noisy(40)
+    assert len(watched(clone(model), X, constraints=known).solutions) > runs
+
+
 def test_held_out_links_choose_the_shape_of_the_metric():
     X, _, known, _ = noisy()
     model = MPCKMeans(3, metric="auto", noise="auto", n_init=2, random_state=0)

@@ -21,9 +21,7 @@ from ._soft_base import FULL_NEEDS_DENSE, Belief, Noise, Shape, SoftKMeans
 
 _SCREENED, _SCREENED_CELLS = 5_000, 20_000_000  # rows that show which features are indicators
 _MOST_FEATURES = 100  # for a full metric, if it is left open
-# Rows per feature for it. With fewer there are directions in which any clusters look compact: full
-# metrics need held-out links that speak for them.
-_MANY_ROWS, _FEW_ROWS = 10, 5
+_FEW_ROWS, _MANY_ROWS = 5, 10  # per feature: for it, and for a long search with it
 
 
 class MPCKMeans(SoftKMeans):
@@ -41,7 +39,7 @@ class MPCKMeans(SoftKMeans):
         Number of clusters.
     metric : {"diagonal", "full", "auto"}, default="diagonal"
         Weights of the features, or a full matrix. "auto" is "full" for dense data of at most 100
-        features with at least ten rows per feature, else "diagonal" (no metric with a `noise`
+        features with at least five rows per feature, else "diagonal" (no metric with a `noise`
         above 0.02). With `noise="auto"`, held-out links choose among these and no metric
         ("identity"). See `metric_`.
     per_cluster : bool, default=False
@@ -73,7 +71,9 @@ class MPCKMeans(SoftKMeans):
         or without constraints. With init="auto" and no labels it is three different starts and then
         swaps: a center is replaced by a row, and the run repeated, as long as that lowers the
         objective. Otherwise it is 5. With `noise` it is the time of 5 to 30 runs, fewer for more
-        rows; with limits on sizes or outliers at least 5, without swaps.
+        rows; with limits on sizes or outliers at least 5, without swaps. With a full metric and
+        less than ten rows per feature it is 3 (8 with `noise`), without swaps: a long search finds
+        directions in which any clusters look compact.
     max_iter : int, default=300
         The most iterations of a run.
     tol : float, default=1e-4
@@ -227,7 +227,10 @@ class MPCKMeans(SoftKMeans):
         rows = problem.rows
         if rows.is_sparse or rows.d > _MOST_FEATURES or rows.n < _FEW_ROWS * rows.d:
             return shapes
-        return ["full", *shapes] if rows.n >= _MANY_ROWS * rows.d else [*shapes, "full"]
+        return ["full", *shapes]
+
+    def _overfits(self, problem: Problem) -> bool:
+        return self._shape(problem) == "full" and problem.rows.n < _MANY_ROWS * problem.rows.d
 
     def _best_run(self, problem: Problem) -> Solution:
         self.metric_ = self._shape(problem)

@@ -44,7 +44,7 @@ _NOISE_RUNS = ((5_000, 30), (50_000, 15))
 _JUDGED = 5_000  # rows that the unit of likelihood is estimated from
 _ROUGH = 20  # iterations for that
 _MOST_TRIED = 5_000  # rows up to which the objective is chosen by held-out links
-_TRIAL_RUNS = {"right": 3, "doubted": 8, "ignored": 8}  # starts for that
+_TRIAL_RUNS = {"right": 3, "doubted": 8, "ignored": 8}  # starts for that, or of a short search
 _IGNORED = (
     "the links held out agree better with k-means than with clusters made by the other links, so "
     "that the links do not count; they may be wrong, or about something that the features do not "
@@ -251,13 +251,19 @@ class SoftKMeans(BaseKMeans):
             return int(self.n_init)
         if not isinstance(self._init(), str) or not problem.known:
             return 1
+        if self._overfits(problem):
+            return _TRIAL_RUNS[self._reading.belief]
         if not self._is_mixed(problem):
             return self._n_tries(problem)
         return N_STARTS if self._is_published else _AUTO_RUNS
 
     def _n_replaced(self, problem: Problem) -> int:
-        is_auto = self.n_init == "auto" and self._is_mixed(problem)
-        return self._n_tries(problem) if is_auto and problem.known else 0
+        is_auto = self.n_init == "auto" and self._is_mixed(problem) and problem.known
+        return self._n_tries(problem) if is_auto and not self._overfits(problem) else 0
+
+    def _overfits(self, problem: Problem) -> bool:
+        """Whether there are too few rows for what is learnt: a long search would do harm."""
+        return False
 
     def _n_tries(self, problem: Problem) -> int:
         """Runs of one start each, or the time of so many for some starts and swaps."""
