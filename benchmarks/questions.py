@@ -14,6 +14,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -188,23 +189,48 @@ def _drawn(X: np.ndarray, y: np.ndarray, n: int, seed: int) -> tuple[np.ndarray,
     return np.ascontiguousarray(X[rows]), y[rows]
 
 
+class Curve(NamedTuple):
+    """What a session brought.
+
+    Attributes
+    ----------
+    scores : list of float
+        ARI at the marks.
+    stop : int or None
+        Answers when stopping was suggested first.
+    at_stop, doubled : float
+        ARI then, and with twice the answers (or at the last mark, if that comes first).
+    """
+
+    scores: list[float]
+    stop: int | None = None
+    at_stop: float = np.nan
+    doubled: float = np.nan
+
+
 def curve(
     strategy: str, X: np.ndarray, y: np.ndarray, marks: Sequence[int], seed: int, wrong: float
-) -> tuple[list[float], list[bool]]:
-    """ARI at the marks, and whether stopping was suggested there."""
+) -> Curve:
+    """ARI at the marks, and at the first suggestion to stop; looked at after each 10 answers."""
     oracle = LabelOracle(y, noise=wrong, random_state=seed)
     if strategy == "COBRAS":
         found = Cobras(X, oracle, marks, seed).run()
-        return [adjusted_rand_score(y, labels) for labels in found], [False] * len(marks)
-    every = 10 if strategy in ("Repair", "NormalizedPointUncertainty") else None
-    scores, stops, done = [], [], 0
+        return Curve([adjusted_rand_score(y, labels) for labels in found])
+    repairs = strategy == "Repair"
+    every = 10 if repairs or strategy == "NormalizedPointUncertainty" else None
+    scores: dict[int, float] = {}
+    stop, done, ends = None, 0, {*marks, *(range(10, marks[-1], 10) if repairs else ())}
     with Session(X, strategy, background=False, refit_every=every, random_state=seed) as session:
-        for mark in marks:
-            done += session.run(oracle, mark - done)
-            labels = session.labels_ if strategy == "Repair" else session.refit().labels
-            scores.append(adjusted_rand_score(y, labels))
-            stops.append(session.progress.stop)
-    return scores, stops
+        for end in sorted(ends):
+            done += session.run(oracle, end - done)
+            labels = session.labels_ if repairs else session.refit().labels
+            scores[end] = adjusted_rand_score(y, labels)
+            if repairs and stop is None and session.progress.stop:
+                stop = end
+    at_marks = [scores[mark] for mark in marks]
+    if stop is None:
+        return Curve(at_marks)
+    return Curve(at_marks, stop, scores[stop], scores[min(2 * stop, marks[-1])])
 
 
 def time_questions(n_rows: int, n_features: int, wrong: float, n_questions: int = 60) -> None:
@@ -235,7 +261,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--features", type=int, default=256)
     parser.add_argument("strategies", nargs="*", default=["Repair", "COBRAS", *OTHERS])
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(range(5)))
     parser.add_argument("--wrong", type=float, default=0.0)
     parser.add_argument("--most", type=int, default=10**6, help="leave out marks above")
     given = parser.parse_args()
@@ -245,13 +271,13 @@ def main() -> None:
     marks = [mark for mark in MARKS[given.data] if mark <= given.most]
     for strategy in given.strategies:
         means = []
-        for seed in range(given.seeds):
+        for seed in given.seeds:
             started, scores = time.process_time(), []
             for name, X, y in problems(given.data, seed):
-                ari, stops = curve(strategy, X, y, marks, seed, given.wrong)
-                scores.append(ari)
-                if given.data == "small":
-                    print(f"  {name}: {_row(ari)} stop {stops}", flush=True)
+                found = curve(strategy, X, y, marks, seed, given.wrong)
+                scores.append(found.scores)
+                told = f"stop {found.stop}: {found.at_stop:.3f}, doubled {found.doubled:.3f}"
+                print(f"  {name}: {_row(found.scores)} {told}", flush=True)
             means.append(np.mean(scores, axis=0))
             seconds = time.process_time() - started
             print(f"{strategy} seed {seed}: {_row(means[-1])} CPU {seconds:.0f} s", flush=True)

@@ -242,44 +242,84 @@ def test_held_out_links_tell_whether_the_others_are_right(share):
 
 
 def test_a_reading_must_be_better_beyond_chance():
-    """Links that it alone has right against those that the first alone has right."""
-    first = np.zeros(100, dtype=bool)
-    first[:20] = True
-
+    """If each link counts the same, it is McNemar's test."""
+    first = np.ones(100)
+    first[:20] = 0
     for gained, lost in product(range(21), range(0, 60, 3)):
         other = first.copy()
-        other[:gained], other[20 : 20 + lost] = False, True
+        other[:gained], other[20 : 20 + lost] = 1, 0
         is_clear = gained - lost > 2 * np.sqrt(gained + lost)
         assert _noise.first_unless_clear(np.array([first, other])) == int(is_clear)
-    better = first.copy()
-    better[:10] = False
-    best = np.zeros(100, dtype=bool)
+    better, best = first.copy(), np.ones(100)
+    better[:10] = 1
     assert _noise.first_unless_clear(np.array([first, better, best])) == 2
 
 
-def test_links_that_mislead_do_not_count():
-    """Two in five are wrong: log odds, which allow for fewer, do worse than no links."""
+@pytest.mark.parametrize("share", [0.0, 0.2])
+def test_agreement_is_the_rand_index_up_to_a_factor(share):
+    """All pairs are linked, some wrongly: the factor is the same for all clusters."""
+    rng, y = np.random.default_rng(0), np.arange(200) % 5
+    a, b = np.triu_indices(200, 1)
+    said = (y[a] == y[b]) ^ (rng.random(len(a)) < share)
+    pairs = np.column_stack([a, b])
+    links = LinkGraph.of(Constraints(must_link=pairs[said], cannot_link=pairs[~said]))
+    ratios = []
+    for wrong in (0, 20, 60):
+        labels = np.where(np.arange(200) < wrong, rng.integers(5, size=200), y)
+        found = _noise.agreement(links, labels, 5).sum()
+        ratios.append(found / adjusted_rand_score(y, labels))
+    np.testing.assert_allclose(ratios, ratios[0], rtol=0.1 if share else 0.01)
+
+
+@pytest.mark.parametrize(
+    ("labels", "known"),
+    [
+        (np.zeros(4, dtype=int), Constraints(must_link=[(0, 1)], cannot_link=[(1, 2)])),
+        (np.arange(4), Constraints(must_link=[(0, 1)])),
+        (np.array([0, 0, -1, -1]), Constraints(cannot_link=[(0, 1), (2, 3)])),
+        (np.array([0, 1, 1, 0]), Constraints()),
+    ],
+)
+def test_agreement_there_is_always(labels, known):
+    assert np.isfinite(_noise.agreement(LinkGraph.of(known), labels, 2)).all()
+
+
+@pytest.mark.parametrize("name", ["pck", "mpck", "hmrf"])
+def test_links_that_mislead_do_not_count(name):
+    """Two in five are wrong: log odds, which allow for fewer, do worse than k-means."""
     X, y, known, _ = noisy(80, 600, 0.4, apart=4.0)
-    model = PCKMeans(3, noise="auto", n_init=4, random_state=0)
-    with pytest.warns(UserWarning, match="predicted better without the others"):
+    model = clone(METHODS[name]).set_params(n_init=4)
+    with pytest.warns(UserWarning, match="agree better with k-means"):
         model.fit(X, constraints=known)
-    doubted = PCKMeans(3, noise=0.15, n_init=4, random_state=0).fit(X, constraints=known)
+    doubted = clone(model).set_params(noise=0.15).fit(X, constraints=known)
     found, other = (adjusted_rand_score(y, m.labels_) for m in (model, doubted))
     assert found > max(other, 0.9)
     assert 0.3 < model.noise_ < 0.5
+    assert (model.metrics_ == 1).all() if hasattr(model, "metrics_") else True
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
 
 
 def test_a_metric_that_collapses_is_noticed():
     """Onto rows that agree in a rare feature: a low objective, with half of the links violated."""
-    rng, y = np.random.default_rng(1), np.arange(100) % 2
+    rng, y = np.random.default_rng(3), np.arange(100) % 2
     telling = y[:, None] + rng.normal(0, 0.6, (2, 100)).T
     X = StandardScaler().fit_transform(np.hstack([telling, rng.random((2, 100)).T < 0.15]))
-    known = Constraints.from_labels(y, 150, random_state=1).flip(0.2, random_state=1)
+    known = Constraints.from_labels(y, 150, random_state=3).flip(0.2, random_state=3)
     model = MPCKMeans(2, metric="full", noise="auto", random_state=0).fit(X, constraints=known)
     low = MPCKMeans(2, metric="full", noise=0.15, random_state=0).fit(X, constraints=known)
     assert low.objective_ < model.objective_
     assert low.noise_ > 0.4 > 0.3 > model.noise_
     assert adjusted_rand_score(y, model.labels_) > 0.7
+
+
+@pytest.mark.parametrize(("noise", "runs"), [(None, 3), (0.1, 8)])
+def test_a_full_metric_of_few_rows_is_searched_for_shortly(noise, runs):
+    """Nine rows per feature; a long search replaces centers, and runs again and again."""
+    X, _, known, _ = noisy(36)
+    model = MPCKMeans(3, metric="full", noise=noise, random_state=0)
+    assert len(watched(clone(model), X, constraints=known).solutions) == runs
+    X, _, known, _ = noisy(40)
+    assert len(watched(clone(model), X, constraints=known).solutions) > runs
 
 
 def test_held_out_links_choose_the_shape_of_the_metric():
@@ -288,6 +328,14 @@ def test_held_out_links_choose_the_shape_of_the_metric():
     model.fit(X, constraints=known)
     fixed = clone(model).set_params(metric=model.metric_).fit(X, constraints=known)
     np.testing.assert_array_equal(model.labels_, fixed.labels_)
+
+
+@pytest.mark.parametrize(("m", "shape"), [(30, "identity"), (60, "full")])
+def test_few_links_learn_no_metric(m, shape):
+    """Nobody could tell whether it means something; a fixed share has no test at all."""
+    X, _, known, _ = noisy(90, m)
+    model = MPCKMeans(3, metric="auto", noise=0.1, n_init=1, random_state=0)
+    assert model.fit(X, constraints=known).metric_ == shape
 
 
 def test_contradictions_are_no_special_case():

@@ -307,3 +307,13 @@ def test_nothing_violated_has_no_cost():
     page = PCKMeans(3, random_state=0).fit(X, constraints=known).report_.to_html()
     assert "Every constraint is satisfied" in page
     assert "cost of the others" not in page
+
+
+def test_places_in_a_column_of_lists_are_not_described():
+    """The features of an embedding have no meaning of their own."""
+    X = np.repeat([[0.0, 0.0], [9.0, 9.0]], 5, axis=0)
+    model = PCKMeans(2, random_state=0).fit(X)
+    described = model.report_.describe(X, model.labels_, ["vector[0]", "price"])
+    assert [trait.name for trait in described.profiles[0].traits] == ["price"]
+    described = model.report_.describe(X, model.labels_, ["vector[0]", "vector[1]"])
+    assert described.profiles[0].descriptions == ["no single column sets it apart"]

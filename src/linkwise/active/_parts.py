@@ -26,6 +26,7 @@ ALL_ROWS = 2_000  # up to so many rows, each is a part of its own
 _MOST_FOR_WARD, _ONE_GROUP, _WARD_GROUP = 20_000, 5_000, 2_500  # rows
 MOST_FEATURES = 100
 _GRAPH_NEIGHBORS, _SCALE_NEIGHBOR, _STEPS = 20, 7, 8
+_WALK_NEIGHBORS = 10
 _SHRINKAGE = 4.0  # weight of the spherical prior, in rows per feature
 _ANSWERED = 2.0  # rows that answers put together count so much more than assumed ones
 
@@ -53,23 +54,34 @@ def has_map(n_rows: int, n_features: int) -> bool:
     return n_features > MOST_FEATURES and ALL_ROWS < n_rows <= _MOST_FOR_WARD
 
 
-def diffusion_map(X: Floats) -> Floats:
-    """Rows where random walks on the graph of their neighbors go (Coifman and Lafon 2006).
+def neighbor_walk(X: Floats, n_neighbors: int) -> tuple[sparse.csr_array, Floats]:
+    """Normalized affinities D^-1/2 W D^-1/2 of rows and their nearest ones, and D^1/2.
 
-    Affinities have a local scale (Zelnik-Manor and Perona 2004); leading eigenvectors of the walk
-    count by their eigenvalue to the power of `_STEPS`; rows have length 1.
+    Affinities have a local scale (Zelnik-Manor and Perona 2004).
     """
     n = len(X)
-    distance, near = NearestNeighbors(n_neighbors=_GRAPH_NEIGHBORS + 1).fit(X).kneighbors(X)
+    n_neighbors = min(n_neighbors, n - 1)
+    distance, near = NearestNeighbors(n_neighbors=n_neighbors + 1).fit(X).kneighbors(X)
     distance, near = distance[:, 1:], near[:, 1:]
-    scale = np.maximum(distance[:, _SCALE_NEIGHBOR - 1], 1e-9 * (distance.max() or 1.0))
+    scale = distance[:, min(_SCALE_NEIGHBOR, n_neighbors) - 1]
+    scale = np.maximum(scale, 1e-9 * (distance.max() or 1.0))
     affinity = np.exp(-(distance**2) / (scale[:, None] * scale[near]))
-    rows = np.repeat(np.arange(n), _GRAPH_NEIGHBORS)
+    rows = np.repeat(np.arange(n), n_neighbors)
     graph = sparse.csr_array((affinity.ravel(), (rows, near.ravel())), shape=(n, n))
     graph = graph.maximum(graph.T)
     root = np.sqrt(np.maximum(np.asarray(graph.sum(axis=1)).ravel(), 1e-12))
     by_root = sparse.diags_array(1.0 / root)
-    values, vectors = eigsh(by_root @ graph @ by_root, MOST_FEATURES, which="LA", v0=np.ones(n))
+    return (by_root @ graph @ by_root).tocsr(), root
+
+
+def diffusion_map(X: Floats) -> Floats:
+    """Rows where random walks on the graph of their neighbors go (Coifman and Lafon 2006).
+
+    Leading eigenvectors of the walk count by their eigenvalue to the power of `_STEPS`; rows have
+    length 1.
+    """
+    walk, root = neighbor_walk(X, _GRAPH_NEIGHBORS)
+    values, vectors = eigsh(walk, MOST_FEATURES, which="LA", v0=np.ones(len(X)))
     where = vectors * np.maximum(values, 0.0) ** _STEPS / root[:, None]
     return where / np.maximum(np.linalg.norm(where, axis=1), 1e-12)[:, None]
 
@@ -103,6 +115,11 @@ class Parts:
         """Rows of a part, in ascending order."""
         order, start = self._sorted
         return order[start[part] : start[part + 1]]
+
+    @cached_property
+    def walk(self) -> sparse.csr_array:
+        """Affinities of neighboring parts; see `neighbor_walk`."""
+        return neighbor_walk(self.center, _WALK_NEIGHBORS)[0]
 
     @cached_property
     def _sorted(self) -> tuple[Ints, Ints]:

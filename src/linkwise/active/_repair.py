@@ -35,6 +35,11 @@ class Repair(Strategy):
     to that of the groups around them. The number of clusters need not be known, and new ones are
     found on the way.
 
+    Where clusters have 25 rows or more on average, rows that nobody asked about follow their
+    nearest neighbors (label spreading [4]_), which place rows at the margin of a cluster better
+    than the tree does. If answers keep the old cluster of such a row apart from the new one, the
+    next question about it compares it with the new one.
+
     Parameters
     ----------
     noise : float or "auto", default="auto"
@@ -75,6 +80,8 @@ class Repair(Strategy):
        clustering with pairwise queries. IDA 2018.
     .. [3] X. Deng et al. A3S: a general active clustering method with pairwise constraints. ICML
        2024.
+    .. [4] D. Zhou, O. Bousquet, T. Lal, J. Weston, B. Schoelkopf. Learning with local and global
+       consistency. NIPS 2003.
 
     Examples
     --------
@@ -209,9 +216,14 @@ class Repair(Strategy):
             A question of `questions`.
         """
         state = self.state(context)
-        parts, family = state.stage.parts, state.family
+        parts, family, cluster = state.stage.parts, state.family, state.cluster
         a, b = (int(part) for part in parts.of_row[list(question)])
-        sizes = [int(parts.weight[family == family[part]].sum()) for part in (a, b)]
+        sizes = [int(parts.weight[cluster == cluster[part]].sum()) for part in (a, b)]
+        if cluster[a] == cluster[b] and family[a] != family[b]:
+            return (
+                f"one of these two is in a group of {_records(sizes[0])} only because it is close "
+                "to some of them"
+            )
         if context.known.relation(*question) is not None or state.apart[family[a], family[b]]:
             n = sizes[0] if family[a] == family[b] else sum(sizes)
             return f"this checks earlier answers, on which {_records(n)} depend"

@@ -139,9 +139,11 @@ class RepairModel:
     ) -> RepairState:
         stage = self._stage(history)
         predicted = self._predict(stage, history, known)
-        fitted = self._fitted
-        if fitted is not None and fitted[0] == len(history) and n_clusters is None:
-            return fitted[1]
+        if _fit_end(stage, history) == len(history) and n_clusters is None:
+            if self._fitted is None or self._fitted[0] != len(history):  # answers were taken back
+                self._keep(self._fit(stage, history, known), len(history))
+            assert self._fitted is not None
+            return self._fitted[1]
         evidence = weigh(stage, history)
         known = _settled(stage, predicted, history, known, evidence)
         tree = grow_tree(stage.parts, stage.linkage, known)
@@ -223,7 +225,7 @@ class RepairModel:
     # ---------------------------------------------------------------- the curve and the cut
 
     def _predict(self, stage: Stage, history: History, known: IncrementalClosure) -> Prediction:
-        n = max(_curve_end(len(history)), stage.n_answers)
+        n = _fit_end(stage, history)
         if n not in self._curves:
             told = known if n == len(history) else fold_history(history[:n])
             self._keep(self._fit(stage, history[:n], told), n)
@@ -310,6 +312,11 @@ def _curve_end(n_answers: int) -> int:
     """The curve is fitted after every answer at first, later after each 1 to 2 %."""
     step = 1 if n_answers < 100 else 2 ** int(np.log2(n_answers / 50))
     return n_answers - n_answers % step
+
+
+def _fit_end(stage: Stage, history: History) -> int:
+    """How many of the answers the last fit of the curves takes in."""
+    return max(_curve_end(len(history)), stage.n_answers)
 
 
 def _link(parts: Parts, center: Floats) -> Stage:

@@ -13,6 +13,7 @@ from linkwise._types import Floats, Ints
 
 from ._answer_curves import Prediction, sigmoid
 from ._incremental_closure import IncrementalClosure
+from ._label_spreading import are_large, follow_neighbors
 from ._parts import Parts
 from ._questions import Verdict
 from ._repair_kernels import follow, joining_merges, tree_nodes, ward_linkage
@@ -25,6 +26,7 @@ MOST_CLOSENESS = 1.5  # log odds; one answer outweighs closeness, see `agglomera
 _LOCAL_NEIGHBOR, _LOCAL_TYPICAL, _LOCAL_RANGE = 5, 0.6, (0.6, 2.0)
 _INSIDE = 0.6  # value of a pair that a split sets right: its pieces must still find their clusters
 _LEAST_DOUBT = 1.0  # pairs that a check of answers must be expected to change
+_LEAST_SHARE = 0.05  # of the votes of neighbors
 _SHOWN = 64  # candidates looked at before all are sorted
 
 
@@ -111,6 +113,10 @@ class RepairState:
         Linkage of the modes, in the order of `slots`.
     size : ndarray of shape (n_modes,)
         Rows per mode.
+    evidence : dict
+        Log odds of the answers, if they may be wrong.
+    told : ndarray of bool of shape (n_parts,)
+        Parts with rows that answers are about.
     """
 
     stage: Stage
@@ -122,12 +128,27 @@ class RepairState:
     H: Floats
     size: Floats
     evidence: Evidence
+    told: Floats
 
     @cached_property
     def labels(self) -> Ints:
         """Cluster of each row."""
-        found = np.unique(self.family, return_inverse=True)[1]
+        found = np.unique(self.cluster, return_inverse=True)[1]
         return found[self.stage.parts.of_row]
+
+    @property
+    def cluster(self) -> Ints:
+        """Family of each part after those that nobody asked about have followed their neighbors."""
+        return self._followed[0]
+
+    @cached_property
+    def _followed(self) -> tuple[Ints, Floats]:
+        """The cluster of each part, and the share of its neighbors, or of their votes, for it."""
+        if are_large(self.family):
+            return follow_neighbors(self.stage.parts, self.family, self.told)
+        neighbors = self.stage.linkage.neighbors
+        own = (self.family[neighbors] == self.family[:, None]).sum(axis=1)
+        return self.family, own / max(neighbors.shape[1], 1)
 
     @cached_property
     def slots(self) -> Ints:
@@ -156,8 +177,8 @@ class RepairState:
         return np.array(sorted(found), dtype=np.int64)
 
     @cached_property
-    def values(self) -> tuple[Floats, Floats]:
-        """Expected number of changed pairs, per merge and per pair of modes."""
+    def values(self) -> tuple[Floats, Floats, Floats]:
+        """Expected number of changed pairs, per merge, pair of modes, and part that moved."""
         merges, slots = self.merges, self.slots
         odds = self.prediction.inner.odds(merges[:, 2] / self.stage.top)
         inner_evidence, between = self._evidence()
@@ -166,6 +187,7 @@ class RepairState:
         inner = _INSIDE * merges[:, 3] * merges[:, 4] * sigmoid(-(odds + inner_evidence))
         doubts = inner_evidence != 0
         inner[np.where(doubts, inner < _LEAST_DOUBT, merges[:, 5] > 0)] = 0.0
+        inner[np.append(self._asked_there, False)[self._single]] = 0.0
         family = self.family[slots]
         mass = np.bincount(self.family, self.stage.parts.weight, len(self.family))[family]
         height = self.H / self.stage.top
@@ -186,15 +208,38 @@ class RepairState:
         else:
             value = np.outer(mass, mass) * sigmoid(odds)
             value[self.apart[np.ix_(family, family)] | same] = 0.0
-        return inner, np.triu(value, 1)
+        return inner, np.triu(value, 1), self._moved_values()
+
+    def _moved_values(self) -> Floats:
+        """Of asking whether a part that followed its neighbors belongs there; else 0."""
+        weight = self.stage.parts.weight
+        mass = np.bincount(self.cluster, weight, len(weight))[self.cluster]
+        value = _INSIDE * weight * mass * sigmoid(-self._likeness)
+        return np.where(self._asked_there, value, 0.0)
+
+    @property
+    def _asked_there(self) -> Floats:
+        """Parts that are compared with the cluster they moved to, not with those they came from.
+
+        Only where answers keep both apart: else "same" would make them one.
+        """
+        return self.apart[self.family, self.cluster]
 
     def _margins(self) -> Floats:
-        """Log odds that a part merged alone has neighbors of its own cluster; else 0."""
-        neighbors = self.stage.linkage.neighbors
-        own = (self.family[neighbors] == self.family[:, None]).sum(axis=1)
-        odds = np.log((own + 0.5) / (neighbors.shape[1] - own + 0.5))
-        single = self._children.min(axis=1, initial=len(own))  # merged nodes have higher numbers
-        return np.append(odds, 0.0)[single]
+        """Log odds that a part merged alone is like its neighbors; else 0."""
+        return np.append(self._likeness, 0.0)[self._single]
+
+    @property
+    def _single(self) -> Ints:
+        """The part that each merge adds to others; n_parts if it joins larger nodes."""
+        m = len(self.mode)
+        return np.minimum(self._children.min(axis=1, initial=m), m)  # merged nodes come later
+
+    @property
+    def _likeness(self) -> Floats:
+        """Log odds that a part is in the cluster of its neighbors."""
+        share = self._followed[1]
+        return np.log((share + _LEAST_SHARE) / (1 - share + _LEAST_SHARE))
 
     def _evidence(self) -> tuple[Floats, Floats]:
         """Log odds of the answers at each merge and between modes; zero without a noise model."""
@@ -218,19 +263,27 @@ class RepairState:
 
     def candidates(self) -> Iterator[Candidate]:
         """Questions by the number of pairs that their answer is expected to change."""
-        inner, between = self.values
-        flat = between.ravel()
-        n_inner = len(inner)
-        worth = np.concatenate([inner, flat])
+        inner, between, moved = self.values
+        n_inner, n_known = len(inner), len(inner) + between.size
+        worth = np.concatenate([inner, between.ravel(), moved])
         for order in _best_first(worth):
             for where in order.tolist():
                 if where < n_inner:
                     left, right = self._children[where].tolist()
                     sides = self.leaves(left), self.leaves(right)
-                else:
+                elif where < n_known:
                     a, b = divmod(where - n_inner, len(self.slots))
                     sides = self.parts_of(self.slots[a]), self.parts_of(self.slots[b])
-                yield Candidate(float(worth[where]), *sides, inside=where < n_inner)
+                else:
+                    sides = self._moved_sides(where - n_known)
+                inside = not n_inner <= where < n_known
+                yield Candidate(float(worth[where]), *sides, inside=inside)
+
+    def _moved_sides(self, part: int) -> tuple[Ints, Ints]:
+        """A part that moved, and those that stand for its new cluster."""
+        others = np.flatnonzero((self.family == self.cluster[part]) & (self.cluster == self.family))
+        told = others[self.told[others]]
+        return np.array([part]), told if len(told) else others
 
     def parts_of(self, slot: int) -> Ints:
         """Parts of a mode."""
@@ -290,7 +343,9 @@ def merge(stage: Stage, predicted: Prediction, tree: Tree, evidence: Evidence) -
     size = np.bincount(place, weight).astype(np.float64)
     center = np.column_stack([np.bincount(place, weight * x) for x in stage.linkage.center.T])
     H = ward_linkage(center / size[:, None], size)
-    return RepairState(stage, predicted, tree.merges[:n], mode, family, apart, H, size, evidence)
+    return RepairState(
+        stage, predicted, tree.merges[:n], mode, family, apart, H, size, evidence, tree.told
+    )
 
 
 def answered_parts(

@@ -137,12 +137,15 @@ class Tree(NamedTuple):
         Families that answers keep apart.
     crossing : ndarray of shape (n_pairs,)
         Height at which each of some pairs of parts merges, or would.
+    told : ndarray of bool of shape (n_parts,)
+        Parts with rows that answers are about.
     """
 
     merges: Floats
     family: Ints
     apart: Floats
     crossing: Floats
+    told: Floats
 
 
 def families(parts: Parts, known: IncrementalClosure) -> tuple[Ints, Floats]:
@@ -183,4 +186,6 @@ def grow_tree(
     grown = start.grow(joined[start.slot], guarded, np.searchsorted(start.slot, root[pairs]))
     at = joining_merges(before, parts.n_parts, pairs)
     crossing = np.where(at < 0, grown.crossing, np.append(before[:, 2], 0.0)[at])
-    return Tree(np.vstack([before, grown.merges]), family, apart, crossing)
+    told = np.zeros(parts.n_parts, dtype=bool)
+    told[parts.of_row[[row for rows in known.members.values() for row in rows]]] = True
+    return Tree(np.vstack([before, grown.merges]), family, apart, crossing, told)

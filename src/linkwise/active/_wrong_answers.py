@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from heapq import heapify, heappop, heappush
 from math import log
 
 import numpy as np
@@ -67,11 +68,15 @@ def _contract(root: Ints, evidence: Evidence, closeness: Callable[[int, int], fl
                 row = weight.setdefault(one, {})
                 row[other] = row.get(other, 0.0) + odds
                 near.setdefault(one, {})[other] = closeness(x, y)
-    while True:
-        edges = ((weight[x][y] + near[x][y], x, y) for x in weight for y in weight[x] if x < y)
-        best, x, y = max(edges, default=(0.0, 0, 0))
-        if best <= 0:
-            return label
+    heap = [(-weight[x][y] - near[x][y], -x, -y) for x in weight for y in weight[x] if x < y]
+    heapify(heap)
+    while heap:
+        cost, x, y = heappop(heap)
+        x, y = -x, -y
+        if cost >= 0:
+            break
+        if y not in weight.get(x, {}) or -weight[x][y] - near[x][y] != cost:
+            continue  # contracted since, or worth something else by now
         label[label == y] = x
         for other in weight.pop(y):
             gone, close = weight[other].pop(y), near[other].pop(y)
@@ -79,4 +84,7 @@ def _contract(root: Ints, evidence: Evidence, closeness: Callable[[int, int], fl
                 for one, two in ((x, other), (other, x)):
                     weight[one][two] = weight[one].get(two, 0.0) + gone
                     near[one][two] = max(near[one].get(two, -np.inf), close)
+                low, high = min(x, other), max(x, other)
+                heappush(heap, (-weight[x][other] - near[x][other], -low, -high))
         del near[y]
+    return label

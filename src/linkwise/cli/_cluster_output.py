@@ -205,25 +205,25 @@ def show(
 
 
 def _table(report: Report, n_rows: int, given: ClusterInput | OutOfCoreInput) -> RichTable:
+    """The clusters; without the column of what sets them apart where nothing does."""
+    profiles = report.profiles[:_MAX_SHOWN_CLUSTERS]
+    sizes = report.cluster_sizes.tolist()
+    told = any(profile.traits for profile in profiles)
     table = RichTable(title="Clusters")
-    table.add_column("cluster", justify="right")
-    table.add_column("rows", justify="right")
-    table.add_column("share", justify="right")
-    table.add_column("what sets it apart")
-    table.add_column("typical" if given.ids else "typical rows")
-    for profile in report.profiles[:_MAX_SHOWN_CLUSTERS]:
+    for head in ("cluster", "rows", "share"):
+        table.add_column(head, justify="right")
+    for head in ["what sets it apart"] * told + ["typical" if given.ids else "typical rows"]:
+        table.add_column(head)
+    for profile in profiles:
         names = [str(row) if given.ids is None else given.ids[row] for row in profile.typical]
-        table.add_row(
-            str(profile.number),
-            f"{profile.size:,}",
-            f"{profile.size / n_rows:.1%}",
-            escape("\n".join(profile.descriptions)),
-            escape(", ".join(names)),
-        )
-    if not report.profiles:  # rows that are elsewhere are not looked at again
-        for number, size in enumerate(report.cluster_sizes[:_MAX_SHOWN_CLUSTERS].tolist()):
-            table.add_row(str(number), f"{size:,}", f"{size / report.n_rows:.1%}", "", "")
-    if len(report.profiles) > _MAX_SHOWN_CLUSTERS:
-        more = f"{len(report.profiles) - _MAX_SHOWN_CLUSTERS:,} more clusters"
-        table.add_row("...", "", "", more, "")
+        described = [escape("\n".join(profile.descriptions))] * told
+        share = f"{profile.size / n_rows:.1%}"
+        row = [str(profile.number), f"{profile.size:,}", share, *described]
+        table.add_row(*row, escape(", ".join(names)))
+    if not profiles:  # rows that are elsewhere are not looked at again
+        for number, size in enumerate(sizes[:_MAX_SHOWN_CLUSTERS]):
+            table.add_row(str(number), f"{size:,}", f"{size / report.n_rows:.1%}", "")
+    if len(sizes) > _MAX_SHOWN_CLUSTERS:
+        more = f"{len(sizes) - _MAX_SHOWN_CLUSTERS:,} more clusters"
+        table.add_row("...", "", "", more)
     return table

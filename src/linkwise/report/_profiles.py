@@ -6,6 +6,7 @@ is a column that is 1 where the text of a row has it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from scipy import sparse
 
 N_TYPICAL, N_TRAITS = 3, 3
 _LEAST_WORTH_SAYING = 0.2  # standard deviations
+_PLACE = re.compile(r"\[\d+\]$")  # in a column of lists
 
 
 class Trait(NamedTuple):
@@ -74,7 +76,7 @@ class Profile:
     @property
     def descriptions(self) -> list[str]:
         """The traits, or that there are none."""
-        return [str(trait) for trait in self.traits] or ["near the average in everything"]
+        return [str(trait) for trait in self.traits] or ["no single column sets it apart"]
 
 
 class Columns:
@@ -84,11 +86,13 @@ class Columns:
     ----------
     X : ndarray or CSR matrix of shape (n_rows, n_columns)
     names : sequence of str
-        Empty: nothing is said of single columns.
+        Empty: nothing is said of single columns. Nor is it of ``name[3]``, a place in a column of
+        lists: the features of an embedding have no meaning of their own.
     """
 
     def __init__(self, X: Any, names: Sequence[str]):
         self.X, self.names = X, list(names)
+        self._says = np.array([not _PLACE.search(name) for name in self.names] or 1.0, dtype=float)
         # Categories, shown in percent: 1 for the rows that have them, 0 for others.
         self.is_share = ((X == 0) | (X == 1)).all(axis=0) if isinstance(X, np.ndarray) else None
         self._squares = X.multiply(X).tocsr() if sparse.issparse(X) else X * X
@@ -105,8 +109,11 @@ class Columns:
         return np.asarray(self.X[rows].mean(axis=0)).ravel()
 
     def differences(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """How far the mean of some rows is from that of all, in standard deviations."""
-        return (self.middle(rows) - self.mean) * np.sqrt(self.precision)
+        """How far the mean of some rows is from that of all, in standard deviations.
+
+        0 for columns that nothing is said of.
+        """
+        return (self.middle(rows) - self.mean) * np.sqrt(self.precision) * self._says
 
     def nearest(self, rows: NDArray[np.int64], n: int) -> list[int]:
         """The n of these rows that are nearest to their own middle."""

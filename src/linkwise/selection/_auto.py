@@ -175,6 +175,10 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
     a fold that are asked of the candidate that the other folds would choose do not, but that
     choice knows fewer links. `expected_` is computed from the mean of both.
 
+    **Many clusters.** With more than 1,000 rows, the search for k begins at the cut of Ward's
+    hierarchy that held-out links let one expect most of: one hierarchy has a clustering for every
+    k, so that a short time budget does not end at the first few.
+
     **Large data.** With more than 5,000 rows, or 8,000,000 values, candidates are tried on a sample
     with the linked rows in it, and the choice is fitted to all rows. Beyond 100 features everything
     is clustered in a PCA space, and metrics with a full matrix are learnt in one beyond 30.

@@ -1,8 +1,9 @@
 """Which candidates are tried when the number of clusters is open.
 
-Entry point: `search_counts`. A few cheap kinds scout numbers of clusters by doubling, as long as
-evidence asks for more, and then between the best and its neighbors. All kinds race at the best
-numbers, and the best kinds look for a number of their own.
+Entry point: `search_counts`. A few cheap kinds scout numbers of clusters by doubling, from the
+least, or from a first guess where rows are many, as long as evidence asks for more; and then
+between the best and its neighbors. All kinds race at the best numbers, and the best kinds look for
+a number of their own.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ._candidates import Candidate, takes_clusters, with_clusters
+from ._hierarchy import Cuts
 from ._ranking import Ranking
 from ._search import CandidateSearch
 
 _SCOUTED, _MANY_LINKS = 2, 500  # folds that decide about k; with many links one will do
+_GUIDED = 50  # links that a first guess of k needs
 _BEYOND = 2  # doublings without a gain that end the search upwards
 _CLEARLY = 0.1  # of the score: one doubling is enough to see that it falls
 _REFINED = 4  # rounds between the best number and its neighbors
@@ -96,22 +99,32 @@ def _scouts(kinds: Sequence[Candidate]) -> list[Candidate]:
 def _scouted(
     work: CandidateSearch, made: _Made, scouts: Sequence[Candidate], limits: Limits
 ) -> list[int]:
-    """The most promising numbers of clusters, by doubling and then by halving the gaps."""
+    """The most promising numbers of clusters, best first: by doubling, then by halving gaps."""
     score: dict[int, float] = {}
 
     def explore(counts: Sequence[int]) -> int:
         asked = [made(kind, k) for k in counts for kind in scouts]
         work.explore(asked, _SCOUTED if work.n_telling < _MANY_LINKS else 1)
-        for k in {*score, *counts}:  # all again: they depend on a base rate that all trials tell
+        # All again: they depend on a base rate that all trials tell.
+        for k in dict.fromkeys([*score, *counts]):
             score[k] = max(work.interim_score(made(kind, k)) for kind in scouts)
         return max(score, key=lambda k: score[k])
 
-    steps = doubling(limits)
-    best = explore(steps[:3])
-    for k in steps[3:]:
+    guess = _guess(work, scouts, limits)
+    begin = limits.least if guess is None else guess
+    steps = doubling(begin, limits)
+    first = max(steps.index(begin) - 1, 0)
+    # The guess first: the time may be too short for its neighbors.
+    best = explore(sorted(steps[first : first + 3], key=lambda k: abs(np.log(k / begin))))
+    for k in steps[first + 3 :]:
         beyond = [tried for tried in score if tried > best]
         lost = max((score[best] - score[tried] for tried in beyond), default=0.0)
-        if len(beyond) >= _BEYOND or lost > _CLEARLY or work.out_of_time:
+        enough = _BEYOND if guess is None else 1
+        if len(beyond) >= enough or lost > _CLEARLY or work.out_of_time:
+            break
+        best = explore([k])
+    for k in reversed(steps[:first]):
+        if best > min(score) or work.out_of_time:
             break
         best = explore([k])
     for _ in range(_REFINED):
@@ -123,14 +136,25 @@ def _scouted(
     # Shapes that k-means has to cut into pieces need fewer clusters than the scouts.
     fewer = [k for k in sorted(score) if k < order[0]][-1:]
     n_counts = _N_COUNTS if work.X.shape[0] <= _FEW_ROWS else 1
-    return sorted({*order[:n_counts], *fewer})
+    return list(dict.fromkeys([*order[:n_counts], *fewer]))
 
 
-def doubling(limits: Limits) -> list[int]:
-    """The least number, twice as many, and so on; the most is the last."""
-    n_steps = int(np.ceil(np.log2(limits.most / limits.least))) if limits.least else 0
-    steps = [min(limits.least << step, limits.most) for step in range(n_steps + 1)]
-    return sorted({*steps, limits.most} if n_steps <= 3 else set(steps))
+def _guess(work: CandidateSearch, scouts: Sequence[Candidate], limits: Limits) -> int | None:
+    """A number of clusters to begin with; None for few rows, where all numbers are cheap."""
+    if work.X.shape[0] <= _FEW_ROWS or work.n_telling < _GUIDED or limits.least == limits.most:
+        return None
+    plain = next((scout for scout in scouts if scout.is_kmeans), None)
+    steps = [] if plain is None else [step for _, step in getattr(plain.estimator, "steps", ())]
+    X = work.in_space(steps[:-1], work.X, work.folds[0], 0)
+    work.cuts = Cuts.of(X, work.folds, *limits)
+    return work.cuts.best
+
+
+def doubling(begin: int, limits: Limits) -> list[int]:
+    """A number, its halves and its doubles; the limits are the first and the last."""
+    n_up = int(np.ceil(np.log2(limits.most / begin)))
+    found = [begin << step for step in range(n_up)] + [begin >> step for step in range(1, 64)]
+    return sorted({begin, *limits, *(k for k in found if limits.least < k < limits.most)})
 
 
 def between(best: int, tried: set[int], limits: Limits) -> list[int]:

@@ -17,6 +17,7 @@ from ._splits import ConstraintFold
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+Estimate = tuple[float, float]  # and its standard error
 
 _BASE_RATES = 1e-5, 0.9  # limits of the share of pairs that belong together
 _RATE_ERROR = 0.2  # relative error of that share
@@ -133,6 +134,17 @@ def link_counts(fold: ConstraintFold, together: Bools) -> Floats:
     return np.asarray(np.bincount(cell, fold.weight, minlength=4), dtype=np.float64)
 
 
+def share_together(labels: NDArray) -> float:
+    """Share of all pairs of rows in one cluster; rows without a cluster are alone."""
+    sizes = np.bincount(labels[labels >= 0]).astype(np.float64)
+    return float((sizes * (sizes - 1)).sum() / max(len(labels) * (len(labels) - 1.0), 1.0))
+
+
+def together(labels: NDArray, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
+    a, b = labels[pairs].T
+    return np.asarray((a == b) & (a >= 0))
+
+
 def mean_f(counts: Floats) -> Floats:
     """Mean of the F of must-links and the F of cannot-links.
 
@@ -151,7 +163,9 @@ def _f(right: Floats, wrong: Floats) -> Floats:
     return np.where(whole > 0, 2 * right / np.where(whole > 0, whole, 1.0), 1.0)
 
 
-def base_rate(counts: Floats, together: Floats, n_cannot: float) -> tuple[float, float]:
+def base_rate(
+    counts: Floats, together: Floats, n_cannot: float, finest: Estimate | None = None
+) -> Estimate:
     """Share of all pairs of rows that belong together, from all candidates, and its error.
 
     A candidate puts a share s of all pairs together, which is known. If it keeps a share t of the
@@ -169,6 +183,8 @@ def base_rate(counts: Floats, together: Floats, n_cannot: float) -> tuple[float,
         Share of all pairs that each puts together.
     n_cannot : float
         Number of cannot-links that were held out in all.
+    finest : pair of float, default=None
+        Another estimate and its error, from clusters so small that most of their pairs are right.
     """
     true, false = _rates(counts)
     lift = np.maximum(true - false, 0.0)
@@ -180,8 +196,10 @@ def base_rate(counts: Floats, together: Floats, n_cannot: float) -> tuple[float,
     error = weighted @ np.sqrt(variance / max(n_cannot, 1.0)) / (weighted @ lift)
     best = np.argsort(-lift, kind="stable")[: -(-len(lift) // _BEST)]
     guess = float(together[best].mean())
-    precision = np.array([error, _GUESS_ERROR * guess]) ** -2.0
-    pi = float(precision @ np.array([found, guess]) / precision.sum())
+    estimates = [(found, error), (guess, _GUESS_ERROR * guess)] + [finest] * (finest is not None)
+    values, errors = np.array(estimates).T
+    precision = errors**-2.0
+    pi = float(precision @ values / precision.sum())
     return float(np.clip(pi, *_BASE_RATES)), float(precision.sum() ** -0.5)
 
 

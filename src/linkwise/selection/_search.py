@@ -31,6 +31,7 @@ from linkwise.io import drop_cut_line
 
 from ._candidates import Candidate
 from ._description import Description
+from ._hierarchy import Cuts
 from ._scores import (
     Figures,
     balance,
@@ -38,7 +39,9 @@ from ._scores import (
     clearly_worse,
     link_counts,
     right_answers,
+    share_together,
     stability,
+    together,
 )
 from ._splits import ConstraintFold, Probes
 
@@ -193,6 +196,8 @@ class CandidateSearch:
         How much longer a fit to all rows takes than a trial.
     description : Description or None
         Scores by description length, if asked for.
+    cuts : Cuts or None
+        Of a hierarchy of the rows: they tell about the base rate, too.
     """
 
     X: Matrix
@@ -210,6 +215,7 @@ class CandidateSearch:
     n_racing: int | None = None
     slowdown: float = 1.0
     description: Description | None = None
+    cuts: Cuts | None = None
     n_done: int = 0
     n_total: int = 0
     trials: dict[Candidate, list[Trial]] = field(default_factory=dict)
@@ -356,8 +362,8 @@ class CandidateSearch:
         kept = fold.known.satisfied(labels).weight_share
         probed = labels[self.probes.within(fold)]
         return Trial(
-            _together(labels, fold.pairs), _together(probed, self.probes.pairs), kept,
-            self._index(probed), _share_together(labels),
+            together(labels, fold.pairs), together(probed, self.probes.pairs), kept,
+            self._index(probed), share_together(labels),
             np.nan if self.description is None else self.description.saved(labels, fold),
         )  # fmt: skip
 
@@ -375,11 +381,11 @@ class CandidateSearch:
     ) -> NDArray[np.int64]:
         *steps, (_, method) = getattr(candidate.estimator, "steps", [("", candidate.estimator)])
         X = self.X if fold.rows is None else self.X[fold.rows]
-        X = self._in_space([step for _, step in steps], X, fold, number)
+        X = self.in_space([step for _, step in steps], X, fold, number)
         rng = np.random.RandomState((self.seed + number) % 2**32)
         return labels_of(fit(method, X, fold.known, rng), X)
 
-    def _in_space(
+    def in_space(
         self, steps: Sequence[BaseEstimator], X: Matrix, fold: ConstraintFold, number: int
     ) -> Matrix:
         """The rows after some steps of a pipeline.
@@ -437,11 +443,15 @@ class CandidateSearch:
             each = [link_counts(fold, trial.together) for fold, trial in sound]
             counts = np.array(each).reshape(-1, 4)
             both = (counts[:, :2].sum(axis=1) > 0) & (counts[:, 2:].sum(axis=1) > 0)
-            shares = np.array([trial.share for _, trial in sound])
+            counts, shares = counts[both], np.array([trial.share for _, trial in sound])[both]
             n_used = max(map(len, self.trials.values()))
+            if self.cuts is not None:
+                counts = np.concatenate([counts, self.cuts.counts])
+                shares = np.concatenate([shares, self.cuts.shares])
+                n_used = len(self.folds)
             n_cannot = sum(float(fold.weight[~fold.must].sum()) for fold in self.folds[:n_used])
-            rate = base_rate(counts[both], shares[both], n_cannot)
-            self._rated = n_trials, rate
+            finest = None if self.cuts is None else self.cuts.finest
+            self._rated = n_trials, base_rate(counts, shares, n_cannot, finest)
         return self._rated[1]
 
     def _without_clearly_worse(self, left: list[Candidate], n_used: int) -> list[Candidate]:
@@ -511,14 +521,3 @@ class CandidateSearch:
     def _seconds(self, candidate: Candidate) -> float:
         trials = self.trials[candidate]
         return float(np.mean([trial.seconds for trial in trials])) / effective_n_jobs(self.n_jobs)
-
-
-def _share_together(labels: NDArray) -> float:
-    """Share of all pairs of rows in one cluster; rows without a cluster are alone."""
-    sizes = np.bincount(labels[labels >= 0]).astype(np.float64)
-    return float((sizes * (sizes - 1)).sum() / max(len(labels) * (len(labels) - 1.0), 1.0))
-
-
-def _together(labels: NDArray, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
-    a, b = labels[pairs].T
-    return np.asarray((a == b) & (a >= 0))

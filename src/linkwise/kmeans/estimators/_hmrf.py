@@ -71,8 +71,8 @@ class HMRFKMeans(DistortionKMeans):
         The probability that a link is wrong. None takes links as right and minimizes the
         published objective. With a number, a violated link costs the log odds that it is right,
         in units of the likelihood that the metric implies; "auto" estimates that number
-        (`noise_`), unless held-out links are clearly predicted better if the others are taken as
-        right. See the user guide.
+        (`noise_`), unless held-out links clearly agree more with clusters made by the others taken
+        as right, or with k-means. See the user guide.
     min_size, max_size : int, float or array-like of shape (n_clusters,), default=None
         Limits on the size of clusters: a number of rows, a share of the rows (a fraction up to
         1), or one of these per cluster. Links are violated, at their cost, rather than limits.
@@ -236,8 +236,9 @@ class HMRFKMeans(DistortionKMeans):
             )
 
     def _learning(self) -> Learning:
-        prior = Rayleigh(float(self.width)) if self.prior and self.learn else None
-        metric = self.metric if self.learn else "identity"
+        learns = self.learn and not self._is_kmeans
+        prior = Rayleigh(float(self.width)) if self.prior and learns else None
+        metric = self.metric if learns else "identity"
         eta = self.eta if self.eta in (None, "exact") else float(self.eta)
         return Learning(metric, prior, eta, float(self.smoothing), bool(self.per_cluster))
 

@@ -14,13 +14,15 @@ from linkwise._validation import check_choice, check_number
 from linkwise.geometry import Mahalanobis, one_hot_groups
 from linkwise.kmeans.rows._protocols import RowStore
 from linkwise.kmeans.solver._limits import Outliers, Size
+from linkwise.kmeans.solver._noise import FEWEST
 from linkwise.kmeans.solver._penalties import DistancePenalty, Penalty
 from linkwise.kmeans.solver._problem import Problem, Solution
 
 from ._soft_base import FULL_NEEDS_DENSE, Belief, Noise, Shape, SoftKMeans
 
 _SCREENED, _SCREENED_CELLS = 5_000, 20_000_000  # rows that show which features are indicators
-_MOST_FEATURES, _ROWS_PER_FEATURE = 100, 5  # for a full metric, if it is left open
+_MOST_FEATURES = 100  # for a full metric, if it is left open
+_FEW_ROWS, _MANY_ROWS = 5, 10  # per feature: for it, and for a long search with it
 
 
 class MPCKMeans(SoftKMeans):
@@ -38,8 +40,9 @@ class MPCKMeans(SoftKMeans):
         Number of clusters.
     metric : {"diagonal", "full", "auto"}, default="diagonal"
         Weights of the features, or a full matrix. "auto" is "full" for dense data of at most 100
-        features with at least five rows per feature, else "diagonal". With `noise="auto"`,
-        held-out links choose among these and no metric ("identity"). See `metric_`.
+        features with at least five rows per feature, else "diagonal". If links may be wrong, no
+        metric ("identity") comes before "diagonal", and with fewer than 40 links before "full";
+        with `noise="auto"`, held-out links choose among the three. See `metric_`.
     per_cluster : bool, default=False
         Whether each cluster learns its own metric.
     regularization : float, default=0.01
@@ -49,8 +52,8 @@ class MPCKMeans(SoftKMeans):
         The probability that a link is wrong. None takes links as right and minimizes the
         published objective. With a number, a violated link costs the log odds that it is right,
         in units of the likelihood that the metric implies; "auto" estimates that number
-        (`noise_`), unless held-out links are clearly predicted better if the others are taken as
-        right. See the user guide.
+        (`noise_`), unless held-out links clearly agree more with clusters made by the others taken
+        as right, or with k-means. See the user guide.
     min_size, max_size : int, float or array-like of shape (n_clusters,), default=None
         Limits on the size of clusters: a number of rows, a share of the rows (a fraction up to
         1), or one of these per cluster. Links are violated, at their cost, rather than limits.
@@ -69,7 +72,9 @@ class MPCKMeans(SoftKMeans):
         or without constraints. With init="auto" and no labels it is three different starts and then
         swaps: a center is replaced by a row, and the run repeated, as long as that lowers the
         objective. Otherwise it is 5. With `noise` it is the time of 5 to 30 runs, fewer for more
-        rows; with limits on sizes or outliers at least 5, without swaps.
+        rows; with limits on sizes or outliers at least 5, without swaps. With a full metric and
+        less than ten rows per feature it is 3 (8 with `noise`), without swaps: a long search finds
+        directions in which any clusters look compact.
     max_iter : int, default=300
         The most iterations of a run.
     tol : float, default=1e-4
@@ -92,7 +97,7 @@ class MPCKMeans(SoftKMeans):
     metrics_ : ndarray
         Metric, or one for each cluster: diagonals of shape (n_features,) or
         (n_clusters, n_features), matrices of shape (n_features, n_features) or
-        (n_clusters, n_features, n_features).
+        (n_clusters, n_features, n_features). Ones of shape (n_features,) if none was learnt.
     objective_ : float
         The objective of the result; it may be negative.
     objective_path_ : ndarray of shape (n_iterations,)
@@ -209,23 +214,26 @@ class MPCKMeans(SoftKMeans):
 
     def _shape(self, problem: Problem) -> Shape:
         """The shape of the metric; a full one has d (d + 1) / 2 numbers to learn from the rows."""
-        if self.metric != "auto":
-            return self.metric
-        return self._reading.shape or ("full" if self._may_be_full(problem) else "diagonal")
+        return self._reading.shape or self._shapes(problem, self._reading.belief)[0]
 
-    def _shapes(self, problem: Problem, belief: Belief) -> list[Shape | None]:
+    def _shapes(self, problem: Problem, belief: Belief) -> list[Shape]:
+        if belief == "ignored":
+            return ["identity"]
         if self.metric != "auto":
-            return [None]
+            return [self.metric]
         # Links that may be wrong mislead the weights of features more than they teach them.
-        shapes: list[Shape | None] = ["diagonal", "identity"]
+        shapes: list[Shape] = ["diagonal", "identity"]
         if belief != "right":
             shapes.reverse()
-        return ["full", *shapes] if self._may_be_full(problem) else shapes
+        rows, known = problem.rows, problem.known
+        if rows.is_sparse or rows.d > _MOST_FEATURES or rows.n < _FEW_ROWS * rows.d:
+            return shapes
+        if belief != "right" and known.n_must_link + known.n_cannot_link < FEWEST:
+            return shapes  # too few to show that a metric means something
+        return ["full", *shapes]
 
-    def _may_be_full(self, problem: Problem) -> bool:
-        rows = problem.rows
-        fits = rows.d <= _MOST_FEATURES and rows.n >= _ROWS_PER_FEATURE * rows.d
-        return fits and not rows.is_sparse
+    def _overfits(self, problem: Problem) -> bool:
+        return self._shape(problem) == "full" and problem.rows.n < _MANY_ROWS * problem.rows.d
 
     def _best_run(self, problem: Problem) -> Solution:
         self.metric_ = self._shape(problem)

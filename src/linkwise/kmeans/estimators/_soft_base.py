@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import Literal, NamedTuple
@@ -43,10 +44,11 @@ _NOISE_RUNS = ((5_000, 30), (50_000, 15))
 _JUDGED = 5_000  # rows that the unit of likelihood is estimated from
 _ROUGH = 20  # iterations for that
 _MOST_TRIED = 5_000  # rows up to which the objective is chosen by held-out links
-_TRIAL_RUNS = {"right": 3, "doubted": 8, "ignored": 8}  # starts for that
+_TRIAL_RUNS = {"right": 3, "doubted": 8, "ignored": 8}  # starts for that, or of a short search
 _IGNORED = (
-    "the links held out were predicted better without the others than with them, so that the "
-    "links do not count; they may be wrong, or about something that the features do not show"
+    "the links held out agree better with k-means than with clusters made by the other links, so "
+    "that the links do not count; they may be wrong, or about something that the features do not "
+    "show"
 ) + see("noise")
 
 Noise = float | Literal["auto"] | None
@@ -60,7 +62,7 @@ class Reading(NamedTuple):
     Attributes
     ----------
     belief : {"right", "doubted", "ignored"}
-        The published objective, log odds, or no cost at all.
+        The published objective, log odds, or k-means.
     shape : {"identity", "diagonal", "full"} or None
         Of the metric, if held-out links choose it.
     """
@@ -74,9 +76,7 @@ class SoftKMeans(BaseKMeans):
 
     noise: Noise = None
     _reading = Reading()
-    _mispredicted: float | None = None  # share of held-out links, as links are read
-    # Metrics that are learnt without links may fit the rows and mean nothing.
-    _is_kmeans_without_links = False
+    _agreement: float | None = None  # with held-out links, as links are read
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -100,13 +100,18 @@ class SoftKMeans(BaseKMeans):
         return self._reading.belief == "right"
 
     @property
+    def _is_kmeans(self) -> bool:
+        """Whether links do not count, and no metric is learnt: it may fit rows and mean nothing."""
+        return self._reading.belief == "ignored"
+
+    @property
     def _is_published(self) -> bool:
         """Whether the objective is the published one, in which every link is right."""
         return self.noise is None or (self.noise == "auto" and self._trusts)
 
     def _read_links(self, problem: Problem) -> None:
         """Decide whether links are taken as right, and what else they decide (`_shapes`)."""
-        self._reading, self._mispredicted = Reading(), None
+        self._reading, self._agreement = Reading(), None
         if self.noise is None:
             return
         if self.noise != "auto":
@@ -119,10 +124,10 @@ class SoftKMeans(BaseKMeans):
         if folds is None or rows.n > _MOST_TRIED or not isinstance(rows, LocalRows):
             return
         if len(readings) > 1:
-            wrong = [self._wrongly_predicted(problem, folds, reading) for reading in readings]
-            chosen = _noise.first_unless_clear(np.array(wrong))
-            self._reading, self._mispredicted = readings[chosen], float(wrong[chosen].mean())
-        if self._reading.belief == "ignored":
+            parts = [self._held_out(problem, folds, reading) for reading in readings]
+            chosen = _noise.first_unless_clear(np.array(parts))
+            self._reading, self._agreement = readings[chosen], float(parts[chosen].sum())
+        if self._is_kmeans:
             warnings.warn(_IGNORED, UserWarning, stacklevel=4)
 
     def _beliefs(self, most: float) -> list[Belief]:
@@ -132,21 +137,20 @@ class SoftKMeans(BaseKMeans):
         found: list[Belief] = ["doubted", "right"]
         if most <= _noise.BELIEVED:
             found.reverse()
-        return found + ["ignored"] * self._is_kmeans_without_links
+        return [*found, "ignored"]
 
-    def _shapes(self, problem: Problem, belief: Belief) -> list[Shape | None]:
+    def _shapes(self, problem: Problem, belief: Belief) -> Sequence[Shape | None]:
         """Shapes of the metric among which held-out links choose; the usual one first."""
         return [None]
 
-    def _wrongly_predicted(self, problem: Problem, folds: list[Bools], reading: Reading) -> Bools:
-        """Which links are predicted wrongly by the fits without them, if links are read so."""
+    def _held_out(self, problem: Problem, folds: list[Bools], reading: Reading) -> Floats:
+        """What each link adds to the agreement with fits without it, if links are read so."""
         found, labels = [], None
         for held in folds:
             part, asked = (problem.known.take(np.flatnonzero(side)) for side in (~held, held))
-            links = LinkGraph.of(asked)
             if labels is None or reading.belief != "ignored":  # which links are left is all one
                 labels = self._trial(replace(problem, known=part), reading).labels
-            found.append(links.violated(labels[links.rows]))
+            found.append(_noise.agreement(LinkGraph.of(asked), labels, problem.k) / len(folds))
         return np.concatenate(found)
 
     def _trial(self, problem: Problem, reading: Reading) -> Solution:
@@ -165,7 +169,7 @@ class SoftKMeans(BaseKMeans):
         unit = self._likelihood_unit(problem)
         if self.noise != "auto":
             return _noise.NoiseModel(max(float(self.noise), _noise.LEAST), False, unit)
-        if self._reading.belief == "ignored":
+        if self._is_kmeans:
             return _noise.NoiseModel(0.5, False, unit)
         most = min(_noise.MOST, most_wrong(problem.known))
         return _noise.NoiseModel(max(most, 2 * _noise.LEAST), True, unit)
@@ -205,16 +209,15 @@ class SoftKMeans(BaseKMeans):
         return self._trial(problem, self._reading) if self._collapsed(problem, best) else best
 
     def _collapsed(self, problem: Problem, best: Solution) -> bool:
-        """Whether a fit violates more links than fits that did not know them predicted wrongly.
+        """Whether a fit agrees less with the links than fits that did not know them.
 
         A learnt metric can collapse onto a few rows that agree in some feature. The objective is
         low then, whatever the links say, and a long search finds such a place.
         """
-        if self._mispredicted is None or self._limits is not None:
+        if self._agreement is None or self._limits is not None:
             return False
-        links = LinkGraph.of(problem.known)
-        violated = links.violated(best.labels[links.rows])
-        return bool(violated.mean() > self._mispredicted)
+        parts = _noise.agreement(LinkGraph.of(problem.known), best.labels, problem.k)
+        return float(parts.sum()) < self._agreement
 
     def _report(self, problem: Problem, best: Solution, told: Knowledge, started: float) -> Report:
         report = super()._report(problem, best, told, started)
@@ -248,13 +251,19 @@ class SoftKMeans(BaseKMeans):
             return int(self.n_init)
         if not isinstance(self._init(), str) or not problem.known:
             return 1
+        if self._overfits(problem):
+            return _TRIAL_RUNS[self._reading.belief]
         if not self._is_mixed(problem):
             return self._n_tries(problem)
         return N_STARTS if self._is_published else _AUTO_RUNS
 
     def _n_replaced(self, problem: Problem) -> int:
-        is_auto = self.n_init == "auto" and self._is_mixed(problem)
-        return self._n_tries(problem) if is_auto and problem.known else 0
+        is_auto = self.n_init == "auto" and self._is_mixed(problem) and problem.known
+        return self._n_tries(problem) if is_auto and not self._overfits(problem) else 0
+
+    def _overfits(self, problem: Problem) -> bool:
+        """Whether there are too few rows for what is learnt: a long search would do harm."""
+        return False
 
     def _n_tries(self, problem: Problem) -> int:
         """Runs of one start each, or the time of so many for some starts and swaps."""
@@ -271,7 +280,7 @@ class SoftKMeans(BaseKMeans):
         """With init="auto": clusters of neighborhoods and of contracted rows in turn."""
         if not self._is_mixed(problem):
             return super()._centers(problem, rng, run)
-        if self._reading.belief == "ignored" or (run and not self._trusts):
+        if self._is_kmeans or (run and not self._trusts):
             return from_kmeans_plusplus(problem.rows, problem.k, rng)
         if run % 2:
             return from_contracted_rows(problem, rng)

@@ -16,12 +16,14 @@ other limit it further, whatever the clustering (`linkwise.constraints.most_wron
 labels, the likeliest p is (wrong links + prior) / (links + prior), which lowers the objective, so
 that the loop alternates between labels, centers, metric and p.
 
-Where held-out links (`link_folds`) are predicted better beyond chance (`first_unless_clear`) if the
-others are taken as right, the published objective takes the place of this one; if links confirm
-each other, it comes first. Where PCK-Means predicts them better without the others, p is 1/2:
-links cost nothing, and it is k-means.
+Links are read in one of three ways: with log odds; as right, in the published objective; or not at
+all, with p = 1/2 and no metric, which is k-means. Fits without some links (`link_folds`) show which
+clusters agree most with those held out (`agreement`). The first way is taken unless another one
+agrees more beyond chance (`first_unless_clear`); if links confirm each other, the published
+objective comes first.
 
-Entry points: `LogOddsPenalty` for the loop, `likelihood_unit`, `probability_wrong` of each link.
+Entry points: `LogOddsPenalty` for the loop, `likelihood_unit`, `agreement` of clusters with links,
+`probability_wrong` of each link.
 """
 
 from __future__ import annotations
@@ -126,19 +128,50 @@ def link_folds(known: Constraints) -> list[Bools] | None:
     return [fold == number for number in range(FOLDS)]
 
 
-def first_unless_clear(wrong: Bools) -> int:
-    """The first reading, or the best of those that predict more than it beyond chance.
+def agreement(links: LinkGraph, labels: Labels, k: int) -> Floats:
+    """What each link adds to the agreement of k clusters with links; see `first_unless_clear`.
+
+    Clusters have together a share s of all pairs of rows, a share t of the must-linked and a share
+    f of the cannot-linked ones. Were a share q of all pairs to belong together, the adjusted Rand
+    index would be 2 q (1 - q) (t - f) / (q + s - 2 q s), whatever pairs were linked (Warrens
+    2008). That is the sum here, for q = 1 / k, without the first factors. Wrong links make t - f
+    smaller by one factor for all clusterings. A count of violated links hardly tells clusterings
+    apart if there are many classes: nearly all links are cannot-links, which all of them satisfy.
 
     Parameters
     ----------
-    wrong : ndarray of shape (n_readings, n_links)
-        Which held-out links each reading predicts wrongly. One predicts more beyond chance if the
-        links that it alone has right outnumber those that the first alone has right by more than
-        two standard errors, the square root of both together (McNemar).
+    links : LinkGraph
+    labels : ndarray of shape (n_rows,)
+        Clusters of all rows; -1 for outliers.
+    k : int
+        Number of clusters.
+
+    Returns
+    -------
+    parts : ndarray of shape (n_links,)
     """
-    gain = wrong[0].astype(np.int64) - wrong
-    clear = gain.sum(axis=1) > _CLEARLY * np.sqrt(np.abs(gain).sum(axis=1))
-    return int(np.where(clear, gain.sum(axis=1), 0).argmax())
+    n, sizes = len(labels), np.bincount(labels[labels >= 0]).astype(np.float64)
+    share = float((sizes * (sizes - 1)).sum()) / max(n * (n - 1), 1)
+    together = links.violated(labels[links.rows]) != links.is_must
+    parts = np.where(links.is_must, together - share, share - together) * links.weight
+    for kind in (links.is_must, ~links.is_must):
+        parts[kind] /= links.weight[kind].sum() or 1.0
+    return parts / (1 / k + share - 2 * share / k)
+
+
+def first_unless_clear(parts: Floats) -> int:
+    """The first reading, or the best of those that agree with links more than it beyond chance.
+
+    Parameters
+    ----------
+    parts : ndarray of shape (n_readings, n_links)
+        What each held-out link adds to the agreement of each reading. One agrees more beyond
+        chance if the sum of its gains over the first exceeds two standard errors, the root of the
+        sum of their squares (McNemar's test, if each link counts the same).
+    """
+    gain = parts - parts[0]
+    clear = gain.sum(axis=1) > _CLEARLY * np.sqrt((gain**2).sum(axis=1))
+    return int(np.where(clear, gain.sum(axis=1), 0.0).argmax())
 
 
 def likelihood_unit(costs: Floats) -> float:

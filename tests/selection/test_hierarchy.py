@@ -1,0 +1,59 @@
+"""Cuts of a hierarchy, judged by links."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.cluster.hierarchy import cut_tree, linkage
+from sklearn.datasets import make_blobs
+
+from linkwise import AutoCluster, Constraints
+from linkwise.selection._hierarchy import Cuts
+from linkwise.selection._splits import held_out
+
+
+def problem(n_links=300, spread=2.0, seed=0):
+    X, y = make_blobs(1200, 16, centers=40, cluster_std=spread, random_state=seed)
+    known = Constraints.from_labels(y, n_links, "balanced", random_state=seed)
+    return X, y, known, held_out(known, 5, np.random.RandomState(seed))
+
+
+def test_cuts_count_the_links_of_all_folds():
+    X, _, _, folds = problem(60)
+    cuts = Cuts.of(X, folds, 2, 100)
+    place = 10
+    labels = cut_tree(linkage(X, "ward"), int(cuts.numbers[place]))[:, 0]
+    expected = np.zeros(4)
+    for fold in folds:
+        for (i, j), must, weight in zip(fold.pairs, fold.must, fold.weight, strict=True):
+            expected[2 * (not must) + (labels[i] != labels[j])] += weight
+    np.testing.assert_allclose(cuts.counts[place], expected)
+    same = labels[:, None] == labels
+    np.testing.assert_allclose(cuts.shares[place], (same.sum() - 1200) / (1200 * 1199))
+
+
+@pytest.mark.parametrize("spread", [2.0, 3.0])
+def test_the_guess_is_near_the_number_of_classes(spread):
+    X, y, _, folds = problem(spread=spread)
+    cuts = Cuts.of(X, folds, 2, 600)
+    assert 30 <= cuts.best <= 55
+    share, error = cuts.finest
+    true = ((y[:, None] == y).sum() - len(y)) / (len(y) * (len(y) - 1))
+    assert abs(share - true) < 2 * error
+    assert error < 0.5 * share
+
+
+def test_rows_of_words_are_compared_by_their_directions():
+    X, _, _, folds = problem()
+    X = sparse.csr_matrix(X * np.random.RandomState(0).uniform(1, 100, (1200, 1)))
+    assert 30 <= Cuts.of(X, folds, 2, 600).best <= 55
+
+
+def test_too_few_must_links_tell_nothing_about_the_finest_cut():
+    X, _, _, folds = problem(20)
+    assert Cuts.of(X, folds, 2, 600).finest is None
+
+
+def test_many_clusters_are_found_in_little_time():
+    X, _, known, _ = problem()
+    model = AutoCluster(time_budget=3, random_state=0).fit(X, constraints=known)
+    assert 25 <= model.n_clusters_ <= 60
