@@ -318,7 +318,7 @@ def test_a_full_metric_of_few_rows_is_searched_for_shortly(noise, runs):
     X, y, known, _ = noisy(36)
     model = MPCKMeans(3, metric="full", noise=noise, random_state=0)
     assert len(watched(clone(model), X, constraints=known).solutions) == runs
-    X, y, known, _ = noisy(40)
+    X, _, known, _ = noisy(40)
     assert len(watched(clone(model), X, constraints=known).solutions) > runs
 
 
