@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from linkwise.active import LabelOracle, QueryContext, Repair
-from linkwise.active._label_spreading import follow_neighbors
+from linkwise.active._label_spreading import are_large, follow_neighbors
 from linkwise.active._parts import make_parts
 from linkwise.active._repair_model import RepairModel, fold_history
 from linkwise.active._wrong_answers import _contract
@@ -91,3 +91,9 @@ def test_no_family_is_lost_to_its_neighbors():
     family = np.array([0, 0, 0, 0, 4, 0, 0, 0, 0, 0])
     cluster, _ = follow_neighbors(make_parts(X, np.arange(10)), family, np.zeros(10, dtype=bool))
     assert np.array_equal(cluster, family)
+
+
+def test_rows_of_small_clusters_stay_in_the_tree():
+    assert are_large(np.repeat([0, 30], 30))
+    assert not are_large(np.repeat([0, 20, 40], 20))
+    assert not are_large(np.zeros(10, dtype=int))

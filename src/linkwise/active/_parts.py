@@ -119,8 +119,7 @@ class Parts:
     @cached_property
     def walk(self) -> sparse.csr_array:
         """Affinities of neighboring parts; see `neighbor_walk`."""
-        n_neighbors = max(1, min(_WALK_NEIGHBORS, self.n_parts // 10))  # few rows: small clusters
-        return neighbor_walk(self.center, n_neighbors)[0]
+        return neighbor_walk(self.center, _WALK_NEIGHBORS)[0]
 
     @cached_property
     def _sorted(self) -> tuple[Ints, Ints]:

@@ -13,7 +13,7 @@ from linkwise._types import Floats, Ints
 
 from ._answer_curves import Prediction, sigmoid
 from ._incremental_closure import IncrementalClosure
-from ._label_spreading import follow_neighbors
+from ._label_spreading import are_large, follow_neighbors
 from ._parts import Parts
 from ._questions import Verdict
 from ._repair_kernels import follow, joining_merges, tree_nodes, ward_linkage
@@ -143,8 +143,12 @@ class RepairState:
 
     @cached_property
     def _followed(self) -> tuple[Ints, Floats]:
-        """The cluster of each part, and the share of what reaches it from there."""
-        return follow_neighbors(self.stage.parts, self.family, self.told)
+        """The cluster of each part, and the share of its neighbors, or of their votes, for it."""
+        if are_large(self.family):
+            return follow_neighbors(self.stage.parts, self.family, self.told)
+        neighbors = self.stage.linkage.neighbors
+        own = (self.family[neighbors] == self.family[:, None]).sum(axis=1)
+        return self.family, own / max(neighbors.shape[1], 1)
 
     @cached_property
     def slots(self) -> Ints:
