@@ -128,7 +128,8 @@ def _wrong_links() -> dict[str, dict[str, str]]:
     """Means over data sets by the share of wrong links, then by method; 400 links."""
     head, _, *rows = _rows("Wrong links: noise model, metrics, spectral", " links, wrong | sets |")
     found = [dict(zip(head, row, strict=True)) for row in rows]
-    return {row["links, wrong"].split(", ")[1]: row for row in found}
+    kept = [row for row in found if row["links, wrong"].startswith("400, ") and row["MPCK"]]
+    return {row["links, wrong"].split(", ")[1]: row for row in kept}
 
 
 def noise() -> str:

@@ -18,12 +18,17 @@ _MATH = {"contract", "reassoc", "nsz", "arcp"}
 def kernel(function: Any) -> Any:
     """Compile on first call; cache the result on disk.
 
+    A function whose name starts with an underscore is called by other loops only: what Python
+    would need to call it is not compiled.
+
     The cache is where numba puts it: beside the module, else in the user's folder for caches. If
     neither can be written, it is a temporary folder, and a warning says so once. The GIL is
     released, and numba's own threads are never used: its default layer aborts when two threads
     enter.
     """
+    inner = function.__name__.startswith("_")
     options: dict[str, Any] = {"nogil": True, "fastmath": _MATH, "error_model": "numpy"}
+    options |= {"no_cpython_wrapper": inner, "no_cfunc_wrapper": inner}
     try:
         return numba.njit(cache=True, **options)(function)
     except RuntimeError:  # no folder for the cache can be written

@@ -315,10 +315,10 @@ def test_a_metric_that_collapses_is_noticed():
 @pytest.mark.parametrize(("noise", "runs"), [(None, 3), (0.1, 8)])
 def test_a_full_metric_of_few_rows_is_searched_for_shortly(noise, runs):
     """Nine rows per feature; a long search replaces centers, and runs again and again."""
-    X, y, known, _ = noisy(36)
+    X, _, known, _ = noisy(36)
     model = MPCKMeans(3, metric="full", noise=noise, random_state=0)
     assert len(watched(clone(model), X, constraints=known).solutions) == runs
-    X, y, known, _ = noisy(40)
+    X, _, known, _ = noisy(40)
     assert len(watched(clone(model), X, constraints=known).solutions) > runs
 
 
@@ -328,6 +328,14 @@ def test_held_out_links_choose_the_shape_of_the_metric():
     model.fit(X, constraints=known)
     fixed = clone(model).set_params(metric=model.metric_).fit(X, constraints=known)
     np.testing.assert_array_equal(model.labels_, fixed.labels_)
+
+
+@pytest.mark.parametrize(("m", "shape"), [(30, "identity"), (60, "full")])
+def test_few_links_learn_no_metric(m, shape):
+    """Nobody could tell whether it means something; a fixed share has no test at all."""
+    X, _, known, _ = noisy(90, m)
+    model = MPCKMeans(3, metric="auto", noise=0.1, n_init=1, random_state=0)
+    assert model.fit(X, constraints=known).metric_ == shape
 
 
 def test_contradictions_are_no_special_case():

@@ -183,7 +183,7 @@ def test_contribution_of_a_row_in_the_e_step(metric, per_cluster):
         n = len(links.rows)
         for t, row in enumerate(links.rows):
             new = labels[links.rows]
-            nothing = (np.full(n, np.inf), np.zeros(n, dtype=np.uint16))
+            nothing = (np.full(n, np.inf), np.zeros(n, dtype=np.uint16), np.zeros(n, dtype=bool))
             moved, change = _link_kernels.icm(
                 np.array([t]),
                 np.arange(n),

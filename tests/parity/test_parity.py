@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from linkwise import Constraints
 from linkwise.engines import _threads
-from linkwise.kmeans.kernels import _link_kernels
+from linkwise.kmeans.kernels import _group_kernels, _link_kernels
 from linkwise.kmeans.kernels import _row_kernels as _kernels
 from linkwise.kmeans.solver import _constrained_costs as _costs
 from tests.kmeans.cases import METHODS, blobs, same_partition
@@ -176,6 +176,7 @@ def test_compiled_equals_plain_python(method, plain_kernels, monkeypatch):
     compiled = fits()
     assert plain_kernels() >= 8
     assert plain_kernels(_link_kernels) >= 8
+    assert plain_kernels(_group_kernels) >= 2
     with np.errstate(all="ignore"):  # tiles are filled as far as there are rows
         plain = fits()
     for a, b in zip(compiled, plain, strict=True):

@@ -202,9 +202,8 @@ class Mahalanobis(Geometry):
         if is_sparse(difference):
             return np.asarray(difference.multiply(difference) @ self.metrics.T)
         if self.metric == "full":
-            return np.stack(
-                [((difference @ A) * difference).sum(axis=1) for A in self.metrics], axis=1
-            )
+            each = [np.einsum("ij,ij->i", difference @ A, difference) for A in self.metrics]
+            return np.stack(each, axis=1)
         return (difference**2) @ self.metrics.T
 
     # ---------------------------------------------------------------- sums over rows
@@ -220,13 +219,12 @@ class Mahalanobis(Geometry):
             The present assignments; only distances that scale rows use them.
         """
         mu, counts, sums = self.centers, moments.counts, moments.sums
+        if self.metric == "full" and self.per_cluster:
+            cross = mu[:, :, None] * (0.5 * counts[:, None] * mu - sums)[:, None, :]
+            return np.asarray(moments.squares + cross + cross.transpose(0, 2, 1))
         if self.metric == "full":
-            cross = mu[:, :, None] * sums[:, None, :]
-            about = -cross - cross.transpose(0, 2, 1)
-            about += counts[:, None, None] * mu[:, :, None] * mu[:, None, :]
-            return (
-                moments.squares + about if self.per_cluster else (self.total + about.sum(0))[None]
-            )
+            cross = mu.T @ (0.5 * counts[:, None] * mu - sums)
+            return np.asarray(self.total + cross + cross.T)[None]
         about = mu * (counts[:, None] * mu - 2 * sums)
         if self.per_cluster and self.learns:
             return moments.squares[:, 0] + about

@@ -112,13 +112,31 @@ def _begin_plan(f, c, s, p, q):
     s.plan[:] = 0
     s.plan[0] = -1
     s.nodes[0], s.nodes[1] = (p, q) if f.low[p] < f.low[q] else (q, p)
-    n_pending, t = 0, f.held[f.up[p]]
-    while t >= 0:
-        if c.alive[t] and _both_under(f, c.ends[t, 0], c.ends[t, 1], p, q):
+    n_held, n_pending = _list_held(f, c, s, f.up[p], 0), 0
+    for k in range(n_held):
+        t = s.level[k, 0]
+        if _both_under(f, c.ends[t, 0], c.ends[t, 1], p, q):
             s.pending[n_pending] = t
             n_pending += 1
-        t = c.beside[t]
     _wait(s, 0, 0, 2, 0, n_pending, -1, 1)
+
+
+@kernel
+def _list_held(f, c, s, node, number):
+    """Add the triplets whose a and b meet in a node to `level`; those that were met are dropped."""
+    before, t = -1, f.held[node]
+    while t >= 0:
+        following = c.beside[t]
+        if c.alive[t]:
+            s.level[number, 0] = t
+            number += 1
+            before = t
+        elif before < 0:
+            f.held[node] = following
+        else:
+            c.beside[before] = following
+        t = following
+    return number
 
 
 @kernel
@@ -236,12 +254,7 @@ def _join(f, c, s, n_kids, start, stop, p_start, p_stop):
         s.level[n_level, 0] = s.pending[k]
         n_level += 1
     for k in range(start, stop):
-        t = f.held[s.nodes[k]]
-        while t >= 0:
-            if c.alive[t]:
-                s.level[n_level, 0] = t
-                n_level += 1
-            t = c.beside[t]
+        n_level = _list_held(f, c, s, s.nodes[k], n_level)
     for k in range(n_kids):
         s.root[k] = k
     for k in range(n_level):

@@ -181,7 +181,8 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
 
     **Large data.** With more than 5,000 rows, or 8,000,000 values, candidates are tried on a sample
     with the linked rows in it, and the choice is fitted to all rows. Beyond 100 features everything
-    is clustered in a PCA space, and metrics with a full matrix are learnt in one beyond 30.
+    is clustered in a PCA space, and metrics with a full matrix are learnt in one beyond 30. Sparse
+    rows (words) are clustered by their directions, and in the space of latent semantic analysis.
 
     **Equals.** The standard error is a jackknife over folds of the difference to the best. The
     usual rule takes the simplest candidate within one standard error; on the data sets on which

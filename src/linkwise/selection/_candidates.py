@@ -14,9 +14,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.cluster import KMeans
-from sklearn.decomposition import PCA
+from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import Normalizer
 
 from linkwise._adapters import check_base, last_step, listens
 from linkwise._types import Matrix
@@ -124,7 +125,9 @@ def default_kinds(X: Matrix, known: Constraints, n_samples: int) -> list[Candida
     n_samples : int
         Rows that the choice is fitted to.
     """
-    return _for_words() if sparse.issparse(X) else _for_numbers(X, known, n_samples)
+    if sparse.issparse(X):
+        return _for_words(X, known)
+    return _for_numbers(X, known, n_samples)
 
 
 def with_counts(kinds: Sequence[Candidate], ks: Sequence[int]) -> list[Candidate]:
@@ -134,19 +137,27 @@ def with_counts(kinds: Sequence[Candidate], ks: Sequence[int]) -> list[Candidate
     return fixed + [with_clusters(kind, k) for k in ks for kind in free]
 
 
-def _for_words() -> list[Candidate]:
+def _for_words(X: Matrix, known: Constraints) -> list[Candidate]:
+    """Methods for directions, and the simplest others in the space of latent semantic analysis."""
     spaces: dict[str, list[Any]] = {"as is": []}
-    methods = {
-        "PCK-Means, cosine": PCKMeans(distortion="cosine"),
-        KMEANS: KMeans(n_init=10),
-        "PCK-Means": PCKMeans(penalty="distance"),
-        "HMRF-KMeans, cosine": HMRFKMeans(distortion="cosine"),
-    }
-    return [
-        _kind(name, space, method, steps, rank, rank < 2)
-        for rank, (name, method) in enumerate(methods.items())
-        for space, steps in spaces.items()
+    n_links, reduced = known.n_must_link + known.n_cannot_link, min(_WIDE, min(X.shape) - 1)
+    if reduced >= 2:
+        spaces["LSA"] = [TruncatedSVD(reduced), Normalizer()]
+        if known.n_must_link >= 2:
+            spaces["RCA"] = [*spaces["LSA"], RCA()]
+    dense, consistent = ("LSA", "RCA"), known.closure().consistent
+    methods: list[tuple[str, Any, tuple[str, ...], bool]] = [
+        ("PCK-Means, cosine", PCKMeans(distortion="cosine"), ("as is",), True),
+        (KMEANS, KMeans(n_init=10), ("as is", *dense), True),
+        ("PCK-Means", PCKMeans(penalty="distance"), dense, n_links > 0),
+        ("COP-KMeans", COPKMeans(n_init=5), dense, consistent and n_links > 0),
+        ("MPCK-Means", MPCKMeans(), ("LSA",), n_links > 0),
+        ("HMRF-KMeans, cosine", HMRFKMeans(distortion="cosine"), ("as is",), True),
     ]
+    scouts = {(KMEANS, "LSA"), ("PCK-Means", "LSA"), ("PCK-Means", "RCA")}
+    if "LSA" not in spaces:
+        scouts = {(KMEANS, "as is"), ("PCK-Means, cosine", "as is")}
+    return _kinds(methods, spaces, scouts)
 
 
 def _for_numbers(X: Matrix, known: Constraints, n_samples: int) -> list[Candidate]:
@@ -179,11 +190,30 @@ def _for_numbers(X: Matrix, known: Constraints, n_samples: int) -> list[Candidat
         ("BoostCluster", BoostCluster(KMeans(n_init=3)), plain,
          n_samples <= _BOOSTED and n_links > 0),
     ]  # fmt: skip
+    scouts = {(KMEANS, space) for space in plain} | {
+        ("PCK-Means" if n_links else KMEANS, space) for space in (*plain, "RCA")
+    }
+    return _kinds(methods, spaces, scouts)
+
+
+def _kinds(
+    methods: Iterable[tuple[str, Any, tuple[str, ...], bool]],
+    spaces: dict[str, list[Any]],
+    scouts: set[tuple[str, str]],
+) -> list[Candidate]:
+    """Methods that fit, in the spaces that suit them and are there; the simplest first.
+
+    Parameters
+    ----------
+    methods : iterable of (name, clusterer, names of spaces, whether it fits)
+    spaces : dict
+        Steps of each preprocessing.
+    scouts : set of (name, space)
+    """
     fitting = [method[:3] for method in methods if method[3]]
     return [
         _kind(
-            name, space, method, spaces[space], rank * len(every) + place,
-            (name == KMEANS and space in plain) or (rank == 0 and space in (*plain, "RCA")),
+            name, space, method, spaces[space], rank * len(spaces) + place, (name, space) in scouts
         )
         for rank, (name, method, suited) in enumerate(fitting)
         for place, space in enumerate(suited)

@@ -11,12 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.cluster.hierarchy import cut_tree, linkage
-from sklearn.decomposition import TruncatedSVD
-from sklearn.preprocessing import normalize
-
-from linkwise._types import Matrix
 
 from ._scores import (
     Estimate,
@@ -32,7 +27,6 @@ from ._splits import ConstraintFold
 _STEP = 1.1  # ratio of the numbers of clusters that are compared
 # Must-links that the finest telling cut keeps, its share of wrong pairs, relative error of that.
 _KEPT, _IMPURE, _ERROR = 30, 0.1, 0.35
-_DIMENSIONS = 100  # that sparse rows are reduced to
 
 
 class Cuts(NamedTuple):
@@ -53,18 +47,18 @@ class Cuts(NamedTuple):
     shares: Floats
 
     @classmethod
-    def of(cls, X: Matrix, folds: Sequence[ConstraintFold], least: int, most: int) -> Cuts:
+    def of(cls, X: Floats, folds: Sequence[ConstraintFold], least: int, most: int) -> Cuts:
         """Cut Ward's hierarchy of the rows into `least` to `most` clusters.
 
         Parameters
         ----------
-        X : array or CSR matrix of shape (n_samples, n_features)
+        X : ndarray of shape (n_samples, n_features)
         folds : sequence of ConstraintFold
         least, most : int
         """
         n_steps = 2 + int(np.log(most / least) / np.log(_STEP))
         numbers = np.unique(np.geomspace(least, most, n_steps).round().astype(np.int64))
-        labels = cut_tree(linkage(_dense(X), "ward"), n_clusters=numbers).T
+        labels = cut_tree(linkage(X, "ward"), n_clusters=numbers).T
         counts = [
             np.sum([link_counts(fold, together(own, fold.pairs)) for fold in folds], axis=0)
             for own in labels
@@ -95,11 +89,3 @@ class Cuts(NamedTuple):
             return None
         pairs = zip(self.counts, self.shares, strict=True)
         return int(self.numbers[np.argmax([expected_ari(own, rate, s) for own, s in pairs])])
-
-
-def _dense(X: Matrix) -> Floats:
-    """Rows for Euclidean distances; those of words by their directions, in few dimensions."""
-    if not sparse.issparse(X):
-        return np.asarray(X, dtype=np.float64)
-    n_kept = min(_DIMENSIONS, min(X.shape) - 1)
-    return np.asarray(TruncatedSVD(n_kept, random_state=0).fit_transform(normalize(X)))

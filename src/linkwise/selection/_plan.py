@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from ._candidates import Candidate, takes_clusters, with_clusters
 from ._hierarchy import Cuts
@@ -146,7 +147,9 @@ def _guess(work: CandidateSearch, scouts: Sequence[Candidate], limits: Limits) -
     plain = next((scout for scout in scouts if scout.is_kmeans), None)
     steps = [] if plain is None else [step for _, step in getattr(plain.estimator, "steps", ())]
     X = work.in_space(steps[:-1], work.X, work.folds[0], 0)
-    work.cuts = Cuts.of(X, work.folds, *limits)
+    if sparse.issparse(X):  # candidates of a user
+        return None
+    work.cuts = Cuts.of(np.asarray(X, dtype=np.float64), work.folds, *limits)
     return work.cuts.best
 
 

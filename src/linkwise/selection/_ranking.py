@@ -54,7 +54,7 @@ class Ranking:
         tolerance : float
             Standard errors within which candidates are tied.
         """
-        sound = [c for c, own in work.trials.items() if own and not any(t.error for t in own)]
+        sound = [candidate for candidate in work.trials if work.is_sound(candidate)]
         figures = {c: work.figures(c, work.n_complete) for c in sound}
         fit = [candidate for candidate in work.finalists if candidate in figures]
         if not fit:

@@ -459,10 +459,11 @@ class CandidateSearch:
 
         The best of earlier races takes part with as many of its folds.
         """
-        rivals = sorted(self.finalists, key=lambda c: -self.figures(c, n_used).score)[:1]
+        finalists = [candidate for candidate in self.finalists if self.is_sound(candidate)]
+        rivals = sorted(finalists, key=lambda c: -self.figures(c, n_used).score)[:1]
         if not self.race or len(left) + len(rivals) <= _FEWEST:
             return left
-        sound = [c for c in left if not any(trial.error for trial in self.trials[c])] + rivals
+        sound = [candidate for candidate in left if self.is_sound(candidate)] + rivals
         if not sound:
             return left
         found = {candidate: self.figures(candidate, n_used) for candidate in sound}
@@ -507,12 +508,12 @@ class CandidateSearch:
 
     def interim_score(self, candidate: Candidate) -> float:
         """The score by the folds so far; -inf if it failed or has not begun."""
+        return self.figures(candidate).score if self.is_sound(candidate) else -np.inf
+
+    def is_sound(self, candidate: Candidate) -> bool:
+        """Whether it has begun, and did not fail."""
         trials = self.trials[candidate]
-        return (
-            -np.inf
-            if not trials or any(trial.error for trial in trials)
-            else self.figures(candidate).score
-        )
+        return bool(trials) and not any(trial.error for trial in trials)
 
     def seconds(self, candidate: Candidate) -> float:
         """Mean time of a trial of a candidate, with all threads at work."""

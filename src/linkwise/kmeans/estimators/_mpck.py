@@ -14,6 +14,7 @@ from linkwise._validation import check_choice, check_number
 from linkwise.geometry import Mahalanobis, one_hot_groups
 from linkwise.kmeans.rows._protocols import RowStore
 from linkwise.kmeans.solver._limits import Outliers, Size
+from linkwise.kmeans.solver._noise import FEWEST
 from linkwise.kmeans.solver._penalties import DistancePenalty, Penalty
 from linkwise.kmeans.solver._problem import Problem, Solution
 
@@ -39,9 +40,9 @@ class MPCKMeans(SoftKMeans):
         Number of clusters.
     metric : {"diagonal", "full", "auto"}, default="diagonal"
         Weights of the features, or a full matrix. "auto" is "full" for dense data of at most 100
-        features with at least five rows per feature, else "diagonal" (no metric with a `noise`
-        above 0.02). With `noise="auto"`, held-out links choose among these and no metric
-        ("identity"). See `metric_`.
+        features with at least five rows per feature, else "diagonal". If links may be wrong, no
+        metric ("identity") comes before "diagonal", and with fewer than 40 links before "full";
+        with `noise="auto"`, held-out links choose among the three. See `metric_`.
     per_cluster : bool, default=False
         Whether each cluster learns its own metric.
     regularization : float, default=0.01
@@ -224,9 +225,11 @@ class MPCKMeans(SoftKMeans):
         shapes: list[Shape] = ["diagonal", "identity"]
         if belief != "right":
             shapes.reverse()
-        rows = problem.rows
+        rows, known = problem.rows, problem.known
         if rows.is_sparse or rows.d > _MOST_FEATURES or rows.n < _FEW_ROWS * rows.d:
             return shapes
+        if belief != "right" and known.n_must_link + known.n_cannot_link < FEWEST:
+            return shapes  # too few to show that a metric means something
         return ["full", *shapes]
 
     def _overfits(self, problem: Problem) -> bool:

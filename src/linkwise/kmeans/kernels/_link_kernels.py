@@ -1,4 +1,4 @@
-"""Compiled loops over links: graphs, penalties, ICM.
+"""Compiled loops over links: graphs, penalties, ICM of single rows.
 
 As in `_row_kernels`: arguments are arrays the caller owns, or named tuples of arrays; nothing is
 checked; the GIL is released. Rows are positions among the constrained rows. What is tested for
@@ -66,14 +66,6 @@ class CliqueLists(NamedTuple):
     starts: NDArray  # (n_groups + 1,)
     members: NDArray
     weight: NDArray  # (n_groups,)
-
-
-class Groups(NamedTuple):
-    """Must-link components: members of group g are members[starts[g]:starts[g + 1]]."""
-
-    starts: NDArray
-    members: NDArray
-    group: NDArray  # (n,): group of each row
 
 
 # -------------------------------------------------------------------- lengths of links
@@ -219,13 +211,19 @@ def _fill_in(i, graph, measure, dearest):
 
 
 @kernel
-def _may_move(i, a, gap, graph, measure, labels):
+def _may_move(i, a, gap, graph, measure, labels, calm):
     """Whether row i might leave cluster a, which costs `gap` more than the cheapest other.
 
     Only must-links and violated links are measured: to leave costs at least the must-links that
-    are kept, and saves at most the violated links.
+    are kept, and saves at most the violated links, which a calm row has none of.
     """
     indptr, middle, neighbor = graph.indptr, graph.middle, graph.neighbor
+    if calm:
+        for p in range(indptr[i], middle[i]):
+            gap += _measured(i, p, True, neighbor, measure)
+            if gap <= 0.0:
+                return False
+        return gap > 0.0
     kept = True
     for p in range(indptr[i], middle[i]):
         kept &= labels[neighbor[p]] == a
@@ -244,62 +242,15 @@ def _may_move(i, a, gap, graph, measure, labels):
     return gap > 0.0
 
 
-@kernel
-def _meeting(g, c, groups, graph, measure, labels):
-    """What cannot-links of a must-link component to rows in cluster c cost."""
-    neighbor = graph.neighbor
-    total = 0.0
-    for q in range(groups.starts[g], groups.starts[g + 1]):
-        i = groups.members[q]
-        for p in range(graph.middle[i], graph.indptr[i + 1]):
-            if labels[neighbor[p]] == c and groups.group[neighbor[p]] != g:
-                total += _measured(i, p, False, neighbor, measure)
-    return total
+# `icm` reads the adjacency lists in its own loops: a call per row with many arrays takes longer
+# than the loop. No branch depends on what is read, so that reads overlap: penalties start with an
+# entry for neighbors without a cluster (-1).
 
 
 @kernel
-def _paid_now(g, groups, graph, measure, labels):
-    """What the links of a must-link component cost now, less those that cost it everywhere."""
-    indptr, middle, neighbor = graph.indptr, graph.middle, graph.neighbor
-    total = 0.0
-    for q in range(groups.starts[g], groups.starts[g + 1]):
-        i = groups.members[q]
-        for p in range(indptr[i], indptr[i + 1]):
-            is_must = p < middle[i]
-            together = labels[neighbor[p]] == labels[i]
-            if groups.group[neighbor[p]] != g:
-                if together:
-                    total += _measured(i, p, False, neighbor, measure)
-            elif not together:  # met from both ends; a cannot-link inside costs it everywhere
-                total -= 0.5 * _measured(i, p, is_must, neighbor, measure)
-    return total
-
-
-@kernel
-def _cheapest_meeting(g, groups, graph, measure, labels, total, known):
-    """The cheapest cluster of a component, whose links are measured for likely ones only.
-
-    IN/OUT  total (k,): costs of the rows, to which costs of links are added
-    """
-    known[:] = False
-    while True:
-        best = 0
-        for c in range(1, total.shape[0]):
-            if total[c] < total[best]:
-                best = c
-        if known[best]:
-            return best
-        total[best] += _meeting(g, best, groups, graph, measure, labels)
-        known[best] = True
-
-
-# The kernels below read the adjacency lists in their own loops: a call per row with many arrays
-# takes longer than the loop. No branch depends on what is read, so that reads overlap: penalties
-# start with an entry for neighbors without a cluster (-1).
-
-
-@kernel
-def icm(order, place, distance, graph, measure, cliques, counts, dearest, labels, edge, moves):
+def icm(
+    order, place, distance, graph, measure, cliques, counts, dearest, labels, edge, moves, calm
+):
     """Iterated conditional modes: each row in turn takes its cheapest cluster.
 
     A row sums the costs of its links only when its turn comes; between turns only the number of
@@ -313,6 +264,8 @@ def icm(order, place, distance, graph, measure, cliques, counts, dearest, labels
     IN/OUT  counts (n_groups, k): members per cluster; labels (n,)
             edge (n,): the most by which links made the present cluster dearer than
             another at the last visit; moves (n,): neighbors that have moved since
+            calm (n,): rows without a violated link or a group, whose nearest cluster is the
+            cheapest; False for rows of which nothing is known
 
     Returns how many rows moved, and the change in the cost of violated links.
     """
@@ -336,9 +289,13 @@ def icm(order, place, distance, graph, measure, cliques, counts, dearest, labels
             moves[i] = 0
             if distance[t, old] + edge[i] < other:
                 continue
+        if calm[i] and distance[t, old] <= other:
+            if measure is None:  # else `dearest` is not known, by which an edge grows
+                edge[i] = min(edge[i], 0.0)
+            continue
         if measure is not None and not measure.done[i]:
             gap = distance[t, old] - other
-            if old >= 0 and not _may_move(i, old, gap, graph, measure, labels):
+            if old >= 0 and not _may_move(i, old, gap, graph, measure, labels, calm[i]):
                 moves[i] = 0
                 continue
             _fill_in(i, graph, measure, dearest)
@@ -383,9 +340,11 @@ def icm(order, place, distance, graph, measure, cliques, counts, dearest, labels
         if best == old:
             continue
         labels[i] = best
+        calm[i] = False
         moved += 1
         change += penalty[best] - penalty[max(old, 0)]
         for p in range(indptr[i], indptr[i + 1]):
+            calm[neighbor[p]] = False
             if moves[neighbor[p]] < _MANY:
                 moves[neighbor[p]] += 1
         if cliques is not None:
@@ -439,162 +398,3 @@ def rows_of_runs(runs, width, wanted, out):
             out[number] = i
             number += wanted[i]  # no branch: it could not be predicted
     return number
-
-
-@kernel
-def assign_groups(order, groups, distance, graph, measure, cliques, counts, labels):
-    """Assign whole must-link components that have no cluster yet to their cheapest cluster.
-
-    IN      order of the groups; groups: `Groups`; graph: `LinkCosts`; measure, cliques as in `icm`
-    IN/OUT  labels (n,), -1 = not assigned yet; counts (n_groups, k)
-    """
-    starts, members, _ = groups
-    indptr, middle, neighbor, flat, signed, link, _, cost = graph
-    k = distance.shape[1]
-    total, pull = np.empty(k), np.empty(k + 1)
-    known = np.empty(k, np.bool_)
-    for t in range(order.shape[0]):
-        g = order[t]
-        total[:] = 0.0
-        pull[:] = 0.0
-        for q in range(starts[g], starts[g + 1]):
-            i = members[q]
-            for c in range(k):
-                total[c] += distance[i, c]
-            if cliques is not None:
-                for p in range(cliques.indptr[i], cliques.indptr[i + 1]):
-                    which = cliques.group[p]
-                    for c in range(k):
-                        pull[c + 1] += cliques.weight[which] * counts[which, c]
-            if measure is not None:
-                continue
-            # Must-links stay inside the group: all of them count here.
-            if flat.size:
-                for p in range(middle[i], indptr[i + 1]):
-                    pull[labels[neighbor[p]] + 1] += flat[1]
-            elif signed.size:
-                for p in range(middle[i], indptr[i + 1]):
-                    pull[labels[neighbor[p]] + 1] += signed[p]
-            else:
-                for p in range(middle[i], indptr[i + 1]):
-                    b = labels[neighbor[p]]
-                    if b >= 0:
-                        pull[b + 1] += cost[link[p], b]
-        best = 0
-        for c in range(k):
-            total[c] += pull[c + 1]
-            if total[c] < total[best]:
-                best = c
-        if measure is not None:
-            best = _cheapest_meeting(g, groups, graph, measure, labels, total, known)
-        for q in range(starts[g], starts[g + 1]):
-            i = members[q]
-            labels[i] = best
-            if cliques is not None:
-                for p in range(cliques.indptr[i], cliques.indptr[i + 1]):
-                    counts[cliques.group[p], best] += 1
-
-
-@kernel
-def icm_groups(order, groups, distance, graph, measure, cliques, counts, dear, clashing, labels):
-    """One sweep in which whole must-link components take their cheapest cluster.
-
-    Single rows cannot leave a component one by one without violating links; together they can.
-    Costs are summed over neighbors from scratch: in running sums the rounding error of heavy links
-    inside a group would exceed light ones outside.
-
-    IN      order of the groups; groups: `Groups`; graph: `LinkCosts`; dear (n,): the most that the
-            links of each row can cost; clashing: whether a group may contain cannot-links;
-            measure, cliques as in `icm`; no group here has two members of an apart group
-    IN/OUT  labels (n,); counts (n_cliques, k)
-    """
-    starts, members, group = groups
-    indptr, middle, neighbor, flat, signed, link, is_must, cost = graph
-    k = distance.shape[1]
-    total, pull = np.empty(k), np.empty(k)
-    known = np.empty(k, np.bool_)
-    moved = 0
-    for t in range(order.shape[0]):
-        g = order[t]
-        total[:] = 0.0
-        pull[:] = 0.0
-        now = 0.0
-        together = 0.0
-        reach = 0.0  # the most that links can cost now
-        for q in range(starts[g], starts[g + 1]):
-            i = members[q]
-            for c in range(k):
-                total[c] += distance[i, c]
-            now += distance[i, labels[i]]
-            reach += dear[i]
-        if measure is not None:
-            reach = _paid_now(g, groups, graph, measure, labels)
-        least = total[0]
-        for c in range(1, k):
-            least = min(least, total[c])
-        if not least < now + reach:
-            continue
-        for q in range(starts[g], starts[g + 1]):
-            if measure is not None:
-                break
-            i = members[q]
-            a = labels[i]
-            if cliques is not None:
-                for p in range(cliques.indptr[i], cliques.indptr[i + 1]):
-                    which = cliques.group[p]
-                    apart = cliques.weight[which]
-                    for c in range(k):
-                        pull[c] += apart * counts[which, c]
-                    pull[a] -= apart
-                    now += apart * (counts[which, a] - 1)
-            if flat.size and not clashing:  # must-links are inside, cannot-links outside
-                kept, broken = 0, 0
-                for p in range(indptr[i], middle[i]):
-                    kept += labels[neighbor[p]] == a
-                for p in range(middle[i], indptr[i + 1]):
-                    pull[labels[neighbor[p]]] += flat[1]
-                    broken += labels[neighbor[p]] == a
-                together += 0.5 * flat[0] * (middle[i] - indptr[i])
-                now += 0.5 * flat[0] * kept + flat[1] * broken
-                continue
-            for p in range(indptr[i], indptr[i + 1]):
-                b = labels[neighbor[p]]
-                inside = group[neighbor[p]] == g
-                share = 0.5 if inside else 1.0  # links inside are met from both ends
-                if flat.size or signed.size:
-                    reward = signed[p] if signed.size else flat[0 if p < middle[i] else 1]
-                    if inside:
-                        together += 0.5 * reward
-                    else:
-                        total[b] += reward
-                    if a == b:  # the same terms for the present labels
-                        now += share * reward
-                    continue
-                number = link[p]
-                if not inside:  # must-links are inside
-                    total[b] += cost[number, b]
-                elif not is_must[number]:  # a contradiction: broken wherever the group goes
-                    for c in range(k):
-                        total[c] += 0.5 * cost[number, c]
-                if (a == b) != is_must[number]:
-                    now += share * 0.5 * (cost[number, a] + cost[number, b])
-        best = 0
-        for c in range(k):
-            total[c] += pull[c]
-            if total[c] < total[best]:
-                best = c
-        if measure is not None:
-            best = _cheapest_meeting(g, groups, graph, measure, labels, total, known)
-            now += reach
-        after = total[best] + together
-        if not after < now - 1e-10 * (abs(now) + abs(after)):
-            continue
-        for q in range(starts[g], starts[g + 1]):
-            i = members[q]
-            moved += labels[i] != best
-            if cliques is not None:
-                for p in range(cliques.indptr[i], cliques.indptr[i + 1]):
-                    counts[cliques.group[p], labels[i]] -= 1
-                    counts[cliques.group[p], best] += 1
-            labels[i] = best
-    return moved

@@ -15,8 +15,9 @@ from scipy.sparse.csgraph import connected_components
 from linkwise._types import Bools, Floats, Ints, Labels, RandomState
 from linkwise.constraints import Closure, ConstraintError, adjacency, clique_pairs
 from linkwise.engines import Threads
-from linkwise.kmeans.kernels import _hard_kernels, _link_kernels
-from linkwise.kmeans.kernels._link_kernels import Groups, Measure
+from linkwise.kmeans.kernels import _group_kernels, _hard_kernels, _link_kernels
+from linkwise.kmeans.kernels._group_kernels import Groups
+from linkwise.kmeans.kernels._link_kernels import Measure
 
 from ._constrained_costs import ConstrainedCosts, Undecided
 from ._exact_assignment import solve_exactly
@@ -123,6 +124,8 @@ class ICM:
         self._graph: WeightedGraph | None = None
         self._cost: LinkCost | None = None  # that the graph is for
         self._edge, self._moves = np.zeros(0), np.zeros(0, dtype=np.uint16)
+        self._calm: Bools | None = None  # rows without a violated link; None if not known
+        self._left: Labels | None = None  # labels of the last call
         closure = problem.closure
         self._clashing = not closure.consistent
         same = len(self.rows) == len(closure.nodes)  # nodes are a subset of the rows
@@ -145,7 +148,7 @@ class ICM:
     ) -> tuple[Labels, float | None]:
         if not len(labels):
             return labels, 0.0
-        graph = self._with_costs(link_cost)
+        graph = self._with_costs(link_cost, labels)
         before, labels = labels, labels.copy()
         self._counts = self._links.clique_counts(labels, self._k)
         change: float | None = 0.0
@@ -154,7 +157,7 @@ class ICM:
         if labels[0] < 0:
             order = _in_random_order(np.ones(len(self._sizes), dtype=bool), rng)
             order = order[np.argsort(-self._sizes[order], kind="stable")]
-            _link_kernels.assign_groups(
+            _group_kernels.assign_groups(
                 order, self._groups, costs.of_all_rows(), graph.costs, graph.measure,
                 self._links.lists_of_cliques, self._counts, labels,
             )  # fmt: skip
@@ -171,18 +174,26 @@ class ICM:
             if not self._move_groups(graph, rng.permutation(self._large), costs, labels):
                 break
             change = None
+        self._left = labels.copy()
         return labels, change
 
-    def _with_costs(self, link_cost: LinkCost) -> WeightedGraph:
-        """The graph with the present costs of links; new costs reset what rows know of them."""
-        if self._graph is None or self._cost is not link_cost:
-            self._cost = link_cost
-            if isinstance(link_cost, Measure):
-                self._graph = self._links.with_measure(link_cost)
-            else:
-                self._graph = self._links.with_costs(link_cost)
+    def _with_costs(self, link_cost: LinkCost, labels: Labels) -> WeightedGraph:
+        """The graph with the present costs of links.
+
+        New costs, or labels that are not those of the last call, reset what rows know of links.
+        """
+        is_new = self._graph is None or self._cost is not link_cost
+        if is_new or self._left is None or not np.array_equal(labels, self._left):
             self._edge = np.full(len(self.rows), np.inf)  # unknown
             self._moves = np.zeros(len(self.rows), dtype=np.uint16)
+            self._calm = None
+        if is_new and isinstance(link_cost, Measure):
+            self._graph = self._links.with_measure(link_cost)
+        elif is_new:
+            assert not isinstance(link_cost, Measure)
+            self._graph = self._links.with_costs(link_cost)
+        self._cost = link_cost
+        assert self._graph is not None
         return self._graph
 
     def is_exhaustive(self) -> bool:
@@ -211,8 +222,10 @@ class ICM:
         else:
             found = costs.of_undecided_rows(labels, self._slack(graph, labels))
         order, change = _in_random_order(found.mask, rng), 0.0
+        if self._calm is None:
+            self._calm = self._links.calm_rows(labels)
         what = (graph.costs, graph.measure, self._links.lists_of_cliques, self._counts)
-        state = (*what, graph.dearest, labels, self._edge, self._moves)
+        state = (*what, graph.dearest, labels, self._edge, self._moves, self._calm)
         now = order
         for _ in range(_MAX_SWEEPS):
             moved, more = _link_kernels.icm(now, found.place, found.costs, *state)
@@ -238,12 +251,22 @@ class ICM:
     def _move_groups(
         self, graph: WeightedGraph, order: Ints, costs: ConstrainedCosts, labels: Labels
     ) -> int:
-        self._edge[:] = np.inf
-        moved = _link_kernels.icm_groups(
+        moved = _group_kernels.icm_groups(
             order, self._groups, costs.of_all_rows(), graph.costs, graph.measure,
-            self._links.lists_of_cliques, self._counts, graph.total, self._clashing, labels,
+            self._links.lists_of_cliques, self._counts, graph.total,
+            self._paid_by_groups(graph, labels), self._clashing, labels, self._edge, self._calm,
         )  # fmt: skip
         return int(moved)
+
+    def _paid_by_groups(self, graph: WeightedGraph, labels: Labels) -> Floats:
+        """At least what the violated links of each must-link component cost."""
+        links, number = self._links, len(self._sizes)
+        if links.n_cliques:
+            return np.full(number, np.inf)
+        violated = links.violated_links(labels)
+        paid = links.paid(violated, labels, links.costs_of(violated, graph))
+        ends = self._groups.group[links.ends[violated]].T.ravel()
+        return np.bincount(ends, np.tile(paid, 2), minlength=number).astype(np.float64)
 
 
 def _in_random_order(wanted: Bools, rng: RandomState) -> Ints:

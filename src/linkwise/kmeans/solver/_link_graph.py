@@ -180,11 +180,30 @@ class LinkGraph:
     def violated_links(self, labels: NDArray) -> NDArray[np.uint32]:
         """Numbers of the links that the labels of the constrained rows violate.
 
-        Found once for the same array of labels, which is never changed.
+        Found once for the same labels.
         """
-        if not self._violated or self._violated[0][0] is not labels:
-            self._violated[:] = [(labels, self._find_violated(labels))]
+        if not self._violated or not np.array_equal(self._violated[0][0], labels):
+            self._violated[:] = [(labels.copy(), self._find_violated(labels))]
         return self._violated[0][1]
+
+    def calm_rows(self, labels: NDArray) -> Bools:
+        """Which of the constrained rows have no violated link and are in no apart group."""
+        calm = np.ones(len(self.rows), dtype=bool)
+        calm[self.ends[self.violated_links(labels)]] = False
+        calm[self.cliques.members] = False
+        return calm
+
+    def costs_of(self, chosen: NDArray[np.uint32], graph: WeightedGraph) -> Floats:
+        """Costs of some links if violated, (n_chosen, 1) or (n_chosen, k)."""
+        measure = graph.measure
+        if measure is None:
+            return graph.costs.cost[chosen]
+        length = np.empty((len(chosen), 1))
+        pairs = measure.at[self.ends[chosen]]
+        _link_kernels.link_lengths(measure.X, pairs, measure.metric[None], 0, len(pairs), length)
+        missing = np.maximum(measure.farthest - length, 0.0)
+        cost = np.where(self.is_must[chosen][:, None], length, missing)
+        return np.asarray(cost * self.weight[chosen][:, None])
 
     @cached_property
     def _violated(self) -> list[tuple[NDArray, NDArray[np.uint32]]]:

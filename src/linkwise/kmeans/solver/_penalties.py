@@ -431,8 +431,10 @@ def farthest_pairs(rows: RowStore, geometry: Geometry) -> Ints:
     X = rows.X[candidates] if rows.is_sparse else rows.take(candidates)
     pairs = []
     for A in geometry.metrics:
-        products = _products(X, A)
-        own = np.diagonal(products)
-        distance = own[:, None] + own - 2 * products
-        pairs.append(np.unravel_index(distance.argmax(), distance.shape))
+        # Half the squared distance, negative, in the memory of the products.
+        away = _products(X, A)
+        own = 0.5 * np.diagonal(away)
+        away -= own[:, None]
+        away -= own
+        pairs.append(np.unravel_index(away.argmin(), away.shape))
     return candidates[np.array(pairs, dtype=np.int64)]

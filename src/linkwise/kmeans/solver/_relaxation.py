@@ -65,6 +65,7 @@ def _local_search(links: LinkGraph, k: int) -> NDArray[np.int32]:
                 labels,
                 edge,
                 moves,
+                np.zeros(len(every), dtype=bool),
             )
             if not moved:
                 break
