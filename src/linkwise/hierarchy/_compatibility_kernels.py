@@ -112,13 +112,55 @@ def _begin_plan(f, c, s, p, q):
     s.plan[:] = 0
     s.plan[0] = -1
     s.nodes[0], s.nodes[1] = (p, q) if f.low[p] < f.low[q] else (q, p)
-    n_held, n_pending = _list_held(f, c, s, f.up[p], 0), 0
+    _wait(s, 0, 0, 2, 0, _list_between(f, c, s, p, q), -1, 1)
+
+
+@kernel
+def _list_between(f, c, s, p, q):
+    """The triplets with a in one of two branches and b in the other, into `pending`; how many.
+
+    They are among those filed where the branches hang, and among those of either branch's leaves:
+    the shorter list is read.
+    """
+    small, large = (p, q) if f.n_leaves[p] < f.n_leaves[q] else (q, p)
+    n_places, number = 0, 0
+    for k in range(f.low[small], f.high[small]):
+        v = f.order[k]
+        n_places += c.count[v] if f.low[v] == k else 0
+    if n_places < f.n_held[f.up[p]]:
+        for k in range(f.low[small], f.high[small]):
+            if f.low[f.order[k]] == k:
+                number = _list_edges(f, c, s, f.order[k], large, number)
+        return number
+    n_held = _list_held(f, c, s, f.up[p], 0)
     for k in range(n_held):
         t = s.level[k, 0]
         if _both_under(f, c.ends[t, 0], c.ends[t, 1], p, q):
-            s.pending[n_pending] = t
-            n_pending += 1
-    _wait(s, 0, 0, 2, 0, n_pending, -1, 1)
+            s.pending[number] = t
+            number += 1
+    return number
+
+
+@kernel
+def _list_edges(f, c, s, v, branch, number):
+    """Add the triplets with v as a or b and the other one in a branch to `pending`.
+
+    Those that were met are dropped from the list of v.
+    """
+    before, place = -1, c.first[v, 0]
+    while place >= 0:
+        t, following = place // 3, c.after[place]
+        if c.alive[t]:
+            before = place
+            if _is_under(f, c.ends[t, 1 - place % 3], branch):
+                s.pending[number] = t
+                number += 1
+        elif before < 0:
+            c.first[v, 0] = following
+        else:
+            c.after[before] = following
+        place = following
+    return number
 
 
 @kernel
@@ -131,10 +173,12 @@ def _list_held(f, c, s, node, number):
             s.level[number, 0] = t
             number += 1
             before = t
-        elif before < 0:
-            f.held[node] = following
         else:
-            c.beside[before] = following
+            f.n_held[node] -= 1
+            if before < 0:
+                f.held[node] = following
+            else:
+                c.beside[before] = following
         t = following
     return number
 
@@ -445,7 +489,7 @@ def _follow_plan(f, c, s, x, y, n):
     """Put what `_rebuild` has planned in the place of two branches."""
     p, q = _branches(f, x, y)
     up = f.up[p]
-    t, f.held[up] = f.held[up], -1
+    t, f.held[up], f.n_held[up] = f.held[up], -1, 0
     while t >= 0:  # those that meet below now are filed there
         following = c.beside[t]
         if c.alive[t] and not _both_under(f, c.ends[t, 0], c.ends[t, 1], p, q):

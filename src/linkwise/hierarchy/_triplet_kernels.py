@@ -17,10 +17,11 @@ from linkwise.constraints._kernels import split_down
 Triplets = namedtuple("Triplets", "ends alive first after count beside")
 # nodes 0..n-1 are clusters, then sets: up, child, right, left (-1: none), n_children, n_leaves,
 # depth, low, high; order (n,): leaves from left to right, node v is low[v]..high[v] of it; held:
-# first of the triplets ab|c whose a and b meet in the node, `beside` is the next; flags: root,
-# first free node, whether depth and low..high are out of date
+# first of the triplets ab|c whose a and b meet in the node, `beside` is the next, n_held how many
+# with those that were met since; flags: root, first free node, whether depth and low..high are out
+# of date
 Forest = namedtuple(
-    "Forest", "up child right left n_children n_leaves depth low high order held flags"
+    "Forest", "up child right left n_children n_leaves depth low high order held n_held flags"
 )
 # mark, queue, side, number (n,), stamp (1,): room for searching
 # The plan for the last accepted pair: its two clusters, and how many there are of: items (n,), the
@@ -67,7 +68,8 @@ def make_forest(triplets, n):
         np.full(size, -1, np.int64), np.full(size, -1, np.int64), np.full(size, -1, np.int64),
         np.full(size, -1, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64),
         np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64),
-        np.empty(n, np.int64), np.full(size, -1, np.int64), np.array([-1, n, 1]),
+        np.empty(n, np.int64), np.full(size, -1, np.int64), np.zeros(size, np.int64),
+        np.array([-1, n, 1]),
     )  # fmt: skip
     for node in range(n, size):
         forest.right[node] = node + 1  # free nodes are a list
@@ -169,6 +171,7 @@ def _file(f, c, t, node):
     """Note that a and b of a triplet meet in a node."""
     c.beside[t] = f.held[node]
     f.held[node] = t
+    f.n_held[node] += 1
 
 
 @kernel
@@ -182,7 +185,7 @@ def _new_set(f, up):
 
 @kernel
 def _free_set(f, node):
-    f.held[node] = -1
+    f.held[node], f.n_held[node] = -1, 0
     f.right[node] = f.flags[1]
     f.flags[1] = node
 
