@@ -280,10 +280,8 @@ class RepairState:
                 yield Candidate(float(worth[where]), *sides, inside=inside)
 
     def _moved_sides(self, part: int) -> tuple[Ints, Ints]:
-        """A part that moved, and those that stand for its new cluster."""
-        others = np.flatnonzero((self.family == self.cluster[part]) & (self.cluster == self.family))
-        told = others[self.told[others]]
-        return np.array([part]), told if len(told) else others
+        """A part that moved, and those of its new cluster that answers are about."""
+        return np.array([part]), np.flatnonzero(self.told & (self.family == self.cluster[part]))
 
     def parts_of(self, slot: int) -> Ints:
         """Parts of a mode."""
