@@ -35,10 +35,11 @@ class Repair(Strategy):
     to that of the groups around them. The number of clusters need not be known, and new ones are
     found on the way.
 
-    Where clusters have 25 rows or more on average, rows that nobody asked about follow their
-    nearest neighbors (label spreading [4]_), which place rows at the margin of a cluster better
-    than the tree does. If answers keep the old cluster of such a row apart from the new one, the
-    next question about it compares it with the new one.
+    Where clusters have 25 rows or more on average, and a hundred answers without a wrong one (or
+    ``noise=0``) say that answers can be relied on, rows that nobody asked about follow their nearest
+    neighbors (label spreading [4]_), which place rows at the margin of a cluster better than the
+    tree does. If answers keep the old cluster of such a row apart from the new one, the next
+    question about it compares it with the new one.
 
     Parameters
     ----------

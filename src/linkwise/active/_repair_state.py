@@ -27,6 +27,7 @@ _LOCAL_NEIGHBOR, _LOCAL_TYPICAL, _LOCAL_RANGE = 5, 0.6, (0.6, 2.0)
 _INSIDE = 0.6  # value of a pair that a split sets right: its pieces must still find their clusters
 _LEAST_DOUBT = 1.0  # pairs that a check of answers must be expected to change
 _LEAST_SHARE = 0.05  # of the votes of neighbors
+_SURE = 0.007  # share of wrong answers: what is believed after a hundred without a wrong one
 _SHOWN = 64  # candidates looked at before all are sorted
 
 
@@ -144,7 +145,8 @@ class RepairState:
     @cached_property
     def _followed(self) -> tuple[Ints, Floats]:
         """The cluster of each part, and the share of its neighbors, or of their votes, for it."""
-        if are_large(self.family):
+        # A wrong answer would take its neighbors along.
+        if self.stage.noise <= _SURE and are_large(self.family):
             return follow_neighbors(self.stage.parts, self.family, self.told)
         neighbors = self.stage.linkage.neighbors
         own = (self.family[neighbors] == self.family[:, None]).sum(axis=1)
