@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 from scipy.cluster.hierarchy import cut_tree, linkage
+from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from linkwise import AutoCluster, Constraints
 from linkwise.selection._hierarchy import Cuts
@@ -50,3 +53,19 @@ def test_many_clusters_are_found_in_little_time():
     X, _, known, _ = problem()
     model = AutoCluster(time_budget=3, random_state=0).fit(X, constraints=known)
     assert 25 <= model.n_clusters_ <= 60
+
+
+def fails(X):
+    raise ValueError("no such space")
+
+
+def not_finite(X):
+    return np.full_like(X, np.nan)
+
+
+@pytest.mark.parametrize("step", [fails, not_finite])
+def test_a_candidate_whose_space_fails_does_not_end_the_choice(step):
+    X, _, known, _ = problem()
+    given = [make_pipeline(FunctionTransformer(step), KMeans(n_init=1)), KMeans(n_init=1)]
+    model = AutoCluster(given, (38, 42), n_folds=2, random_state=0).fit(X, constraints=known)
+    assert 38 <= model.n_clusters_ <= 42
