@@ -33,6 +33,14 @@ def test_cuts_count_the_links_of_all_folds():
     np.testing.assert_allclose(cuts.shares[place], (same.sum() - 1200) / (1200 * 1199))
 
 
+def test_more_clusters_put_fewer_pairs_together():
+    """Up to one cluster per row, which is as far as limits may go."""
+    X, _, _, folds = problem(60)
+    cuts = Cuts.of(X, folds, 2, len(X))
+    assert (np.diff(cuts.shares) < 0).all()
+    assert (np.diff(cuts.counts[:, 0]) <= 0).all()
+
+
 @pytest.mark.parametrize("spread", [2.0, 3.0])
 def test_the_guess_is_near_the_number_of_classes(spread):
     X, y, _, folds = problem(spread=spread)
