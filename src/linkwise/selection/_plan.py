@@ -150,9 +150,12 @@ def _guess(work: CandidateSearch, scouts: Sequence[Candidate], limits: Limits) -
         X = work.in_space(steps[:-1], work.X, work.folds[0], 0)
     except Exception:  # its trials fail, too, and say why
         return None
-    if sparse.issparse(X) or not np.isfinite(X).all():  # candidates of a user
+    if sparse.issparse(X):  # candidates of a user
         return None
-    work.cuts = Cuts.of(np.asarray(X, dtype=np.float64), work.folds, *limits)
+    X = np.asarray(X, dtype=np.float64)
+    if not np.isfinite(X).all():
+        return None
+    work.cuts = Cuts.of(X, work.folds, *limits)
     return work.cuts.best
 
 
