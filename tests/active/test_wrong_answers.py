@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -90,6 +92,22 @@ def test_no_family_is_lost_to_its_neighbors():
     X = np.arange(10.0)[:, None]
     family = np.array([0, 0, 0, 0, 4, 0, 0, 0, 0, 0])
     cluster, _ = follow_neighbors(make_parts(X, np.arange(10)), family, np.zeros(10, dtype=bool))
+    assert np.array_equal(cluster, family)
+
+
+def test_no_family_is_lost_when_another_one_comes_back():
+    """Part 0 would go to the family of parts 1 and 2, and these to the told parts 3 and 4."""
+    walk = np.array(
+        [
+            [0.0, 1.0, 1.0, 0.0, 0.0],
+            [0.0, 0.0, 0.0, 0.04, 0.0],
+            [0.0, 0.0, 0.0, 0.0, 0.04],
+            [0.0, 0.0, 0.0, 1.0, 0.0],
+            [0.0, 0.0, 0.0, 0.0, 1.0],
+        ]
+    )
+    family, told = np.array([0, 1, 1, 3, 4]), np.arange(5) > 2
+    cluster, _ = follow_neighbors(SimpleNamespace(walk=walk), family, told)
     assert np.array_equal(cluster, family)
 
 

@@ -284,6 +284,13 @@ def test_agreement_there_is_always(labels, known):
     assert np.isfinite(_noise.agreement(LinkGraph.of(known), labels, 2)).all()
 
 
+def test_one_cluster_agrees_with_links_by_chance():
+    links = LinkGraph.of(Constraints([(0, 1)], [(1, 2)]))
+    with np.errstate(all="raise"):
+        found = _noise.agreement(links, np.zeros(4, dtype=np.int64), 1)
+    np.testing.assert_array_equal(found, 0.0)
+
+
 @pytest.mark.parametrize("name", ["pck", "mpck", "hmrf"])
 def test_links_that_mislead_do_not_count(name):
     """Two in five are wrong: log odds, which allow for fewer, do worse than k-means."""

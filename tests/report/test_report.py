@@ -317,3 +317,11 @@ def test_places_in_a_column_of_lists_are_not_described():
     assert [trait.name for trait in described.profiles[0].traits] == ["price"]
     described = model.report_.describe(X, model.labels_, ["vector[0]", "vector[1]"])
     assert described.profiles[0].descriptions == ["no single column sets it apart"]
+
+
+def test_names_of_columns_may_be_numbers():
+    """As in a DataFrame that was made of an array."""
+    X = np.repeat([[0.0, 0.0], [9.0, 9.0]], 5, axis=0)
+    model = PCKMeans(2, random_state=0).fit(X)
+    described = model.report_.describe(X, model.labels_, range(2))
+    assert {trait.name for trait in described.profiles[0].traits} == {"0", "1"}

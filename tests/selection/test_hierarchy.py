@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 from scipy.cluster.hierarchy import cut_tree, linkage
+from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from linkwise import AutoCluster, Constraints
 from linkwise.selection._hierarchy import Cuts
@@ -30,6 +33,14 @@ def test_cuts_count_the_links_of_all_folds():
     np.testing.assert_allclose(cuts.shares[place], (same.sum() - 1200) / (1200 * 1199))
 
 
+def test_more_clusters_put_fewer_pairs_together():
+    """Up to one cluster per row, which is as far as limits may go."""
+    X, _, _, folds = problem(60)
+    cuts = Cuts.of(X, folds, 2, len(X))
+    assert (np.diff(cuts.shares) < 0).all()
+    assert (np.diff(cuts.counts[:, 0]) <= 0).all()
+
+
 @pytest.mark.parametrize("spread", [2.0, 3.0])
 def test_the_guess_is_near_the_number_of_classes(spread):
     X, y, _, folds = problem(spread=spread)
@@ -50,3 +61,19 @@ def test_many_clusters_are_found_in_little_time():
     X, _, known, _ = problem()
     model = AutoCluster(time_budget=3, random_state=0).fit(X, constraints=known)
     assert 25 <= model.n_clusters_ <= 60
+
+
+def fails(X):
+    raise ValueError("no such space")
+
+
+def not_finite(X):
+    return np.full_like(X, np.nan)
+
+
+@pytest.mark.parametrize("step", [fails, not_finite])
+def test_a_candidate_whose_space_fails_does_not_end_the_choice(step):
+    X, _, known, _ = problem()
+    given = [make_pipeline(FunctionTransformer(step), KMeans(n_init=1)), KMeans(n_init=1)]
+    model = AutoCluster(given, (38, 42), n_folds=2, random_state=0).fit(X, constraints=known)
+    assert 38 <= model.n_clusters_ <= 42

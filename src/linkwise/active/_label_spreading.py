@@ -40,7 +40,7 @@ def follow_neighbors(parts: Parts, family: Ints, told: Floats) -> tuple[Ints, Fl
     Returns
     -------
     cluster : ndarray of shape (n_parts,)
-        Values of `family`; each of them is kept by one part at least.
+        Values of `family`; in each of them one of its own parts stays, at least.
     share : ndarray of shape (n_parts,)
     """
     names, own = np.unique(family, return_inverse=True)
@@ -52,7 +52,7 @@ def follow_neighbors(parts: Parts, family: Ints, told: Floats) -> tuple[Ints, Fl
         heard = parts.walk @ votes
         votes = _PASSED_ON * heard + seed
     best = np.where(told, own, votes.argmax(axis=1))
-    lost = np.bincount(best, minlength=len(names)) == 0
-    best = np.where(lost[own], own, best)
+    stays = np.bincount(own[best == own], minlength=len(names)) > 0
+    best = np.where(stays[own], best, own)
     share = heard[each, best] / np.maximum(heard.sum(axis=1), 1e-300)
     return names[best], share

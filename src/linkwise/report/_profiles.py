@@ -91,7 +91,7 @@ class Columns:
     """
 
     def __init__(self, X: Any, names: Sequence[str]):
-        self.X, self.names = X, list(names)
+        self.X, self.names = X, [str(name) for name in names]  # those of a DataFrame may be numbers
         self._says = np.array([not _PLACE.search(name) for name in self.names] or 1.0, dtype=float)
         # Categories, shown in percent: 1 for the rows that have them, 0 for others.
         self.is_share = ((X == 0) | (X == 1)).all(axis=0) if isinstance(X, np.ndarray) else None

@@ -56,6 +56,7 @@ class Cuts(NamedTuple):
         folds : sequence of ConstraintFold
         least, most : int
         """
+        most = min(most, len(X) - 1)  # scipy's cut into single rows has all rows in one cluster
         n_steps = 2 + int(np.log(most / least) / np.log(_STEP))
         numbers = np.unique(np.geomspace(least, most, n_steps).round().astype(np.int64))
         labels = cut_tree(linkage(X, "ward"), n_clusters=numbers).T

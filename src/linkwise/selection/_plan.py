@@ -146,10 +146,16 @@ def _guess(work: CandidateSearch, scouts: Sequence[Candidate], limits: Limits) -
         return None
     plain = next((scout for scout in scouts if scout.is_kmeans), None)
     steps = [] if plain is None else [step for _, step in getattr(plain.estimator, "steps", ())]
-    X = work.in_space(steps[:-1], work.X, work.folds[0], 0)
+    try:
+        X = work.in_space(steps[:-1], work.X, work.folds[0], 0)
+    except Exception:  # its trials fail, too, and say why
+        return None
     if sparse.issparse(X):  # candidates of a user
         return None
-    work.cuts = Cuts.of(np.asarray(X, dtype=np.float64), work.folds, *limits)
+    X = np.asarray(X, dtype=np.float64)
+    if not np.isfinite(X).all():
+        return None
+    work.cuts = Cuts.of(X, work.folds, *limits)
     return work.cuts.best
 
 

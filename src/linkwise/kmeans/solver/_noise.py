@@ -156,7 +156,7 @@ def agreement(links: LinkGraph, labels: Labels, k: int) -> Floats:
     parts = np.where(links.is_must, together - share, share - together) * links.weight
     for kind in (links.is_must, ~links.is_must):
         parts[kind] /= links.weight[kind].sum() or 1.0
-    return parts / (1 / k + share - 2 * share / k)
+    return parts / ((1 / k + share - 2 * share / k) or 1.0)  # 0 if all rows are one cluster
 
 
 def first_unless_clear(parts: Floats) -> int:
