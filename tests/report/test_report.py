@@ -315,6 +315,8 @@ def test_places_in_a_column_of_lists_are_not_described():
     model = PCKMeans(2, random_state=0).fit(X)
     described = model.report_.describe(X, model.labels_, ["vector[0]", "price"])
     assert [trait.name for trait in described.profiles[0].traits] == ["price"]
+    described = model.report_.describe(X, model.labels_, ["sales[2023]", "sales[2024]"])
+    assert {trait.name for trait in described.profiles[0].traits} == {"sales[2023]", "sales[2024]"}
     described = model.report_.describe(X, model.labels_, ["vector[0]", "vector[1]"])
     assert described.profiles[0].descriptions == ["no single column sets it apart"]
 

@@ -54,5 +54,6 @@ def follow_neighbors(parts: Parts, family: Ints, told: Floats) -> tuple[Ints, Fl
     best = np.where(told, own, votes.argmax(axis=1))
     stays = np.bincount(own[best == own], minlength=len(names)) > 0
     best = np.where(stays[own], best, own)
-    share = heard[each, best] / np.maximum(heard.sum(axis=1), 1e-300)
+    total = heard.sum(axis=1)
+    share = np.divide(heard[each, best], total, out=np.full(len(own), 0.5), where=total > 0)
     return names[best], share

@@ -35,11 +35,11 @@ class Repair(Strategy):
     to that of the groups around them. The number of clusters need not be known, and new ones are
     found on the way.
 
-    Where clusters have 25 rows or more on average, and a hundred answers without a wrong one (or
-    ``noise=0``) say that answers can be relied on, rows that nobody asked about follow their nearest
-    neighbors (label spreading [4]_), which place rows at the margin of a cluster better than the
-    tree does. If answers keep the old cluster of such a row apart from the new one, the next
-    question about it compares it with the new one.
+    Where clusters are large (25 rows or more on average; above 2,000 rows, 25 of the parts), and a
+    hundred answers without a wrong one, or ``noise=0``, say that they can be relied on, rows that
+    nobody asked about follow their nearest neighbors (label spreading [4]_), which place rows at
+    the margin of a cluster better than the tree does. If answers keep the old cluster of such a row
+    apart from the new one, the next question about it compares it with the new one.
 
     Parameters
     ----------
@@ -231,6 +231,11 @@ class Repair(Strategy):
         if a == b:
             return "these two are so alike that they share a group; nobody has compared them"
         merge = state.join_heights([(a, b)])[0]
+        if family[a] == family[b] and cluster[a] != cluster[b]:
+            return (
+                "one of these two is nearer to another group than to the one that it was first "
+                "put into; nobody has compared them"
+            )
         if merge >= 0:
             low = int(state.merges[merge, 3:5].min())
             leave = f"{low:,} of them leave it" if low > 1 else "one of them leaves it"

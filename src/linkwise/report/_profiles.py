@@ -17,7 +17,7 @@ from scipy import sparse
 
 N_TYPICAL, N_TRAITS = 3, 3
 _LEAST_WORTH_SAYING = 0.2  # standard deviations
-_PLACE = re.compile(r"\[\d+\]$")  # in a column of lists
+_PLACE = re.compile(r"(.*)\[\d+\]")  # in a column of lists
 
 
 class Trait(NamedTuple):
@@ -92,7 +92,7 @@ class Columns:
 
     def __init__(self, X: Any, names: Sequence[str]):
         self.X, self.names = X, [str(name) for name in names]  # those of a DataFrame may be numbers
-        self._says = np.array([not _PLACE.search(name) for name in self.names] or 1.0, dtype=float)
+        self._says = np.array([not place for place in _places(self.names)] or 1.0, dtype=float)
         # Categories, shown in percent: 1 for the rows that have them, 0 for others.
         self.is_share = ((X == 0) | (X == 1)).all(axis=0) if isinstance(X, np.ndarray) else None
         self._squares = X.multiply(X).tocsr() if sparse.issparse(X) else X * X
@@ -121,6 +121,13 @@ class Columns:
         far = self._squares[rows] @ self.precision
         far = far - 2 * (self.X[rows] @ (middle * self.precision))
         return [int(row) for row in rows[np.argsort(far, kind="stable")[:n]]]
+
+
+def _places(names: Sequence[str]) -> list[bool]:
+    """Which columns are places in a column of lists; those are counted from 0."""
+    found = [_PLACE.fullmatch(name) for name in names]
+    there = set(names)
+    return [place is not None and f"{place[1]}[0]" in there for place in found]
 
 
 def word_columns(passages: Sequence[str] | None) -> Columns | None:

@@ -64,7 +64,9 @@ class Cuts(NamedTuple):
             np.sum([link_counts(fold, together(own, fold.pairs)) for fold in folds], axis=0)
             for own in labels
         ]
-        return cls(numbers, np.array(counts), np.array([share_together(own) for own in labels]))
+        unit = np.concatenate([fold.weight for fold in folds]).mean()  # so that counts are counts
+        shares = np.array([share_together(own) for own in labels])
+        return cls(numbers, np.array(counts) / unit, shares)
 
     @property
     def finest(self) -> Estimate | None:

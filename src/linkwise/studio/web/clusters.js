@@ -53,7 +53,7 @@ export default {
           <img :src="'/view/image/' + r.row" :alt="'image of ' + r.name" :title="r.name" loading="lazy"></li></ul>
         <ul v-else class="lw-traits"><li v-for="(trait, k) in c.traits" :key="k"><span class="lw-arrow" aria-hidden="true">{{
           trait[0] }}</span>{{ breakable(trait[1]) }}</li>
-          <li v-if="!c.traits.length" class="lw-soft">much like all the others</li></ul>
+          <li v-if="!c.traits.length" class="lw-soft">no single field sets it apart</li></ul>
         <div class="lw-cluster-foot">
           <button v-if="c.suggestion && !isNamed(c) && !pictures(c).length" class="lw-link lw-suggest"
             @click="$emit('rename', { number: c.number, name: c.suggestion })">Call it “{{ breakable(c.suggestion) }}”</button>
