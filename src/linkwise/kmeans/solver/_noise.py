@@ -36,10 +36,15 @@ from scipy.special import expit
 from linkwise._types import Bools, Floats, Labels
 from linkwise.constraints import Constraints
 from linkwise.evaluation._scores import share_together
+from linkwise.geometry import Geometry
+from linkwise.kmeans.rows._protocols import RowStore
 
+from ._assigners import ICM
+from ._init_centers import from_kmeans_plusplus
 from ._link_graph import LinkGraph
-from ._penalties import WeightPenalty
-from ._problem import RunState
+from ._loop import solve
+from ._penalties import NoPenalty, WeightPenalty
+from ._problem import Problem, RunState
 
 PRIOR = (1.5, 8.5)  # links as if seen: wrong, right
 MOST = 0.15  # the largest p in the objective
@@ -47,7 +52,8 @@ LEAST = 1e-3
 FOLDS, FEWEST = 3, 40  # of held-out links; links that they need
 TRUSTED = 0.02  # up to this p, what follows from links is as good as given
 BELIEVED = 0.1  # up to this p, links are taken as right unless held-out ones speak against it
-_CLEARLY = 2.0  # standard errors
+_CLEARLY = 1.0  # standard errors
+_ROUGH = 20  # iterations of a rough clustering
 
 
 @dataclass(frozen=True)
@@ -203,6 +209,16 @@ def likelihood_unit(costs: Floats) -> float:
             sizes.append(len(inside))
     # The median: a cluster of a few far rows has no spread worth a mean.
     return _weighted_median(ratios, sizes) or 1.0
+
+
+def rough_unit(rows: RowStore, k: int, geometry: Geometry) -> float:
+    """The unit of likelihood by a rough clustering of rows without links, in a given geometry."""
+    problem, rng = Problem(rows, k, Constraints()), np.random.RandomState(0)
+    solve(
+        problem, geometry, NoPenalty(problem.links), ICM(problem),
+        from_kmeans_plusplus(rows, k, rng), max_iter=_ROUGH, tol=1e-3, rng=rng,
+    )  # fmt: skip
+    return likelihood_unit(rows.distances(np.arange(rows.n), geometry))
 
 
 def _weighted_median(values: list[float], weight: list[int]) -> float:
