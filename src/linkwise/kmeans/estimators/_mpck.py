@@ -47,8 +47,10 @@ class MPCKMeans(SoftKMeans):
     metric : {"diagonal", "full", "auto"}, default="diagonal"
         Weights of the features, or a full matrix. "auto" is "full" for dense data of at most 100
         features with at least five rows per feature, else "diagonal". If links may be wrong, no
-        metric ("identity") comes before "diagonal", and with fewer than 40 links before "full";
-        with `noise="auto"`, held-out links choose among the three. See `metric_`.
+        metric ("identity") comes before "diagonal", and with fewer than 40 links before "full".
+        With `noise="auto"`, 40 links and at most 100 dense features, held-out links choose among
+        "full", "identity" and "linked": a full matrix that right links teach before there are
+        clusters (`ITML`). See `metric_`.
     per_cluster : bool, default=False
         Whether each cluster learns its own metric.
     regularization : float, default=0.01
@@ -58,8 +60,9 @@ class MPCKMeans(SoftKMeans):
         The probability that a link is wrong. None takes links as right and minimizes the
         published objective. With a number, a violated link costs the log odds that it is right,
         in units of the likelihood that the metric implies; "auto" estimates that number
-        (`noise_`), unless held-out links clearly agree more with clusters made by the others taken
-        as right, or with k-means. See the user guide.
+        (`noise_`), starting from clusters of neighbors and links, unless held-out links agree
+        more with a search for the lowest objective, with the others taken as right, or with
+        k-means. See the user guide.
     min_size, max_size : int, float or array-like of shape (n_clusters,), default=None
         Limits on the size of clusters: a number of rows, a share of the rows (a fraction up to
         1), or one of these per cluster. Links are violated, at their cost, rather than limits.
@@ -80,7 +83,8 @@ class MPCKMeans(SoftKMeans):
         objective. Otherwise it is 5. With `noise` it is the time of 5 to 30 runs, fewer for more
         rows; with limits on sizes or outliers at least 5, without swaps. With a full metric and
         less than ten rows per feature it is 3 (8 with `noise`), without swaps: a long search finds
-        directions in which any clusters look compact.
+        directions in which any clusters look compact. One run if, with `noise="auto"`, it starts
+        from clusters of neighbors and links.
     max_iter : int, default=300
         The most iterations of a run.
     tol : float, default=1e-4
@@ -110,7 +114,7 @@ class MPCKMeans(SoftKMeans):
         The objective after every iteration; it never rises.
     n_iter_ : int
         Iterations of the best run.
-    metric_ : {"identity", "diagonal", "full"}
+    metric_ : {"identity", "diagonal", "full", "linked"}
         The shape that was learnt; "identity" if none was.
     noise_ : float
         Estimated share of wrong links; only if `noise` is not None.

@@ -17,10 +17,12 @@ labels, the likeliest p is (wrong links + prior) / (links + prior), which lowers
 that the loop alternates between labels, centers, metric and p.
 
 Links are read in one of three ways: with log odds; as right, in the published objective; or not at
-all, with p = 1/2 and no metric, which is k-means. Fits without some links (`link_folds`) show which
-clusters agree most with those held out (`agreement`). The first way is taken unless another one
-agrees more beyond chance (`first_unless_clear`); if links confirm each other, the published
-objective comes first.
+all, with p = 1/2 and no metric, which is k-means. With log odds, the lowest objective is no safe
+guide: a learnt metric can make any clusters look compact. So a run from clusters of neighbors and
+links (`_spectral_start`) comes before a search for it. Fits without some links (`link_folds`) show
+which clusters agree most with those held out (`agreement`). The first way is taken unless another
+one agrees more by a standard error (`first_unless_clear`); if links confirm each other, the
+published objective comes first.
 
 Entry points: `LogOddsPenalty` for the loop, `likelihood_unit`, `agreement` of clusters with links,
 `probability_wrong` of each link.
@@ -166,14 +168,14 @@ def agreement(links: LinkGraph, labels: Labels, k: int) -> Floats:
 
 
 def first_unless_clear(parts: Floats) -> int:
-    """The first reading, or the best of those that agree with links more than it beyond chance.
+    """The first reading, or the best of those that agree with links clearly more than it.
 
     Parameters
     ----------
     parts : ndarray of shape (n_readings, n_links)
-        What each held-out link adds to the agreement of each reading. One agrees more beyond
-        chance if the sum of its gains over the first exceeds two standard errors, the root of the
-        sum of their squares (McNemar's test, if each link counts the same).
+        What each held-out link adds to the agreement of each reading. One agrees clearly more if
+        the sum of its gains over the first exceeds its standard error, the root of the sum of
+        their squares (McNemar's statistic above 1, if each link counts the same).
     """
     gain = parts - parts[0]
     clear = gain.sum(axis=1) > _CLEARLY * np.sqrt((gain**2).sum(axis=1))
