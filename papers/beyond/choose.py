@@ -89,14 +89,13 @@ def fixed() -> list[tuple[str, Any]]:
     ]
 
 
-def read(name: str) -> tuple[Any, Any]:
+def read(name: str, most: int | None = None) -> tuple[Any, Any]:
+    """Rows and classes; a random part of them where only a tenth, or so many at most, are used."""
     bunch = load(name)
     X, y = np.nan_to_num(np.asarray(bunch.data, dtype=float)), np.asarray(bunch.target)
-    if name in TENTH:
-        rows = np.random.RandomState(0).permutation(len(y))[: math.ceil(len(y) / 10)]
-        X, y = X[rows], y[rows]
-    elif name in OTHERS and len(y) > MOST_ROWS:
-        rows = np.random.RandomState(0).permutation(len(y))[:MOST_ROWS]
+    most = math.ceil(len(y) / 10) if name in TENTH else most or len(y)
+    if len(y) > most:
+        rows = np.random.RandomState(0).permutation(len(y))[:most]
         X, y = X[rows], y[rows]
     return X, y
 
@@ -109,7 +108,7 @@ def draws(names: Iterable[str], n_draws: int, done: set[tuple]) -> Iterator[list
     for draw, name, (n, wrong) in itertools.product(range(n_draws), names, CASES):
         if (name, str(n), str(wrong), str(draw)) in done:
             continue
-        X, y = read(name)
+        X, y = read(name, None if name in SETS else MOST_ROWS)
         seed = FIRST_SEED + draw
         known = Constraints.from_labels(y, n, random_state=seed)
         if wrong:
