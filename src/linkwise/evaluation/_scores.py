@@ -163,6 +163,12 @@ def score(
     )
 
 
+def share_together(labels: NDArray) -> float:
+    """Share of all pairs of rows in one cluster; rows without a cluster (-1) are alone."""
+    sizes = np.bincount(labels[labels >= 0]).astype(np.float64)
+    return float((sizes * (sizes - 1)).sum() / max(len(labels) * (len(labels) - 1.0), 1.0))
+
+
 def _restricted(
     labels_true: ArrayLike, labels_pred: ArrayLike, rows: ArrayLike | None
 ) -> tuple[NDArray, NDArray]:

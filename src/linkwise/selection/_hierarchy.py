@@ -13,14 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import cut_tree, linkage
 
+from linkwise.evaluation._scores import share_together
+
 from ._scores import (
     Estimate,
     Floats,
+    are_together,
     base_rate,
     expected_ari,
     link_counts,
-    share_together,
-    together,
 )
 from ._splits import ConstraintFold
 
@@ -61,7 +62,7 @@ class Cuts(NamedTuple):
         numbers = np.unique(np.geomspace(least, most, n_steps).round().astype(np.int64))
         labels = cut_tree(linkage(X, "ward"), n_clusters=numbers).T
         counts = [
-            np.sum([link_counts(fold, together(own, fold.pairs)) for fold in folds], axis=0)
+            np.sum([link_counts(fold, are_together(own, fold.pairs)) for fold in folds], axis=0)
             for own in labels
         ]
         unit = np.concatenate([fold.weight for fold in folds]).mean()  # so that counts are counts

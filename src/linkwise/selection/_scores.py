@@ -134,13 +134,8 @@ def link_counts(fold: ConstraintFold, together: Bools) -> Floats:
     return np.asarray(np.bincount(cell, fold.weight, minlength=4), dtype=np.float64)
 
 
-def share_together(labels: NDArray) -> float:
-    """Share of all pairs of rows in one cluster; rows without a cluster are alone."""
-    sizes = np.bincount(labels[labels >= 0]).astype(np.float64)
-    return float((sizes * (sizes - 1)).sum() / max(len(labels) * (len(labels) - 1.0), 1.0))
-
-
-def together(labels: NDArray, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
+def are_together(labels: NDArray, pairs: NDArray[np.int64]) -> Bools:
+    """Whether the two rows of each pair are in one cluster; rows without a cluster are alone."""
     a, b = labels[pairs].T
     return np.asarray((a == b) & (a >= 0))
 

@@ -27,6 +27,7 @@ from linkwise._adapters import fit, labels_of, takes_constraints
 from linkwise._fingerprint import data_arrays, digest, parameter_text
 from linkwise._types import Matrix
 from linkwise.constraints import Constraints
+from linkwise.evaluation._scores import share_together
 from linkwise.io import drop_cut_line
 
 from ._candidates import Candidate
@@ -34,14 +35,13 @@ from ._description import Description
 from ._hierarchy import Cuts
 from ._scores import (
     Figures,
+    are_together,
     balance,
     base_rate,
     clearly_worse,
     link_counts,
     right_answers,
-    share_together,
     stability,
-    together,
 )
 from ._splits import ConstraintFold, Probes
 
@@ -362,7 +362,7 @@ class CandidateSearch:
         kept = fold.known.satisfied(labels).weight_share
         probed = labels[self.probes.within(fold)]
         return Trial(
-            together(labels, fold.pairs), together(probed, self.probes.pairs), kept,
+            are_together(labels, fold.pairs), are_together(probed, self.probes.pairs), kept,
             self._index(probed), share_together(labels),
             np.nan if self.description is None else self.description.saved(labels, fold),
         )  # fmt: skip

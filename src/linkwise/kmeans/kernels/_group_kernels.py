@@ -145,7 +145,7 @@ def assign_groups(order, groups, distance, graph, measure, cliques, counts, labe
 @kernel
 def icm_groups(
     order, groups, distance, graph, measure, cliques, counts, dear, paid, clashing, labels, edge,
-    calm,
+    satisfied,
 ):  # fmt: skip
     """One sweep in which whole must-link components take their cheapest cluster.
 
@@ -157,7 +157,7 @@ def icm_groups(
             links of each row can cost; clashing: whether a group may contain cannot-links;
             measure, cliques as in `icm`; no group here has two members of an apart group
     IN/OUT  labels (n,); counts (n_cliques, k); paid (n_groups,): at least what the violated links
-            of each group cost; edge, calm (n,) as in `icm`
+            of each group cost; edge, satisfied (n,) as in `icm`
     """
     starts, members, group = groups
     indptr, middle, neighbor, flat, signed, link, is_must, cost = graph
@@ -253,8 +253,8 @@ def icm_groups(
                     for v in cliques.members[cliques.starts[which] : cliques.starts[which + 1]]:
                         edge[v] = np.inf
             labels[i] = best
-            edge[i], calm[i] = np.inf, False
+            edge[i], satisfied[i] = np.inf, False
             for p in range(indptr[i], indptr[i + 1]):
                 v = neighbor[p]
-                edge[v], calm[v], paid[group[v]] = np.inf, False, np.inf
+                edge[v], satisfied[v], paid[group[v]] = np.inf, False, np.inf
     return moved

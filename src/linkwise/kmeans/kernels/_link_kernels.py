@@ -211,14 +211,14 @@ def _fill_in(i, graph, measure, dearest):
 
 
 @kernel
-def _may_move(i, a, gap, graph, measure, labels, calm):
+def _may_move(i, a, gap, graph, measure, labels, satisfied):
     """Whether row i might leave cluster a, which costs `gap` more than the cheapest other.
 
     Only must-links and violated links are measured: to leave costs at least the must-links that
-    are kept, and saves at most the violated links, which a calm row has none of.
+    are kept, and saves at most the violated links, which a satisfied row has none of.
     """
     indptr, middle, neighbor = graph.indptr, graph.middle, graph.neighbor
-    if calm:
+    if satisfied:
         for p in range(indptr[i], middle[i]):
             gap += _measured(i, p, True, neighbor, measure)
             if gap <= 0.0:
@@ -249,7 +249,7 @@ def _may_move(i, a, gap, graph, measure, labels, calm):
 
 @kernel
 def icm(
-    order, place, distance, graph, measure, cliques, counts, dearest, labels, edge, moves, calm
+    order, place, distance, graph, measure, cliques, counts, dearest, labels, edge, moves, satisfied
 ):
     """Iterated conditional modes: each row in turn takes its cheapest cluster.
 
@@ -264,7 +264,7 @@ def icm(
     IN/OUT  counts (n_groups, k): members per cluster; labels (n,)
             edge (n,): the most by which links made the present cluster dearer than
             another at the last visit; moves (n,): neighbors that have moved since
-            calm (n,): rows without a violated link or a group, whose nearest cluster is the
+            satisfied (n,): rows without a violated link or a group, whose nearest cluster is the
             cheapest; False for rows of which nothing is known
 
     Returns how many rows moved, and the change in the cost of violated links.
@@ -289,13 +289,13 @@ def icm(
             moves[i] = 0
             if distance[t, old] + edge[i] < other:
                 continue
-        if calm[i] and distance[t, old] <= other:
+        if satisfied[i] and distance[t, old] <= other:
             if measure is None:  # else `dearest` is not known, by which an edge grows
                 edge[i] = min(edge[i], 0.0)
             continue
         if measure is not None and not measure.done[i]:
             gap = distance[t, old] - other
-            if old >= 0 and not _may_move(i, old, gap, graph, measure, labels, calm[i]):
+            if old >= 0 and not _may_move(i, old, gap, graph, measure, labels, satisfied[i]):
                 moves[i] = 0
                 continue
             _fill_in(i, graph, measure, dearest)
@@ -340,11 +340,11 @@ def icm(
         if best == old:
             continue
         labels[i] = best
-        calm[i] = False
+        satisfied[i] = False
         moved += 1
         change += penalty[best] - penalty[max(old, 0)]
         for p in range(indptr[i], indptr[i + 1]):
-            calm[neighbor[p]] = False
+            satisfied[neighbor[p]] = False
             if moves[neighbor[p]] < _MANY:
                 moves[neighbor[p]] += 1
         if cliques is not None:

@@ -124,7 +124,7 @@ class ICM:
         self._graph: WeightedGraph | None = None
         self._cost: LinkCost | None = None  # that the graph is for
         self._edge, self._moves = np.zeros(0), np.zeros(0, dtype=np.uint16)
-        self._calm: Bools | None = None  # rows without a violated link; None if not known
+        self._satisfied: Bools | None = None  # rows without a violated link; None if not known
         self._left: Labels | None = None  # labels of the last call
         closure = problem.closure
         self._clashing = not closure.consistent
@@ -186,7 +186,7 @@ class ICM:
         if is_new or self._left is None or not np.array_equal(labels, self._left):
             self._edge = np.full(len(self.rows), np.inf)  # unknown
             self._moves = np.zeros(len(self.rows), dtype=np.uint16)
-            self._calm = None
+            self._satisfied = None
         if is_new and isinstance(link_cost, Measure):
             self._graph = self._links.with_measure(link_cost)
         elif is_new:
@@ -222,10 +222,10 @@ class ICM:
         else:
             found = costs.of_undecided_rows(labels, self._slack(graph, labels))
         order, change = _in_random_order(found.mask, rng), 0.0
-        if self._calm is None:
-            self._calm = self._links.calm_rows(labels)
+        if self._satisfied is None:
+            self._satisfied = self._links.satisfied_rows(labels)
         what = (graph.costs, graph.measure, self._links.lists_of_cliques, self._counts)
-        state = (*what, graph.dearest, labels, self._edge, self._moves, self._calm)
+        state = (*what, graph.dearest, labels, self._edge, self._moves, self._satisfied)
         now = order
         for _ in range(_MAX_SWEEPS):
             moved, more = _link_kernels.icm(now, found.place, found.costs, *state)
@@ -254,7 +254,8 @@ class ICM:
         moved = _group_kernels.icm_groups(
             order, self._groups, costs.of_all_rows(), graph.costs, graph.measure,
             self._links.lists_of_cliques, self._counts, graph.total,
-            self._paid_by_groups(graph, labels), self._clashing, labels, self._edge, self._calm,
+            self._paid_by_groups(graph, labels), self._clashing, labels, self._edge,
+            self._satisfied,
         )  # fmt: skip
         return int(moved)
 

@@ -186,12 +186,12 @@ class LinkGraph:
             self._violated[:] = [(labels.copy(), self._find_violated(labels))]
         return self._violated[0][1]
 
-    def calm_rows(self, labels: NDArray) -> Bools:
+    def satisfied_rows(self, labels: NDArray) -> Bools:
         """Which of the constrained rows have no violated link and are in no apart group."""
-        calm = np.ones(len(self.rows), dtype=bool)
-        calm[self.ends[self.violated_links(labels)]] = False
-        calm[self.cliques.members] = False
-        return calm
+        satisfied = np.ones(len(self.rows), dtype=bool)
+        satisfied[self.ends[self.violated_links(labels)]] = False
+        satisfied[self.cliques.members] = False
+        return satisfied
 
     def costs_of(self, chosen: NDArray[np.uint32], graph: WeightedGraph) -> Floats:
         """Costs of some links if violated, (n_chosen, 1) or (n_chosen, k)."""

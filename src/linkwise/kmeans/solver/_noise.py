@@ -35,6 +35,7 @@ from scipy.special import expit
 
 from linkwise._types import Bools, Floats, Labels
 from linkwise.constraints import Constraints
+from linkwise.evaluation._scores import share_together
 
 from ._link_graph import LinkGraph
 from ._penalties import WeightPenalty
@@ -150,8 +151,7 @@ def agreement(links: LinkGraph, labels: Labels, k: int) -> Floats:
     -------
     parts : ndarray of shape (n_links,)
     """
-    n, sizes = len(labels), np.bincount(labels[labels >= 0]).astype(np.float64)
-    share = float((sizes * (sizes - 1)).sum()) / max(n * (n - 1), 1)
+    share = share_together(labels)
     together = links.violated(labels[links.rows]) != links.is_must
     parts = np.where(links.is_must, together - share, share - together) * links.weight
     for kind in (links.is_must, ~links.is_must):
