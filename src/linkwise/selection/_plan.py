@@ -1,9 +1,9 @@
 """Which candidates are tried when the number of clusters is open.
 
-Entry point: `search_counts`. A few cheap kinds scout numbers of clusters by doubling, from the
-least, or from a first guess where rows are many, as long as evidence asks for more; and then
-between the best and its neighbors. All kinds race at the best numbers, and the best kinds look for
-a number of their own.
+Entry points: `look_at_cuts`, what links say about a hierarchy of the rows, and `search_counts`. A
+few cheap kinds scout numbers of clusters by doubling, from the least, or from a first guess where
+rows are many, as long as evidence asks for more; and then between the best and its neighbors. All
+kinds race at the best numbers, and the best kinds look for a number of their own.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from linkwise.constraints import Constraints
+
 from ._candidates import Candidate, takes_clusters, with_clusters
 from ._hierarchy import Cuts
 from ._ranking import Ranking
 from ._search import CandidateSearch
+from ._splits import all_links
 
 _SCOUTED, _MANY_LINKS = 2, 500  # folds that decide about k; with many links one will do
 _GUIDED = 50  # links that a first guess of k needs
@@ -101,7 +104,7 @@ def _scouted(
     work: CandidateSearch, made: _Made, scouts: Sequence[Candidate], limits: Limits
 ) -> list[int]:
     """The most promising numbers of clusters, best first: by doubling, then by halving gaps."""
-    guess = _guess(work, scouts, limits)
+    guess = _guess(work)
     found = _Scouting(work, made, scouts)
     found.double(limits.least if guess is None else guess, limits, 1 if guess else _BEYOND)
     found.refine(limits)
@@ -169,23 +172,34 @@ class _Scouting:
         return list(dict.fromkeys([*order[:n_counts], *fewer]))
 
 
-def _guess(work: CandidateSearch, scouts: Sequence[Candidate], limits: Limits) -> int | None:
+def _guess(work: CandidateSearch) -> int | None:
     """A number of clusters to begin with; None for few rows, where all numbers are cheap."""
-    if work.X.shape[0] <= _FEW_ROWS or work.n_telling < _GUIDED or limits.least == limits.most:
-        return None
-    plain = next((scout for scout in scouts if scout.is_kmeans), None)
+    few = work.X.shape[0] <= _FEW_ROWS or work.n_telling < _GUIDED
+    return None if few or work.cuts is None else work.cuts.best
+
+
+def look_at_cuts(
+    work: CandidateSearch, kinds: Sequence[Candidate], known: Constraints, limits: Limits
+) -> None:
+    """Ask all links about the cuts of a hierarchy, if there are links and a number to be chosen.
+
+    The hierarchy is that of the rows as plain k-means sees them.
+    """
+    n_links = known.n_must_link + known.n_cannot_link
+    if not n_links or limits.least == limits.most or work.description is not None:
+        return
+    plain = next((kind for kind in _scouts(kinds) if kind.is_kmeans), None)
     steps = [] if plain is None else [step for _, step in getattr(plain.estimator, "steps", ())]
+    asked, number = (work.folds, 0) if work.n_links else ([all_links(known)], -1)
     try:
-        X = work.in_space(steps[:-1], work.X, work.folds[0], 0)
+        X = work.in_space(steps[:-1], work.X, asked[0], number)
     except Exception:  # its trials fail, too, and say why
-        return None
+        return
     if sparse.issparse(X):  # candidates of a user
-        return None
+        return
     X = np.asarray(X, dtype=np.float64)
-    if not np.isfinite(X).all():
-        return None
-    work.cuts = Cuts.of(X, work.folds, *limits)
-    return work.cuts.best
+    if np.isfinite(X).all():
+        work.cuts = Cuts.of(X, asked, n_links, *limits)
 
 
 def doubling(begin: int, limits: Limits) -> list[int]:

@@ -139,6 +139,7 @@ class Ranking:
             "stability": float(own.steady.mean()) if own else nan,
             "silhouette": float(own.index.mean()) if own else nan,
             "satisfied": float(own.kept.mean()) if own else nan,
+            "plausible": own.plausible if own else nan,
             "seconds": float(np.mean([trial.seconds for trial in trials])) if trials else nan,
             "n_used": len(trials),
             "note": failed or self.work.out.get(candidate, ""),
