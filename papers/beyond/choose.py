@@ -111,8 +111,9 @@ def read(name: str, most: int | None = None) -> tuple[Any, Any]:
 
 
 def draws(
-    names: Iterable[str], n_draws: int, done: set[tuple], cases: Iterable[tuple[int, float]]
-) -> Iterator[list[dict[str, Any]]]:
+    names: Iterable[str], n_draws: int, done: set[tuple], cases: Iterable[tuple[int, float]],
+    at_k: bool,
+) -> Iterator[list[dict[str, Any]]]:  # fmt: skip
     """Random constraints, right and partly wrong: one list of scores for each draw."""
     for draw, (n, wrong), name in itertools.product(range(n_draws), cases, names):
         if (name, str(n), str(wrong), str(draw)) in done:
@@ -123,11 +124,14 @@ def draws(
         if wrong:
             known = known.flip(wrong, random_state=seed)
         case = {"data": name, "constraints": n, "wrong": wrong, "draw": draw, "k": len(set(y))}
-        yield [{**case, **score} for score in scores(X, y, known, seed)]
+        yield [{**case, **score} for score in scores(X, y, known, seed, at_k)]
 
 
-def scores(X: Any, y: Any, known: Constraints, seed: int) -> Iterator[dict[str, Any]]:
-    """Method, ARI, number of clusters and processor time of everything that is compared."""
+def scores(X: Any, y: Any, known: Constraints, seed: int, at_k: bool) -> Iterator[dict[str, Any]]:
+    """Method, ARI, number of clusters and processor time of everything that is compared.
+
+    AutoCluster once more with k told if `at_k`.
+    """
     k = len(set(y))
     for kind in with_counts(given_kinds(fixed()), [k]):
         started = time.process_time()
@@ -139,7 +143,7 @@ def scores(X: Any, y: Any, known: Constraints, seed: int) -> Iterator[dict[str, 
     started = time.process_time()
     labels = by_silhouette(X, seed)
     yield _row(SILHOUETTE, y, labels, time.process_time() - started)
-    for name, ks in ((CHOICE, None), (CHOICE_AT_K, k)):
+    for name, ks in ((CHOICE, None), (CHOICE_AT_K, k))[: 1 + at_k]:
         started = time.process_time()
         model = AutoCluster(n_clusters=ks, random_state=seed).fit(X, constraints=known)
         yield _row(name, y, model.labels_, time.process_time() - started, model)
@@ -378,7 +382,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         work = protocol(options.draws, done)
     else:
         sets = options.sets or (OTHERS if options.others else FRESH if options.fresh else SETS)
-        work = draws(sets, options.draws, done, options.cases)
+        work = draws(sets, options.draws, done, options.cases, not options.fresh)
     if not options.tables:
         measure(work, path, options.seconds)
         archive.write_bytes(gzip.compress(path.read_bytes(), 9, mtime=0))  # what is committed

@@ -58,6 +58,7 @@ _FULL_RUNS = 3.0  # the last fit has more runs than a trial, by about so much ti
 _OVERTIME = 0.1  # of a time budget, for the last fit
 _FOR_CHOOSING = 0.5  # of a time budget that compiling does not take
 _JUDGES = 5  # best candidates, one per kind, that vote on wrong constraints
+_GOOD = 0.75  # of the best score, which a judge must have
 _N_REWEIGHTED = 2  # best soft candidates that are also tried with reweighted constraints
 
 
@@ -182,7 +183,9 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
 
     **What to expect.** The choice was made by the held-out links, so that they flatter it. Links of
     a fold that are asked of the candidate that the other folds would choose do not, but that
-    choice knows fewer links. `expected_` is computed from the mean of both.
+    choice knows fewer links. `expected_` is computed from the mean of both. Wrong links make a
+    clustering look worse than it is: where some clearly are wrong, the figures are corrected for
+    their estimated share; else the interval allows for some.
 
     **Many clusters.** With more than 1,000 rows, the search for k begins at the cut of Ward's
     hierarchy that held-out links let one expect most of: one hierarchy has a clustering for every
@@ -434,7 +437,7 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
         if self.criterion_ != "held-out constraints":
             return None
         ranking = Ranking.of(work, self.tolerance)
-        judges = ranking.best_of_each_kind()[:_JUDGES]
+        judges = ranking.best_of_each_kind(_GOOD)[:_JUDGES]
         own = [work.trials[judge][: work.n_complete] for judge in judges]
         best = max(ranking.figures[judge].mean_f for judge in judges)
         noise = NoiseEstimate.of(known, work.folds, own, best)
@@ -499,7 +502,7 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
         if noise is not None and noise.clear:
             places = sample.place[noise.suspects()]
             self.suspects_ = tuple(known.at(int(place)) for place in places)
-        self.expected_ = self._expect(ranking)
+        self.expected_ = self._expect(ranking, noise)
         report = self._inner_report(given, seconds)
         why = _explain.reasons(
             self._chosen, ranking, self.criterion_, known, noise, self._limits, sample
@@ -512,15 +515,16 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
             suspects=self.suspects_,
         )
 
-    def _expect(self, ranking: Ranking) -> Expected:
+    def _expect(self, ranking: Ranking, noise: NoiseEstimate | None) -> Expected:
         """How good the choice can be expected to be."""
         work = ranking.work
         if not work.n_links:
             return Expected()
-        own = ranking.figures[self._chosen]
+        own, counts = ranking.figures[self._chosen], ranking.counts_of(self._chosen)
+        errors = float(counts[1:3].sum() / max(counts.sum(), 1e-300))
         return Expected.of(
-            ranking.counts_of(self._chosen), work.n_links, *work.base_rate(), work.decided,
-            float(own.kept.mean()), own.together,
+            counts, work.n_links, *work.base_rate(), work.decided, float(own.kept.mean()),
+            own.together, (0.0, 0.0) if noise is None else noise.limits(errors),
         )  # fmt: skip
 
     def _inner_report(self, given: Knowledge, seconds: float) -> Report:

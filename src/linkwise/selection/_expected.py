@@ -8,7 +8,7 @@ import numpy as np
 
 from linkwise._types import JsonDict
 
-from ._scores import Estimate, Floats, joined_shares, rand_index
+from ._scores import Floats, joined_shares, rand_index
 
 _DRAWS = 2000
 _INTERVAL = 0.9  # probability
@@ -51,13 +51,12 @@ class Expected:
     @classmethod
     def of(
         cls, counts: Floats, n_links: int, base_rate: float, error: float, decided: float,
-        kept: float, together: float = float("nan"), wrong: Estimate = (0.0, 0.0),
+        kept: float, together: float = float("nan"), wrong: tuple[float, float] = (0.0, 0.0),
     ) -> Expected:  # fmt: skip
         """Estimate from the answers about held-out links.
 
         The shares of must-links kept and of cannot-links broken have beta posteriors, the base
-        rate and the share of wrong links normal ones. Entailed links add no weight: counts are
-        scaled to the given ones.
+        rate a normal one. Entailed links add no weight: counts are scaled to the given ones.
 
         Parameters
         ----------
@@ -72,7 +71,7 @@ class Expected:
         together : float
             Share of all pairs that the clustering puts together; NaN if unknown.
         wrong : pair of float, default=(0, 0)
-            Share of the links that are wrong, and its standard error.
+            Limits between which the share of wrong links is, all values as likely; below 0 is 0.
         """
         if not counts.sum() or np.isnan(base_rate):
             return cls()
@@ -89,9 +88,10 @@ class Expected:
             false = trust * false + (1 - trust) * drawn_implied
             own = trust * own + (1 - trust) * implied
         must_share = (must + broken) / counts.sum()
-        drawn_wrong = np.clip(rng.normal(*wrong, _DRAWS), 0.0, _MOST_WRONG)
+        drawn_wrong = np.clip(rng.uniform(*wrong, _DRAWS), 0.0, _MOST_WRONG)
+        middle = np.clip(np.mean(wrong), 0.0, _MOST_WRONG)
         drawn = _quality(*_corrected(true, false, pi, drawn_wrong, must_share), decided, kept)
-        rates = _corrected(here, own, np.asarray(base_rate), np.asarray(wrong[0]), must_share)
+        rates = _corrected(here, own, np.asarray(base_rate), middle, must_share)
         ari, right = _quality(*rates, decided, kept)
         of_ari, of_right = (
             _interval(values, float(here)) for values, here in zip(drawn, (ari, right), strict=True)

@@ -31,6 +31,7 @@ _STEP = 1.1  # ratio of the numbers of clusters that are compared
 # Must-links that the finest telling cut keeps, its share of wrong pairs, relative error of that.
 _KEPT, _IMPURE, _ERROR = 30, 0.1, 0.35
 _AGREEMENTS = (np.arange(40) + 0.5) / 40  # of a cut with the truth, all as likely
+_ANY_SHARE, _ONE_KIND = 0.1, 0.25  # how likely that is beforehand, if random pairs are 1
 _FEWER = 1.0  # beforehand, twice as many clusters are half as likely, to this power
 _AS_GOOD = 0.5  # plausibility that is no worse than that of the most plausible number
 _WORTH, _N_WORTH = 0.2, 5  # plausibility that is worth a trial, and how many numbers are tried
@@ -139,8 +140,8 @@ def plausibility(
     together, of the others f = s (1 - q). Each link then is evidence by how much likelier its pair
     is to be together, or apart, than any pair. How many of the links are must-links is evidence if
     pairs were drawn at random, but not if people chose them: pairs may be random, or have any share
-    of must-links, or be of one kind on purpose, each as likely beforehand. So cannot-links alone
-    do not shatter clusters, and a few must-links among many cannot-links speak for many clusters.
+    of must-links, or be of one kind on purpose. So cannot-links alone do not shatter clusters, and
+    a few must-links among many cannot-links speak for many clusters.
 
     Ward's cuts are a rough picture of the truth: more links than `PRIOR` count as so many.
 
@@ -162,9 +163,10 @@ def plausibility(
     counts = counts * min(1.0, min(n_links, PRIOR) / counts[0].sum())
     s = np.clip(shares, 1e-9, 1 - 1e-9)
     must, cannot = counts[0, :2].sum(), counts[0, 2:].sum()
-    ways = [must * np.log(s) + cannot * np.log1p(-s), np.full(len(s), betaln(must + 1, cannot + 1))]
-    if not must or not cannot:
-        ways.append(np.full(len(s), np.log(0.5)))
+    at_random = must * np.log(s) + cannot * np.log1p(-s)
+    any_share = np.full(len(s), np.log(_ANY_SHARE) + betaln(must + 1, cannot + 1))
+    one_kind = np.full(len(s), -np.inf if must and cannot else np.log(_ONE_KIND))
+    ways = [at_random, any_share, one_kind]
     found = _of_states(counts, s) + logsumexp(ways, axis=0) - _FEWER * np.log(numbers)
     return np.asarray(np.exp(found - found.max()))
 
