@@ -230,12 +230,12 @@ class Repair(Strategy):
             return f"this checks earlier answers, on which {_records(n)} depend"
         if a == b:
             return "these two are so alike that they share a group; nobody has compared them"
-        merge = state.join_heights([(a, b)])[0]
         if family[a] == family[b] and cluster[a] != cluster[b]:
             return (
                 "one of these two is nearer to another group than to the one that it was first "
                 "put into; nobody has compared them"
             )
+        merge = state.join_heights([(a, b)])[0]
         if merge >= 0:
             low = int(state.merges[merge, 3:5].min())
             leave = f"{low:,} of them leave it" if low > 1 else "one of them leaves it"
