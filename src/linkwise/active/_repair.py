@@ -35,20 +35,21 @@ class Repair(Strategy):
     to that of the groups around them. The number of clusters need not be known, and new ones are
     found on the way.
 
-    Where clusters are large (25 rows or more on average; above 2,000 rows, 25 of the parts), and a
-    hundred answers without a wrong one, or ``noise=0``, say that they can be relied on, rows that
-    nobody asked about follow their nearest neighbors (label spreading [4]_), which place rows at
-    the margin of a cluster better than the tree does. If answers keep the old cluster of such a row
-    apart from the new one, the next question about it compares it with the new one.
+    Where clusters are large (25 rows or more on average; above 2,000 rows, 25 of the parts), and
+    answers can be relied on (``noise=0``, or some 90 answers that never contradict each other),
+    rows that nobody asked about follow their nearest neighbors (label spreading [4]_), which place
+    rows at the margin of a cluster better than the tree does. If answers keep the old cluster of
+    such a row apart from the new one, the next question about it compares it with the new one.
 
     Parameters
     ----------
     noise : float or "auto", default="auto"
         Expected share of wrong answers; "auto" learns it from how many contradict others. Above 0,
         answers are evidence instead of facts: where much hangs on one, another question checks it,
-        with other rows, and those that others outweigh are not believed. Such questions may be
-        about pairs that the closure decides; a contradicting answer becomes a dispute of the
-        session, but the strategy counts it. 0: every answer is true, and none is checked.
+        with other rows, and those that others, and the neighbors of a row, outweigh are not
+        believed. Such questions may be about pairs that the closure decides; a contradicting
+        answer becomes a dispute of the session, but the strategy counts it. 0: every answer is
+        true, and none is checked.
 
     See Also
     --------

@@ -27,7 +27,7 @@ _LOCAL_NEIGHBOR, _LOCAL_TYPICAL, _LOCAL_RANGE = 5, 0.6, (0.6, 2.0)
 _INSIDE = 0.6  # value of a pair that a split sets right: its pieces must still find their clusters
 _LEAST_DOUBT = 1.0  # pairs that a check of answers must be expected to change
 _LEAST_SHARE = 0.05  # of the votes of neighbors
-_SURE, _LEAST_SURE = 0.007, 100  # share of wrong answers that neighbors may follow; answers
+_SURE, _LEAST_SURE = 0.008, 80  # share of wrong answers that neighbors may follow; answers
 _SHOWN = 64  # candidates looked at before all are sorted
 
 
