@@ -13,6 +13,10 @@ export LINKWISE_DATA ?= $(DATA)
 
 # The least coverage of Python lines (compiled loops are not counted) that is accepted.
 COVERAGE ?= 95
+# One process more than cores: tests with browsers and other processes wait much of the time. One
+# thread of BLAS in each, or their threads wait for each other.
+WORKERS := $(shell $(PYTHON) -c "import os; print(os.cpu_count() + 1)")
+PYTEST  = OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS)
 COVERED = --cov --cov-report= --cov-fail-under=$(COVERAGE)
 
 .PHONY: demo test quick quick-tests lint unit browser bench papers papers-full docs docs-quick clean
@@ -43,11 +47,11 @@ lint: $(VENV)/.test
 # sys.monitoring (Python 3.12) makes coverage nearly free; before, it takes half as long again.
 unit: $(VENV)/.test browser
 	if $(BIN)/python -c "import sys; sys.exit(sys.version_info < (3, 12))"; \
-	then COVERAGE_CORE=sysmon $(BIN)/pytest -n auto $(COVERED); else $(BIN)/pytest -n auto; fi
+	then COVERAGE_CORE=sysmon $(PYTEST) $(COVERED); else $(PYTEST); fi
 
 # The tests with coverage, whatever the version of Python.
 coverage: $(VENV)/.test browser
-	$(BIN)/pytest -n auto $(COVERED)
+	$(PYTEST) $(COVERED)
 
 # Browser tests use the system's Chromium. Only root can install it; without it they are skipped.
 browser:

@@ -19,7 +19,7 @@ SLOW = tuple(
 settings.register_profile(
     "linkwise",
     deadline=None,
-    max_examples=150,
+    max_examples=100,
     suppress_health_check=[HealthCheck.too_slow],
     # CI looks at the same examples every time; people find new ones.
     derandomize=bool(os.environ.get("CI")),

@@ -1,9 +1,10 @@
 """AutoCluster against every fixed algorithm: does holding back constraints choose well?
 
 ``python -m papers.beyond.choose`` clusters every data set with 20, 50, 100 and 200 random
-constraints, and once more with 20 % of 100 constraints wrong; ``--others`` does so with eleven sets
-that no decision was made on, and ``--protocol`` follows Baumann & Hochbaum (2024) instead. Scores
-are added to a CSV file as they come, what is there is not done again, and ``--tables`` only prints
+constraints, and once more with 20 % of 100 constraints wrong; ``--others`` does so with eleven
+other sets (on which a rule for few must-links was settled afterwards), ``--fresh`` with eleven that
+no decision was made on, and ``--protocol`` follows Baumann & Hochbaum (2024) instead. Scores are
+added to a CSV file as they come, what is there is not done again, and ``--tables`` only prints
 the tables and draws the figure.
 
 A fixed algorithm is one kind of candidate that is told the *true* number of clusters; AutoCluster
@@ -27,7 +28,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
-from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics import adjusted_rand_score, silhouette_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -56,16 +57,22 @@ SETS = (
     "transfusion", "wdbc", "balance_scale", "vowel",
 )  # fmt: skip
 TENTH = ("digits389", "letters_ijl")
-# Sets that no rule or number of AutoCluster was settled on; at most so many rows of each.
+# At most so many rows of each; no rule or number of AutoCluster was settled on the fresh ones.
 OTHERS = (
     "seeds", "newthyroid", "dermatology", "zoo", "banknote", "satimage", "texture",
     "movement_libras", "segment", "optdigits", "vertebral_column_3c",
+)  # fmt: skip
+FRESH = (
+    "soybean_small", "led7digit", "mfeat_pix", "usps", "semeion", "mnist", "house_votes", "tae",
+    "vehicle", "crabs_sp_sex", "heart_statlog",
 )  # fmt: skip
 MOST_ROWS = 400
 FIRST_SEED = 10  # of the draws; some below were looked at while AutoCluster was written
 CASES = ((20, 0.0), (50, 0.0), (100, 0.0), (200, 0.0), (100, 0.2))
 PUBLISHED = {5: 0.413, 10: 0.771, 15: 0.923, 20: 0.953}  # PCCC, mean ARI by share of rows
 CHOICE, CHOICE_AT_K = "AutoCluster", "AutoCluster, true k given"
+SILHOUETTE = "k-means, k by silhouette"
+NOT_FIXED = CHOICE, CHOICE_AT_K, SILHOUETTE
 
 
 def fixed() -> list[tuple[str, Any]]:
@@ -89,14 +96,13 @@ def fixed() -> list[tuple[str, Any]]:
     ]
 
 
-def read(name: str) -> tuple[Any, Any]:
+def read(name: str, most: int | None = None) -> tuple[Any, Any]:
+    """Rows and classes; a random part of them where only a tenth, or so many at most, are used."""
     bunch = load(name)
     X, y = np.nan_to_num(np.asarray(bunch.data, dtype=float)), np.asarray(bunch.target)
-    if name in TENTH:
-        rows = np.random.RandomState(0).permutation(len(y))[: math.ceil(len(y) / 10)]
-        X, y = X[rows], y[rows]
-    elif name in OTHERS and len(y) > MOST_ROWS:
-        rows = np.random.RandomState(0).permutation(len(y))[:MOST_ROWS]
+    most = math.ceil(len(y) / 10) if name in TENTH else most or len(y)
+    if len(y) > most:
+        rows = np.random.RandomState(0).permutation(len(y))[:most]
         X, y = X[rows], y[rows]
     return X, y
 
@@ -104,22 +110,28 @@ def read(name: str) -> tuple[Any, Any]:
 # ------------------------------------------------------------------------ the two measurements
 
 
-def draws(names: Iterable[str], n_draws: int, done: set[tuple]) -> Iterator[list[dict[str, Any]]]:
+def draws(
+    names: Iterable[str], n_draws: int, done: set[tuple], cases: Iterable[tuple[int, float]],
+    at_k: bool,
+) -> Iterator[list[dict[str, Any]]]:  # fmt: skip
     """Random constraints, right and partly wrong: one list of scores for each draw."""
-    for draw, name, (n, wrong) in itertools.product(range(n_draws), names, CASES):
+    for draw, (n, wrong), name in itertools.product(range(n_draws), cases, names):
         if (name, str(n), str(wrong), str(draw)) in done:
             continue
-        X, y = read(name)
+        X, y = read(name, None if name in SETS else MOST_ROWS)
         seed = FIRST_SEED + draw
         known = Constraints.from_labels(y, n, random_state=seed)
         if wrong:
             known = known.flip(wrong, random_state=seed)
         case = {"data": name, "constraints": n, "wrong": wrong, "draw": draw, "k": len(set(y))}
-        yield [{**case, **score} for score in scores(X, y, known, seed)]
+        yield [{**case, **score} for score in scores(X, y, known, seed, at_k)]
 
 
-def scores(X: Any, y: Any, known: Constraints, seed: int) -> Iterator[dict[str, Any]]:
-    """Method, ARI, number of clusters and processor time of everything that is compared."""
+def scores(X: Any, y: Any, known: Constraints, seed: int, at_k: bool) -> Iterator[dict[str, Any]]:
+    """Method, ARI, number of clusters and processor time of everything that is compared.
+
+    AutoCluster once more with k told if `at_k`.
+    """
     k = len(set(y))
     for kind in with_counts(given_kinds(fixed()), [k]):
         started = time.process_time()
@@ -128,10 +140,20 @@ def scores(X: Any, y: Any, known: Constraints, seed: int) -> Iterator[dict[str, 
         except ValueError:  # COP-KMeans and ReCon with contradictory links
             labels = fit(KMeans(k, n_init=10), X, known, np.random.RandomState(seed)).labels_
         yield _row(kind.algorithm, y, labels, time.process_time() - started)
-    for name, ks in ((CHOICE, None), (CHOICE_AT_K, k)):
+    started = time.process_time()
+    labels = by_silhouette(X, seed)
+    yield _row(SILHOUETTE, y, labels, time.process_time() - started)
+    for name, ks in ((CHOICE, None), (CHOICE_AT_K, k))[: 1 + at_k]:
         started = time.process_time()
         model = AutoCluster(n_clusters=ks, random_state=seed).fit(X, constraints=known)
         yield _row(name, y, model.labels_, time.process_time() - started, model)
+
+
+def by_silhouette(X: Any, seed: int) -> Any:
+    """Plain k-means on standardized features, with the k of 2 to 10 of the highest silhouette."""
+    X = StandardScaler().fit_transform(X)
+    found = [KMeans(k, n_init=10, random_state=seed).fit_predict(X) for k in range(2, 11)]
+    return max(found, key=lambda labels: silhouette_score(X, labels))
 
 
 def _row(method: str, y: Any, labels: Any, seconds: float, model: Any = None) -> dict[str, Any]:
@@ -188,7 +210,7 @@ def methods_of(rows: Rows) -> list[str]:
 def hindsight(rows: Rows, n: int, wrong: float) -> float:
     """Mean over data sets of the best fixed algorithm's mean."""
     own = [r for r in rows if r["constraints"] == n and r["wrong"] == wrong]
-    names = [m for m in methods_of(own) if m not in (CHOICE, CHOICE_AT_K)]
+    names = [m for m in methods_of(own) if m not in NOT_FIXED]
     data = dict.fromkeys(r["data"] for r in own)
     return float(np.mean([max(mean(own, data=d, method=m) for m in names) for d in data]))
 
@@ -328,20 +350,28 @@ def measure(work: Iterator[Rows], path: Path, seconds: float) -> None:
             print(*row.values(), flush=True)
 
 
+def _case(text: str) -> tuple[int, float]:
+    n, _, wrong = text.partition(":")
+    return int(n), float(wrong or 0.0)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, write the scores, print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--protocol", action="store_true", help="that of Baumann & Hochbaum")
-    which.add_argument("--others", action="store_true", help="sets that decided nothing")
+    which.add_argument("--others", action="store_true", help="sets that decided little")
+    which.add_argument("--fresh", action="store_true", help="sets that decided nothing")
     parser.add_argument("--sets", nargs="+", help="some of the data sets")
+    parser.add_argument("--cases", nargs="+", type=_case, default=CASES, help="such as 20 100:0.2")
     parser.add_argument("--draws", type=int, default=10, help="number of draws")
     parser.add_argument("--seconds", type=float, default=math.inf, help="start nothing after that")
     parser.add_argument("--output", type=Path, default=HERE, help="folder for the scores")
     parser.add_argument("--tables", action="store_true", help="only show what has been measured")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
-    kind = "_protocol" if options.protocol else "_others" if options.others else ""
+    kinds = {"_protocol": options.protocol, "_others": options.others, "_fresh": options.fresh}
+    kind = next((name for name, asked in kinds.items() if asked), "")
     path = options.output / f"choose{kind}.csv"
     keys = ["data", "share" if options.protocol else "constraints", "wrong", "draw"]
     archive = path.with_suffix(".csv.gz")
@@ -351,8 +381,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.protocol:
         work = protocol(options.draws, done)
     else:
-        sets = options.sets or (OTHERS if options.others else SETS)
-        work = draws(sets, options.draws, done)
+        sets = options.sets or (OTHERS if options.others else FRESH if options.fresh else SETS)
+        work = draws(sets, options.draws, done, options.cases, not options.fresh)
     if not options.tables:
         measure(work, path, options.seconds)
         archive.write_bytes(gzip.compress(path.read_bytes(), 9, mtime=0))  # what is committed

@@ -11,7 +11,7 @@ from .cases import blobs
 
 
 def test_nothing_asked_says_nothing():
-    meter = measure([])
+    meter = measure([], 0, 0)
     assert (meter.n_asked, meter.low, meter.high) == (0, 0.0, 1.0)
     assert not meter.stop
     assert not meter.is_blind
@@ -27,23 +27,29 @@ def test_the_interval_is_wilson_s():
 
 
 def test_good_guesses_and_stable_labels_suggest_to_stop():
-    assert measure([Round(10, 10, 0.001)] * 5).stop
-    assert not measure([Round(10, 10, 0.02)] * 5).stop  # labels still move
-    assert not measure([Round(10, 6, 0.001)] * 5).stop  # stable, but wrong about the answers
-    assert not measure([Round(10, 10, 0.001)] * 2).stop  # too few
-    late = measure([Round(10, 10, 0.001)] * 30)  # each round little, as many again 3 %
+    assert measure([Round(10, 10, 0.001)] * 5, 1000, 900).stop
+    assert not measure([Round(10, 10, 0.02)] * 5, 1000, 900).stop  # labels still move
+    assert not measure([Round(10, 6, 0.001)] * 5, 1000, 900).stop  # stable, but wrong
+    assert not measure([Round(10, 10, 0.001)] * 2, 1000, 900).stop  # too few
+    late = measure([Round(10, 10, 0.001)] * 30, 1000, 900)  # each round little, as many again 3 %
     assert late.doubled == pytest.approx(0.03)
     assert not late.stop
+    sure = [Round(10, 10, 0.0)] * 20
+    assert measure(sure, 1000, 800).stop
+    few = measure(sure, 100, 80)  # 1 of 102 of the next 80 would be .8 % of a hundred rows
+    assert few.misplaced == pytest.approx(80 / 102 / 100)
+    assert few.stop
+    assert not measure([*sure[1:], Round(10, 9, 0.0)], 100, 80).stop
 
 
 def test_guesses_like_chance_are_told():
-    meter = measure([Round(10, 5, 0.0)] * 5)
+    meter = measure([Round(10, 5, 0.0)] * 5, 1000, 900)
     assert meter.is_blind
     assert not meter.stop
 
 
 def test_only_the_last_answers_count():
-    meter = measure([Round(10, 0, 0.5)] * 9 + [Round(10, 10, 0.0)] * 5)
+    meter = measure([Round(10, 0, 0.5)] * 9 + [Round(10, 10, 0.0)] * 5, 1000, 900)
     assert (meter.n_guessed, meter.n_asked) == (50, 50)
     assert meter.expected_change == 0.0
 

@@ -22,7 +22,8 @@ from linkwise.active import (
     RandomPairs,
     Session,
 )
-from linkwise.active._store import Store, salvage
+from linkwise.active._salvage import salvage
+from linkwise.active._store import Store
 from linkwise.kmeans import MPCKMeans, PCKMeans
 
 from .cases import NAMES, blobs, pairs_asked, session
@@ -334,13 +335,15 @@ def test_a_file_deleted_under_a_session_is_told_and_nothing_is_lost(tmp_path):
     with session(X, path=path) as work:
         work.tell("same", (0, 1))
         path.unlink()
-        with pytest.raises(OSError, match=r"deleted or moved while it was in use.*session\.save"):
-            work.tell("same", (2, 3))
+        for pair in ((2, 3), (4, 5)):
+            with pytest.raises(OSError, match=r"deleted or moved while.*work-rescued\.db now"):
+                work.tell("same", pair)
         work.save(copy)
         with pytest.raises(FileExistsError, match="there already"):
             work.save(copy)
-    with session(X, path=copy) as work:
-        assert [answer.question.pair for answer in work.answers] == [(0, 1), (2, 3)]
+    for saved in (copy, tmp_path / "work-rescued.db"):
+        with session(X, path=saved) as work:
+            assert [answer.question.pair for answer in work.answers] == [(0, 1), (2, 3), (4, 5)]
 
 
 def test_a_file_replaced_under_a_session_is_told(tmp_path):
@@ -350,7 +353,7 @@ def test_a_file_replaced_under_a_session_is_told(tmp_path):
     with session(X, path=path) as work:
         work.tell("same", (0, 1))
         other.replace(path)
-        with pytest.raises(OSError, match="replaced by another file"):
+        with pytest.raises(OSError, match=r"replaced by another file.*work-rescued\.db now"):
             work.tell("same", (2, 3))
 
 
@@ -375,6 +378,18 @@ def test_what_can_be_read_of_a_damaged_file_is_told(tmp_path):
     damaged.write_bytes(data)
     with pytest.raises(ValueError, match="no answer can be read"):
         session(X, path=damaged)
+
+
+def test_a_file_that_was_cut_off(tmp_path):
+    X, _ = blobs(20)
+    path = tmp_path / "work.db"
+    with session(X, path=path, refit_every=None) as work:
+        for row in range(1, 10):
+            work.tell("same", (0, row))
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(ValueError, match="9 answers can still be read"):
+        session(X, path=path)
+    assert len(salvage(path)[0]) == 9
 
 
 def test_text_that_is_none_is_damage(tmp_path):

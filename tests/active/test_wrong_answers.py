@@ -6,12 +6,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from linkwise.active import LabelOracle, QueryContext, Repair
 from linkwise.active._label_spreading import are_large, follow_neighbors
 from linkwise.active._parts import make_parts
+from linkwise.active._repair_kernels import move_parts
 from linkwise.active._repair_model import RepairModel, fold_history
-from linkwise.active._wrong_answers import _contract
+from linkwise.active._wrong_answers import _contract, share_of_wrong
 
 from .cases import blobs
 
@@ -51,6 +53,58 @@ def test_contraction_joins_the_best_first(seed):
 
     found = _contract(np.arange(n), evidence, closeness)
     assert np.array_equal(found, slow_contraction(n, evidence, closeness))
+
+
+def slow_moves(label, odds, affinity, votes, least):
+    """Each part with answers, in turn, to the cluster of largest worth, until none moves."""
+    n = len(label)
+    for _ in range(10):
+        before = label.copy()
+        for i in np.flatnonzero(odds.any(axis=1)):
+            others = np.arange(n) != i
+            worth = {-1: votes * np.log(least)}  # a cluster of its own
+            for c in np.unique(label[others]).tolist():
+                mine = others & (label == c)
+                share = affinity[i, mine].sum() / max(affinity[i].sum(), 1e-300)
+                worth[c] = odds[i, mine].sum() + votes * np.log(share + least)
+            own = int(label[i]) if label[i] in label[others] else -1
+            best = max(worth, key=worth.__getitem__)
+            if worth[best] > worth[own]:
+                label[i] = best if best >= 0 else np.setdiff1d(np.arange(n), label)[0]
+        if np.array_equal(before, label):
+            break
+    return label
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_parts_move_where_answers_and_neighbors_speak_for(seed):
+    rng = np.random.default_rng(seed)
+    n = 14
+    odds, affinity = np.zeros((n, n)), np.zeros((n, n))
+    for scores, many in ((odds, 20), (affinity, 40)):
+        for _ in range(many):
+            a, b = rng.choice(n, 2, replace=False)
+            scores[a, b] = scores[b, a] = rng.normal(scale=3)
+    affinity = np.abs(affinity)
+    label = rng.integers(0, 4, n)
+    told, near = sparse.csr_array(odds), sparse.csr_array(affinity)
+    found = label.copy()
+    move_parts(
+        found, np.flatnonzero(odds.any(axis=1)), told.indptr, told.indices, told.data,
+        near.indptr, near.indices, near.data, 2.0, 0.05,
+    )  # fmt: skip
+    wanted = slow_moves(label.copy(), odds, affinity, 2.0, 0.05)
+    assert np.array_equal(found[:, None] == found, wanted[:, None] == wanted)
+
+
+def test_answers_that_nothing_tests_say_nothing_about_wrong_ones():
+    untested = fold_history([(0, row, "same") for row in range(1, 40)])
+    tested = fold_history([(a, b, "same") for a in range(9) for b in range(a)])
+    at_first = share_of_wrong(fold_history([]), 0)
+    assert share_of_wrong(untested, 39) == pytest.approx(at_first)
+    assert share_of_wrong(tested, 36) < at_first / 3
+    assert share_of_wrong(tested, 40) == pytest.approx(0.1, abs=0.02)  # 4 are not believed
+    assert share_of_wrong(tested, 80) == 0.15
 
 
 def test_the_state_after_answers_were_taken_back_is_that_of_the_rest():

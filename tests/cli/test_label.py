@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import io
 import json
 import os
 import pty
@@ -16,10 +17,12 @@ import termios
 import time
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from linkwise import Constraints
-from linkwise.active import LabelOracle, Session
+from linkwise.active import LabelOracle, Session, TerminalOracle
+from linkwise.active._terminal import Keys
 from linkwise.cli import app
 from linkwise.cli._session_options import Options, read_session_input
 from linkwise.datasets import read_table
@@ -202,6 +205,23 @@ def test_the_screen_is_drawn_again_when_the_window_changes(tmp_path, beans):
         assert max(map(len, lines)) <= 60
         terminal.press("q")
         assert "0 in all" in flat(terminal.finish())
+
+
+@pytest.mark.parametrize(("height", "width"), [(12, 30), (16, 40), (24, 80)])
+def test_a_question_fits_the_screen(height, width):
+    shown = Console(file=io.StringIO(), force_terminal=True, height=height, width=width)
+    record = {f"field {number}": number for number in range(30)}
+    why = "these two stand for two groups, of 20 and 20 records, that look alike and may be one"
+    keys = Keys(io.StringIO("q"))
+    with Session([[0.0], [0.1], [5.0]]) as work, TerminalOracle(
+        lambda row: {**record, "row": row}, progress=lambda: work.progress,
+        reason=lambda rows: why, console=shown, keys=keys,
+    ) as oracle:  # fmt: skip
+        oracle(0, 1)
+    lines = ESCAPES.sub("", shown.file.getvalue()).splitlines()
+    assert len(lines) < height
+    assert max(map(len, lines)) <= width
+    assert re.search(r"q quit.* m ", lines[-1])
 
 
 def test_all_fields_can_be_reached(tmp_path):

@@ -26,7 +26,7 @@ from tests.fuzz.cases import as_container, links, models, mutated, rows
 from tests.fuzz.checks import check_fit
 
 SECONDS = os.environ.get("LINKWISE_FUZZ_SECONDS")
-CASES = {"estimators": 60, "readers": 200, "slow readers": 40}  # without a time given
+CASES = {"estimators": 30, "readers": 200, "slow readers": 40}  # without a time given
 FIRST = int(os.environ.get("LINKWISE_FUZZ_SEED", "0"))
 # What docs/guide says a fit may warn of.
 _DOCUMENTED = (

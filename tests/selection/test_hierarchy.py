@@ -1,5 +1,7 @@
 """Cuts of a hierarchy, judged by links."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy.cluster.hierarchy import cut_tree, linkage
@@ -9,8 +11,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from linkwise import AutoCluster, Constraints
-from linkwise.selection._hierarchy import Cuts
-from linkwise.selection._splits import held_out
+from linkwise.selection._hierarchy import Cuts, plausibility
+from linkwise.selection._splits import all_links, held_out
 
 
 def problem(n_links=300, spread=2.0, seed=0):
@@ -21,7 +23,7 @@ def problem(n_links=300, spread=2.0, seed=0):
 
 def test_cuts_count_the_links_of_all_folds():
     X, _, _, folds = problem(60)
-    cuts = Cuts.of(X, folds, 2, 100)
+    cuts = Cuts.of(X, folds, 60, 2, 100)
     place = 10
     labels = cut_tree(linkage(X, "ward"), int(cuts.numbers[place]))[:, 0]
     expected = np.zeros(4)
@@ -36,7 +38,7 @@ def test_cuts_count_the_links_of_all_folds():
 def test_more_clusters_put_fewer_pairs_together():
     """Up to one cluster per row, which is as far as limits may go."""
     X, _, _, folds = problem(60)
-    cuts = Cuts.of(X, folds, 2, len(X))
+    cuts = Cuts.of(X, folds, 60, 2, len(X))
     assert (np.diff(cuts.shares) < 0).all()
     assert (np.diff(cuts.counts[:, 0]) <= 0).all()
 
@@ -44,7 +46,7 @@ def test_more_clusters_put_fewer_pairs_together():
 @pytest.mark.parametrize("spread", [2.0, 3.0])
 def test_the_guess_is_near_the_number_of_classes(spread):
     X, y, _, folds = problem(spread=spread)
-    cuts = Cuts.of(X, folds, 2, 600)
+    cuts = Cuts.of(X, folds, 60, 2, 600)
     assert 30 <= cuts.best <= 55
     share, error = cuts.finest
     true = ((y[:, None] == y).sum() - len(y)) / (len(y) * (len(y) - 1))
@@ -54,7 +56,7 @@ def test_the_guess_is_near_the_number_of_classes(spread):
 
 def test_too_few_must_links_tell_nothing_about_the_finest_cut():
     X, _, _, folds = problem(20)
-    assert Cuts.of(X, folds, 2, 600).finest is None
+    assert Cuts.of(X, folds, 60, 2, 600).finest is None
 
 
 def test_many_clusters_are_found_in_little_time():
@@ -77,3 +79,86 @@ def test_a_candidate_whose_space_fails_does_not_end_the_choice(step):
     given = [make_pipeline(FunctionTransformer(step), KMeans(n_init=1)), KMeans(n_init=1)]
     model = AutoCluster(given, (38, 42), n_folds=2, random_state=0).fit(X, constraints=known)
     assert 38 <= model.n_clusters_ <= 42
+
+
+# -------------------------------------------------------------------- plausible numbers
+
+
+def blobs_of(n_classes, seed=0):
+    return make_blobs(300, 8, centers=n_classes, cluster_std=2.0, random_state=seed)
+
+
+def cuts_by(X, known):
+    return Cuts.of(X, [all_links(known)], known.n_must_link + known.n_cannot_link, 2, 150)
+
+
+def one_kind(y, n_links, must, seed=0):
+    pairs = np.random.RandomState(seed).randint(len(y), size=(100 * n_links, 2))
+    same = y[pairs[:, 0]] == y[pairs[:, 1]]
+    pairs = pairs[(same == must) & (pairs[:, 0] != pairs[:, 1])][:n_links]
+    return Constraints(must_link=pairs) if must else Constraints(cannot_link=pairs)
+
+
+@pytest.mark.parametrize("links", [(3, 1, 2, 14), (0, 0, 5, 15), (4, 1, 0, 0)])
+def test_plausibility_is_bayes_rule(links):
+    """Against sums over agreements and over explanations of the shares of links, one by one."""
+    shares, numbers = np.array([0.5, 0.2, 0.05]), np.array([2, 5, 20])
+    kept, broken, joined, apart = links
+    m, c = kept + broken, joined + apart
+    expected = []
+    for s, k in zip(shares, numbers, strict=True):
+        given = 0.0
+        for q in (np.arange(40) + 0.5) / 40:
+            t, f = q + (1 - q) * s, (1 - q) * s
+            given += (
+                (t / s) ** kept
+                * ((1 - t) / (1 - s)) ** broken
+                * (f / s) ** joined
+                * ((1 - f) / (1 - s)) ** apart
+            )
+        any_share = math.factorial(m) * math.factorial(c) / math.factorial(m + c + 1)
+        ways = s**m * (1 - s) ** c + 0.1 * any_share + (0.25 if not m or not c else 0.0)
+        expected.append(given * ways / k)
+    found = plausibility(np.tile(np.array(links, float), (3, 1)), shares, numbers, m + c)
+    np.testing.assert_allclose(found, np.array(expected) / max(expected))
+
+
+@pytest.mark.parametrize("seed", [0, 2, 3])  # with 1, few cannot-links are within two clusters
+def test_few_must_links_among_many_cannot_links_speak_for_many_clusters(seed):
+    X, y = blobs_of(12, seed)
+    known = Constraints.from_labels(y, 20, random_state=seed)
+    assert known.n_must_link <= 4
+    cuts = cuts_by(X, known)
+    assert 6 <= cuts.numbers[cuts.plausible.argmax()] <= 30
+    assert cuts.plausible_at(2, 0.5) < 0.2
+    assert min(cuts.worth_trying) > 2
+
+
+@pytest.mark.parametrize("n_links", [5, 20, 100])
+@pytest.mark.parametrize("must", [False, True])
+def test_links_of_one_kind_do_not_shatter_clusters(n_links, must):
+    X, y = blobs_of(3)
+    cuts = cuts_by(X, one_kind(y, n_links, must))
+    assert cuts.numbers[cuts.plausible.argmax()] <= 4
+    assert cuts.plausible_at(30, 0.03) < 0.5
+
+
+def test_numbers_worth_trying_are_few_and_hold_the_best():
+    X, y = blobs_of(12)
+    cuts = cuts_by(X, one_kind(y, 5, False))
+    worth = cuts.worth_trying
+    assert cuts.numbers[cuts.plausible.argmax()] in worth
+    assert len(worth) <= 6
+    assert worth == sorted(set(worth))
+
+
+def test_what_follows_from_links_adds_no_weight():
+    counts, shares, numbers = (
+        np.array([[3.0, 1, 2, 14]] * 2),
+        np.array([0.5, 0.1]),
+        np.array([2, 9]),
+    )
+    once = plausibility(counts, shares, numbers, 20)
+    np.testing.assert_allclose(plausibility(7 * counts, shares, numbers, 20), once)
+    many = plausibility(100 * counts, shares, numbers, 2000)
+    np.testing.assert_allclose(many, plausibility(2.5 * counts, shares, numbers, 50))

@@ -10,6 +10,7 @@ from sklearn.metrics import adjusted_rand_score, cohen_kappa_score, f1_score
 from linkwise import Constraints
 from linkwise.selection import Expected, _scores
 from linkwise.selection._candidates import Candidate
+from linkwise.selection._noise import NoiseEstimate
 from linkwise.selection._ranking import Ranking
 from linkwise.selection._splits import ConstraintFold
 
@@ -156,3 +157,32 @@ def test_interval_covers_the_rates_that_links_were_drawn_from():
         low, high = Expected.of(counts, 100, 0.2, 0.0, 0.0, 1.0).ari_interval
         n_inside += low <= truth <= high
     assert n_inside >= 82
+
+
+@pytest.mark.parametrize("must_share", [0.1, 0.5])
+@pytest.mark.parametrize("wrong", [0.05, 0.2, 0.3])
+def test_wrong_links_are_corrected_for(must_share, wrong):
+    """Counts as they are expected if a share of the links is turned around."""
+    true, false, pi = 0.8, 0.05, 0.1
+    right = np.array([must_share * true, must_share * (1 - true)])
+    right = np.append(right, (1 - must_share) * np.array([false, 1 - false]))
+    seen = (1 - wrong) * right + wrong * np.roll(right, 2)  # what is said the other way around
+    t, f = seen[0] / seen[:2].sum(), seen[2] / seen[2:].sum()
+    looks = (pi * true + (1 - pi) * false - f) / (t - f)  # the base rate that such links show
+    counts = 1e6 * seen
+    found = Expected.of(counts, 10**6, looks, 0.0, 0.0, 1.0, wrong=(wrong, wrong))
+    assert found.ari == pytest.approx(
+        float(_scores.rand_index(*map(np.asarray, (true, false, pi))))
+    )
+    assert found.base_rate == pytest.approx(pi)
+    assert Expected.of(counts, 10**6, looks, 0.0, 0.0, 1.0).ari < found.ari - 0.03
+    limits = wrong - 0.05, wrong + 0.05
+    low, high = Expected.of(counts, 10**6, looks, 0.0, 0.0, 1.0, wrong=limits).ari_interval
+    assert low < found.ari < high
+
+
+def test_limits_of_the_share_of_wrong_links():
+    votes = np.array([0.0] * 20 + [1.0] * 80)
+    assert NoiseEstimate(votes, 0.2, 0.04, 0.0, False).limits(0.3) == pytest.approx((0.12, 0.28))
+    assert NoiseEstimate(votes, 0.05, 0.04, 0.0, False).limits(0.3) == (-0.05, 0.05)
+    assert NoiseEstimate(votes, float("nan"), float("nan"), 1.0, False).limits(0.3) == (-0.3, 0.3)

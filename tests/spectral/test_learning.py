@@ -14,8 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from linkwise import Constraints, SpectralLearning
-from linkwise.spectral import _eigen
-from linkwise.spectral._affinity import Affinity, with_links
+from linkwise.geometry import _eigen
+from linkwise.geometry._affinity import Affinity, with_links
 from papers.datasets import load
 from tests.kmeans.cases import blobs, same_partition
 
@@ -355,7 +355,7 @@ def test_wrong_affinities():
 
 
 def test_too_many_rows_for_a_full_matrix(monkeypatch):
-    from linkwise.spectral import _affinity
+    from linkwise.geometry import _affinity
 
     monkeypatch.setattr(_affinity, "MOST_RBF", 20)
     X, _ = blobs(30)

@@ -46,6 +46,10 @@ class Meter(NamedTuple):
         Share of labels that the next 50 answers are expected to change; None if not known yet.
     doubled : float or None
         Share of labels that as many answers as so far are expected to change.
+    misplaced : float or None
+        Share of the rows that as many answers as so far are expected to find in a wrong cluster:
+        by the guesses of the last half of the answers (Laplace's rule of succession), and never
+        more than the rows that answers leave open.
     stable : bool
         Whether the last refits changed fewer than 1 % of the labels each.
     """
@@ -56,15 +60,17 @@ class Meter(NamedTuple):
     high: float
     expected_change: float | None
     doubled: float | None
+    misplaced: float | None
     stable: bool
 
     @property
     def stop(self) -> bool:
         """Whether guesses are good, and labels would hardly change with twice the answers.
 
-        Stable labels alone do not say this: many answers that change little each change much.
+        Stable labels alone do not say this: many answers that change little each change much, and
+        a few that happened to change nothing say little about as many more.
         """
-        is_settled = self.stable and self.doubled is not None and self.doubled <= LITTLE
+        is_settled = self.stable and max(self.doubled or 0.0, self.misplaced or 0.0) <= LITTLE
         return is_settled and self.n_asked >= LEAST_ASKED and self.low >= GOOD_GUESSES
 
     @property
@@ -84,12 +90,14 @@ class Meter(NamedTuple):
         return told
 
 
-def measure(rounds: Sequence[Round]) -> Meter:
+def measure(rounds: Sequence[Round], n_rows: int, n_open: int) -> Meter:
     """The meter after some refits, the oldest first.
 
     Parameters
     ----------
     rounds : sequence of Round
+    n_rows, n_open : int
+        All rows, and those whose cluster answers do not decide.
 
     Returns
     -------
@@ -98,25 +106,39 @@ def measure(rounds: Sequence[Round]) -> Meter:
     Examples
     --------
     >>> from linkwise.active._meter import Round, measure
-    >>> meter = measure([Round(10, 9, 0.02)] * 5)
+    >>> meter = measure([Round(10, 9, 0.02)] * 5, n_rows=400, n_open=350)
     >>> meter.n_guessed, meter.n_asked, round(meter.low, 2), meter.stop
     (45, 50, 0.81, False)
     """
-    n_asked = n_guessed = 0
-    recent: list[Round] = []
-    for one in reversed(rounds):
-        if n_asked >= WINDOW:
-            break
-        n_asked, n_guessed = n_asked + one.n_asked, n_guessed + one.n_guessed
-        recent.append(one)
+    recent = _latest(rounds, WINDOW)
+    n_asked, n_guessed = _guesses(recent)
     low, high = wilson(n_guessed, n_asked)
     changes = [one.changed for one in recent if one.changed is not None]
     asked = sum(one.n_asked for one in recent if one.changed is not None)
     expected = min(1.0, sum(changes) * WINDOW / asked) if asked else None
     n_so_far = sum(one.n_asked for one in rounds)
     doubled = min(1.0, sum(changes) * n_so_far / asked) if asked else None
+    n_late, n_right = _guesses(_latest(rounds, max(WINDOW, n_so_far // 2)))
+    rate = (n_late - n_right + 1) / (n_late + 2)
+    misplaced = rate * min(n_so_far, n_open) / n_rows if n_late else None
     stable = len(changes) >= ROUNDS and max(changes[:ROUNDS]) < LITTLE
-    return Meter(n_asked, n_guessed, low, high, expected, doubled, stable)
+    return Meter(n_asked, n_guessed, low, high, expected, doubled, misplaced, stable)
+
+
+def _latest(rounds: Sequence[Round], n_answers: int) -> list[Round]:
+    """The last rounds that have so many answers, the newest first."""
+    found, n = list[Round](), 0
+    for one in reversed(rounds):
+        if n >= n_answers:
+            break
+        found.append(one)
+        n += one.n_asked
+    return found
+
+
+def _guesses(rounds: Sequence[Round]) -> tuple[int, int]:
+    """Answers, and those that were guessed."""
+    return sum(one.n_asked for one in rounds), sum(one.n_guessed for one in rounds)
 
 
 def wilson(hits: int, n: int) -> tuple[float, float]:

@@ -52,7 +52,7 @@ class Progress:
     n_groups: int
     n_covered: int
     changed: tuple[float, ...]
-    meter: Meter = field(default_factory=lambda: measure(()))
+    meter: Meter = field(default_factory=lambda: measure((), 0, 0))
 
     @property
     def expected_remaining(self) -> int:

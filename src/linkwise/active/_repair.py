@@ -35,20 +35,21 @@ class Repair(Strategy):
     to that of the groups around them. The number of clusters need not be known, and new ones are
     found on the way.
 
-    Where clusters are large (25 rows or more on average; above 2,000 rows, 25 of the parts), and a
-    hundred answers without a wrong one, or ``noise=0``, say that they can be relied on, rows that
-    nobody asked about follow their nearest neighbors (label spreading [4]_), which place rows at
-    the margin of a cluster better than the tree does. If answers keep the old cluster of such a row
-    apart from the new one, the next question about it compares it with the new one.
+    Where clusters are large (25 rows or more on average; above 2,000 rows, 25 of the parts), and
+    answers can be relied on (``noise=0``, or some 90 answers that never contradict each other),
+    rows that nobody asked about follow their nearest neighbors (label spreading [4]_), which place
+    rows at the margin of a cluster better than the tree does. If answers keep the old cluster of
+    such a row apart from the new one, the next question about it compares it with the new one.
 
     Parameters
     ----------
     noise : float or "auto", default="auto"
         Expected share of wrong answers; "auto" learns it from how many contradict others. Above 0,
         answers are evidence instead of facts: where much hangs on one, another question checks it,
-        with other rows, and those that others outweigh are not believed. Such questions may be
-        about pairs that the closure decides; a contradicting answer becomes a dispute of the
-        session, but the strategy counts it. 0: every answer is true, and none is checked.
+        with other rows, and those that others, and the neighbors of a row, outweigh are not
+        believed. Such questions may be about pairs that the closure decides; a contradicting
+        answer becomes a dispute of the session, but the strategy counts it. 0: every answer is
+        true, and none is checked.
 
     See Also
     --------
@@ -230,12 +231,12 @@ class Repair(Strategy):
             return f"this checks earlier answers, on which {_records(n)} depend"
         if a == b:
             return "these two are so alike that they share a group; nobody has compared them"
-        merge = state.join_heights([(a, b)])[0]
         if family[a] == family[b] and cluster[a] != cluster[b]:
             return (
                 "one of these two is nearer to another group than to the one that it was first "
                 "put into; nobody has compared them"
             )
+        merge = state.join_heights([(a, b)])[0]
         if merge >= 0:
             low = int(state.merges[merge, 3:5].min())
             leave = f"{low:,} of them leave it" if low > 1 else "one of them leaves it"

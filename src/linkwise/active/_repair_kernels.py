@@ -12,6 +12,8 @@ import numpy as np
 
 from linkwise._compiled import kernel
 
+_SWEEPS = 10  # over the parts that may move
+
 
 @kernel
 def ward_linkage(center: Any, weight: Any) -> Any:
@@ -320,3 +322,73 @@ def agglomerate_softly(
                         distance[k], nearest[k] = value, i
         size[i] = si + sj
     return root
+
+
+@kernel
+def move_parts(
+    label: Any,
+    told: Any,
+    first: Any,
+    other: Any,
+    odds: Any,
+    start: Any,
+    neighbor: Any,
+    affinity: Any,
+    votes: float,
+    least: float,
+) -> None:
+    """Move parts, one at a time, to the cluster that their answers and neighbors speak for.
+
+    A cluster is worth the log odds of the answers about its parts, and `votes` times the logarithm
+    of the share of the neighbors that are in it, plus `least`.
+
+    Parameters
+    ----------
+    label : ndarray of shape (m,), IN/OUT
+        Cluster of each part, below m.
+    told : ndarray of shape (n_told,), IN
+        The parts that may move.
+    first, other, odds : ndarray, IN
+        Answers about part i are those from first[i] to first[i + 1]: the other part, the log odds.
+    start, neighbor, affinity : ndarray, IN
+        Neighbors of part i are those from start[i] to start[i + 1].
+    votes, least : float
+    """
+    m = len(label)
+    size = np.bincount(label, minlength=m)
+    said, heard, alone = np.zeros(m), np.zeros(m), votes * np.log(least)
+    for _ in range(_SWEEPS):
+        n_moved = 0
+        for i in told:
+            own, total = label[i], 1e-300
+            for p in range(start[i], start[i + 1]):
+                heard[label[neighbor[p]]] += affinity[p]
+                total += affinity[p]
+            for p in range(first[i], first[i + 1]):
+                said[label[other[p]]] += odds[p]
+            best, top = own, alone
+            if size[own] > 1:
+                top = said[own] + votes * np.log(heard[own] / total + least)
+                if alone > top:
+                    best, top = np.argmin(size), alone  # a cluster of its own
+            for p in range(start[i], start[i + 1]):
+                c = label[neighbor[p]]
+                value = said[c] + votes * np.log(heard[c] / total + least)
+                if c != own and value > top:
+                    best, top = c, value
+            for p in range(first[i], first[i + 1]):
+                c = label[other[p]]
+                value = said[c] + votes * np.log(heard[c] / total + least)
+                if c != own and value > top:
+                    best, top = c, value
+            for p in range(start[i], start[i + 1]):
+                heard[label[neighbor[p]]] = 0.0
+            for p in range(first[i], first[i + 1]):
+                said[label[other[p]]] = 0.0
+            if best != own:
+                size[own] -= 1
+                size[best] += 1
+                label[i] = best
+                n_moved += 1
+        if n_moved == 0:
+            break

@@ -48,14 +48,12 @@ from ._repair_state import (
     merge,
 )
 from ._repair_tree import Linkage, Tree, grow_tree
-from ._wrong_answers import believed, weigh
+from ._wrong_answers import believed, share_of_wrong, weigh
 
 _PARTS = 1500
 _SMALL_PARTS = 1200
 _MANY, _BEFORE_GROUPS = 50, 100  # clusters, answers
 _FIRST, _GROWTH = 10, 1.25  # answers before the first metric; growth between two
-_WRONG_BEFORE, _TOLD_BEFORE = 1.0, 50.0  # prior of wrong answers: 1 of 50
-_MOST_WRONG = 0.15  # that is learnt: with more, closeness would outweigh an answer
 
 
 class RepairModel:
@@ -182,7 +180,7 @@ class RepairModel:
         told = list(known.members.values())
         if not self._stages:
             parts = self._split(told)
-            first = replace(_link(parts, parts.center), noise=self._share_of_wrong(0, 0))
+            first = replace(_link(parts, parts.center), noise=self._share_of_wrong(known, 0))
             return self._begun(first, history, known)
         before = self._stages[-1]
         state = self._fit(before, history, known)
@@ -194,15 +192,14 @@ class RepairModel:
         linked = replace(_link(parts, center), outer=before.was_outer(history))
         n_wrong = len(history) - len(settled.history)
         n_clusters = before.n_clusters or self._many(clusters, len(history), n_wrong)
-        noise = 0.0 if n_clusters else self._share_of_wrong(n_wrong, len(history))
+        noise = 0.0 if n_clusters else self._share_of_wrong(settled, len(history))
         begun = replace(linked, n_answers=len(history), n_clusters=n_clusters, noise=noise)
         return self._begun(begun, history, known)
 
-    def _share_of_wrong(self, n_wrong: int, n_answers: int) -> float:
-        """Share of wrong answers: as given, or the mean under a beta prior."""
-        if not isinstance(self._noise, str):
-            return self._noise
-        return min((_WRONG_BEFORE + n_wrong) / (_TOLD_BEFORE + n_answers), _MOST_WRONG)
+    def _share_of_wrong(self, settled: IncrementalClosure, n_answers: int) -> float:
+        """Share of wrong answers: as given, or learnt."""
+        is_given = not isinstance(self._noise, str)
+        return float(self._noise) if is_given else share_of_wrong(settled, n_answers)
 
     def _many(self, clusters: Ints, n_answers: int, n_wrong: int) -> int | None:
         """The number of clusters if they are too many to compare them all."""

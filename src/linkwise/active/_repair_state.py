@@ -27,7 +27,7 @@ _LOCAL_NEIGHBOR, _LOCAL_TYPICAL, _LOCAL_RANGE = 5, 0.6, (0.6, 2.0)
 _INSIDE = 0.6  # value of a pair that a split sets right: its pieces must still find their clusters
 _LEAST_DOUBT = 1.0  # pairs that a check of answers must be expected to change
 _LEAST_SHARE = 0.05  # of the votes of neighbors
-_SURE = 0.007  # share of wrong answers: what is believed after a hundred without a wrong one
+_SURE, _LEAST_SURE = 0.008, 80  # share of wrong answers that neighbors may follow; answers
 _SHOWN = 64  # candidates looked at before all are sorted
 
 
@@ -80,6 +80,11 @@ class Stage:
     first: Ints
     n_clusters: int | None = None
     noise: float = 0.0
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether answers can be relied on."""
+        return not self.noise or (self.noise <= _SURE and self.n_answers >= _LEAST_SURE)
 
     def was_outer(self, history: History) -> Ints:
         """1 for answers that were about two modes, 0 for those that tested a merge.
@@ -146,7 +151,7 @@ class RepairState:
     def _followed(self) -> tuple[Ints, Floats]:
         """The cluster of each part, and the share of its neighbors, or of their votes, for it."""
         # A wrong answer would take its neighbors along.
-        if self.stage.noise <= _SURE and are_large(self.family):
+        if self.stage.is_sure and are_large(self.family):
             return follow_neighbors(self.stage.parts, self.family, self.told)
         neighbors = self.stage.linkage.neighbors
         own = (self.family[neighbors] == self.family[:, None]).sum(axis=1)
@@ -216,7 +221,7 @@ class RepairState:
         """Of asking whether a part that followed its neighbors belongs there; else 0."""
         weight = self.stage.parts.weight
         mass = np.bincount(self.cluster, weight, len(weight))[self.cluster]
-        value = _INSIDE * weight * mass * sigmoid(-self._likeness)
+        value = _INSIDE * weight * mass * sigmoid(-self._neighbor_odds)
         return np.where(self._asked_there, value, 0.0)
 
     @property
@@ -229,7 +234,7 @@ class RepairState:
 
     def _margins(self) -> Floats:
         """Log odds that a part merged alone is like its neighbors; else 0."""
-        return np.append(self._likeness, 0.0)[self._single]
+        return np.append(self._neighbor_odds, 0.0)[self._single]
 
     @property
     def _single(self) -> Ints:
@@ -238,7 +243,7 @@ class RepairState:
         return np.minimum(self._children.min(axis=1, initial=m), m)  # merged nodes come later
 
     @property
-    def _likeness(self) -> Floats:
+    def _neighbor_odds(self) -> Floats:
         """Log odds that a part is in the cluster of its neighbors."""
         share = self._followed[1]
         return np.log((share + _LEAST_SHARE) / (1 - share + _LEAST_SHARE))

@@ -127,6 +127,8 @@ class SessionModel(SessionCore):
                         Round(one.n_asked, one.n_guessed, one.changed)
                         for one in self.refit_history()
                         if one.n_asked is not None and one.n_guessed is not None
-                    ]
+                    ],
+                    self._n,
+                    self._n - len(found.rows),
                 ),
             )

@@ -26,11 +26,11 @@ from linkwise._types import JsonDict, PathLike
 
 from ._corrections import Correction, correction_of
 from ._questions import Answer, ClusterCountAnswer, Question, Verdict
+from ._salvage import answer_of, damage, time_of
 
 _APPLICATION = 0x6C6E6B77  # "lnkw": tells a session from any other SQLite file
 _VERSION = 4
 _PATIENCE = 30.0  # seconds to wait for another process to finish writing
-_FIRST_COLUMNS = 9  # of answers in the first formats
 _FIT = "changed, centers, labels, violated, prototypes, owner, asked, guessed"
 _LABELS_KEPT = 20  # labels of so many fits are kept, centers of all
 
@@ -151,6 +151,7 @@ class Store:
             raise ValueError(f"session {self.path} is a folder; name a file in it")
         self._db = self._connect()
         self._file = self._file_id()
+        self._rescue: Path | None = None
         self._seen: int | None = None
         self.generation: int | None = None  # of the data; answers name its rows by number
 
@@ -164,7 +165,7 @@ class Store:
             raise ValueError(f"session {self.path} cannot be used: {error}") from None
         except sqlite3.DatabaseError as error:
             db.close()
-            raise ValueError(_damaged(self.path, error, "cannot be used")) from None
+            raise ValueError(damage(self.path, error, "cannot be used")) from None
         except BaseException:
             db.close()
             raise
@@ -261,7 +262,7 @@ class Store:
         except sqlite3.DatabaseError as error:
             if isinstance(error, sqlite3.OperationalError) and "decode" not in str(error):
                 raise OSError(f"session {self.path or 'in memory'}: {error}") from error
-            raise OSError(_damaged(self.path, error, "is damaged")) from error
+            raise OSError(damage(self.path, error, "is damaged")) from error
 
     def _file_id(self) -> tuple[int, int] | None:
         """Tells the open file from another one of the same name; None if there is no such file."""
@@ -275,11 +276,21 @@ class Store:
         """Refuse to go on when the file was deleted or replaced: nobody would find the answers."""
         if self._file is not None and self._file_id() != self._file:
             what = "replaced by another file" if self._file_id() else "deleted or moved"
-            raise OSError(
-                f"session {self.path} was {what} while it was in use: answers would be lost. What "
-                "was answered is still here: write it to a new file by session.save(path), then "
-                "open that one"
-            )
+            raise OSError(f"session {self.path} was {what} while it was in use. {self._rescued()}")
+
+    def _rescued(self) -> str:
+        """Write what was answered to a file beside the one that is gone; say where."""
+        assert self.path is not None
+        numbers = ("", *range(2, 1000))
+        names = (f"{self.path.stem}-rescued{number}{self.path.suffix}" for number in numbers)
+        free = (path for name in names if not (path := self.path.with_name(name)).exists())
+        try:
+            self._rescue = self._rescue or next(free)
+            self._rescue.unlink(missing_ok=True)
+            self.save(self._rescue)
+        except (OSError, sqlite3.Error) as error:
+            return f"What was answered is still here: write it by session.save(path) ({error})"
+        return f"All answers are in {self._rescue} now: go on with that session"
 
     def save(self, path: PathLike) -> None:
         """Write a copy to a new file."""
@@ -302,7 +313,7 @@ class Store:
         try:
             return {name: json.loads(value) for name, value in rows}
         except (TypeError, ValueError) as error:
-            raise ValueError(_damaged(self.path, error, "is damaged")) from error
+            raise ValueError(damage(self.path, error, "is damaged")) from error
 
     def set(self, **values: object) -> None:
         """Store settings."""
@@ -326,7 +337,7 @@ class Store:
         """All answers in order, including retracted ones."""
         with self._lock:
             rows = self._rows("SELECT * FROM answer ORDER BY id")
-        return [_answer(row) for row in rows]
+        return [answer_of(row) for row in rows]
 
     def add(self, question: Question, said: Verdict, weight: float, who: str) -> Answer:
         """Store an answer. It is on disk when this returns."""
@@ -492,50 +503,6 @@ class Store:
             )
 
 
-def salvage(path: PathLike) -> tuple[list[Answer], dict[int, str]]:
-    """The answers that can still be read from a damaged file, in order, and names of rows.
-
-    Parameters
-    ----------
-    path : str or path
-    """
-    found: dict[int, Answer] = {}
-    names: dict[int, str] = {}
-    for order in ("ASC", "DESC"):  # around a damaged page, from both ends
-        for row in _readable(path, f"SELECT * FROM answer ORDER BY id {order}"):
-            try:
-                answer = _answer(row if len(row) > _FIRST_COLUMNS else (*row, None))
-            except (ValueError, TypeError):
-                continue
-            found[answer.id] = answer
-        rows = _readable(path, f"SELECT row, name FROM row_name ORDER BY row {order}")
-        names.update({int(row): str(name) for row, name in rows})
-    return [found[number] for number in sorted(found)], names
-
-
-def _readable(path: PathLike, query: str) -> Iterator[tuple[Any, ...]]:
-    """Lines of a query up to the first that cannot be read."""
-    db = sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)
-    try:
-        yield from db.execute(query)
-    except sqlite3.DatabaseError:
-        return  # what was read before stands
-    finally:
-        db.close()
-
-
-def _damaged(path: Path | None, error: Exception, what: str) -> str:
-    """What is wrong with a file, and what can be saved of it."""
-    text = f"session {path or 'in memory'} {what}: {error}"
-    n = 0 if path is None else len(salvage(path)[0])
-    if n == 0:
-        return f"{text}; no answer can be read from it: use a copy, or begin a new session"
-    return (
-        f"{text}; {n:,} answer{'s' * (n != 1)} can still be read: write them by `linkwise sessions "
-        f"{path} --salvage links.csv`, and begin a new session with --constraints links.csv"
-    )
-
-
 def _write_ahead(db: sqlite3.Connection) -> None:
     """Switch to the write-ahead log; SQLite's busy timeout does not cover this step."""
     end = time.monotonic() + _PATIENCE
@@ -559,23 +526,13 @@ def _run(db: sqlite3.Connection, script: str) -> None:
                 raise
 
 
-def _answer(row: Sequence[Any]) -> Answer:
-    number, i, j, said, weight, who, at, undone_at, undone_by, card = row
-    given = datetime.fromisoformat(at)
-    return Answer(number, i, j, said, weight, who, given, _time(undone_at), undone_by, card)
-
-
 def _count(row: Sequence[Any]) -> ClusterCountAnswer:
     number, n_clusters, after, answers, who, at, undone_at, undone_by = row
     given = tuple(json.loads(answers))
     said = datetime.fromisoformat(at)
     return ClusterCountAnswer(
-        number, n_clusters, after, given, who, said, _time(undone_at), undone_by
+        number, n_clusters, after, given, who, said, time_of(undone_at), undone_by
     )
-
-
-def _time(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)
 
 
 def _write_labels(labels: NDArray[np.int32] | None) -> bytes | None:

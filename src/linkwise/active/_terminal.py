@@ -29,12 +29,14 @@ from ._questions import Answer, Dispute
 _KEYS = {"s": "same", "d": "different", "u": "unsure", "z": "undo", "q": "stop"}
 _WORDS = {**{word: key for key, word in _KEYS.items()}, "quit": "q"}  # lines of a pipe
 _HELP = "s same   d different   u unsure   z undo   q quit"
+_SHORT_HELP = "s/d/u  z undo  q quit"  # on a narrow screen
 _MORE = "m"
 _SET_LETTERS = "abcdefghijkl"
 _SET_HELP = "Enter done   z undo   q quit"
 _CHOICES = "123456789abcdefghijklmnoprtvwxy"
 _WIDEST_NAME, _LEAST_WIDTH = 18, 40
-_AROUND = 11  # lines of a screen that are not fields
+_AROUND = 8  # lines of a low screen that are not fields
+_MIDDLING = 16  # lines from which on the answers are counted, on three lines
 _ROOMY = 20  # lines from which on the reason and the hint have two each
 _ESCAPE, _END, _ERASE = "\x1b", "\x04", "\x7f\x08"
 RESIZED = "resized"
@@ -178,21 +180,19 @@ class TerminalOracle:
 
     def __call__(self, i: int, j: int) -> str:
         """Show two rows and wait for an answer: one of the answers, "undo" or "stop"."""
-        progress, why, page = self._progress_lines(), self._why([i, j]), 0
+        now, why, page = self._now(), self._why([i, j]), 0
         while True:
             pages = self._pages(i, j)
             page %= len(pages)
             lines = [
                 Text("Do these two belong together?", style="bold"),
-                why,
+                self._told_why(why),
                 *pages[page],
                 Text(),
-                *progress,
+                *self._progress_lines(now)[0 if self._console.height >= _MIDDLING else -1 :],
             ]
-            more = f"   {_MORE} all fields ({page + 1}/{len(pages)})" if len(pages) > 1 else ""
-            key = self._asked(
-                lines, Text(_HELP + more, style="bold"), (*_KEYS, *([_MORE] if more else []))
-            )
+            more = [_MORE] if len(pages) > 1 else []
+            key = self._asked(lines, self._help(page, len(pages)), (*_KEYS, *more))
             if key in _KEYS:
                 return _KEYS[key]
             page += key == _MORE
@@ -208,14 +208,14 @@ class TerminalOracle:
         rows : sequence of int
             The rows to group.
         """
-        progress, why, typed = self._progress_lines(), self._why(rows), ""
+        now, why, typed = self._now(), self._why(rows), ""
         while True:
             lines = [
                 Text("Which of these belong together?", style="bold"),
-                why,
+                self._told_why(why),
                 *self._listed(rows),
                 Text(),
-                *progress[1::2],  # groups and rows so far, and whether to stop
+                *self._progress_lines(now)[1::2],  # groups and rows so far, and whether to stop
                 Text("type the letters of each group, with a space between groups: ac bd"),
                 Text(_SET_HELP, style="bold"),
                 Text(f"> {typed}"),
@@ -301,9 +301,19 @@ class TerminalOracle:
                 _encodable(line, self._console), no_wrap=True, overflow="crop", crop=True
             )
 
-    def _why(self, rows: Sequence[int]) -> Text:
-        told = "" if self._reason is None else self._reason(rows)
-        return Text(self._in_two_lines(f"Why: {told}") if told else "", style="dim")
+    def _why(self, rows: Sequence[int]) -> str:
+        return "" if self._reason is None else self._reason(rows)
+
+    def _told_why(self, why: str) -> Text:
+        return Text(self._in_two_lines(f"Why: {why}") if why else "", style="dim")
+
+    def _help(self, page: int, n_pages: int) -> Text:
+        """The keys, in one line."""
+        for keys, all_fields in ((_HELP, "   m all fields (%d/%d)"), (_SHORT_HELP, "  m %d/%d")):
+            text = keys + (all_fields % (page + 1, n_pages) if n_pages > 1 else "")
+            if len(text) <= self._console.width:
+                break
+        return Text(text, style="bold")
 
     def _in_two_lines(self, text: str) -> str:
         """The text in at most two lines; in one on a low screen."""
@@ -323,10 +333,12 @@ class TerminalOracle:
             lines.append(Text(_shortened(f"  {letter}  {self._called(row)}  {fields}", width)))
         return lines
 
-    def _progress_lines(self) -> list[Text]:
-        if self._progress is None:
+    def _now(self) -> Progress | None:
+        return None if self._progress is None else self._progress()
+
+    def _progress_lines(self, now: Progress | None) -> list[Text]:
+        if now is None:
             return []
-        now = self._progress()
         told = f"{now.n_same} same, {now.n_different} different, {now.n_unsure} unsure"
         rest = f"about {now.expected_remaining:,} questions would place all; it is good long before"
         of = "" if now.n_clusters is None else f" of {now.n_clusters}"
@@ -348,7 +360,7 @@ class TerminalOracle:
         rows = [(name, left.get(name, ""), right.get(name, "")) for name in names]
         head = _line("", "", (self._called(i), self._called(j)), label, column)
         head.stylize("underline")
-        most = max(2, height - _AROUND - 2 * (height >= _ROOMY))
+        most = max(2, height - _AROUND - 3 * (height >= _MIDDLING) - 2 * (height >= _ROOMY))
         every = self._fields(rows, label, column, None)
         if len(every) <= most or not self._console.is_terminal:
             return [[head, *self._fit(rows, label, column, most)]]

@@ -4,15 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
-from math import log
+from math import exp, lgamma, log
 
 import numpy as np
+from scipy import sparse
 
 from linkwise._types import Ints
 
 from ._answer_curves import LEAST_HEIGHT, Prediction
-from ._repair_kernels import agglomerate_softly
+from ._incremental_closure import IncrementalClosure
+from ._repair_kernels import agglomerate_softly, move_parts
 from ._repair_state import MOST_CLOSENESS, Evidence, History, Stage, answered_parts
+
+_VOTES = 2.0  # weight of the neighbors of a part, as log odds
+_LEAST_SHARE = 0.05  # of the neighbors
+_CAREFUL = 0.75  # chance that somebody hardly ever answers wrong: this share of the answers,
+_SLIP = 0.005  # else a share with the prior of 1 wrong answer of 10
+_WRONG_BEFORE, _TOLD_BEFORE = 1.0, 10.0
+_CYCLE = 3  # answers, at the least, of which one follows from the others
+_MOST_WRONG = 0.15  # that is learnt: with more, closeness would outweigh an answer
+
+
+def share_of_wrong(settled: IncrementalClosure, n_answers: int) -> float:
+    """Share of wrong answers, by how many are not believed of those that others can contradict.
+
+    Most answers are neither confirmed nor contradicted by others: that none of them is known to
+    be wrong says nothing.
+
+    Parameters
+    ----------
+    settled : IncrementalClosure
+        The answers that are believed.
+    n_answers : int
+        All of them.
+    """
+    n_wrong = n_answers - len(settled.history)
+    n_told = sum(said != "unsure" for _, _, said in settled.history)
+    n_needed = sum(len(rows) - 1 for rows in settled.members.values())
+    n_needed += sum(map(len, settled.apart.values())) // 2
+    n_tested = min(_CYCLE * (n_told - n_needed), n_told) + n_wrong
+    a, b = _WRONG_BEFORE + n_wrong, _TOLD_BEFORE - _WRONG_BEFORE + n_tested - n_wrong
+    careless = _log_beta(a, b) - _log_beta(_WRONG_BEFORE, _TOLD_BEFORE - _WRONG_BEFORE)
+    careful = n_wrong * log(_SLIP) + (n_tested - n_wrong) * log(1 - _SLIP)
+    odds = careless - careful + log((1 - _CAREFUL) / _CAREFUL)
+    chance = 1 / (1 + exp(-min(max(odds, -40.0), 40.0)))
+    return min(chance * a / (a + b) + (1 - chance) * _SLIP, _MOST_WRONG)
+
+
+def _log_beta(a: float, b: float) -> float:
+    return lgamma(a) + lgamma(b) - lgamma(a + b)
 
 
 def weigh(stage: Stage, history: History) -> Evidence:
@@ -45,12 +85,31 @@ def believed(stage: Stage, predicted: Prediction, history: History, evidence: Ev
         return min(max(curve.slope * log(cut / height), -MOST_CLOSENESS), 0.0)
 
     label = _contract(root, evidence, closeness)
+    _move(label, stage, evidence)
     part = stage.parts.of_row
     return [
         (i, j, said)
         for i, j, said in history
         if said == "unsure" or bool(label[part[i]] == label[part[j]]) == (said == "same")
     ]
+
+
+def _move(label: Ints, stage: Stage, evidence: Evidence) -> None:
+    """Let each part with answers go where they, and its neighbors, speak for.
+
+    A part that merged early, by closeness, takes the answers about it into a large cluster, where
+    few can outweigh those of all others.
+    """
+    m, walk = stage.parts.n_parts, stage.parts.walk
+    one, two = np.array(list(evidence), dtype=np.int64).reshape(-1, 2).T
+    odds = np.array(list(evidence.values()))
+    ends = np.concatenate([one, two]), np.concatenate([two, one])
+    answers = sparse.csr_array((np.tile(odds, 2), ends), shape=(m, m))
+    told = np.flatnonzero(np.diff(answers.indptr))
+    each = (answers, walk)
+    move_parts(
+        label, told, *(x for a in each for x in (a.indptr, a.indices, a.data)), _VOTES, _LEAST_SHARE
+    )
 
 
 def _contract(root: Ints, evidence: Evidence, closeness: Callable[[int, int], float]) -> Ints:

@@ -66,7 +66,7 @@ def sessions(
 def _salvage(files: list[Path], target: Path) -> None:
     """Write the answers of a damaged file that count."""
     from linkwise.active._incremental_closure import fold, links
-    from linkwise.active._store import salvage as read
+    from linkwise.active._salvage import salvage as read
 
     if len(files) > 1:
         raise ValueError("--salvage writes the answers of one session; name one file")

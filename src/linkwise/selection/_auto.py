@@ -38,7 +38,7 @@ from ._candidates import Candidate, default_kinds, given_kinds, with_counts
 from ._expected import Expected
 from ._next_step import next_step
 from ._noise import NoiseEstimate, ReweightedClusterer
-from ._plan import Limits, search_counts
+from ._plan import Limits, look_at_cuts, search_counts
 from ._precompile import compile_first
 from ._progress import progress_bar
 from ._ranking import Ranking
@@ -58,6 +58,7 @@ _FULL_RUNS = 3.0  # the last fit has more runs than a trial, by about so much ti
 _OVERTIME = 0.1  # of a time budget, for the last fit
 _FOR_CHOOSING = 0.5  # of a time budget that compiling does not take
 _JUDGES = 5  # best candidates, one per kind, that vote on wrong constraints
+_GOOD = 0.75  # of the best score, which a judge must have
 _N_REWEIGHTED = 2  # best soft candidates that are also tried with reweighted constraints
 
 
@@ -127,9 +128,9 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
         Number of clusters found.
     results_ : Results
         One row (a dict) for each candidate, best first: score, its standard error, whether it is
-        tied with the best, what the score is made of (held_out, stability, silhouette, satisfied),
-        seconds. Those that left the race come last, with the score of the folds they finished.
-        ``results_.to_frame()`` is a DataFrame, ``results_["score"]`` a column.
+        tied with the best, what the score is made of (held_out, stability, silhouette, satisfied,
+        plausible), seconds. Those that left the race come last, with the score of the folds they
+        finished. ``results_.to_frame()`` is a DataFrame, ``results_["score"]`` a column.
     best_score_ : float
         Score of the choice.
     expected_ : Expected
@@ -166,14 +167,25 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
     give the table of all pairs. A candidate puts a known share s = pi t + (1 - pi) f of pairs
     together, so that pi follows from all candidates by least squares. P is the mean of stability
     (chance-corrected agreement of the clusterings of different folds), silhouette, and share of
-    constraints kept in training. With fewer than three independent must-links, or cannot-links,
-    nothing can be held back; then the score is P, and the stability is that of clusterings of
-    resampled rows and constraints. Pairs of rows that the constraints already decide count by the
-    share of constraints kept instead: the last fit knows them.
+    constraints kept in training, times the plausibility of the number of clusters. With fewer than
+    three independent must-links, or cannot-links, nothing can be held back; then the score is P,
+    and the stability is that of clusterings of resampled rows and constraints. Pairs of rows that
+    the constraints already decide count by the share of constraints kept instead: the last fit
+    knows them.
+
+    **Plausible numbers.** Stability and silhouette prefer few clusters, and a method that takes
+    links can keep many cannot-links with two. So all links are asked about the cuts of Ward's
+    hierarchy, which knows none of them: the truth is taken to put as many pairs together as a cut,
+    and to agree with it more or less. How many links are must-links counts as evidence as far as
+    the pairs may have been drawn at random; cannot-links alone, given on purpose, do not ask for
+    many clusters. The plausibility is the posterior probability, divided by half of the highest,
+    and 1 at most. Where nothing can be held back, only plausible numbers are tried.
 
     **What to expect.** The choice was made by the held-out links, so that they flatter it. Links of
     a fold that are asked of the candidate that the other folds would choose do not, but that
-    choice knows fewer links. `expected_` is computed from the mean of both.
+    choice knows fewer links. `expected_` is computed from the mean of both. Wrong links make a
+    clustering look worse than it is: where some clearly are wrong, the figures are corrected for
+    their estimated share; else the interval allows for some.
 
     **Many clusters.** With more than 1,000 rows, the search for k begins at the cut of Ward's
     hierarchy that held-out links let one expect most of: one hierarchy has a clustering for every
@@ -285,7 +297,8 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
             compile_first(kinds, sample.X, sample.known)
         with progress_bar(self.progress) as bar:
             work = self._search(sample, seed, self._deadline(started), bar)
-            self._run(work, kinds, known, X.shape[0])
+            self._limits = self._count_limits(work.X.shape[0], X.shape[0], known)
+            self._run(work, kinds, sample.known, X.shape[0])
             noise = self._estimate_noise(sample.known, work)
         ranking = Ranking.of(work, self.tolerance)
         self._refit(X, known, ranking, seed)
@@ -304,11 +317,16 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
         self, work: CandidateSearch, kinds: list[Candidate], known: Constraints, n_samples: int
     ) -> None:
         """Try candidates: all numbers of clusters that are given, or those evidence asks for."""
-        self._limits = self._count_limits(work.X.shape[0], n_samples, known)
-        if self._limits is None or self.criterion_ == "stability":
-            work.run(with_counts(kinds, self._cluster_numbers(n_samples, known)))
+        numbers = self._given_numbers(n_samples) if self._limits is None else []
+        if self._limits is not None and self.race:
+            work.n_racing = _N_RACING
+        look_at_cuts(work, kinds, known, self._limits or Limits(min(numbers), max(numbers)))
+        if self._limits is not None and self.criterion_ == "stability":
+            numbers = self._without_folds(work, self._limits)
+        if numbers:
+            work.run(with_counts(kinds, numbers))
             return
-        work.n_racing = _N_RACING if self.race else None
+        assert self._limits is not None
         search_counts(work, kinds, self._limits, self.tolerance)
 
     def _check_parameters(self) -> None:
@@ -391,11 +409,14 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
         most = min(n_sampled // 2, found.clusters.most or n_samples)
         return Limits(least, max(most, least)) if n_samples > 2 else Limits(1, 1)
 
-    def _cluster_numbers(self, n_samples: int, known: Constraints) -> list[int]:
-        limits = self._limits
-        if limits is not None:  # nothing could be held back to search with
-            most = max(_MOST_CLUSTERS, 2 * limits.least) if self.n_clusters is None else limits.most
-            return list(range(limits.least, min(most, limits.most) + 1))
+    def _without_folds(self, work: CandidateSearch, limits: Limits) -> list[int]:
+        """Numbers of clusters where nothing could be held back to search with."""
+        if work.cuts is not None:
+            return work.cuts.worth_trying
+        most = max(_MOST_CLUSTERS, 2 * limits.least) if self.n_clusters is None else limits.most
+        return list(range(limits.least, min(most, limits.most) + 1))
+
+    def _given_numbers(self, n_samples: int) -> list[int]:
         one = np.isscalar(self.n_clusters)
         given: list[Any] = [self.n_clusters] if one else list(self.n_clusters)
         if not given:
@@ -416,7 +437,7 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
         if self.criterion_ != "held-out constraints":
             return None
         ranking = Ranking.of(work, self.tolerance)
-        judges = ranking.best_of_each_kind()[:_JUDGES]
+        judges = ranking.best_of_each_kind(_GOOD)[:_JUDGES]
         own = [work.trials[judge][: work.n_complete] for judge in judges]
         best = max(ranking.figures[judge].mean_f for judge in judges)
         noise = NoiseEstimate.of(known, work.folds, own, best)
@@ -481,7 +502,7 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
         if noise is not None and noise.clear:
             places = sample.place[noise.suspects()]
             self.suspects_ = tuple(known.at(int(place)) for place in places)
-        self.expected_ = self._expect(ranking)
+        self.expected_ = self._expect(ranking, noise)
         report = self._inner_report(given, seconds)
         why = _explain.reasons(
             self._chosen, ranking, self.criterion_, known, noise, self._limits, sample
@@ -494,15 +515,16 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
             suspects=self.suspects_,
         )
 
-    def _expect(self, ranking: Ranking) -> Expected:
+    def _expect(self, ranking: Ranking, noise: NoiseEstimate | None) -> Expected:
         """How good the choice can be expected to be."""
         work = ranking.work
         if not work.n_links:
             return Expected()
-        own = ranking.figures[self._chosen]
+        own, counts = ranking.figures[self._chosen], ranking.counts_of(self._chosen)
+        errors = float(counts[1:3].sum() / max(counts.sum(), 1e-300))
         return Expected.of(
-            ranking.counts_of(self._chosen), work.n_links, *work.base_rate(), work.decided,
-            float(own.kept.mean()), own.together,
+            counts, work.n_links, *work.base_rate(), work.decided, float(own.kept.mean()),
+            own.together, (0.0, 0.0) if noise is None else noise.limits(errors),
         )  # fmt: skip
 
     def _inner_report(self, given: Knowledge, seconds: float) -> Report:

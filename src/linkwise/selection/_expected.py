@@ -14,6 +14,8 @@ _DRAWS = 2000
 _INTERVAL = 0.9  # probability
 _ROUNDING = 0.01  # added at both ends: a clustering may be right altogether
 _HALF = 0.5  # counts added to each cell: the prior of a share (Jeffreys)
+_MOST_WRONG = 0.4  # share of wrong links; near a half, links say nothing
+_LEAST_TELLING = 0.1  # of a true difference of shares that wrong links leave visible
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Expected:
     @classmethod
     def of(
         cls, counts: Floats, n_links: int, base_rate: float, error: float, decided: float,
-        kept: float, together: float = float("nan"),
+        kept: float, together: float = float("nan"), wrong: tuple[float, float] = (0.0, 0.0),
     ) -> Expected:  # fmt: skip
         """Estimate from the answers about held-out links.
 
@@ -68,6 +70,8 @@ class Expected:
             Share of all pairs that the constraints decide, and of these that the clustering keeps.
         together : float
             Share of all pairs that the clustering puts together; NaN if unknown.
+        wrong : pair of float, default=(0, 0)
+            Limits between which the share of wrong links is, all values as likely; below 0 is 0.
         """
         if not counts.sum() or np.isnan(base_rate):
             return cls()
@@ -83,12 +87,16 @@ class Expected:
             _, drawn_implied, _ = joined_shares(counts, true, pi, together)
             false = trust * false + (1 - trust) * drawn_implied
             own = trust * own + (1 - trust) * implied
-        drawn = _quality(true, false, pi, decided, kept)
-        ari, right = _quality(here, own, np.asarray(base_rate), decided, kept)
+        must_share = (must + broken) / counts.sum()
+        drawn_wrong = np.clip(rng.uniform(*wrong, _DRAWS), 0.0, _MOST_WRONG)
+        middle = np.clip(np.mean(wrong), 0.0, _MOST_WRONG)
+        drawn = _quality(*_corrected(true, false, pi, drawn_wrong, must_share), decided, kept)
+        rates = _corrected(here, own, np.asarray(base_rate), middle, must_share)
+        ari, right = _quality(*rates, decided, kept)
         of_ari, of_right = (
             _interval(values, float(here)) for values, here in zip(drawn, (ari, right), strict=True)
         )
-        return cls(float(ari), of_ari, float(right), of_right, float(base_rate))
+        return cls(float(ari), of_ari, float(right), of_right, float(rates[2]))
 
     @property
     def is_known(self) -> bool:
@@ -134,6 +142,21 @@ def _interval(drawn: Floats, here: float) -> tuple[float, float]:
     first = int(widths.argmin())
     low, high = values[first] - _ROUNDING, values[first + n_inside - 1] + _ROUNDING
     return float(min(low, here)), float(min(max(high, here), 1.0))
+
+
+def _corrected(
+    true: Floats, false: Floats, pi: Floats, wrong: Floats, must_share: float
+) -> tuple[Floats, Floats, Floats]:
+    """Shares of pairs together, and the base rate, as they would be without wrong links.
+
+    Of the links that say "together", a share a is about pairs that do belong together, of the
+    others a share b. Links show a t + (1 - a) f in place of t, and b t + (1 - b) f in place of f.
+    """
+    must = np.clip((must_share - wrong) / (1 - 2 * wrong), 0.0, 1.0)  # of right answers
+    a, b = must * (1 - wrong) / max(must_share, 1e-300), must * wrong / max(1 - must_share, 1e-300)
+    lift = (true - false) / np.maximum(a - b, _LEAST_TELLING)
+    f = np.clip(false - b * lift, 0.0, 1.0)
+    return np.clip(f + lift, 0.0, 1.0), f, np.clip(b + pi * (a - b), 1e-5, 1.0)
 
 
 def _quality(

@@ -10,6 +10,7 @@ from linkwise.constraints import Constraints
 
 from . import _description
 from ._candidates import Candidate
+from ._hierarchy import Cuts
 from ._noise import NoiseEstimate
 from ._plan import Limits
 from ._ranking import Ranking
@@ -63,7 +64,19 @@ def _how(criterion: str, known: Constraints, ranking: Ranking) -> str:
     return (
         f"Too few independent constraints to hold some back ({given}; those that share rows count "
         f"once, and at least {LEAST_UNITS} of each are needed): scored {many} by stability under "
-        "resampling, silhouette, and constraints satisfied."
+        f"resampling, silhouette, and constraints satisfied{_plausible(work.cuts)}."
+    )
+
+
+def _plausible(cuts: Cuts | None) -> str:
+    """Which numbers of clusters links speak for."""
+    if cuts is None:
+        return ""
+    worth = cuts.worth_trying
+    return (
+        f"; links make {worth[0]} to {worth[-1]} clusters plausible"
+        if len(worth) > 1
+        else f"; links make {worth[0]} clusters plausible"
     )
 
 

@@ -101,6 +101,24 @@ class NoiseEstimate:
         own_mistakes = 2 * self.error + self.unsure / 4
         return self.contradictory or bool(self.share - own_mistakes > _CLEARLY)
 
+    def limits(self, errors: float) -> tuple[float, float]:
+        """Limits of the share of wrong constraints, all values between them as likely.
+
+        Unless some are clearly wrong, there may be none, which is as likely as all other values
+        together (values below 0 stand for it): what is answered the other way may also be mistakes
+        of the candidates. Where these are too weak to tell, all their errors may be wrong links.
+
+        Parameters
+        ----------
+        errors : float
+            Share of the links held back that the choice gets wrong.
+        """
+        if np.isnan(self.share):
+            return -errors, errors
+        if self.clear:
+            return self.share - 2 * self.error, self.share + 2 * self.error
+        return -self.share, self.share
+
     def suspects(self) -> NDArray[np.int64]:
         """Positions of the constraints that no clustering agrees with; see `Constraints.at`."""
         return np.flatnonzero(self.trust == 0)

@@ -1,9 +1,9 @@
 """Which candidates are tried when the number of clusters is open.
 
-Entry point: `search_counts`. A few cheap kinds scout numbers of clusters by doubling, from the
-least, or from a first guess where rows are many, as long as evidence asks for more; and then
-between the best and its neighbors. All kinds race at the best numbers, and the best kinds look for
-a number of their own.
+Entry points: `look_at_cuts`, what links say about a hierarchy of the rows, and `search_counts`. A
+few cheap kinds scout numbers of clusters by doubling, from the least, or from a first guess where
+rows are many, as long as evidence asks for more; and then between the best and its neighbors. All
+kinds race at the best numbers, and the best kinds look for a number of their own.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from linkwise.constraints import Constraints
+
 from ._candidates import Candidate, takes_clusters, with_clusters
 from ._hierarchy import Cuts
 from ._ranking import Ranking
 from ._search import CandidateSearch
+from ._splits import all_links
 
 _SCOUTED, _MANY_LINKS = 2, 500  # folds that decide about k; with many links one will do
 _GUIDED = 50  # links that a first guess of k needs
@@ -101,62 +104,102 @@ def _scouted(
     work: CandidateSearch, made: _Made, scouts: Sequence[Candidate], limits: Limits
 ) -> list[int]:
     """The most promising numbers of clusters, best first: by doubling, then by halving gaps."""
-    score: dict[int, float] = {}
+    guess = _guess(work)
+    found = _Scouting(work, made, scouts)
+    found.double(limits.least if guess is None else guess, limits, 1 if guess else _BEYOND)
+    found.refine(limits)
+    return found.promising(_N_COUNTS if work.X.shape[0] <= _FEW_ROWS else 1)
 
-    def explore(counts: Sequence[int]) -> int:
-        asked = [made(kind, k) for k in counts for kind in scouts]
-        work.explore(asked, _SCOUTED if work.n_telling < _MANY_LINKS else 1)
+
+class _Scouting:
+    """Scores of numbers of clusters, the best of some cheap kinds at each."""
+
+    def __init__(self, work: CandidateSearch, made: _Made, scouts: Sequence[Candidate]):
+        self.work, self.made, self.scouts = work, made, scouts
+        self.score: dict[int, float] = {}
+
+    @property
+    def best(self) -> int:
+        return max(self.score, key=lambda k: self.score[k])
+
+    def explore(self, counts: Sequence[int]) -> None:
+        asked = [self.made(kind, k) for k in counts for kind in self.scouts]
+        self.work.explore(asked, _SCOUTED if self.work.n_telling < _MANY_LINKS else 1)
         # All again: they depend on a base rate that all trials tell.
-        for k in dict.fromkeys([*score, *counts]):
-            score[k] = max(work.interim_score(made(kind, k)) for kind in scouts)
-        return max(score, key=lambda k: score[k])
+        for k in dict.fromkeys([*self.score, *counts]):
+            own = (self.work.interim_score(self.made(kind, k)) for kind in self.scouts)
+            self.score[k] = max(own)
 
-    guess = _guess(work, scouts, limits)
-    begin = limits.least if guess is None else guess
-    steps = doubling(begin, limits)
-    first = max(steps.index(begin) - 1, 0)
-    # The guess first: the time may be too short for its neighbors.
-    best = explore(sorted(steps[first : first + 3], key=lambda k: abs(np.log(k / begin))))
-    for k in steps[first + 3 :]:
-        beyond = [tried for tried in score if tried > best]
-        lost = max((score[best] - score[tried] for tried in beyond), default=0.0)
-        enough = _BEYOND if guess is None else 1
-        if len(beyond) >= enough or lost > _CLEARLY or work.out_of_time:
-            break
-        best = explore([k])
-    for k in reversed(steps[:first]):
-        if best > min(score) or work.out_of_time:
-            break
-        best = explore([k])
-    for _ in range(_REFINED):
-        near = between(best, set(score), limits)
-        if not near or work.out_of_time:
-            break
-        best = explore(near)
-    order = sorted(score, key=lambda k: -score[k])
-    # Shapes that k-means has to cut into pieces need fewer clusters than the scouts.
-    fewer = [k for k in sorted(score) if k < order[0]][-1:]
-    n_counts = _N_COUNTS if work.X.shape[0] <= _FEW_ROWS else 1
-    return list(dict.fromkeys([*order[:n_counts], *fewer]))
+    def double(self, begin: int, limits: Limits, enough: int) -> None:
+        """From a number and its neighbors upwards, then downwards, while that gains.
+
+        So many doublings without a gain are enough.
+        """
+        steps = doubling(begin, limits)
+        first = max(steps.index(begin) - 1, 0)
+        # The beginning first: the time may be too short for its neighbors.
+        self.explore(sorted(steps[first : first + 3], key=lambda k: abs(np.log(k / begin))))
+        for k in steps[first + 3 :]:
+            if self._falls(enough) or self.work.out_of_time:
+                break
+            self.explore([k])
+        for k in reversed(steps[:first]):
+            if self.best > min(self.score) or self.work.out_of_time:
+                break
+            self.explore([k])
+
+    def _falls(self, enough: int) -> bool:
+        """Whether numbers beyond the best have been tried in vain often enough, or fall clearly."""
+        beyond = [k for k in self.score if k > self.best]
+        lost = max((self.score[self.best] - self.score[k] for k in beyond), default=0.0)
+        return len(beyond) >= enough or lost > _CLEARLY
+
+    def refine(self, limits: Limits) -> None:
+        """Try numbers between the best and its neighbors."""
+        for _ in range(_REFINED):
+            near = between(self.best, set(self.score), limits)
+            if not near or self.work.out_of_time:
+                return
+            self.explore(near)
+
+    def promising(self, n_counts: int) -> list[int]:
+        """The best numbers, and the next one below the best.
+
+        Shapes that k-means has to cut into pieces need fewer clusters than the scouts.
+        """
+        order = sorted(self.score, key=lambda k: -self.score[k])
+        fewer = [k for k in sorted(self.score) if k < order[0]][-1:]
+        return list(dict.fromkeys([*order[:n_counts], *fewer]))
 
 
-def _guess(work: CandidateSearch, scouts: Sequence[Candidate], limits: Limits) -> int | None:
+def _guess(work: CandidateSearch) -> int | None:
     """A number of clusters to begin with; None for few rows, where all numbers are cheap."""
-    if work.X.shape[0] <= _FEW_ROWS or work.n_telling < _GUIDED or limits.least == limits.most:
-        return None
-    plain = next((scout for scout in scouts if scout.is_kmeans), None)
+    few = work.X.shape[0] <= _FEW_ROWS or work.n_telling < _GUIDED
+    return None if few or work.cuts is None else work.cuts.best
+
+
+def look_at_cuts(
+    work: CandidateSearch, kinds: Sequence[Candidate], known: Constraints, limits: Limits
+) -> None:
+    """Ask all links about the cuts of a hierarchy, if there are links and a number to be chosen.
+
+    The hierarchy is that of the rows as plain k-means sees them.
+    """
+    n_links = known.n_must_link + known.n_cannot_link
+    if not n_links or limits.least == limits.most or work.description is not None:
+        return
+    plain = next((kind for kind in _scouts(kinds) if kind.is_kmeans), None)
     steps = [] if plain is None else [step for _, step in getattr(plain.estimator, "steps", ())]
+    asked, number = (work.folds, 0) if work.n_links else ([all_links(known)], -1)
     try:
-        X = work.in_space(steps[:-1], work.X, work.folds[0], 0)
+        X = work.in_space(steps[:-1], work.X, asked[0], number)
     except Exception:  # its trials fail, too, and say why
-        return None
+        return
     if sparse.issparse(X):  # candidates of a user
-        return None
+        return
     X = np.asarray(X, dtype=np.float64)
-    if not np.isfinite(X).all():
-        return None
-    work.cuts = Cuts.of(X, work.folds, *limits)
-    return work.cuts.best
+    if np.isfinite(X).all():
+        work.cuts = Cuts.of(X, asked, n_links, *limits)
 
 
 def doubling(begin: int, limits: Limits) -> list[int]:

@@ -80,11 +80,15 @@ class Ranking:
         """The score of a finalist."""
         return float(self.scores[self.order.index(candidate)])
 
-    def best_of_each_kind(self) -> list[Candidate]:
-        """The best k of each algorithm and preprocessing, best first."""
+    def best_of_each_kind(self, good: float | None = None) -> list[Candidate]:
+        """The best k of each algorithm and preprocessing, best first.
+
+        If a share `good` of the best score is given, only those that have it, and the best.
+        """
         first: dict[str, Candidate] = {}
-        for candidate in self.order:
-            first.setdefault(candidate.kind, candidate)
+        for place, candidate in enumerate(self.order):
+            if not place or good is None or self.scores[place] >= good * self.best_score:
+                first.setdefault(candidate.kind, candidate)
         return list(first.values())
 
     def choices(self) -> Iterator[Candidate]:
@@ -139,6 +143,7 @@ class Ranking:
             "stability": float(own.steady.mean()) if own else nan,
             "silhouette": float(own.index.mean()) if own else nan,
             "satisfied": float(own.kept.mean()) if own else nan,
+            "plausible": own.plausible if own else nan,
             "seconds": float(np.mean([trial.seconds for trial in trials])) if trials else nan,
             "n_used": len(trials),
             "note": failed or self.work.out.get(candidate, ""),

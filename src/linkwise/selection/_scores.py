@@ -47,6 +47,9 @@ class Figures:
         Estimated share of pairs that belong together (see `base_rate`); NaN if unknown.
     together : float
         Share of all pairs that the candidate puts together; NaN if unknown.
+    plausible : float, default=1
+        How plausible its number of clusters is by all links, whatever the candidate does with
+        them (see `Cuts.plausible`).
     saved : ndarray of shape (n_used,), default=None
         What its clusters save in description length; it is the score then.
     """
@@ -59,6 +62,7 @@ class Figures:
     decided: float = 0.0
     base_rate: float = float("nan")
     together: float = float("nan")
+    plausible: float = 1.0
     saved: Floats | None = None
 
     @property
@@ -116,7 +120,9 @@ class Figures:
 
     @property
     def _by_itself(self) -> Floats:
-        return (self.steady + self.index + self.kept) / 3 if self.saved is None else self.saved
+        if self.saved is not None:
+            return self.saved
+        return self.plausible * (self.steady + self.index + self.kept) / 3
 
 
 def balance(must: float, cannot: float) -> float:

@@ -197,7 +197,7 @@ class CandidateSearch:
     description : Description or None
         Scores by description length, if asked for.
     cuts : Cuts or None
-        Of a hierarchy of the rows: they tell about the base rate, too.
+        Of a hierarchy of the rows: which numbers of clusters are plausible, and the base rate.
     """
 
     X: Matrix
@@ -415,6 +415,7 @@ class CandidateSearch:
         """Figures of a candidate from its first folds."""
         trials = self.trials[candidate][:n_used]
         pairs = zip(self.folds, trials, strict=False)
+        share = float(np.mean([trial.share for trial in trials]))
         return Figures(
             counts=np.array([link_counts(fold, trial.together) for fold, trial in pairs]),
             steady=stability([trial.probed for trial in trials]),
@@ -423,7 +424,10 @@ class CandidateSearch:
             n_links=self.n_links,
             decided=self.decided,
             base_rate=self.base_rate()[0],
-            together=float(np.mean([trial.share for trial in trials])),
+            together=share,
+            plausible=1.0
+            if self.cuts is None
+            else self.cuts.plausible_at(candidate.n_clusters, share),
             saved=None if self.description is None else np.array([t.saved for t in trials]),
         )
 

@@ -156,6 +156,15 @@ def held_out(
     return _by_rows(known, n_folds, rng)
 
 
+def all_links(known: Constraints) -> ConstraintFold:
+    """All constraints as questions, for clusterings that know none of them."""
+    pairs = Pairs(known)
+    return pairs.fold(
+        known, np.ones(len(pairs.ends), dtype=bool), np.arange(len(pairs.ends)),
+        np.random.RandomState(0),
+    )  # fmt: skip
+
+
 def can_hold_out(known: Constraints) -> bool:
     """Whether enough constraints of both kinds are independent to hold some back.
 

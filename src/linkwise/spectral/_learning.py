@@ -10,7 +10,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -31,10 +30,9 @@ from linkwise._validation import (
     read_links,
     read_new_rows,
 )
+from linkwise.geometry._affinity import Gamma, linked_graph
+from linkwise.geometry._eigen import Normalization, embedded
 from linkwise.report import Report
-
-from ._affinity import Affinity, Gamma, joined, with_links
-from ._eigen import Normalization, leading, without_rounding
 
 
 class SpectralLearning(
@@ -194,11 +192,7 @@ class SpectralLearning(
         k = self._n_components(n)
         known, links = read_links(known, read_labels(y, n), entailed=self.entailed)
         rng = check_random_state(self.random_state)
-        A, self.affinity_ = Affinity.of(X, self.affinity, self.gamma, self.n_neighbors)
-        A = without_rounding(with_links(A, links))
-        # A single eigenvector of a connected graph is constant and tells nothing.
-        if self.affinity != "precomputed" and k > 1 and connected_components(A)[0] > k:
-            A = joined(sparse.csr_array(A), X)
+        A, self.affinity_ = linked_graph(X, links, k, self.affinity, self.gamma, self.n_neighbors)
         self._embed(A, k, rng)
         self.clusterer_ = seeded(self._clusterer(), rng)
         labels, self._answerer = cluster(self.clusterer_, self.embedding_, None)
@@ -254,13 +248,9 @@ class SpectralLearning(
         return KMeans(self.n_clusters, n_init=10 if self.n_init == "auto" else self.n_init)
 
     def _embed(self, A: Any, k: int, rng: RandomState) -> None:
-        self.eigenvalues_, vectors = leading(A, k, rng, self.normalization)
+        self.eigenvalues_, self._vectors = embedded(A, k, rng, self.normalization)
         degree = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
         self._top = max(float(degree.max(initial=0.0)), 1e-300)
-        if self.normalization == "symmetric":
-            mean = degree.mean() or 1.0
-            vectors = vectors * np.sqrt(mean / np.maximum(degree, 1e-12 * mean))[:, None]
-        self._vectors = vectors * np.sqrt(len(vectors))  # entries of size 1, whatever n is
         self.embedding_ = self._finished(self._vectors)
         self._n_features_out = k
 

@@ -71,8 +71,9 @@ class HMRFKMeans(DistortionKMeans):
         The probability that a link is wrong. None takes links as right and minimizes the
         published objective. With a number, a violated link costs the log odds that it is right,
         in units of the likelihood that the metric implies; "auto" estimates that number
-        (`noise_`), unless held-out links clearly agree more with clusters made by the others taken
-        as right, or with k-means. See the user guide.
+        (`noise_`), starting from clusters of neighbors and links, unless held-out links agree
+        more with a search for the lowest objective, with the others taken as right, or with
+        k-means. See the user guide.
     min_size, max_size : int, float or array-like of shape (n_clusters,), default=None
         Limits on the size of clusters: a number of rows, a share of the rows (a fraction up to
         1), or one of these per cluster. Links are violated, at their cost, rather than limits.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import Literal, NamedTuple
@@ -18,7 +17,6 @@ from linkwise.constraints import Constraints, most_wrong
 from linkwise.geometry import Mahalanobis
 from linkwise.kmeans.rows._local_rows import LocalRows
 from linkwise.kmeans.solver import _noise
-from linkwise.kmeans.solver._assigners import ICM
 from linkwise.kmeans.solver._constrained_costs import ConstrainedCosts
 from linkwise.kmeans.solver._init_centers import (
     from_clustered_neighborhoods,
@@ -27,9 +25,9 @@ from linkwise.kmeans.solver._init_centers import (
     uncovered,
 )
 from linkwise.kmeans.solver._link_graph import LinkGraph
-from linkwise.kmeans.solver._loop import solve
-from linkwise.kmeans.solver._penalties import NoPenalty, Penalty, WeightPenalty
+from linkwise.kmeans.solver._penalties import Penalty, WeightPenalty
 from linkwise.kmeans.solver._problem import Problem, Solution
+from linkwise.kmeans.solver._spectral_start import from_linked_neighbors
 from linkwise.report import Report
 
 from ._base import N_STARTS, BaseKMeans, too_many_labels
@@ -42,7 +40,6 @@ _AUTO_RUNS = 5  # of one start each, or the time of so many for three starts and
 # Links that may be wrong are worse guides: more runs, where they are cheap (rows, runs).
 _NOISE_RUNS = ((5_000, 30), (50_000, 15))
 _JUDGED = 5_000  # rows that the unit of likelihood is estimated from
-_ROUGH = 20  # iterations for that
 _MOST_TRIED = 5_000  # rows up to which the objective is chosen by held-out links
 _TRIAL_RUNS = {"right": 3, "doubted": 8, "ignored": 8}  # starts for that, or of a short search
 _IGNORED = (
@@ -52,7 +49,7 @@ _IGNORED = (
 ) + see("noise")
 
 Noise = float | Literal["auto"] | None
-Shape = Literal["identity", "diagonal", "full"]
+Shape = Literal["identity", "diagonal", "full", "linked"]
 Belief = Literal["right", "doubted", "ignored"]
 
 
@@ -63,12 +60,16 @@ class Reading(NamedTuple):
     ----------
     belief : {"right", "doubted", "ignored"}
         The published objective, log odds, or k-means.
-    shape : {"identity", "diagonal", "full"} or None
-        Of the metric, if held-out links choose it.
+    shape : {"identity", "diagonal", "full", "linked"} or None
+        Of the metric, if held-out links choose it; "linked" is one that links alone have taught.
+    by_neighbors : bool
+        Whether the one run starts from clusters of neighbors and links, instead of a search for
+        the lowest objective.
     """
 
     belief: Belief = "right"
     shape: Shape | None = None
+    by_neighbors: bool = False
 
 
 class SoftKMeans(BaseKMeans):
@@ -118,17 +119,22 @@ class SoftKMeans(BaseKMeans):
             self._reading = Reading("right" if self.noise <= _noise.TRUSTED else "doubted")
             return
         beliefs = self._beliefs(most_wrong(problem.known))
-        readings = [Reading(belief, s) for belief in beliefs for s in self._shapes(problem, belief)]
+        readings = [reading for belief in beliefs for reading in self._readings(problem, belief)]
         self._reading = readings[0]
-        folds, rows = _noise.link_folds(problem.known), problem.rows
-        if folds is None or rows.n > _MOST_TRIED or not isinstance(rows, LocalRows):
-            return
-        if len(readings) > 1:
+        folds = self._folds(problem)
+        if folds is not None and len(readings) > 1:
             parts = [self._held_out(problem, folds, reading) for reading in readings]
             chosen = _noise.first_unless_clear(np.array(parts))
             self._reading, self._agreement = readings[chosen], float(parts[chosen].sum())
         if self._is_kmeans:
             warnings.warn(_IGNORED, UserWarning, stacklevel=4)
+
+    def _folds(self, problem: Problem) -> list[Bools] | None:
+        """Links to hold out, a mask for each fold; None with too few links or too many rows."""
+        rows = problem.rows
+        if rows.n > _MOST_TRIED or not isinstance(rows, LocalRows):
+            return None
+        return _noise.link_folds(problem.known)
 
     def _beliefs(self, most: float) -> list[Belief]:
         """Beliefs among which held-out links choose, the first unless another is clearly better."""
@@ -139,9 +145,16 @@ class SoftKMeans(BaseKMeans):
             found.reverse()
         return [*found, "ignored"]
 
-    def _shapes(self, problem: Problem, belief: Belief) -> Sequence[Shape | None]:
-        """Shapes of the metric among which held-out links choose; the usual one first."""
-        return [None]
+    def _readings(self, problem: Problem, belief: Belief) -> list[Reading]:
+        """Ways to read links under a belief; the usual one first."""
+        if self._may_ask_neighbors(problem, belief):
+            return [Reading(belief, by_neighbors=True), Reading(belief)]
+        return [Reading(belief)]
+
+    def _may_ask_neighbors(self, problem: Problem, belief: Belief) -> bool:
+        """Whether runs may start from clusters of neighbors: links doubted, and enough to test."""
+        can_start = self._is_mixed(problem) and problem.rows.n > problem.k
+        return belief == "doubted" and can_start and self._folds(problem) is not None
 
     def _held_out(self, problem: Problem, folds: list[Bools], reading: Reading) -> Floats:
         """What each link adds to the agreement with fits without it, if links are read so."""
@@ -177,20 +190,14 @@ class SoftKMeans(BaseKMeans):
     def _likelihood_unit(self, problem: Problem) -> float:
         """Cost of rows that makes a factor e in likelihood; see `_noise`."""
         geometry = self._geometry(problem)
-        if isinstance(geometry, Mahalanobis) and geometry.metric == "full":
+        if isinstance(geometry, Mahalanobis) and geometry.metric == "full" and geometry.learns:
             return 2.0
         some = problem.rows.sample(problem.k, np.random.RandomState(0))
         chosen = slice(None, None, max(1, some.n // _JUDGED))
         rows = LocalRows(some.X[chosen], None, centered=bool(some.shift.any()))
         try:
-            small, rng = Problem(rows, problem.k, Constraints()), np.random.RandomState(0)
-            geometry = self._geometry(small)
-            centers = from_kmeans_plusplus(rows, problem.k, rng)
-            solve(
-                small, geometry, NoPenalty(small.links), ICM(small), centers,
-                max_iter=_ROUGH, tol=1e-3, rng=rng,
-            )  # fmt: skip
-            return _noise.likelihood_unit(rows.distances(np.arange(rows.n), geometry))
+            geometry = self._geometry(Problem(rows, problem.k, Constraints()))
+            return _noise.rough_unit(rows, problem.k, geometry)
         finally:
             rows.close()
 
@@ -247,6 +254,8 @@ class SoftKMeans(BaseKMeans):
     # ---------------------------------------------------------------- starts
 
     def _n_runs(self, problem: Problem) -> int:
+        if self._reading.by_neighbors:
+            return 1
         if self.n_init != "auto":
             return int(self.n_init)
         if not isinstance(self._init(), str) or not problem.known:
@@ -259,7 +268,8 @@ class SoftKMeans(BaseKMeans):
 
     def _n_replaced(self, problem: Problem) -> int:
         is_auto = self.n_init == "auto" and self._is_mixed(problem) and problem.known
-        return self._n_tries(problem) if is_auto and not self._overfits(problem) else 0
+        is_short = self._reading.by_neighbors or self._overfits(problem)
+        return self._n_tries(problem) if is_auto and not is_short else 0
 
     def _overfits(self, problem: Problem) -> bool:
         """Whether there are too few rows for what is learnt: a long search would do harm."""
@@ -280,6 +290,8 @@ class SoftKMeans(BaseKMeans):
         """With init="auto": clusters of neighborhoods and of contracted rows in turn."""
         if not self._is_mixed(problem):
             return super()._centers(problem, rng, run)
+        if self._reading.by_neighbors and self._model is not None:
+            return from_linked_neighbors(problem, self._model.p, rng)
         if self._is_kmeans or (run and not self._trusts):
             return from_kmeans_plusplus(problem.rows, problem.k, rng)
         if run % 2:

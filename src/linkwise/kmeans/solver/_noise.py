@@ -17,10 +17,12 @@ labels, the likeliest p is (wrong links + prior) / (links + prior), which lowers
 that the loop alternates between labels, centers, metric and p.
 
 Links are read in one of three ways: with log odds; as right, in the published objective; or not at
-all, with p = 1/2 and no metric, which is k-means. Fits without some links (`link_folds`) show which
-clusters agree most with those held out (`agreement`). The first way is taken unless another one
-agrees more beyond chance (`first_unless_clear`); if links confirm each other, the published
-objective comes first.
+all, with p = 1/2 and no metric, which is k-means. With log odds, the lowest objective is no safe
+guide: a learnt metric can make any clusters look compact. So a run from clusters of neighbors and
+links (`_spectral_start`) comes before a search for it. Fits without some links (`link_folds`) show
+which clusters agree most with those held out (`agreement`). The first way is taken unless another
+one agrees more by a standard error (`first_unless_clear`); if links confirm each other, the
+published objective comes first.
 
 Entry points: `LogOddsPenalty` for the loop, `likelihood_unit`, `agreement` of clusters with links,
 `probability_wrong` of each link.
@@ -36,10 +38,15 @@ from scipy.special import expit
 from linkwise._types import Bools, Floats, Labels
 from linkwise.constraints import Constraints
 from linkwise.evaluation._scores import share_together
+from linkwise.geometry import Geometry
+from linkwise.kmeans.rows._protocols import RowStore
 
+from ._assigners import ICM
+from ._init_centers import from_kmeans_plusplus
 from ._link_graph import LinkGraph
-from ._penalties import WeightPenalty
-from ._problem import RunState
+from ._loop import solve
+from ._penalties import NoPenalty, WeightPenalty
+from ._problem import Problem, RunState
 
 PRIOR = (1.5, 8.5)  # links as if seen: wrong, right
 MOST = 0.15  # the largest p in the objective
@@ -47,7 +54,8 @@ LEAST = 1e-3
 FOLDS, FEWEST = 3, 40  # of held-out links; links that they need
 TRUSTED = 0.02  # up to this p, what follows from links is as good as given
 BELIEVED = 0.1  # up to this p, links are taken as right unless held-out ones speak against it
-_CLEARLY = 2.0  # standard errors
+_CLEARLY = 1.0  # standard errors
+_ROUGH = 20  # iterations of a rough clustering
 
 
 @dataclass(frozen=True)
@@ -160,14 +168,14 @@ def agreement(links: LinkGraph, labels: Labels, k: int) -> Floats:
 
 
 def first_unless_clear(parts: Floats) -> int:
-    """The first reading, or the best of those that agree with links more than it beyond chance.
+    """The first reading, or the best of those that agree with links clearly more than it.
 
     Parameters
     ----------
     parts : ndarray of shape (n_readings, n_links)
-        What each held-out link adds to the agreement of each reading. One agrees more beyond
-        chance if the sum of its gains over the first exceeds two standard errors, the root of the
-        sum of their squares (McNemar's test, if each link counts the same).
+        What each held-out link adds to the agreement of each reading. One agrees clearly more if
+        the sum of its gains over the first exceeds its standard error, the root of the sum of
+        their squares (McNemar's statistic above 1, if each link counts the same).
     """
     gain = parts - parts[0]
     clear = gain.sum(axis=1) > _CLEARLY * np.sqrt((gain**2).sum(axis=1))
@@ -203,6 +211,16 @@ def likelihood_unit(costs: Floats) -> float:
             sizes.append(len(inside))
     # The median: a cluster of a few far rows has no spread worth a mean.
     return _weighted_median(ratios, sizes) or 1.0
+
+
+def rough_unit(rows: RowStore, k: int, geometry: Geometry) -> float:
+    """The unit of likelihood by a rough clustering of rows without links, in a given geometry."""
+    problem, rng = Problem(rows, k, Constraints()), np.random.RandomState(0)
+    solve(
+        problem, geometry, NoPenalty(problem.links), ICM(problem),
+        from_kmeans_plusplus(rows, k, rng), max_iter=_ROUGH, tol=1e-3, rng=rng,
+    )  # fmt: skip
+    return likelihood_unit(rows.distances(np.arange(rows.n), geometry))
 
 
 def _weighted_median(values: list[float], weight: list[int]) -> float:

@@ -7,12 +7,12 @@ below:
 - additive: N = (A + d_max I - D) / d_max = I - L / d_max with the Laplacian L = D - A (Kamvar,
   Klein and Manning 2003).
 
-Entry point: `leading`. Connected parts are solved apart, since Lanczos' method cannot tell apart
-the eigenvectors of an eigenvalue that occurs several times. Within a part, small ones go to a
-dense solver; larger ones to Lanczos' method on N, which needs products only and is fast where the
-graph mixes well; where it does not converge within its budget, to a factorization of I - N if
-that fits, and last to LOBPCG, which returns the best it has after a fixed number of steps. So
-every input ends.
+Entry points: `embedded` and `leading`. Connected parts are solved apart, since Lanczos' method
+cannot tell apart the eigenvectors of an eigenvalue that occurs several times. Within a part, small
+ones go to a dense solver; larger ones to Lanczos' method on N, which needs products only and is
+fast where the graph mixes well; where it does not converge within its budget, to a factorization of
+I - N if that fits, and last to LOBPCG, which returns the best it has after a fixed number of steps.
+So every input ends.
 """
 
 from __future__ import annotations
@@ -93,13 +93,29 @@ def leading(
         wanted = min(len(rows), k - len(parts) + 1)
         found = _connected(inside, degree[rows], top, wanted, rng, normalization)
         values.append(found[0])
-        vectors.append(_embedded(found[1], rows, n))
+        vectors.append(_with_zeros(found[1], rows, n))
     every, columns = np.concatenate(values), np.hstack(vectors)
     order = np.argsort(-every, kind="stable")[:k]
     return every[order], columns[:, order]
 
 
-def _embedded(vectors: Floats, rows: NDArray[np.int64], n: int) -> Floats:
+def embedded(
+    A: Matrix, k: int, rng: np.random.RandomState, normalization: Normalization = "symmetric"
+) -> tuple[Floats, Floats]:
+    """The k largest eigenvalues, and rows represented by their eigenvectors, (n, k).
+
+    Eigenvectors u of the symmetric normalization enter as D^(-1/2) u, which solve the generalized
+    problem A v = lambda D v. Entries have a size of about 1, whatever n is.
+    """
+    values, vectors = leading(A, k, rng, normalization)
+    if normalization == "symmetric":
+        degree = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
+        mean = degree.mean() or 1.0
+        vectors = vectors * np.sqrt(mean / np.maximum(degree, 1e-12 * mean))[:, None]
+    return values, vectors * np.sqrt(len(vectors))
+
+
+def _with_zeros(vectors: Floats, rows: NDArray[np.int64], n: int) -> Floats:
     out = np.zeros((n, vectors.shape[1]))
     out[rows] = vectors
     return out

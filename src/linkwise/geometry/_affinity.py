@@ -1,7 +1,6 @@
 """How alike rows are: Gaussian affinities, dense or among nearest neighbors, and links in them.
 
-Entry points: `Affinity.of` for the rows of a fit, `Affinity.to` for new rows, `with_links`, and
-`joined` for graphs in too many parts.
+Entry points: `linked_graph` for the rows of a fit, `Affinity.to` for new rows.
 
 References
 ----------
@@ -23,6 +22,8 @@ from sklearn.neighbors import NearestNeighbors
 
 from linkwise._adapters import as_fitted
 from linkwise.constraints import Constraints
+
+from ._eigen import without_rounding
 
 Floats = NDArray[np.float64]
 Gamma = float | Literal["local", "median"]
@@ -128,6 +129,19 @@ class Affinity:
         return np.maximum(own, floor), self.bandwidth[None] if near is None else self.bandwidth[
             near
         ]
+
+
+def linked_graph(
+    X: Any, links: Constraints, k: int, kind: str = "nearest_neighbors", gamma: Gamma = "local",
+    n_neighbors: int = 10,
+) -> tuple[Any, Affinity]:  # fmt: skip
+    """Affinities of rows that obey links, in at most k connected parts unless they are given."""
+    A, made = Affinity.of(X, kind, gamma, n_neighbors)
+    A = without_rounding(with_links(A, links))
+    # A single eigenvector of a connected graph is constant and tells nothing.
+    if kind != "precomputed" and k > 1 and connected_components(A)[0] > k:
+        A = joined(sparse.csr_array(A), X)
+    return A, made
 
 
 def _refuse_many(n: int) -> None:
