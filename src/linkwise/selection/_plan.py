@@ -186,7 +186,8 @@ def look_at_cuts(
     The hierarchy is that of the rows as plain k-means sees them.
     """
     n_links = known.n_must_link + known.n_cannot_link
-    if not n_links or limits.least == limits.most or work.description is not None:
+    is_open = limits.least < min(limits.most, work.X.shape[0] - 1)
+    if not n_links or not is_open or work.description is not None:
         return
     plain = next((kind for kind in _scouts(kinds) if kind.is_kmeans), None)
     steps = [] if plain is None else [step for _, step in getattr(plain.estimator, "steps", ())]
