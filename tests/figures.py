@@ -133,7 +133,7 @@ def _wrong_links() -> dict[str, dict[str, str]]:
 
 
 def noise() -> str:
-    """ARI by the share of wrong links, 14 data sets, 400 links."""
+    """ARI by the share of wrong links, 400 links."""
     found = _wrong_links()
     names = {
         "k-means": "plain k-means",

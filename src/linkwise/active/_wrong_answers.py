@@ -100,6 +100,8 @@ def _move(label: Ints, stage: Stage, evidence: Evidence) -> None:
     A part that merged early, by closeness, takes the answers about it into a large cluster, where
     few can outweigh those of all others.
     """
+    if not evidence:  # all answers are about rows of one part
+        return
     m, walk = stage.parts.n_parts, stage.parts.walk
     one, two = np.array(list(evidence), dtype=np.int64).reshape(-1, 2).T
     odds = np.array(list(evidence.values()))

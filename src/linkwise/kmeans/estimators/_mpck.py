@@ -81,8 +81,8 @@ class MPCKMeans(SoftKMeans):
         or without constraints. With init="auto" and no labels it is three different starts and then
         swaps: a center is replaced by a row, and the run repeated, as long as that lowers the
         objective. Otherwise it is 5. With `noise` it is the time of 5 to 30 runs, fewer for more
-        rows; with limits on sizes or outliers at least 5, without swaps. With a full metric and
-        less than ten rows per feature it is 3 (8 with `noise`), without swaps: a long search finds
+        rows; with limits on sizes or outliers at least 5, without swaps. With `noise`, a full
+        metric and less than ten rows per feature it is 8, without swaps: a long search finds
         directions in which any clusters look compact. One run if, with `noise="auto"`, it starts
         from clusters of neighbors and links.
     max_iter : int, default=300
@@ -247,7 +247,8 @@ class MPCKMeans(SoftKMeans):
         is_narrow = not rows.is_sparse and rows.d <= _MOST_FEATURES
         full: list[Shape] = ["full"] if is_narrow and rows.n >= _FEW_ROWS * rows.d else []
         if is_narrow and self.noise == "auto" and self._folds(problem) is not None:
-            return ["linked"] if trusts else [*full, "identity"]
+            varies = rows.total().any()  # else there is nothing to learn
+            return [*full, "identity"] if not trusts else ["linked"] if varies else ["identity"]
         if trusts:
             return [*full, "diagonal", "identity"]
         # Links that may be wrong mislead the weights of features more than they teach them, and
@@ -256,7 +257,9 @@ class MPCKMeans(SoftKMeans):
         return [*([] if are_few else full), "identity", "diagonal"]
 
     def _overfits(self, problem: Problem) -> bool:
-        return self._shape(problem) == "full" and problem.rows.n < _MANY_ROWS * problem.rows.d
+        if self._is_published or self._shape(problem) != "full":
+            return False
+        return problem.rows.n < _MANY_ROWS * problem.rows.d
 
     def _best_run(self, problem: Problem) -> Solution:
         self.metric_ = self._shape(problem)
@@ -265,6 +268,8 @@ class MPCKMeans(SoftKMeans):
         try:
             return super()._best_run(problem)
         finally:
+            if self._linked is not None:
+                self._linked.problem.rows.close()
             self._linked = None
 
     def _centers(self, problem: Problem, rng: RandomState, run: int) -> Floats:
