@@ -126,8 +126,9 @@ class SoftKMeans(BaseKMeans):
             parts = [self._held_out(problem, folds, reading) for reading in readings]
             chosen = _noise.first_unless_clear(np.array(parts))
             self._reading, self._agreement = readings[chosen], float(parts[chosen].sum())
-        if self._is_kmeans:
-            warnings.warn(_IGNORED, UserWarning, stacklevel=4)
+            both = np.array([parts[0], parts[chosen]])
+            if self._is_kmeans and _noise.first_unless_clear(both, _noise.BEYOND_CHANCE):
+                warnings.warn(_IGNORED, UserWarning, stacklevel=4)
 
     def _folds(self, problem: Problem) -> list[Bools] | None:
         """Links to hold out, a mask for each fold; None with too few links or too many rows."""

@@ -54,7 +54,7 @@ LEAST = 1e-3
 FOLDS, FEWEST = 3, 40  # of held-out links; links that they need
 TRUSTED = 0.02  # up to this p, what follows from links is as good as given
 BELIEVED = 0.1  # up to this p, links are taken as right unless held-out ones speak against it
-_CLEARLY = 1.0  # standard errors
+CLEARLY, BEYOND_CHANCE = 1.0, 2.0  # standard errors: to take another reading, to warn of it
 _ROUGH = 20  # iterations of a rough clustering
 
 
@@ -167,7 +167,7 @@ def agreement(links: LinkGraph, labels: Labels, k: int) -> Floats:
     return parts / ((1 / k + share - 2 * share / k) or 1.0)  # 0 if all rows are one cluster
 
 
-def first_unless_clear(parts: Floats) -> int:
+def first_unless_clear(parts: Floats, errors: float = CLEARLY) -> int:
     """The first reading, or the best of those that agree with links clearly more than it.
 
     Parameters
@@ -176,9 +176,11 @@ def first_unless_clear(parts: Floats) -> int:
         What each held-out link adds to the agreement of each reading. One agrees clearly more if
         the sum of its gains over the first exceeds its standard error, the root of the sum of
         their squares (McNemar's statistic above 1, if each link counts the same).
+    errors : float, default=1.0
+        So many standard errors.
     """
     gain = parts - parts[0]
-    clear = gain.sum(axis=1) > _CLEARLY * np.sqrt((gain**2).sum(axis=1))
+    clear = gain.sum(axis=1) > errors * np.sqrt((gain**2).sum(axis=1))
     return int(np.where(clear, gain.sum(axis=1), 0.0).argmax())
 
 
