@@ -19,7 +19,10 @@ def kernel(function: Any) -> Any:
     """Compile on first call; cache the result on disk.
 
     A function whose name starts with an underscore is called by other loops only: what Python
-    would need to call it is not compiled.
+    would need to call it is not compiled, nor is for any of them what C would need.
+
+    An array is copied element by element: numba compiles the message of a slice assignment whose
+    shapes differ, which takes seconds.
 
     The cache is where numba puts it: beside the module, else in the user's folder for caches. If
     neither can be written, it is a temporary folder, and a warning says so once. The GIL is
@@ -28,7 +31,7 @@ def kernel(function: Any) -> Any:
     """
     inner = function.__name__.startswith("_")
     options: dict[str, Any] = {"nogil": True, "fastmath": _MATH, "error_model": "numpy"}
-    options |= {"no_cpython_wrapper": inner, "no_cfunc_wrapper": inner}
+    options |= {"no_cpython_wrapper": inner, "no_cfunc_wrapper": True}
     try:
         return numba.njit(cache=True, **options)(function)
     except RuntimeError:  # no folder for the cache can be written

@@ -121,3 +121,12 @@ def test_no_row_of_many_groups_gains_by_moving():
     assert (cost[np.arange(len(X)), labels] <= cost.min(axis=1) + 1e-9).all()
     path = model.objective_path_
     assert (np.diff(path) <= 1e-9 * path[:-1]).all()
+
+
+def test_groups_that_share_a_pair_are_reported_each():
+    X, y, _ = photos()
+    a, b, c = (int(np.flatnonzero(y == label)[0]) for label in range(3))
+    known = Constraints(must_link=[(a, a + 50), (a, a + 60)], apart=[[a, b], [a, b, c]])
+    costs = PCKMeans(6, random_state=0).fit(X, constraints=known).report_.costs
+    assert costs.shape == (2 + 2,)
+    assert (costs >= 0).all()

@@ -188,7 +188,7 @@ def test_contribution_of_a_row_in_the_e_step(metric, per_cluster):
                 np.array([t]),
                 np.arange(n),
                 distance,
-                graph.costs,
+                *graph.costs,
                 graph.measure,
                 links.lists_of_cliques,
                 links.clique_counts(new, geometry.k),

@@ -80,7 +80,8 @@ def nearest_neighbors(tree, points, queries, first, last, found, where):
     nodes, bounds = np.empty(_DEPTH, np.int64), np.empty(_DEPTH)
     query = np.empty(points.shape[0])
     for p in range(first, last):
-        query[:] = queries[:, p]
+        for f in range(len(query)):
+            query[f] = queries[f, p]
         best, rows = found[p], where[p]
         best[:] = np.inf
         rows[:] = -1
@@ -185,7 +186,8 @@ def search_edges(forest, rows, first, last, bound, edge):
         c = component[p]
         if forest.near[p] >= 0 or forest.lower[p] >= bound[c]:
             continue
-        query[:] = forest.points[:, p]
+        for f in range(len(query)):
+            query[f] = forest.points[f, p]
         best, found = bound[c], -1
         nodes[0], bounds[0], top = 0, 0.0, 1
         while top > 0:

@@ -239,8 +239,8 @@ class Mahalanobis(Geometry):
         moments : Moments
             Sums over the rows of each cluster.
         """
-        spread = (self.metrics * self.scatter(moments)).sum()
-        return float(spread - (self.weights(moments) * self.log_det).sum())
+        spread = np.vdot(self.metrics, self.scatter(moments))
+        return float(spread - np.vdot(self.weights(moments), self.log_det))
 
     # ---------------------------------------------------------------- updates
 

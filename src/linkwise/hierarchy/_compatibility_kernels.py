@@ -27,18 +27,25 @@ from ._triplet_kernels import (
     _unlink,
 )
 
+_SEARCH = 8  # steps to find the branches of a triplet's three clusters, in places of leaves
+
 # -------------------------------------------------------------------- may two clusters merge?
 
 
+# Small loops take the arrays that they read: a call with a whole tuple of them passes hundreds of
+# numbers, which takes longer than the loop.
+
+
 @kernel
-def hopeless(f, c, r, i, j, n):
-    """Whether a look at the tree and at former refusals tells that i and j may not merge."""
-    if c.count[i] == 0 or c.count[j] == 0 or f.up[i] == f.up[j]:
+def hopeless(up, depth, n_children, count, left, right, alive, i, j):
+    """Whether a look at the tree and at former refusals tells that i and j may not merge.
+
+    IN      the first three of the Forest, up to date; count of the Triplets; the rest of Refusals
+    """
+    if count[i] == 0 or count[j] == 0 or up[i] == up[j]:
         return False
-    if f.flags[2]:
-        _renumber(f, n)
-    p, _ = _branches(f, i, j)
-    return f.n_children[f.up[p]] == 2 or _is_refused(r, i, j)
+    p, _ = _branches(up, depth, i, j)
+    return n_children[up[p]] == 2 or _is_refused(left, right, alive, i, j)
 
 
 @kernel
@@ -48,8 +55,8 @@ def compatible(f, c, s, r, i, j, n):
         return True
     if f.flags[2]:
         _renumber(f, n)
-    p, q = _branches(f, i, j)
-    if f.n_children[f.up[p]] == 2 or _is_refused(r, i, j):
+    p, q = _branches(f.up, f.depth, i, j)
+    if f.n_children[f.up[p]] == 2 or _is_refused(r.left, r.right, r.alive, i, j):
         return False
     n_kids = _rebuild(f, c, s, p, q, i, j, n)
     if n_kids:
@@ -83,7 +90,11 @@ def _rebuild(f, c, s, p, q, x, y, n):
         n_kids = _gather(f, s, start, stop, n)
         n_level = _join(f, c, s, n_kids, start, stop, p_start, p_stop)
         if joined:
-            _unite(s.root, _kid_with(f, s, n_kids, x), _kid_with(f, s, n_kids, y))
+            _unite(
+                s.root,
+                _kid_with(f.low, f.high, s.kids[:n_kids], x),
+                _kid_with(f.low, f.high, s.kids[:n_kids], y),
+            )
         n_pieces = _number_pieces(s, n_kids)
         if n_pieces == 1 and joined and n_kids == 2 and s.kids[0] < n and s.kids[1] < n:
             _keep(s, y, over)  # x and y alone
@@ -95,7 +106,7 @@ def _rebuild(f, c, s, p, q, x, y, n):
                 s.gone[s.plan[4]] = s.nodes[k]
                 s.plan[4] += 1
         _sort_triplets(s, n_level)
-        last = s.piece[_kid_with(f, s, n_kids, x)] if joined else -1
+        last = s.piece[_kid_with(f.low, f.high, s.kids[:n_kids], x)] if joined else -1
         n_waiting = _deal_out(s, n_waiting, n_kids, n_level, n_pieces, last)
         s.over[s.plan[3]] = over
         s.plan[3] += 1
@@ -135,7 +146,7 @@ def _list_between(f, c, s, p, q):
     n_held = _list_held(f, c, s, f.up[p], 0)
     for k in range(n_held):
         t = s.level[k, 0]
-        if _both_under(f, c.ends[t, 0], c.ends[t, 1], p, q):
+        if _both_under(f.low, f.high, c.ends[t, 0], c.ends[t, 1], p, q):
             s.pending[number] = t
             number += 1
     return number
@@ -152,7 +163,7 @@ def _list_edges(f, c, s, v, branch, number):
         t, following = place // 3, c.after[place]
         if c.alive[t]:
             before = place
-            if _is_under(f, c.ends[t, 1 - place % 3], branch):
+            if _is_under(f.low, f.high, c.ends[t, 1 - place % 3], branch):
                 s.pending[number] = t
                 number += 1
         elif before < 0:
@@ -245,14 +256,16 @@ def _deal_out(s, n_waiting, n_kids, n_level, n_pieces, last):
 
 
 @kernel
-def _is_under(f, leaf, node):
-    return f.low[node] <= f.low[leaf] < f.high[node]
+def _is_under(low, high, leaf, node):
+    return low[node] <= low[leaf] < high[node]
 
 
 @kernel
-def _both_under(f, a, b, p, q):
+def _both_under(low, high, a, b, p, q):
     """Whether two leaves are in two branches, in the same or not."""
-    return (_is_under(f, a, p) or _is_under(f, a, q)) and (_is_under(f, b, p) or _is_under(f, b, q))
+    if not _is_under(low, high, a, p) and not _is_under(low, high, a, q):
+        return False
+    return _is_under(low, high, b, p) or _is_under(low, high, b, q)
 
 
 @kernel
@@ -270,16 +283,34 @@ def _gather(f, s, start, stop, n):
 
 
 @kernel
-def _kid_with(f, s, n_kids, leaf):
+def _kid_with(low, high, kids, leaf):
     """The one of the kids that a leaf is under; -1 if there is none."""
-    low, high = 0, n_kids
-    while low < high:
-        middle = (low + high) // 2
-        if f.low[s.kids[middle]] <= f.low[leaf]:
-            low = middle + 1
+    first, stop = 0, len(kids)
+    while first < stop:
+        middle = (first + stop) // 2
+        if low[kids[middle]] <= low[leaf]:
+            first = middle + 1
         else:
-            high = middle
-    return low - 1 if low and _is_under(f, leaf, s.kids[low - 1]) else -1
+            stop = middle
+    return first - 1 if first and _is_under(low, high, leaf, kids[first - 1]) else -1
+
+
+@kernel
+def _list_places(f, s, n_kids, n_level):
+    """List the kid of every leaf by its place, if that is less work than to search for each one.
+
+    Returns whether it was.
+    """
+    n_places = 0
+    for k in range(n_kids):
+        n_places += f.high[s.kids[k]] - f.low[s.kids[k]]
+    if n_places > _SEARCH * n_level:
+        return False
+    s.stamp[0] += 1
+    for k in range(n_kids):
+        for place in range(f.low[s.kids[k]], f.high[s.kids[k]]):
+            s.side[place], s.mark[place] = k, s.stamp[0]
+    return True
 
 
 @kernel
@@ -301,12 +332,19 @@ def _join(f, c, s, n_kids, start, stop, p_start, p_stop):
         n_level = _list_held(f, c, s, s.nodes[k], n_level)
     for k in range(n_kids):
         s.root[k] = k
+    kids, found, listed = s.kids[:n_kids], s.found, _list_places(f, s, n_kids, n_level)
     for k in range(n_level):
         t = s.level[k, 0]
-        s.level[k, 1] = _kid_with(f, s, n_kids, c.ends[t, 0])
-        s.level[k, 2] = _kid_with(f, s, n_kids, c.ends[t, 1])
-        if _kid_with(f, s, n_kids, c.ends[t, 2]) >= 0:
-            _unite(s.root, s.level[k, 1], s.level[k, 2])
+        for side in range(3):
+            leaf = c.ends[t, side]
+            if not listed:
+                found[side] = _kid_with(f.low, f.high, kids, leaf)
+            else:
+                place = f.low[leaf]
+                found[side] = s.side[place] if s.mark[place] == s.stamp[0] else -1
+        s.level[k, 1], s.level[k, 2] = found[0], found[1]
+        if found[2] >= 0:
+            _unite(s.root, found[0], found[1])
     return n_level
 
 
@@ -336,9 +374,9 @@ def _number_pieces(s, n_kids):
 
 
 @kernel
-def _is_refused(r, i, j):
+def _is_refused(left, right, alive, i, j):
     for w in range(_COLUMNS):
-        if ((r.left[i, w] & r.right[j, w]) | (r.right[i, w] & r.left[j, w])) & r.alive[w]:
+        if ((left[i, w] & right[j, w]) | (right[i, w] & left[j, w])) & alive[w]:
             return True
     return False
 
@@ -487,13 +525,13 @@ def merge_constraints(f, c, s, r, x, y, n):
 @kernel
 def _follow_plan(f, c, s, x, y, n):
     """Put what `_rebuild` has planned in the place of two branches."""
-    p, q = _branches(f, x, y)
+    p, q = _branches(f.up, f.depth, x, y)
     up = f.up[p]
     t, f.held[up], f.n_held[up] = f.held[up], -1, 0
     while t >= 0:  # those that meet below now are filed there
         following = c.beside[t]
-        if c.alive[t] and not _both_under(f, c.ends[t, 0], c.ends[t, 1], p, q):
-            _file(f, c, t, up)
+        if c.alive[t] and not _both_under(f.low, f.high, c.ends[t, 0], c.ends[t, 1], p, q):
+            _file(f.held, f.n_held, c.beside, t, up)
         t = following
     _unlink(f, p)
     _unlink(f, q)
@@ -507,5 +545,5 @@ def _follow_plan(f, c, s, x, y, n):
     for k in range(n_items):
         _link(f, s.items[k], s.number[s.above[k]])
     for k in range(n_met):
-        _file(f, c, s.met[k, 0], s.number[s.met[k, 1]])
+        _file(f.held, f.n_held, c.beside, s.met[k, 0], s.number[s.met[k, 1]])
     f.flags[2] = 1

@@ -17,6 +17,7 @@ from linkwise._compiled import kernel
 
 from ._cannot_link_kernels import may_be_together, merge_apart
 from ._compatibility_kernels import compatible, hopeless, merge_constraints, merge_refusals
+from ._triplet_kernels import _renumber
 
 LINKAGES = ("single", "complete", "average", "centroid", "ward")
 SQUARED = ("centroid", "ward")  # work on squared distances
@@ -56,10 +57,13 @@ def _scan(k, f, c, r, i, n):
     """Find the nearest later cluster of i that may be its partner, as far as a look can tell."""
     row, best, near = _row(i, n), np.inf, -1
     only = k.progress[1] == INSIDE
+    if f.flags[2]:
+        _renumber(f, n)
+    known = (f.up, f.depth, f.n_children, c.count, r.left, r.right, r.alive)
     for j in range(i + 1, n):
         d = k.distance[row + j]
         if 0 < d < best and (not only or k.group[i] == k.group[j]):
-            if hopeless(f, c, r, i, j, n):
+            if hopeless(*known, i, j):
                 k.distance[row + j] = -d
             else:
                 best, near = d, j
@@ -73,6 +77,9 @@ def _merge_distances(k, f, c, r, x, y, code, n):
     dxy = abs(k.distance[row_x + y])
     sx, sy = k.size[x], k.size[y]
     only = k.progress[1] == INSIDE
+    if f.flags[2]:
+        _renumber(f, n)
+    known = (f.up, f.depth, f.n_children, c.count, r.left, r.right, r.alive)
     k.least[y], k.near[y] = np.inf, -1
     row = -1  # of z
     for z in range(n):
@@ -86,7 +93,7 @@ def _merge_distances(k, f, c, r, x, y, code, n):
         k.distance[at_x], k.distance[at_y] = np.inf, d
         low, high = (z, y) if z < y else (y, z)
         if d < k.least[low] and (not only or k.group[z] == k.group[y]):
-            if hopeless(f, c, r, low, high, n):
+            if hopeless(*known, low, high):
                 k.distance[at_y] = -d
             else:
                 k.least[low], k.near[low] = d, high

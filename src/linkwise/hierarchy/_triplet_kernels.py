@@ -28,11 +28,11 @@ Forest = namedtuple(
 # branches that stay as they are, and the new sets above them; over (n,), the sets above new sets;
 # gone (n,), sets that are no more; met (m, 2), triplets and the new sets in which a and b meet
 # Room for `_rebuild`: nodes (n,) and pending (m,) of all waiting (n, 6) parts; kids, root, piece,
-# size (n,) and level (m, 3) of the present one
+# size (n,), level (m, 3) and found (3,) of the present one
 Search = namedtuple(
     "Search",
     "mark queue side number stamp plan items above over gone met "
-    "nodes pending waiting kids root piece size level",
+    "nodes pending waiting kids root piece size level found",
 )
 # proofs that pairs may not merge, 64 per column: left, right (n, columns), bit b of column w is set
 # for the clusters of either side of proof 64 w + b; size (64 columns,) clusters left in each proof;
@@ -77,7 +77,8 @@ def make_forest(triplets, n):
     if len(items) == 0:
         return forest, True
     number = np.empty(n, np.int64)
-    number[items] = np.arange(len(items))
+    for k in range(len(items)):
+        number[items[k]] = k
     ends = np.empty_like(triplets.ends)
     for t in range(len(ends)):
         for side in range(3):
@@ -88,8 +89,8 @@ def make_forest(triplets, n):
     _hang(forest, items, above, -1)
     _renumber(forest, n)
     for t in range(len(ends)):
-        branch, _ = _branches(forest, triplets.ends[t, 0], triplets.ends[t, 1])
-        _file(forest, triplets, t, forest.up[branch])
+        branch, _ = _branches(forest.up, forest.depth, triplets.ends[t, 0], triplets.ends[t, 1])
+        _file(forest.held, forest.n_held, triplets.beside, t, forest.up[branch])
     return forest, True
 
 
@@ -104,6 +105,7 @@ def make_search(n, n_triplets):
         np.empty((m, 2), np.int64), np.empty(n, np.int64), np.empty(m, np.int64),
         np.empty((n, 6), np.int64), np.empty(n, np.int64), np.empty(n, np.int64),
         np.empty(n, np.int64), np.empty((n, 2), np.int64), np.empty((m, 3), np.int64),
+        np.empty(3, np.int64),
     )  # fmt: skip
 
 
@@ -167,11 +169,11 @@ def _replace(f, node, other):
 
 
 @kernel
-def _file(f, c, t, node):
+def _file(held, n_held, beside, t, node):
     """Note that a and b of a triplet meet in a node."""
-    c.beside[t] = f.held[node]
-    f.held[node] = t
-    f.n_held[node] += 1
+    beside[t] = held[node]
+    held[node] = t
+    n_held[node] += 1
 
 
 @kernel
@@ -267,12 +269,12 @@ def _tidy(f, node, n):
 
 
 @kernel
-def _branches(f, i, j):
+def _branches(up, depth, i, j):
     """The two branches in which i and j hang from the node where they meet."""
-    while f.depth[i] > f.depth[j]:
-        i = f.up[i]
-    while f.depth[j] > f.depth[i]:
-        j = f.up[j]
-    while f.up[i] != f.up[j]:
-        i, j = f.up[i], f.up[j]
+    while depth[i] > depth[j]:
+        i = up[i]
+    while depth[j] > depth[i]:
+        j = up[j]
+    while up[i] != up[j]:
+        i, j = up[i], up[j]
     return i, j

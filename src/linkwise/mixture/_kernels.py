@@ -182,7 +182,8 @@ def mean_field(indptr, indices, penalty, potential, marginal, max_sweeps, tol):
     for _ in range(max_sweeps):
         change = 0.0
         for i in range(n):
-            values[:] = potential[i]
+            for c in range(k):
+                values[c] = potential[i, c]
             for e in range(indptr[i], indptr[i + 1]):
                 for c in range(k):
                     values[c] -= penalty[e] * marginal[indices[e], c]

@@ -44,7 +44,7 @@ from linkwise._validation import (
     refuse_unknown_ids,
     warn_unconverged,
 )
-from linkwise.constraints import Constraints, as_constraints
+from linkwise.constraints import as_constraints
 from linkwise.engines import engine_of, is_out_of_memory, single_blas_thread
 from linkwise.geometry import Geometry, Mahalanobis, Moments
 from linkwise.kmeans.estimators._new_rows import NewRowsMixin
@@ -519,7 +519,7 @@ class BaseKMeans(
         costs, of_groups = best.link_cost[:n_links], best.link_cost[n_links:]
         if known.n_apart and not len(of_groups):  # written out as pairs
             ends, group = known._apart.pairs()
-            places = problem.links.positions(Constraints(cannot_link=ends))
+            places = problem.links.positions_of(ends, np.zeros(len(ends), dtype=bool))
             of_groups = np.zeros(known.n_apart)
             np.add.at(of_groups, group, costs[places])
         if problem.uses_entailed:

@@ -12,13 +12,38 @@ among threads. Sums over rows are kept in float64. Callers limit BLAS to one thr
 
 from __future__ import annotations
 
+from typing import NamedTuple, Self
+
 import numpy as np
+from numpy.typing import NDArray
 
 from linkwise._compiled import kernel
 
 from ._row_kernels import _move_dense
 
 _ROWS = 256  # rows in a tile: large enough for BLAS, small enough for the second-level cache
+
+
+class Tile(NamedTuple):
+    """Room for a tile; made by the caller, since every way to make an array takes time to compile.
+
+    Rows beyond the last one are computed with, and their results are not looked at.
+    """
+
+    values: NDArray  # (_ROWS, d) or (_ROWS, 2 d)
+    cost: NDArray  # (k, _ROWS)
+    least: NDArray  # (_ROWS,)
+    other: NDArray  # (_ROWS,)
+    best: NDArray  # (_ROWS,)
+    rows: NDArray  # (_ROWS,)
+
+    @classmethod
+    def of(cls, form: NDArray) -> Self:
+        """Room for costs of a form, (k, d) or (k, 2 d)."""
+        (k, width), dtype = form.shape, form.dtype
+        values, cost = np.zeros((_ROWS, width), dtype), np.empty((k, _ROWS), dtype)
+        least, other = np.empty(_ROWS, dtype), np.empty(_ROWS, dtype)
+        return cls(values, cost, least, other, np.empty(_ROWS, np.int32), np.empty(_ROWS, np.int64))
 
 
 @kernel
@@ -96,7 +121,7 @@ def _is_settled(X, shift, i, label, bounds):
 
 
 @kernel
-def assign_dense(X, shift, form, bias, labels, pinned, weight, bounds, start, stop, moments):
+def assign_dense(X, shift, form, bias, labels, pinned, weight, bounds, start, stop, moments, room):
     """Put rows start..stop into their cheapest clusters, and keep count of what moved.
 
     With bounds (Hamerly), rows whose center is sure to be nearest are skipped: `upper` is at least
@@ -109,15 +134,11 @@ def assign_dense(X, shift, form, bias, labels, pinned, weight, bounds, start, st
     IN/OUT  labels (n,), -1 = not assigned yet; bounds: `RowBounds`, or None (the part for them is
             not compiled then)
     OUT     moments: `Moments`, to which moved rows are added (new cluster) and subtracted (old);
-            of no clusters if they are not needed
+            of no clusters if they are not needed; room: `Tile`
 
     Returns how many rows moved.
     """
-    k, width = form.shape
-    tile = np.zeros((_ROWS, width), form.dtype)
-    cost = np.empty((k, _ROWS), form.dtype)
-    least, other = np.empty(_ROWS, form.dtype), np.empty(_ROWS, form.dtype)
-    best, rows = np.empty(_ROWS, np.int32), np.empty(_ROWS, np.int64)
+    tile, cost, least, other, best, rows = room
     moved = 0
     i = start
     while i < stop:
@@ -156,31 +177,30 @@ def assign_dense(X, shift, form, bias, labels, pinned, weight, bounds, start, st
 
 
 @kernel
-def costs_dense(X, shift, rows, form, bias, own, out):
+def costs_dense(X, shift, rows, form, bias, own, out, room):
     """Costs of chosen rows in all clusters, in float64.
 
     IN      rows (m,); form (k, d) or (k, 2 d), bias (k,) as in `assign_dense`, in float64;
             own (d,) or (0,) adds what all clusters share
-    OUT     out (m, k)
+    OUT     out (m, k); room: `Tile`
     """
-    k, width = form.shape
-    tile = np.zeros((_ROWS, width), np.float64)
-    cost = np.empty((_ROWS, k), np.float64)
+    k = form.shape[0]
+    tile, cost = room.values, room.cost
     for first in range(0, rows.shape[0], _ROWS):
         m = min(_ROWS, rows.shape[0] - first)
         for r in range(m):
             _load_row(X, shift, rows[first + r], tile, r)
-        np.dot(tile, form.T, cost)
+        np.dot(form, tile.T, cost)
         for r in range(m):
             rest = _norm(tile, r, own) if own.size else 0.0
             for c in range(k):
-                out[first + r, c] = cost[r, c] + (bias[c] + rest)
+                out[first + r, c] = cost[c, r] + (bias[c] + rest)
 
 
 @kernel
 def undecided_dense(
     X, shift, chosen, form, bias, own, beyond, margin, labels, slack, known, drift, upper, lower,
-    start, stop, undecided,
+    start, stop, undecided, room,
 ):  # fmt: skip
     """Mark those of rows start..stop that links might move, by bounds and costs with an error.
 
@@ -192,13 +212,9 @@ def undecided_dense(
             (cost + norm + beyond), the norm being that of the row under `own` (d,); slack (n,): the
             most by which links can make the present cluster dearer than another
     IN/OUT  known (n,): labels that the bounds are for; upper, lower (n,), or (0,) for no bounds
-    OUT     undecided (n,)
+    OUT     undecided (n,); room: `Tile`
     """
-    k, width = form.shape
-    tile = np.zeros((_ROWS, width), form.dtype)
-    cost = np.empty((k, _ROWS), form.dtype)
-    least, other = np.empty(_ROWS, form.dtype), np.empty(_ROWS, form.dtype)
-    best, rows = np.empty(_ROWS, np.int32), np.empty(_ROWS, np.int64)
+    tile, cost, least, other, best, rows = room
     stretch, shrink, away, most, second, which = drift
     bounded = upper.size > 0
     i = start

@@ -137,9 +137,11 @@ def ship(cost, labels, low, high, potential, links):
             sent[c] = high[c]
         elif potential[c] > potential[k]:
             sent[c] = low[c]
-    excess = np.zeros(k + 1, np.int64)
-    excess[:k] = count - sent
-    excess[k] = sent.sum() - n
+    excess = np.empty(k + 1, np.int64)
+    excess[k] = -n
+    for c in range(k):
+        excess[c] = count[c] - sent[c]
+        excess[k] += sent[c]
     distance, parent = np.empty(k + 1), np.empty(k + 1, np.int64)
     done = np.empty(k + 1, np.bool_)
     for source in range(k + 1):
@@ -445,13 +447,14 @@ def _improve(cost, size, low, high, labels, load, links, tiny):
 
 
 @kernel
-def link_costs(graph, cliques, counts, labels, out):
+def link_costs(lists, flat, signed, each, cliques, counts, labels, out):
     """What links and apart groups cost each constrained row in each cluster, beside constants.
 
-    IN      graph: `LinkCosts`; cliques: `CliqueLists`; counts (n_groups, k); labels (m,)
+    IN      lists, flat, signed, each: see `LinkLists`; cliques: `CliqueLists`;
+            counts (n_groups, k); labels (m,)
     OUT     out (m, k)
     """
-    indptr, middle, neighbor, flat, signed, link, is_must, cost = graph
+    indptr, middle, neighbor = lists
     in_groups, group, _, _, weight = cliques
     k = out.shape[1]
     out[:] = 0.0
@@ -460,16 +463,18 @@ def link_costs(graph, cliques, counts, labels, out):
             b = labels[neighbor[p]]
             if b < 0:
                 continue
-            if flat.size:
+            if flat is not None:
                 out[i, b] += flat[0] if p < middle[i] else flat[1]
-            elif signed.size:
+            if signed is not None:
                 out[i, b] += signed[p]
-            elif not is_must[link[p]]:
-                out[i, b] += cost[link[p], b]
-            else:
-                for c in range(k):
-                    if c != b:
-                        out[i, c] += 0.5 * (cost[link[p], c] + cost[link[p], b])
+            if each is not None:
+                cost = each.cost[each.link[p]]
+                if not each.is_must[each.link[p]]:
+                    out[i, b] += cost[b]
+                else:
+                    for c in range(k):
+                        if c != b:
+                            out[i, c] += 0.5 * (cost[c] + cost[b])
         for p in range(in_groups[i], in_groups[i + 1]):
             g = group[p]
             for c in range(k):

@@ -33,25 +33,29 @@ class Measure(NamedTuple):
     done: NDArray  # (n,): rows whose costs are filled in
 
 
-class LinkCosts(NamedTuple):
-    """Adjacency lists of the constrained rows, and what their links cost.
+class LinkLists(NamedTuple):
+    """Adjacency lists of the constrained rows: must-links first, up to `middle`.
 
-    With one cost per link for all clusters, a violated must-link costs the same wherever the two
-    rows are, so that being together is rewarded instead (a negative cost). Lists have must-links
-    first, up to `middle`. If all must-links cost the same and all cannot-links do, the two numbers
-    in `flat` are enough; otherwise every entry has its own cost in `signed`. Both are empty if
-    costs differ between clusters; then `cost[link]` is used. With a `Measure`, `signed` is filled
-    in for a row when its turn comes.
+    What the links cost is given beside them in one of three forms, the others being None. With
+    one cost per link for all clusters, a violated must-link costs the same wherever the two rows
+    are, so that being together is rewarded instead (a negative cost):
+
+    flat (2,)       cost of being together by any must-link, and by any cannot-link
+    signed (2 m,)   the same per entry; with a `Measure`, filled in for a row when its turn comes
+    each            `LinkCosts`, if costs differ between clusters
     """
 
     indptr: NDArray  # (n + 1,)
     middle: NDArray  # (n,): where the cannot-links of each row start
     neighbor: NDArray  # (2 m,)
-    flat: NDArray  # (2,) or (0,): cost of being together by a must-link, by a cannot-link
-    signed: NDArray  # (2 m,) or (0,): the same per entry
-    link: NDArray  # (2 m,) or (0,): link of each entry
+
+
+class LinkCosts(NamedTuple):
+    """Costs of links that differ between clusters."""
+
+    link: NDArray  # (2 m,): link of each entry of the lists
     is_must: NDArray  # (m,)
-    cost: NDArray  # (m, 1) or (m, k)
+    cost: NDArray  # (m, k)
 
 
 class CliqueLists(NamedTuple):
@@ -79,16 +83,13 @@ def link_lengths(X, pairs, metrics, start, stop, out):
     OUT     out (m, groups)
     """
     n_groups, n_features = metrics.shape
-    squares = np.empty(n_features)
     for e in range(start, stop):
         i, j = pairs[e, 0], pairs[e, 1]
-        for f in range(n_features):
-            away = np.float64(X[i, f]) - X[j, f]
-            squares[f] = away * away
         for g in range(n_groups):
             total = 0.0
             for f in range(n_features):
-                total += squares[f] * metrics[g, f]
+                away = np.float64(X[i, f]) - X[j, f]
+                total += away * away * metrics[g, f]
             out[e, g] = total
 
 
@@ -112,45 +113,32 @@ def add_squares(X, pairs, group, weight, out):
 
 
 @kernel
-def count_ends(ends, start, stop, counts):
-    """Count how often each vertex is an end of edges start..stop, ends (m, 2)."""
-    for e in range(start, stop):
-        counts[ends[e, 0]] += 1
-        counts[ends[e, 1]] += 1
+def list_neighbors(ends, indptr, neighbor, edge):
+    """Adjacency lists: the neighbors of each vertex and the edges to them, lower edges first.
 
-
-@kernel
-def place_lists(counts, indptr):
-    """Where each vertex's list starts, and within it the part of each thread's edges.
-
-    IN/OUT  counts (n_parts, n_vertices): how many, then where they start
-    OUT     indptr (n_vertices + 1,)
-    """
-    total = 0
-    for v in range(counts.shape[1]):
-        indptr[v] = total
-        for part in range(counts.shape[0]):
-            number = counts[part, v]
-            counts[part, v] = total
-            total += number
-    indptr[counts.shape[1]] = total
-
-
-@kernel
-def fill_adjacency(ends, start, stop, cursor, neighbor, edge):
-    """List the neighbors of each vertex and the edges to them, lower edges first.
-
-    IN      ends (m, 2), of which start..stop are added
-    IN/OUT  cursor (n_vertices,): next free position of each list
+    IN      ends (m, 2)
+    IN/OUT  indptr (n_vertices + 1,), zeros
     OUT     neighbor (2 m,); edge (2 m,) or (0,)
     """
-    for e in range(start, stop):
-        for side in (0, 1):
+    for e in range(ends.shape[0]):
+        indptr[ends[e, 0]] += 1
+        indptr[ends[e, 1]] += 1
+    total = 0
+    for v in range(indptr.shape[0]):
+        number = indptr[v]
+        indptr[v] = total
+        total += number
+    for e in range(ends.shape[0]):
+        for side in range(2):
             v = ends[e, side]
-            neighbor[cursor[v]] = ends[e, 1 - side]
+            p = indptr[v]  # the next free position of the list, at last the start of the next one
+            neighbor[p] = ends[e, 1 - side]
             if edge.size:
-                edge[cursor[v]] = e
-            cursor[v] += 1
+                edge[p] = e
+            indptr[v] = p + 1
+    for v in range(indptr.shape[0] - 1, 0, -1):
+        indptr[v] = indptr[v - 1]
+    indptr[0] = 0
 
 
 @kernel
@@ -200,24 +188,24 @@ def _measured(i, p, is_must, neighbor, measure):
 
 
 @kernel
-def _fill_in(i, graph, measure, dearest):
+def _fill_in(i, lists, measure, signed, dearest):
     """Measure the links of row i."""
     dearest[i] = 0.0
-    for p in range(graph.indptr[i], graph.indptr[i + 1]):
-        cost = _measured(i, p, p < graph.middle[i], graph.neighbor, measure)
-        graph.signed[p] = cost
+    for p in range(lists.indptr[i], lists.indptr[i + 1]):
+        cost = _measured(i, p, p < lists.middle[i], lists.neighbor, measure)
+        signed[p] = cost
         dearest[i] = max(dearest[i], abs(cost))
     measure.done[i] = True
 
 
 @kernel
-def _may_move(i, a, gap, graph, measure, labels, satisfied):
+def _may_move(i, a, gap, lists, measure, labels, satisfied):
     """Whether row i might leave cluster a, which costs `gap` more than the cheapest other.
 
     Only must-links and violated links are measured: to leave costs at least the must-links that
     are kept, and saves at most the violated links, which a satisfied row has none of.
     """
-    indptr, middle, neighbor = graph.indptr, graph.middle, graph.neighbor
+    indptr, middle, neighbor = lists
     if satisfied:
         for p in range(indptr[i], middle[i]):
             gap += _measured(i, p, True, neighbor, measure)
@@ -249,8 +237,9 @@ def _may_move(i, a, gap, graph, measure, labels, satisfied):
 
 @kernel
 def icm(
-    order, place, distance, graph, measure, cliques, counts, dearest, labels, edge, moves, satisfied
-):
+    order, place, distance, lists, flat, signed, each, measure, cliques, counts, dearest, labels,
+    edge, moves, satisfied,
+):  # fmt: skip
     """Iterated conditional modes: each row in turn takes its cheapest cluster.
 
     A row sums the costs of its links only when its turn comes; between turns only the number of
@@ -258,9 +247,9 @@ def icm(
     most twice the cost of the dearest link, which bounds `edge` without reading the links.
 
     IN      order (m,) of the rows to visit; place (n,): position of each row in distance (m, k);
-            graph: `LinkCosts`; measure: `Measure` or None; cliques: `CliqueLists` or None;
-            dearest (n,): the largest cost of a row's links and of a pair of its groups, at least
-            0 (filled in with a measure)
+            lists: `LinkLists`, and flat, signed, each as it says; measure: `Measure` or None;
+            cliques: `CliqueLists` or None; dearest (n,): the largest cost of a row's links and of
+            a pair of its groups, at least 0 (filled in with a measure)
     IN/OUT  counts (n_groups, k): members per cluster; labels (n,)
             edge (n,): the most by which links made the present cluster dearer than
             another at the last visit; moves (n,): neighbors that have moved since
@@ -269,9 +258,9 @@ def icm(
 
     Returns how many rows moved, and the change in the cost of violated links.
     """
-    indptr, middle, neighbor, flat, signed, link, is_must, cost = graph
+    indptr, middle, neighbor = lists
     k = distance.shape[1]
-    penalties = np.zeros(k + 1)
+    penalties = np.empty(k + 1)
     penalty = penalties[1:]
     moved = 0
     change = 0.0
@@ -295,27 +284,27 @@ def icm(
             continue
         if measure is not None and not measure.done[i]:
             gap = distance[t, old] - other
-            if old >= 0 and not _may_move(i, old, gap, graph, measure, labels, satisfied[i]):
+            if old >= 0 and not _may_move(i, old, gap, lists, measure, labels, satisfied[i]):
                 moves[i] = 0
                 continue
-            _fill_in(i, graph, measure, dearest)
-        if flat.size:
+            _fill_in(i, lists, measure, signed, dearest)
+        if flat is not None:
             for p in range(indptr[i], middle[i]):
                 penalties[labels[neighbor[p]] + 1] += flat[0]
             for p in range(middle[i], indptr[i + 1]):
                 penalties[labels[neighbor[p]] + 1] += flat[1]
-        elif signed.size:
+        if signed is not None:
             for p in range(indptr[i], indptr[i + 1]):
                 penalties[labels[neighbor[p]] + 1] += signed[p]
-        else:
+        if each is not None:
             for p in range(indptr[i], indptr[i + 1]):
-                b, number = labels[neighbor[p]], link[p]
-                if b >= 0 and not is_must[number]:
-                    penalty[b] += cost[number, b]
+                b, number = labels[neighbor[p]], each.link[p]
+                if b >= 0 and not each.is_must[number]:
+                    penalty[b] += each.cost[number, b]
                 elif b >= 0:  # a must-link between two clusters costs the mean of both
                     for c in range(k):
                         if c != b:
-                            penalty[c] += 0.5 * (cost[number, c] + cost[number, b])
+                            penalty[c] += 0.5 * (each.cost[number, c] + each.cost[number, b])
         if cliques is not None:
             for p in range(cliques.indptr[i], cliques.indptr[i + 1]):
                 g = cliques.group[p]

@@ -126,7 +126,7 @@ def _move_dense(x, w, old, new, moments):
 @kernel
 def move_dense(X, shift, rows, old, new, weight, moments):
     """Move given rows from their old clusters to new ones in the moments."""
-    x = np.empty(X.shape[1], np.float64)
+    x = np.empty(X.shape[1])
     for t in range(rows.shape[0]):
         if old[t] != new[t]:
             i = rows[t]

@@ -15,6 +15,7 @@ from linkwise.engines import Threads, single_blas_thread
 from linkwise.geometry import Geometry, Mahalanobis, Moments
 from linkwise.kmeans.kernels import _dense_kernels
 from linkwise.kmeans.kernels import _row_kernels as _kernels
+from linkwise.kmeans.kernels._dense_kernels import Tile
 from linkwise.kmeans.kernels._row_kernels import CostForm
 
 from . import _by_cluster
@@ -261,7 +262,9 @@ class LocalRows:
             else:
                 dense = dense_form(geometry, np.float64)
                 self.threads.map(
-                    lambda a, b: _dense_kernels.costs_dense(*data, rows[a:b], *dense, out[a:b]),
+                    lambda a, b: _dense_kernels.costs_dense(
+                        *data, rows[a:b], *dense, out[a:b], Tile.of(dense[0])
+                    ),
                     len(rows),
                 )
         return out
@@ -383,7 +386,7 @@ class LocalRows:
         else:
             kernel, data = self._tiled(geometry, closed)
         rest: tuple[object, ...] = (labels, pinned, self.weight)
-        if kernel is _dense_kernels.assign_dense:
+        if kernel is _assign_tiles:
             rest = (*rest, None if bounds is None else bounds.arguments(geometry))
 
         def work(start: int, stop: int) -> tuple[int, Moments]:
@@ -405,7 +408,7 @@ class LocalRows:
         if closed is not None:
             bias[closed] = np.inf
         data = (self.X, self.shift.astype(dtype), form, bias)
-        return _dense_kernels.assign_dense, data
+        return _assign_tiles, data
 
     def _sparse(self, geometry: Geometry, closed: Bools | None) -> KernelCall:
         form = cost_form(geometry, self.precision(geometry))
@@ -553,6 +556,10 @@ class LocalAssignments:
     def similarity_squares(self, directions: Floats) -> Floats:
         """Per feature, the sum over rows of (x . direction of its cluster) times x squared."""
         return self.rows.similarity_squares(self._labels, directions)
+
+
+def _assign_tiles(X: NDArray, shift: NDArray, form: NDArray, *rest: object) -> int:
+    return int(_dense_kernels.assign_dense(X, shift, form, *rest, Tile.of(form)))
 
 
 def cost_form(geometry: Geometry, dtype: DTypeLike = np.float64) -> CostForm:

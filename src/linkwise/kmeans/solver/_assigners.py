@@ -16,7 +16,6 @@ from linkwise._types import Bools, Floats, Ints, Labels, RandomState
 from linkwise.constraints import Closure, ConstraintError, adjacency, clique_pairs
 from linkwise.engines import Threads
 from linkwise.kmeans.kernels import _group_kernels, _hard_kernels, _link_kernels
-from linkwise.kmeans.kernels._group_kernels import Groups
 from linkwise.kmeans.kernels._link_kernels import Measure
 
 from ._constrained_costs import ConstrainedCosts, Undecided
@@ -128,18 +127,7 @@ class ICM:
         self._left: Labels | None = None  # labels of the last call
         closure = problem.closure
         self._clashing = not closure.consistent
-        same = len(self.rows) == len(closure.nodes)  # nodes are a subset of the rows
-        place = np.arange(len(self.rows)) if same else np.searchsorted(self.rows, closure.nodes)
-        group = np.empty(len(self.rows), dtype=np.int32)
-        group[place] = closure.component
-        starts = np.concatenate([[0], np.cumsum(closure.sizes)])
-        self._groups = Groups(starts, place[closure.by_component], group)
-        # A component with two rows of one apart group does not move as a whole.
-        movable = closure.sizes > 1
-        clashing = np.isin(problem.known._apart.group, closure.apart_clashes)
-        in_clash = problem.known._apart.members[clashing]
-        movable[closure.component[np.searchsorted(closure.nodes, in_clash)]] = False
-        self._sizes, self._large = closure.sizes, np.flatnonzero(movable)
+        self._groups, self._sizes, self._large = problem.groups, closure.sizes, problem.movable
         self._k = problem.k
         self._counts = np.zeros((0, problem.k), dtype=np.int32)  # of apart groups
 
@@ -157,21 +145,20 @@ class ICM:
         if labels[0] < 0:
             order = _in_random_order(np.ones(len(self._sizes), dtype=bool), rng)
             order = order[np.argsort(-self._sizes[order], kind="stable")]
-            _group_kernels.assign_groups(
-                order, self._groups, costs.of_all_rows(), graph.costs, graph.measure,
-                self._links.lists_of_cliques, self._counts, labels,
-            )  # fmt: skip
-            change = None
+            self._satisfied = np.zeros(len(labels), dtype=bool)
+            self._move_groups(graph, order, costs, labels, np.zeros(len(self._sizes)))
+            self._satisfied = change = None
         for _ in range(_MAX_SWEEPS):
-            paid = self._move_rows(graph, costs, labels, rng)
-            change = None if change is None else change + paid
+            more = self._move_rows(graph, costs, labels, rng)
+            change = None if change is None else change + more
             # Groups rarely move: try them again when single rows have stopped moving.
             is_due = self._n_calls >= self._next_groups and (labels == before).all()
             self._groups_pending = len(self._large) > 0 and not (at_once or is_due)
             if self._groups_pending or not len(self._large):
                 break
             self._next_groups = self._n_calls + _GROUP_PAUSE
-            if not self._move_groups(graph, rng.permutation(self._large), costs, labels):
+            paid = self._paid_by_groups(graph, labels)
+            if not self._move_groups(graph, rng.permutation(self._large), costs, labels, paid):
                 break
             change = None
         self._left = labels.copy()
@@ -224,7 +211,7 @@ class ICM:
         order, change = _in_random_order(found.mask, rng), 0.0
         if self._satisfied is None:
             self._satisfied = self._links.satisfied_rows(labels)
-        what = (graph.costs, graph.measure, self._links.lists_of_cliques, self._counts)
+        what = (*graph.costs, graph.measure, self._links.lists_of_cliques, self._counts)
         state = (*what, graph.dearest, labels, self._edge, self._moves, self._satisfied)
         now = order
         for _ in range(_MAX_SWEEPS):
@@ -249,13 +236,13 @@ class ICM:
         return slack
 
     def _move_groups(
-        self, graph: WeightedGraph, order: Ints, costs: ConstrainedCosts, labels: Labels
-    ) -> int:
+        self, graph: WeightedGraph, order: Ints, costs: ConstrainedCosts, labels: Labels,
+        paid: Floats,
+    ) -> int:  # fmt: skip
         moved = _group_kernels.icm_groups(
-            order, self._groups, costs.of_all_rows(), graph.costs, graph.measure,
-            self._links.lists_of_cliques, self._counts, graph.total,
-            self._paid_by_groups(graph, labels), self._clashing, labels, self._edge,
-            self._satisfied,
+            order, self._groups, costs.of_all_rows(), *graph.costs, graph.measure,
+            self._links.lists_of_cliques, self._counts, graph.total, paid, self._clashing, labels,
+            self._edge, self._satisfied,
         )  # fmt: skip
         return int(moved)
 

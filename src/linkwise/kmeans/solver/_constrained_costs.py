@@ -128,7 +128,10 @@ class ConstrainedCosts:
         )  # fmt: skip
         with single_blas_thread():
             self._threads.map(
-                lambda a, b: _dense_kernels.undecided_dense(*what, a, b, undecided), len(labels)
+                lambda a, b: _dense_kernels.undecided_dense(
+                    *what, a, b, undecided, _dense_kernels.Tile.of(form)
+                ),
+                len(labels),
             )
         found = np.flatnonzero(undecided)
         self._mostly = 2 * len(found) > len(labels)

@@ -329,7 +329,7 @@ class Limited:
         own[place[graph.rows] < 0] = -1  # outliers pull nobody
         counts = graph.clique_counts(own, self._k)
         pull = np.empty((len(graph.rows), self._k))
-        _flow_kernels.link_costs(weighted, graph.cliques, counts, own, pull)
+        _flow_kernels.link_costs(*weighted, graph.cliques, counts, own, pull)
         cost = cost.copy()
         cost[graph.rows] += pull
         one = np.where(graph.is_must, -1.0, 1.0) * link_cost.mean(axis=1)

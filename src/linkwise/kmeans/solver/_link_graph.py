@@ -12,7 +12,7 @@ from linkwise._types import Bools, Floats, Ints
 from linkwise.constraints import Cliques, Constraints, number_nodes
 from linkwise.engines import Threads
 from linkwise.kmeans.kernels import _link_kernels
-from linkwise.kmeans.kernels._link_kernels import CliqueLists, LinkCosts, Measure
+from linkwise.kmeans.kernels._link_kernels import CliqueLists, LinkCosts, LinkLists, Measure
 
 _WORK = 8  # cost of one end of a link for `Threads`, in cells
 
@@ -104,9 +104,12 @@ class LinkGraph:
 
     def positions(self, known: Constraints) -> Ints:
         """Positions of the pairwise constraints of `known` among the links of this graph."""
+        return self.positions_of(*_pairs(known))
+
+    def positions_of(self, pairs: Ints, is_must: Bools) -> Ints:
+        """Positions of some of the links of this graph, given as pairs of rows."""
         span = int(self.rows.max(initial=0)) + 1
         key = _link_keys(self.rows[self.ends], self.is_must, span)
-        pairs, is_must = _pairs(known)
         order = np.argsort(key)
         return order[np.searchsorted(key, _link_keys(pairs, is_must, span), sorter=order)]
 
@@ -125,17 +128,20 @@ class LinkGraph:
 
         with Threads(len(total), _WORK * len(self.link) // max(len(total), 1)) as threads:
             threads.map(work)
-        costs = self._link_costs(np.zeros(0), signed, cost)
-        return self._with_cliques(WeightedGraph(costs, total, dearest))
+        forms = {"signed": signed} if one else {"each": LinkCosts(self.link, self.is_must, cost)}
+        return self._with_cliques(WeightedGraph(self.lists, cost, total, dearest, **forms))
 
     def with_measure(self, measure: Measure) -> WeightedGraph:
         """The graph with costs that are computed when they are needed."""
         unknown = np.zeros(len(self.rows))
         measure.done[:] = False  # of this graph's own costs
-        lists = (self.indptr, self.middle, self.neighbor)
-        signed, none = np.empty(len(self.neighbor)), np.zeros(0, dtype=np.uint32)
-        costs = LinkCosts(*lists, np.zeros(0), signed, none, self.is_must, np.zeros((0, 1)))
-        return WeightedGraph(costs, unknown, unknown, measure)
+        signed = np.empty(len(self.neighbor))
+        return WeightedGraph(self.lists, None, unknown, unknown, signed=signed, measure=measure)
+
+    @cached_property
+    def lists(self) -> LinkLists:
+        """The neighbors of each row, as kernels take them."""
+        return LinkLists(self.indptr, self.middle, self.neighbor)
 
     @cached_property
     def entry_weight(self) -> Floats:
@@ -149,11 +155,21 @@ class LinkGraph:
         together, apart = (
             float(part[0, 0]) if len(part) else 0.0 for part in np.split(cost, [self.n_must])
         )
+        known = self._equal
+        if known and known[0][:2] == (together, apart):  # of an earlier run
+            return known[0][2]
         musts, cannots = self.middle - self.indptr[:-1], self.indptr[1:] - self.middle
         total = together * musts + apart * cannots
         dearest = np.maximum(together * (musts > 0), apart * (cannots > 0))
-        costs = self._link_costs(np.array([-together, apart]), np.zeros(0), cost)
-        return self._with_cliques(WeightedGraph(costs, total, dearest))
+        flat = np.array([-together, apart])
+        graph = self._with_cliques(WeightedGraph(self.lists, cost, total, dearest, flat=flat))
+        known[:] = [(together, apart, graph)]
+        return graph
+
+    @cached_property
+    def _equal(self) -> list[tuple[float, float, WeightedGraph]]:
+        """The last equal costs of must-links and of cannot-links, and the graph with them."""
+        return []
 
     def _with_cliques(self, graph: WeightedGraph) -> WeightedGraph:
         """The graph with what apart groups can cost each row, together and by one pair."""
@@ -165,12 +181,7 @@ class LinkGraph:
         total = graph.total + np.bincount(row, most, minlength=len(self.rows))
         dearest = graph.dearest.copy()
         np.maximum.at(dearest, row, weight[group])
-        return WeightedGraph(graph.costs, total, dearest)
-
-    def _link_costs(self, flat: Floats, signed: Floats, cost: Floats) -> LinkCosts:
-        lists = (self.indptr, self.middle, self.neighbor)
-        link = np.zeros(0, dtype=np.uint32) if flat.size else self.link
-        return LinkCosts(*lists, flat, signed, link, self.is_must, cost)
+        return replace(graph, total=total, dearest=dearest)
 
     def violated(self, labels: NDArray) -> Bools:
         """Which links the labels of the constrained rows violate."""
@@ -197,7 +208,8 @@ class LinkGraph:
         """Costs of some links if violated, (n_chosen, 1) or (n_chosen, k)."""
         measure = graph.measure
         if measure is None:
-            return graph.costs.cost[chosen]
+            assert graph.cost is not None
+            return graph.cost[chosen]
         length = np.empty((len(chosen), 1))
         pairs = measure.at[self.ends[chosen]]
         _link_kernels.link_lengths(measure.X, pairs, measure.metric[None], 0, len(pairs), length)
@@ -245,19 +257,31 @@ class WeightedGraph:
 
     Attributes
     ----------
-    costs : LinkCosts
-        Adjacency lists and costs, as kernels take them.
+    lists : LinkLists
+    cost : ndarray of shape (n_links, 1) or (n_links, k)
+        Cost of each link; None if costs are measured when they are needed.
     total, dearest : ndarray of shape (n_touched,)
         Per row, what all its links can cost together, and the most that one of them can; both
         are filled in later if costs are measured when they are needed.
+    flat, signed, each :
+        The costs as kernels take them, two of them None: see `LinkLists`.
     measure : Measure, default=None
         How to measure costs when they are needed.
     """
 
-    costs: LinkCosts
+    lists: LinkLists
+    cost: Floats | None
     total: Floats
     dearest: Floats
+    flat: Floats | None = None
+    signed: Floats | None = None
+    each: LinkCosts | None = None
     measure: Measure | None = None
+
+    @property
+    def costs(self) -> tuple[LinkLists, Floats | None, Floats | None, LinkCosts | None]:
+        """Lists and costs, as kernels take them: what is None is not compiled."""
+        return self.lists, self.flat, self.signed, self.each
 
 
 def _clique_lists(groups: Cliques, members: Ints, n_rows: int) -> CliqueLists:
@@ -292,14 +316,8 @@ def neighbors(
 ) -> tuple[NDArray, NDArray, NDArray]:
     """Adjacency lists of an undirected graph: indptr, neighbors, and edges if asked for."""
     # Unsigned: numba tests every signed index for being negative.
-    indptr = np.empty(n_vertices + 1, dtype=np.uint32)
+    indptr = np.zeros(n_vertices + 1, dtype=np.uint32)
     neighbor = np.empty(2 * len(ends), dtype=np.uint32)
     edge = np.empty(len(neighbor) if edges else 0, dtype=np.uint32)
-    with Threads(len(ends), _WORK) as threads:
-        part = {start: number for number, (start, _) in enumerate(threads.ranges(len(ends)))}
-        counts = np.zeros((len(part), n_vertices), dtype=np.int32)
-        threads.map(lambda a, b: _link_kernels.count_ends(ends, a, b, counts[part[a]]))
-        _link_kernels.place_lists(counts, indptr)
-        out = (neighbor, edge)
-        threads.map(lambda a, b: _link_kernels.fill_adjacency(ends, a, b, counts[part[a]], *out))
+    _link_kernels.list_neighbors(ends, indptr, neighbor, edge)
     return indptr, neighbor, edge

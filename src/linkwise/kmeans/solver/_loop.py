@@ -215,6 +215,8 @@ class _Run:
 
     def _links_changed(self, change: float | None) -> None:
         """Update the cost of violated links by a change, or mark it out of date if None."""
+        if change == 0.0:
+            return
         if self._link_total is None or change is None:
             self._link_total = None
         elif _EPS * self._link_weight > _EXACT * abs(self.geometry.distortion(self.moments)):

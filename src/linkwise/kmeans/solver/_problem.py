@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from linkwise._types import Floats, Ints, Labels
 from linkwise.constraints import Closure, Constraints, number_nodes
 from linkwise.geometry import Geometry, Moments
+from linkwise.kmeans.kernels._group_kernels import Groups
 from linkwise.kmeans.rows._protocols import Assignments, RowStore
 
 from ._link_graph import LinkGraph
@@ -91,6 +92,26 @@ class Problem:
     def closure(self) -> Closure:
         """Closure of the pairwise constraints that are enforced."""
         return (self.known if self.enforced is None else self.enforced).closure()
+
+    @cached_property
+    def groups(self) -> Groups:
+        """Must-link components of the rows of `links`, for kernels."""
+        closure, rows = self.closure, self.links.rows
+        same = len(rows) == len(closure.nodes)  # nodes are a subset of the rows
+        place = np.arange(len(rows)) if same else np.searchsorted(rows, closure.nodes)
+        group = np.empty(len(rows), dtype=np.int32)
+        group[place] = closure.component
+        starts = np.concatenate([[0], np.cumsum(closure.sizes)])
+        return Groups(starts, place[closure.by_component], group)
+
+    @cached_property
+    def movable(self) -> Ints:
+        """Components that may move as a whole: not those with two rows of one apart group."""
+        closure, apart = self.closure, self.known._apart
+        movable = closure.sizes > 1
+        in_clash = apart.members[np.isin(apart.group, closure.apart_clashes)]
+        movable[closure.component[np.searchsorted(closure.nodes, in_clash)]] = False
+        return np.flatnonzero(movable)
 
     @property
     def named_rows(self) -> Ints:

@@ -57,7 +57,7 @@ def _local_search(links: LinkGraph, k: int) -> NDArray[np.int32]:
                 order,
                 every,
                 noise,
-                graph.costs,
+                *graph.costs,
                 graph.measure,
                 links.lists_of_cliques,
                 links.clique_counts(labels, k),
