@@ -186,3 +186,12 @@ def test_limits_of_the_share_of_wrong_links():
     assert NoiseEstimate(votes, 0.2, 0.04, 0.0, False).limits(0.3) == pytest.approx((0.12, 0.28))
     assert NoiseEstimate(votes, 0.05, 0.04, 0.0, False).limits(0.3) == (-0.05, 0.05)
     assert NoiseEstimate(votes, float("nan"), float("nan"), 1.0, False).limits(0.3) == (-0.3, 0.3)
+
+
+def test_links_that_hardly_break_a_kind_are_hardly_wrong():
+    """Balanced links of many clusters: the broken must-links are the clustering's fault."""
+    counts = np.array([600.0, 400, 2, 998])
+    plain = Expected.of(counts, 2000, 0.007, 0.001, 0.0, 1.0)
+    found = Expected.of(counts, 2000, 0.007, 0.001, 0.0, 1.0, wrong=(0.15, 0.25))
+    assert found.ari == pytest.approx(plain.ari, abs=0.15)
+    assert found.base_rate < 0.02

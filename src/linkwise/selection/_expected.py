@@ -88,6 +88,9 @@ class Expected:
             false = trust * false + (1 - trust) * drawn_implied
             own = trust * own + (1 - trust) * implied
         must_share = (must + broken) / counts.sum()
+        # A wrong link of either kind is one that a right clustering breaks.
+        most = min((joined + 1) / (joined + must + 1), (broken + 1) / (broken + apart + 1))
+        wrong = min(wrong[0], most), min(wrong[1], most)
         drawn_wrong = np.clip(rng.uniform(*wrong, _DRAWS), 0.0, _MOST_WRONG)
         middle = np.clip(np.mean(wrong), 0.0, _MOST_WRONG)
         drawn = _quality(*_corrected(true, false, pi, drawn_wrong, must_share), decided, kept)
