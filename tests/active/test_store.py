@@ -335,15 +335,19 @@ def test_a_file_deleted_under_a_session_is_told_and_nothing_is_lost(tmp_path):
     with session(X, path=path) as work:
         work.tell("same", (0, 1))
         path.unlink()
-        for pair in ((2, 3), (4, 5)):
-            with pytest.raises(OSError, match=r"deleted or moved while.*work-rescued\.db now"):
-                work.tell("same", pair)
+        with pytest.raises(OSError, match=r"deleted or moved while.*work-rescued\.db now"):
+            work.tell("same", (2, 3))
+        with session(X, path=tmp_path / "work-rescued.db") as other:
+            other.tell("same", (6, 7))
+        with pytest.raises(OSError, match=r"deleted or moved while.*work-rescued2\.db now"):
+            work.tell("same", (4, 5))
         work.save(copy)
         with pytest.raises(FileExistsError, match="there already"):
             work.save(copy)
-    for saved in (copy, tmp_path / "work-rescued.db"):
-        with session(X, path=saved) as work:
-            assert [answer.question.pair for answer in work.answers] == [(0, 1), (2, 3), (4, 5)]
+    mine, theirs = [(0, 1), (2, 3), (4, 5)], [(0, 1), (2, 3), (6, 7)]
+    for name, said in (("copy", mine), ("work-rescued2", mine), ("work-rescued", theirs)):
+        with session(X, path=tmp_path / f"{name}.db") as work:
+            assert [answer.question.pair for answer in work.answers] == said
 
 
 def test_a_file_replaced_under_a_session_is_told(tmp_path):

@@ -7,10 +7,12 @@ import pytest
 from scipy.cluster.hierarchy import cut_tree, linkage
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
+from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from linkwise import AutoCluster, Constraints
+from linkwise import AutoCluster, Constraints, PCKMeans
 from linkwise.selection._hierarchy import Cuts, plausibility
 from linkwise.selection._splits import all_links, held_out
 
@@ -107,18 +109,16 @@ def test_plausibility_is_bayes_rule(links):
     m, c = kept + broken, joined + apart
     expected = []
     for s, k in zip(shares, numbers, strict=True):
-        given = 0.0
+        given, chosen = 0.0, 0.0
         for q in (np.arange(40) + 0.5) / 40:
             t, f = q + (1 - q) * s, (1 - q) * s
-            given += (
-                (t / s) ** kept
-                * ((1 - t) / (1 - s)) ** broken
-                * (f / s) ** joined
-                * ((1 - f) / (1 - s)) ** apart
-            )
+            others = ((1 - t) / (1 - s)) ** broken * (f / s) ** joined
+            others *= ((1 - f) / (1 - s)) ** apart
+            given += (t / s) ** kept * others
+            chosen += t**kept * others  # near rows: together in any cut
         any_share = math.factorial(m) * math.factorial(c) / math.factorial(m + c + 1)
-        ways = s**m * (1 - s) ** c + 0.1 * any_share + (0.25 if not m or not c else 0.0)
-        expected.append(given * ways / k)
+        on_purpose = 0.1 * any_share + (0.25 if not m or not c else 0.0)
+        expected.append((given * s**m * (1 - s) ** c + chosen * on_purpose) / k)
     found = plausibility(np.tile(np.array(links, float), (3, 1)), shares, numbers, m + c)
     np.testing.assert_allclose(found, np.array(expected) / max(expected))
 
@@ -129,7 +129,7 @@ def test_few_must_links_among_many_cannot_links_speak_for_many_clusters(seed):
     known = Constraints.from_labels(y, 20, random_state=seed)
     assert known.n_must_link <= 4
     cuts = cuts_by(X, known)
-    assert 6 <= cuts.numbers[cuts.plausible.argmax()] <= 30
+    assert 6 <= cuts.most_plausible <= 30
     assert cuts.plausible_at(2, 0.5) < 0.2
     assert min(cuts.worth_trying) > 2
 
@@ -139,15 +139,31 @@ def test_few_must_links_among_many_cannot_links_speak_for_many_clusters(seed):
 def test_links_of_one_kind_do_not_shatter_clusters(n_links, must):
     X, y = blobs_of(3)
     cuts = cuts_by(X, one_kind(y, n_links, must))
-    assert cuts.numbers[cuts.plausible.argmax()] <= 4
+    assert cuts.most_plausible <= 4
     assert cuts.plausible_at(30, 0.03) < 0.5
+
+
+@pytest.mark.parametrize("n_cannot", [0, 20])
+def test_must_links_between_near_rows_do_not_shatter_clusters(n_cannot):
+    """People name rows that are alike: these are together in fine cuts, too."""
+    X, y = blobs_of(5)
+    near = NearestNeighbors(n_neighbors=2).fit(X).kneighbors(X, return_distance=False)
+    rows = np.random.RandomState(0).permutation(len(X))[:10]
+    apart = np.random.RandomState(1).randint(len(y), size=(100, 2))
+    apart = apart[y[apart[:, 0]] != y[apart[:, 1]]][:n_cannot]
+    known = Constraints(must_link=near[rows], cannot_link=apart)
+    cuts = cuts_by(X, known)
+    assert cuts.most_plausible <= 8
+    model = AutoCluster([PCKMeans(2, n_init=2)], n_folds=2, random_state=0)
+    model.fit(X, constraints=known)
+    assert adjusted_rand_score(y, model.labels_) > 0.5
 
 
 def test_numbers_worth_trying_are_few_and_hold_the_best():
     X, y = blobs_of(12)
     cuts = cuts_by(X, one_kind(y, 5, False))
     worth = cuts.worth_trying
-    assert cuts.numbers[cuts.plausible.argmax()] in worth
+    assert cuts.most_plausible in worth
     assert len(worth) <= 6
     assert worth == sorted(set(worth))
 

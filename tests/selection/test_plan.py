@@ -10,7 +10,7 @@ from linkwise.selection._plan import Limits, _scouted, doubling
 class Search:
     """Scores that rise up to k = 64, times a base rate that falls with every trial."""
 
-    n_telling, out_of_time, X = 1000, False, np.zeros((4000, 2))
+    n_telling, out_of_time, cuts, X = 1000, False, None, np.zeros((4000, 2))
 
     def __init__(self):
         self.tried = []

@@ -37,6 +37,8 @@ def _completed(path: Path, folder: Path) -> Path:
         return path
     copy = folder / "copy.db"
     copy.write_bytes(data.ljust(page * n_pages, b"\0"))
+    if (log := path.with_name(f"{path.name}-wal")).is_file():  # it has the last answers
+        copy.with_name(f"{copy.name}-wal").write_bytes(log.read_bytes())
     return copy
 
 

@@ -151,7 +151,6 @@ class Store:
             raise ValueError(f"session {self.path} is a folder; name a file in it")
         self._db = self._connect()
         self._file = self._file_id()
-        self._rescue: Path | None = None
         self._seen: int | None = None
         self.generation: int | None = None  # of the data; answers name its rows by number
 
@@ -279,18 +278,20 @@ class Store:
             raise OSError(f"session {self.path} was {what} while it was in use. {self._rescued()}")
 
     def _rescued(self) -> str:
-        """Write what was answered to a file beside the one that is gone; say where."""
+        """Write what was answered to a file beside the one that is gone; say where.
+
+        Somebody may go on with a file that was written before: each time it is a new one.
+        """
         assert self.path is not None
         numbers = ("", *range(2, 1000))
         names = (f"{self.path.stem}-rescued{number}{self.path.suffix}" for number in numbers)
         free = (path for name in names if not (path := self.path.with_name(name)).exists())
         try:
-            self._rescue = self._rescue or next(free)
-            self._rescue.unlink(missing_ok=True)
-            self.save(self._rescue)
+            rescue = next(free)
+            self.save(rescue)
         except (OSError, sqlite3.Error) as error:
             return f"What was answered is still here: write it by session.save(path) ({error})"
-        return f"All answers are in {self._rescue} now: go on with that session"
+        return f"All answers are in {rescue} now: go on with that session"
 
     def save(self, path: PathLike) -> None:
         """Write a copy to a new file."""

@@ -178,8 +178,9 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
     hierarchy, which knows none of them: the truth is taken to put as many pairs together as a cut,
     and to agree with it more or less. How many links are must-links counts as evidence as far as
     the pairs may have been drawn at random; cannot-links alone, given on purpose, do not ask for
-    many clusters. The plausibility is the posterior probability, divided by half of the highest,
-    and 1 at most. Where nothing can be held back, only plausible numbers are tried.
+    many clusters, nor do must-links between rows that are near. The plausibility is the posterior
+    probability, divided by half of the highest, and 1 at most. Where nothing can be held back, only
+    plausible numbers are tried.
 
     **What to expect.** The choice was made by the held-out links, so that they flatter it. Links of
     a fold that are asked of the candidate that the other folds would choose do not, but that

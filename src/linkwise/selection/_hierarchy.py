@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import cut_tree, linkage
-from scipy.special import betaln, logsumexp
+from scipy.special import beta, logsumexp
 
 from linkwise.evaluation._scores import share_together
 
@@ -86,12 +86,16 @@ class Cuts(NamedTuple):
         return cls(numbers, asked, shares, plausibility(asked, shares, numbers, n_links))
 
     @property
+    def most_plausible(self) -> int:
+        return int(self.numbers[self.plausible.argmax()])
+
+    @property
     def worth_trying(self) -> list[int]:
         """The most plausible number of clusters, and a few others that are plausible."""
         found = np.flatnonzero(self.plausible >= _WORTH)
         places = np.linspace(0, len(found) - 1, min(_N_WORTH, len(found))).round()
-        chosen = {*found[places.astype(np.int64)], self.plausible.argmax()}
-        return sorted(int(self.numbers[place]) for place in chosen)
+        chosen = self.numbers[found[places.astype(np.int64)]].tolist()
+        return sorted({*chosen, self.most_plausible})
 
     def plausible_at(self, k: int | None, share: float) -> float:
         """How plausible k clusters are, or for None, those with such a share of pairs together.
@@ -143,6 +147,10 @@ def plausibility(
     of must-links, or be of one kind on purpose. So cannot-links alone do not shatter clusters, and
     a few must-links among many cannot-links speak for many clusters.
 
+    People choose must-links among rows that are near, which fine cuts have together, too. So a
+    must-link that was chosen and is kept does not speak for a fine cut: it counts log t, not
+    log(t / s).
+
     Ward's cuts are a rough picture of the truth: more links than `PRIOR` count as so many.
 
     Parameters
@@ -161,23 +169,15 @@ def plausibility(
         Posterior probabilities, divided by the highest.
     """
     counts = counts * min(1.0, min(n_links, PRIOR) / counts[0].sum())
-    s = np.clip(shares, 1e-9, 1 - 1e-9)
-    must, cannot = counts[0, :2].sum(), counts[0, 2:].sum()
-    at_random = must * np.log(s) + cannot * np.log1p(-s)
-    any_share = np.full(len(s), np.log(_ANY_SHARE) + betaln(must + 1, cannot + 1))
-    one_kind = np.full(len(s), -np.inf if must and cannot else np.log(_ONE_KIND))
-    ways = [at_random, any_share, one_kind]
-    found = _of_states(counts, s) + logsumexp(ways, axis=0) - _FEWER * np.log(numbers)
-    return np.asarray(np.exp(found - found.max()))
-
-
-def _of_states(counts: Floats, s: Floats) -> Floats:
-    """Log of how much likelier links make the pairs to be where they are, over all agreements."""
+    s, q = np.clip(shares, 1e-9, 1 - 1e-9)[:, None], _AGREEMENTS
+    t, f = s + q * (1 - s), s * (1 - q)
     kept, broken, joined, apart = np.moveaxis(counts[:, None], -1, 0)
-    s, q = s[:, None], _AGREEMENTS
-    found = (
-        kept * np.log((s + q * (1 - s)) / s)
-        + (broken + joined) * np.log1p(-q)
-        + apart * np.log((1 - s * (1 - q)) / (1 - s))
-    )
-    return np.asarray(logsumexp(found, axis=1))
+    others = (broken + joined) * np.log1p(-q) + apart * np.log((1 - f) / (1 - s))
+    must, cannot = counts[0, :2].sum(), counts[0, 2:].sum()
+    chosen = logsumexp(others + kept * np.log(t), axis=1)
+    at_random = others + kept * np.log(t / s) + must * np.log(s) + cannot * np.log1p(-s)
+    any_share = _ANY_SHARE * beta(must + 1, cannot + 1)
+    one_kind = 0.0 if must and cannot else _ONE_KIND
+    ways = [logsumexp(at_random, axis=1), chosen + np.log(any_share + one_kind)]
+    found = logsumexp(ways, axis=0) - _FEWER * np.log(numbers)
+    return np.asarray(np.exp(found - found.max()))

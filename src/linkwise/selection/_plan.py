@@ -8,11 +8,13 @@ kinds race at the best numbers, and the best kinds look for a number of their ow
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
+from threadpoolctl import threadpool_limits
 
 from linkwise.constraints import Constraints
 
@@ -107,6 +109,8 @@ def _scouted(
     guess = _guess(work)
     found = _Scouting(work, made, scouts)
     found.double(limits.least if guess is None else guess, limits, 1 if guess else _BEYOND)
+    if guess is None and work.cuts is not None:  # doubling may step over it
+        found.explore([work.cuts.most_plausible])
     found.refine(limits)
     return found.promising(_N_COUNTS if work.X.shape[0] <= _FEW_ROWS else 1)
 
@@ -181,19 +185,22 @@ def _guess(work: CandidateSearch) -> int | None:
 def look_at_cuts(
     work: CandidateSearch, kinds: Sequence[Candidate], known: Constraints, limits: Limits
 ) -> None:
-    """Ask all links about the cuts of a hierarchy, if there are links and a number to be chosen.
+    """Ask all links about the cuts of a hierarchy, if they can tell and a number is to be chosen.
 
-    The hierarchy is that of the rows as plain k-means sees them.
+    The hierarchy is that of the rows as plain k-means sees them. Must-links alone cannot tell: two
+    rows that are near are together in most cuts.
     """
     n_links = known.n_must_link + known.n_cannot_link
     is_open = limits.least < min(limits.most, work.X.shape[0] - 1)
-    if not n_links or not is_open or work.description is not None:
+    if not known.n_cannot_link or not is_open or work.description is not None:
         return
     plain = next((kind for kind in _scouts(kinds) if kind.is_kmeans), None)
     steps = [] if plain is None else [step for _, step in getattr(plain.estimator, "steps", ())]
     asked, number = (work.folds, 0) if work.n_links else ([all_links(known)], -1)
     try:
-        X = work.in_space(steps[:-1], work.X, asked[0], number)
+        with warnings.catch_warnings(), threadpool_limits(1):  # as in a trial, which shares it
+            warnings.simplefilter("ignore")
+            X = work.in_space(steps[:-1], work.X, asked[0], number)
     except Exception:  # its trials fail, too, and say why
         return
     if sparse.issparse(X):  # candidates of a user
