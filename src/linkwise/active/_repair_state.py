@@ -22,11 +22,11 @@ from ._repair_tree import Linkage, Tree
 History = Sequence[tuple[int, int, Verdict]]
 Evidence = dict[tuple[int, int], float]  # log odds of the answers, by pair of parts
 
+LEAST_SHARE = 0.05  # of the votes of neighbors
 MOST_CLOSENESS = 1.5  # log odds; one answer outweighs closeness, see `agglomerate_softly`
 _LOCAL_NEIGHBOR, _LOCAL_TYPICAL, _LOCAL_RANGE = 5, 0.6, (0.6, 2.0)
 _INSIDE = 0.6  # value of a pair that a split sets right: its pieces must still find their clusters
 _LEAST_DOUBT = 1.0  # pairs that a check of answers must be expected to change
-_LEAST_SHARE = 0.05  # of the votes of neighbors
 _SURE, _LEAST_SURE = 0.008, 80  # share of wrong answers that neighbors may follow; answers
 _SHOWN = 64  # candidates looked at before all are sorted
 
@@ -246,7 +246,7 @@ class RepairState:
     def _neighbor_odds(self) -> Floats:
         """Log odds that a part is in the cluster of its neighbors."""
         share = self._followed[1]
-        return np.log((share + _LEAST_SHARE) / (1 - share + _LEAST_SHARE))
+        return np.log((share + LEAST_SHARE) / (1 - share + LEAST_SHARE))
 
     def _evidence(self) -> tuple[Floats, Floats]:
         """Log odds of the answers at each merge and between modes; zero without a noise model."""

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
-from math import exp, lgamma, log
+from math import log
 
 import numpy as np
 from scipy import sparse
+from scipy.special import betaln, expit
 
 from linkwise._types import Ints
 
 from ._answer_curves import LEAST_HEIGHT, Prediction
 from ._incremental_closure import IncrementalClosure
 from ._repair_kernels import agglomerate_softly, move_parts
-from ._repair_state import MOST_CLOSENESS, Evidence, History, Stage, answered_parts
+from ._repair_state import LEAST_SHARE, MOST_CLOSENESS, Evidence, History, Stage, answered_parts
 
 _VOTES = 2.0  # weight of the neighbors of a part, as log odds
-_LEAST_SHARE = 0.05  # of the neighbors
 _CAREFUL = 0.75  # chance that somebody hardly ever answers wrong: this share of the answers,
 _SLIP = 0.005  # else a share with the prior of 1 wrong answer of 10
 _WRONG_BEFORE, _TOLD_BEFORE = 1.0, 10.0
@@ -44,15 +44,10 @@ def share_of_wrong(settled: IncrementalClosure, n_answers: int) -> float:
     n_needed += sum(map(len, settled.apart.values())) // 2
     n_tested = min(_CYCLE * (n_told - n_needed), n_told) + n_wrong
     a, b = _WRONG_BEFORE + n_wrong, _TOLD_BEFORE - _WRONG_BEFORE + n_tested - n_wrong
-    careless = _log_beta(a, b) - _log_beta(_WRONG_BEFORE, _TOLD_BEFORE - _WRONG_BEFORE)
+    careless = betaln(a, b) - betaln(_WRONG_BEFORE, _TOLD_BEFORE - _WRONG_BEFORE)
     careful = n_wrong * log(_SLIP) + (n_tested - n_wrong) * log(1 - _SLIP)
-    odds = careless - careful + log((1 - _CAREFUL) / _CAREFUL)
-    chance = 1 / (1 + exp(-min(max(odds, -40.0), 40.0)))
+    chance = float(expit(careless - careful + log((1 - _CAREFUL) / _CAREFUL)))
     return min(chance * a / (a + b) + (1 - chance) * _SLIP, _MOST_WRONG)
-
-
-def _log_beta(a: float, b: float) -> float:
-    return lgamma(a) + lgamma(b) - lgamma(a + b)
 
 
 def weigh(stage: Stage, history: History) -> Evidence:
@@ -110,7 +105,7 @@ def _move(label: Ints, stage: Stage, evidence: Evidence) -> None:
     told = np.flatnonzero(np.diff(answers.indptr))
     each = (answers, walk)
     move_parts(
-        label, told, *(x for a in each for x in (a.indptr, a.indices, a.data)), _VOTES, _LEAST_SHARE
+        label, told, *(x for a in each for x in (a.indptr, a.indices, a.data)), _VOTES, LEAST_SHARE
     )
 
 

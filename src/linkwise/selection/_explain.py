@@ -73,11 +73,8 @@ def _plausible(cuts: Cuts | None) -> str:
     if cuts is None:
         return ""
     worth = cuts.worth_trying
-    return (
-        f"; links make {worth[0]} to {worth[-1]} clusters plausible"
-        if len(worth) > 1
-        else f"; links make {worth[0]} clusters plausible"
-    )
+    span = f"{worth[0]} to {worth[-1]}" if len(worth) > 1 else f"{worth[0]}"
+    return f"; links make {span} clusters plausible"
 
 
 def _against(chosen: Candidate, ranking: Ranking) -> Iterator[str]:

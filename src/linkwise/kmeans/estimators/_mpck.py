@@ -247,8 +247,9 @@ class MPCKMeans(SoftKMeans):
         is_narrow = not rows.is_sparse and rows.d <= _MOST_FEATURES
         full: list[Shape] = ["full"] if is_narrow and rows.n >= _FEW_ROWS * rows.d else []
         if is_narrow and self.noise == "auto" and self._folds(problem) is not None:
-            varies = rows.total().any()  # else there is nothing to learn
-            return [*full, "identity"] if not trusts else ["linked"] if varies else ["identity"]
+            if not trusts:
+                return [*full, "identity"]
+            return ["linked"] if rows.total().any() else ["identity"]  # equal rows teach nothing
         if trusts:
             return [*full, "diagonal", "identity"]
         # Links that may be wrong mislead the weights of features more than they teach them, and
