@@ -207,9 +207,10 @@ def icm_groups(
             if cliques is not None:
                 for p in range(cliques.indptr[i], cliques.indptr[i + 1]):
                     which = cliques.group[p]
-                    if not is_new:
-                        counts[which, labels[i]] -= 1
                     counts[which, best] += 1
+                    if is_new:  # no edge is known yet
+                        continue
+                    counts[which, labels[i]] -= 1
                     for v in cliques.members[cliques.starts[which] : cliques.starts[which + 1]]:
                         edge[v] = np.inf
             labels[i] = best
