@@ -188,7 +188,7 @@ class SpectralLearning(
         A, self.affinity_ = linked_graph(X, links, k, self.affinity, self.gamma, self.n_neighbors)
         self._embed(A, k, rng)
         self.clusterer_ = seeded(self._clusterer(), rng)
-        labels, self._answerer = cluster(self.clusterer_, self.embedding_, None)
+        labels, self._answerer = cluster(self.clusterer_, self.embedding_)
         self.labels_ = labels.astype(np.int32)
         self.n_iter_ = int(getattr(self.clusterer_, "n_iter_", 1))
         self._name_clusters(y)
