@@ -239,7 +239,7 @@ class Boosting:
             self.X = None
         return self
 
-    def predict(self, X: Matrix, labels: Ints) -> Ints:
+    def predict(self, X: Matrix, labels: NDArray) -> Ints:
         """Clusters of new rows; `labels` are those of the rows of the fit."""
         if not self.rounds:
             assert self.adapter is not None

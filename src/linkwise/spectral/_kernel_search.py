@@ -36,8 +36,8 @@ class FeatureGram:
     def __init__(self, X: Matrix):
         # A common shift changes no distance and keeps digits; sparse rows would become dense.
         self.mean = None if is_sparse(X) else X.mean(axis=0, dtype=np.float64)
-        self.phi = self._centered(X)
-        squares = self.phi.multiply(self.phi) if is_sparse(X) else self.phi**2
+        phi = self.phi = self._centered(X)
+        squares = phi.multiply(phi) if is_sparse(phi) else phi**2
         self.diagonal: Floats = np.asarray(squares.sum(axis=1), dtype=np.float64).ravel()
 
     def _centered(self, X: Matrix) -> Matrix:
@@ -60,7 +60,7 @@ class KernelMatrix:
     """All inner products: the RBF kernel of rows, or a given matrix (`gamma` None)."""
 
     def __init__(self, X: Matrix, gamma: float | None):
-        self.X, self.gamma = (None, None) if gamma is None else (X, gamma)
+        self.X, self.gamma = None if gamma is None else X, gamma
         self.S = _symmetric(X) if gamma is None else _dense(rbf_kernel(X, gamma=gamma))
         self.diagonal: Floats = np.diag(self.S).copy()
 
@@ -208,7 +208,7 @@ def _component_distances(S: Gram, a: Floats, k: int, members: list[Ints]) -> Flo
     members = members[:500]  # the largest: distances to all means are n x 500 numbers
     rows = np.concatenate(members)
     which = np.repeat(np.arange(len(members)), [len(group) for group in members])
-    mass = np.bincount(which, weights=a[rows])
+    mass: Floats = np.bincount(which, weights=a[rows]).astype(np.float64)
     value = _ratio(a[rows], mass[which])
     H = sparse.csr_array((value, (rows, which)), shape=(len(a), len(members)))
     common = S.times(H)
