@@ -20,7 +20,7 @@ PYTEST  = OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS)
 COVERED = --cov --cov-report= --cov-fail-under=$(COVERAGE)
 
 .PHONY: core sanitize demo test quick quick-tests lint unit browser bench papers papers-full docs docs-quick clean
-.PHONY: coverage fuzz faults dist test-oldest audit changelog changelog-draft
+.PHONY: coverage fuzz faults dist test-oldest audit
 
 # The compiled core, into src/linkwise: after every change in src/core, one command (some seconds).
 core: $(VENV)/.tools
@@ -103,13 +103,6 @@ audit: $(VENV)/bin/pip
 	$(BIN)/pip install --quiet --editable '.[all]' pip-audit
 	$(BIN)/pip-audit --skip-editable
 
-# The section of the changelog that the fragments in changelog.d/ become; written by the first.
-changelog: $(VENV)/.release
-	$(BIN)/towncrier build --yes
-
-changelog-draft: $(VENV)/.release
-	$(BIN)/towncrier build --draft
-
 # Rebuild the experiments of all documents: quick versions (15 minutes on two cores), or all
 # trials (hours).
 papers: $(VENV)/.test
@@ -136,10 +129,6 @@ $(VENV)/.test: $(VENV)/.tools pyproject.toml
 
 $(VENV)/.dist: $(VENV)/bin/pip
 	$(BIN)/pip install --quiet build
-	@touch $@
-
-$(VENV)/.release: $(VENV)/.test
-	$(BIN)/pip install --quiet towncrier
 	@touch $@
 
 # uv can choose the oldest versions, which pip cannot; it is installed beside them.
