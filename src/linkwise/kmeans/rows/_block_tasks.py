@@ -175,7 +175,7 @@ def recount(block: Block, contexts: tuple[BlockContext, BlockContext], fixed: Fi
     with _assigned(block, of, now, fixed) as rows:
         labels = rows.labels()
         sizes = cluster_sizes(labels, len(now.zeros.counts))
-        return BlockSums(rows.recount(now.zeros), sizes, crc32(labels))
+        return BlockSums(rows.recount(now.zeros), sizes, crc32(labels.tobytes()))
 
 
 def labels(
