@@ -99,35 +99,37 @@ def split_collection(X: DaskCollection) -> Chunks:
     """The chunks or partitions of a Dask array or dataframe; raises if it has no numbers."""
     delayed = optional("dask", extra="dask", need=_NEED).delayed
     if hasattr(X, "to_dask_array") and getattr(X, "columns", None) is not None:
-        kinds = dict(X.dtypes)
-        text = [str(name) for name, kind in kinds.items() if not _is_number(kind)]
-        if text or not kinds:
-            raise ValueError(
-                f"columns without numbers: {', '.join(text) or 'there are no columns'}; choose "
-                "columns of numbers, or make categories numbers first"
-            )
-        single = all(kind == np.float32 for kind in kinds.values())
-        dtype = np.dtype(np.float32 if single else np.float64)
-        names = [str(name) for name in kinds]
-        raw, is_sparse = X.to_delayed(), False
-    else:
-        if getattr(X, "ndim", None) != 2:
-            raise ValueError(
-                f"Expected 2D array, got a Dask {type(X).__name__} of {getattr(X, 'ndim', 0)} "
-                "dimensions; rows and columns are needed"
-            )
-        if not _is_number(X.dtype):
-            raise ValueError(f"X has dtype {X.dtype}; rows must be numbers")
-        if X.numblocks[1] > 1:
-            X = X.rechunk({1: -1})
-        dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
-        names, raw, is_sparse = None, X.to_delayed().ravel(), sparse.issparse(X._meta)
-    pieces = [delayed(as_part, pure=True)(piece, dtype) for piece in raw]
+        dtype, names = _frame_columns(X)
+        pieces = [delayed(as_part, pure=True)(piece, dtype) for piece in X.to_delayed()]
+        return Chunks(pieces, len(names), names, dtype, False, True, None)
+    if getattr(X, "ndim", None) != 2:
+        raise ValueError(
+            f"Expected 2D array, got a Dask {type(X).__name__} of {getattr(X, 'ndim', 0)} "
+            "dimensions; rows and columns are needed"
+        )
+    if not _is_number(X.dtype):
+        raise ValueError(f"X has dtype {X.dtype}; rows must be numbers")
+    if X.numblocks[1] > 1:
+        X = X.rechunk({1: -1})
+    dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+    pieces = [delayed(as_part, pure=True)(piece, dtype) for piece in X.to_delayed().ravel()]
     facts: list[tuple[int, int | None]] | None = None
-    if names is None and not np.isnan(X.shape[0]):
+    if not np.isnan(X.shape[0]):
         facts = [(size, 0) for size in X.chunks[0]]
-    return Chunks(pieces, X.shape[1] if names is None else len(names), names, dtype, is_sparse,
-                  names is not None, facts)  # fmt: skip
+    return Chunks(pieces, X.shape[1], None, dtype, sparse.issparse(X._meta), False, facts)
+
+
+def _frame_columns(X: DaskCollection) -> tuple[np.dtype, list[str]]:
+    """Type and names of the columns of a dataframe; raises unless all are numbers."""
+    kinds = dict(X.dtypes)
+    text = [str(name) for name, kind in kinds.items() if not _is_number(kind)]
+    if text or not kinds:
+        raise ValueError(
+            f"columns without numbers: {', '.join(text) or 'there are no columns'}; choose "
+            "columns of numbers, or make categories numbers first"
+        )
+    single = all(kind == np.float32 for kind in kinds.values())
+    return np.dtype(np.float32 if single else np.float64), [str(name) for name in kinds]
 
 
 def _is_number(kind: object) -> bool:
@@ -192,10 +194,10 @@ def _make_block(part: Part, weight: ArrayLike | None, first: int, size: int) -> 
 
 
 def check_size(X: Matrix, first: int, size: int) -> None:
-    """Raise if a chunk has another number of rows than its collection says."""
+    """Raise if a chunk has another number of rows than X.chunks has for it."""
     if X.shape[0] != size:
         raise ValueError(
-            f"the chunk that begins with row {first:,} has {X.shape[0]:,} rows, but X.chunks says "
+            f"the chunk that begins with row {first:,} has {X.shape[0]:,} rows, but X.chunks has "
             f"{size:,}; call X.compute_chunk_sizes() first"
         )
 

@@ -319,16 +319,8 @@ class ParquetBlocks(Blocks):
     def _columns(
         self, columns: Sequence[str] | None, leave_out: set[str | None]
     ) -> tuple[list[str], Any]:
-        schema = self._files[0].schema_arrow
-        for path, file in zip(self.paths[1:], self._files[1:], strict=True):
-            if file.schema_arrow.names != schema.names:
-                raise ValueError(f"{path}: its columns differ from those of {self.paths[0]}")
-        wanted = [*(columns or ()), *(name for name in leave_out if name is not None)]
-        for name in wanted:
-            if name not in schema.names:
-                raise ValueError(
-                    f"{self.paths[0]}: no column {name!r}; the columns are {quoted(schema.names)}"
-                )
+        """Names and type of the features; raises unless all files have them as numbers."""
+        schema = self._schema({*(columns or ()), *leave_out} - {None})
         chosen = list(columns) if columns is not None else [
             name for name in schema.names
             if name not in leave_out and not name.startswith("__index_level_")
@@ -344,6 +336,19 @@ class ParquetBlocks(Blocks):
             )
         single = all(types.is_float32(kind) for kind in kinds)
         return chosen, np.float32 if single else np.float64
+
+    def _schema(self, wanted: set[str | None]) -> Any:
+        """The schema that all files share; raises if it lacks a column that is wanted."""
+        schema = self._files[0].schema_arrow
+        for path, file in zip(self.paths[1:], self._files[1:], strict=True):
+            if file.schema_arrow.names != schema.names:
+                raise ValueError(f"{path}: its columns differ from those of {self.paths[0]}")
+        for name in wanted:
+            if name not in schema.names:
+                raise ValueError(
+                    f"{self.paths[0]}: no column {name!r}; the columns are {quoted(schema.names)}"
+                )
+        return schema
 
     def _parts(self, which: Iterable[int]) -> Iterator[tuple[int, NDArray]]:
         file_of = np.searchsorted(self._file_starts, self.starts, side="right")
@@ -457,7 +462,7 @@ def open_blocks(
         Parquet: the column of ids that constraints use. Without it they use row numbers.
     memory_limit : int or str, default=None
         Memory limit of the process in bytes, or text such as ``"2GB"``; half of the machine's
-        memory if not given. Includes constrained rows and 5 to 20 bytes per row.
+        memory if not given. Includes constrained rows.
 
     Returns
     -------
