@@ -40,17 +40,6 @@ information |
 """
 
 
-# One figure per document: the one that shows its main claim.
-FIGURES = {
-    "eaton2005_gpk_means": ("figure_4_1.png", "F by number of constraints, one metric"),
-    "basu2006_hmrf_kmeans": ("figures_3_6_to_3_11.png", "NMI by number of constraints"),
-    "liu2011_recon": ("figure_2.png", "F by number of random triplets"),
-    "liu2007_boostcluster": (
-        "figure_5.png",
-        "BoostCluster with three base clusterers, by number of constraints",
-    ),
-    "teja_slides": ("results.png", "Clusterings of the example of the slides"),
-}
 _CLASSES = {"reproduced": "reproduced", "partly": "partly", "not reproduced": "not"}
 
 
@@ -69,11 +58,6 @@ def page_of(ledger: str) -> str:
     """The page, in Markdown."""
     legend = verdict_bar(ledger) + LEGEND
     text = re.sub(r"^Written by `python.*?\n", lambda _: legend, ledger, count=1, flags=re.M)
-    for folder, (name, caption) in FIGURES.items():
-        path = f"../../papers/{folder}/results/full/{name}"
-        text = text.replace(
-            f"\n## {folder}\n", f"\n## {folder}\n\n![{caption}]({path})\n\n*{caption}.*\n"
-        )
     text = re.sub(r"^\| ([A-Z]\d+) \|", r"| [\1](#claim-\1) |", text, flags=re.M)
     text = re.sub(
         r"^### ([A-Z]\d+): ([\w ]+)\n\n- \*\*Claim\.\*\* (.*)\n",

@@ -27,7 +27,7 @@ import linkwise as lw
 from linkwise import Constraints
 from linkwise.active import LabelOracle
 from linkwise.datasets import load
-from linkwise.evaluation import Protocol, learning_curve, score
+from linkwise.evaluation import learning_curve, score
 
 FOLDER = Path(__file__).parent / "results"
 NUMBERS = (0, 5, 20, 50, 100, 200)
@@ -44,14 +44,12 @@ def measure_curves() -> Any:
         methods = {
             "k-means": KMeans(k, n_init=3), "PCKMeans": lw.PCKMeans(k), "MPCKMeans": lw.MPCKMeans(k)
         }  # fmt: skip
-        curve = learning_curve(
-            methods, X, y, n_constraints=NUMBERS, protocol=Protocol(n_trials=3, n_folds=3)
-        )
+        curve = learning_curve(methods, X, y, NUMBERS, n_repetitions=3, n_folds=3)
         means = curve.mean("ari")
         found[name] = {
             m: line.round(4).tolist() for m, line in zip(curve.methods, means, strict=True)
         }
-    return {"numbers": NUMBERS, "protocol": "3 trials of 3 folds", "ari": found}
+    return {"numbers": NUMBERS, "protocol": "3 repetitions of 3 folds", "ari": found}
 
 
 def measure_answers() -> Any:

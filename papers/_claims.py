@@ -15,9 +15,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from linkwise.evaluation import adjusted, paired_p
+from papers.experiment import adjusted, paired_p
 
-from ._archive import unpack
 from ._run import MissingResults, time_words
 
 HERE = Path(__file__).parent
@@ -188,7 +187,6 @@ def _chapter(document: str, size: str) -> Chapter:
     command = f"python -m papers.{document} --{size}"
     if not (folder / "about.json").exists():
         return Chapter(document, problem=f"No results: run `{command}`.")
-    unpack(folder)
     about = tuple(json.loads((folder / "about.json").read_text(encoding="utf-8")).items())
     try:
         found = importlib.import_module(f"papers.{document}.claims").findings(folder)

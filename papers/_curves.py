@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from linkwise.evaluation import LearningCurve, Protocol, learning_curve
 from papers.datasets import load
+from papers.experiment import LearningCurve, Protocol, learning_curve
 
 from ._claims import Gain, MissingResults
 from ._run import Run

@@ -10,8 +10,8 @@ A script of a document is a `main` of this form::
             run.print(findings(run.folder))
 
 Results go to ``papers/<document>/results/quick`` or ``.../full``: CSV files, PNG files, and
-``about.json`` with versions, seeds, date and the time taken over all sessions of the run. The CSV
-files of a full run are committed as one archive (`_archive`).
+``about.json`` with versions, seeds, date and the time taken over all sessions of the run.
+None of it is committed: `papers/CLAIMS.md` has the figures of the last full run.
 """
 
 from __future__ import annotations
@@ -35,8 +35,6 @@ from typing import TYPE_CHECKING, Any
 
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
-
-from ._archive import pack, shrink, unpack
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -102,7 +100,6 @@ class Run:
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        unpack(self.folder)
         self._started, self._cpu = time.perf_counter(), time.process_time()
 
     def __enter__(self) -> Run:
@@ -113,8 +110,6 @@ class Run:
         partial = isinstance(problem, MissingResults)  # a run of some data sets only
         if not self.frozen:
             self._write_about(finished=kind is None or partial)
-            if self.full:
-                pack(self.folder)
         if partial:
             print(f"\nno verdicts: {problem}")
         if kind is None or partial:
@@ -162,7 +157,6 @@ class Run:
             figure.supxlabel(textwrap.fill(note, width), fontsize=8, color="dimgray")
         path = self.folder / f"{name}.png"
         figure.savefig(path, dpi=90)
-        shrink(path)
 
     def print(self, findings: Iterable[Finding]) -> None:
         """Say on the terminal what came out."""

@@ -20,7 +20,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.preprocessing import StandardScaler
 
 from linkwise import Constraints, GPKMeans, HMRFKMeans, MPCKMeans, PCKMeans, SpectralLearning
-from linkwise.evaluation import PROTOCOLS, LearningCurve, learning_curve
+from papers.experiment import PROTOCOLS, LearningCurve, learning_curve
 
 from ._curves import data_of
 from .basu2006_hmrf_kmeans.__main__ import ablations

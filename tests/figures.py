@@ -124,37 +124,6 @@ def _row(section: str, start: str) -> list[str]:
     return next(row for row in _rows(section) if row[0].startswith(start))
 
 
-def _wrong_links() -> dict[str, dict[str, str]]:
-    """Means over data sets by the share of wrong links, then by method; 400 links."""
-    head, _, *rows = _rows("Wrong links: noise model, metrics, spectral", " links, wrong | sets |")
-    found = [dict(zip(head, row, strict=True)) for row in rows]
-    kept = [row for row in found if row["links, wrong"].startswith("400, ") and row["MPCK"]]
-    return {row["links, wrong"].split(", ")[1]: row for row in kept}
-
-
-def noise() -> str:
-    """ARI by the share of wrong links, 400 links."""
-    found = _wrong_links()
-    names = {
-        "k-means": "plain k-means",
-        "MPCK": '`MPCKMeans(metric="auto")`',
-        'MPCK, noise="auto"': '`MPCKMeans(metric="auto", noise="auto")`',
-    }
-    lines = [f"| 400 links, share wrong | {' | '.join(found)} |", "|---" * (1 + len(found)) + "|"]
-    for name, shown in names.items():
-        cells = [short(float(row[name].split()[0])) for row in found.values()]
-        lines.append(f"| {shown} | {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def noise_full() -> str:
-    """MPCKMeans when one link in five is wrong."""
-    row = _wrong_links()["20 %"]
-    names = ("MPCK", "k-means", 'MPCK, noise="auto"')
-    hurt, plain, noisy = (short(float(row[name].split()[0])) for name in names)
-    return f'has {hurt}, less than k-means ({plain}); with `noise="auto"` it has {noisy}'
-
-
 def text_embedding() -> str:
     """Words and meanings by number of links."""
     lines = ["| data | rows, k | features | 0 links | 100 | 1,000 |", "|---" * 6 + "|"]
@@ -215,7 +184,7 @@ def density() -> str:
 
 
 def _protocol() -> dict[str, list[str]]:
-    path = ROOT / "papers" / "beyond" / "results" / "baumann_hochbaum" / "full" / "table.md"
+    path = ROOT / "papers" / "beyond" / "baumann_hochbaum.md"
     found = {}
     for line in path.read_text(encoding="utf-8").split("\n\n")[0].splitlines()[2:]:
         name, *cells = (cell.strip() for cell in line.strip("|").split("|"))
@@ -243,21 +212,6 @@ def protocol_table() -> str:
             missing = re.search(r"(\d+) of 25 without", rest)
             shown.append(short(float(value), 3) + (f" ({missing[1]} failed)" if missing else ""))
         lines.append(f"| {name} | {' | '.join(shown)} |")
-    return "\n".join(lines)
-
-
-def auto() -> str:
-    """AutoCluster beside fixed methods, by number of constraints."""
-    text = (ROOT / "papers" / "beyond" / "README.md").read_text(encoding="utf-8")
-    table = text.split("| mean ARI, by number of constraints |", 1)[1].split("\n\n", 1)[0]
-    wanted = ("k-means", "PCK", "MPCK", "MPCK, full", "boost", "AutoCluster",
-              "AutoCluster, true k given", "best fixed one in hindsight")  # fmt: skip
-    lines = [f"| mean ARI, by number of constraints |{table.splitlines()[0]}"]
-    lines.append(table.splitlines()[1])
-    for line in table.splitlines()[2:]:
-        name, *cells = (cell.strip() for cell in line.strip("|").split("|"))
-        if name in wanted:
-            lines.append(f"| {name} | {' | '.join(short(float(c)) for c in cells)} |")
     return "\n".join(lines)
 
 
@@ -305,13 +259,10 @@ def answers() -> str:
 
 FIGURES: dict[str, Callable[[], str]] = {
     "answers": answers,
-    "auto": auto,
     "claims": claims,
     "curves": curves,
     "density": density,
     "memory": memory,
-    "noise": noise,
-    "noise-full": noise_full,
     "peers": peers,
     "protocol": protocol,
     "protocol-table": protocol_table,

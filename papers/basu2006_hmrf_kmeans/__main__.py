@@ -20,7 +20,7 @@ from scipy import sparse
 from sklearn.preprocessing import StandardScaler
 
 from linkwise import HMRFKMeans, MPCKMeans, PCKMeans
-from linkwise.evaluation import PROTOCOLS, rank_methods
+from papers.experiment import PROTOCOLS, rank_methods
 
 from .._curves import Experiment, curves_of, data_of, grid, grow, trial_words
 from .._run import Cells, Run

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from linkwise.evaluation import LearningCurve, adjusted
+from papers.experiment import LearningCurve, adjusted
 
 from .._claims import Finding, Gain, MissingResults, judged, lacking
 from .._curves import curve_of, curves_of, gains, power_words

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from functools import cache
 from math import ceil
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -148,7 +149,7 @@ def report(run: Run, rows: list[Cells]) -> None:
     rows = [row for row in rows if row["draw"] < whole]
     run.about["trials"] = f"{whole} draw{'s' * (whole > 1)} of constraints; of the peer one"
     text = "\n".join(table(rows)) + "\n"
-    (run.folder / "table.md").write_text(text, encoding="utf-8")
+    Path(__file__).with_suffix(".md").write_text(text, encoding="utf-8")
     print(text)
     draw_figure(run, rows)
 

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.base import clone
 
 from linkwise import Constraints, GPKMeans, MPCKMeans, PCKMeans
-from linkwise.evaluation import PROTOCOLS, LearningCurve
+from papers.experiment import PROTOCOLS, LearningCurve
 
 from .._curves import Experiment, curves_of, data_of, grid, grow, trial_words
 from .._run import Cells, Run

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from linkwise.evaluation import LearningCurve
+from papers.experiment import LearningCurve
 
 from .._claims import LEVEL, Finding, Gain, MissingResults, judged
 from .._curves import curve_of, gains, power_words, trial_words

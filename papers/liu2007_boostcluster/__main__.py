@@ -22,8 +22,8 @@ from linkwise import (
     MPCKMeans,
     SpectralLearning,
 )
-from linkwise.evaluation import PROTOCOLS
 from papers.datasets import load
+from papers.experiment import PROTOCOLS
 
 from .._curves import Experiment, curves_of, grow
 from .._run import Cells, Run

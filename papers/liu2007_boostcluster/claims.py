@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from linkwise.evaluation import LearningCurve
+from papers.experiment import LearningCurve
 
 from .._claims import Finding, Gain, MissingResults, gain, holm, judged, lacking
 from .._curves import curves_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from linkwise.evaluation import LearningCurve
+from papers.experiment import LearningCurve
 
 from .._curves import curves_of
 from .._figures import curve, legend, panels

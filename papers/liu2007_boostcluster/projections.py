@@ -38,7 +38,7 @@ def draw() -> None:
     axes[0].set_title(f"principal components (k-means: ARI {score:.2f})", fontsize=9)
     for one, number in zip(axes[1:], _ROUNDS, strict=True):
         number = min(number, model.n_iter_)
-        seen = model._work.views[number - 1].of(X)
+        seen = model._work.rounds[number - 1].project(X)
         label = adjusted_rand_score(y, base.fit_predict(seen))
         _scatter(one, PCA(2).fit_transform(seen) if seen.shape[1] > 1 else seen, y, known)
         one.set_title(f"round {number} (k-means there: ARI {label:.2f})", fontsize=9)

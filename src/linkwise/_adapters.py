@@ -142,20 +142,9 @@ class LabelAdapter:
         return labels[nearest.kneighbors(asked, return_distance=False).ravel()].astype(np.int64)
 
 
-def cluster(
-    base: BaseEstimator, X: Matrix, known: Constraints | None
-) -> tuple[NDArray[np.int64], LabelAdapter]:
-    """Labels 0, 1, 2, ... and -1 that the base gives the rows, and what answers for new ones.
-
-    Parameters
-    ----------
-    base : clusterer
-    X : array of shape (n, d)
-    known : Constraints or None
-        Given to the base, if not None.
-    """
-    found = base.fit_predict(X) if known is None else base.fit_predict(X, constraints=known)
-    raw = np.asarray(found)
+def cluster(base: BaseEstimator, X: Matrix) -> tuple[NDArray[np.int64], LabelAdapter]:
+    """Labels 0, 1, 2, ... and -1 that the base gives the rows, and an adapter for new ones."""
+    raw = np.asarray(base.fit_predict(X))
     if raw.shape != (X.shape[0],) or raw.dtype.kind not in "iub":
         raise ValueError(
             f"{type(base).__name__}.fit_predict gave labels of shape {raw.shape} and type "

@@ -1,4 +1,4 @@
-"""What a release rests on: names of changelog fragments, formulas, versions that agree."""
+"""What a release depends on: formulas, and versions that agree."""
 
 from __future__ import annotations
 
@@ -13,21 +13,6 @@ from linkwise import __version__
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-KINDS = {kind["directory"] for kind in PROJECT["tool"]["towncrier"]["type"]}
-SLOW = [
-    line
-    for line in (ROOT / "tests" / "slow_tests.txt").read_text(encoding="utf-8").splitlines()
-    if line and not line.startswith("#")
-]
-FRAGMENTS = [p for p in (ROOT / "changelog.d").glob("*") if p.name != "README.md"]
-
-
-@pytest.mark.parametrize("path", FRAGMENTS, ids=lambda path: path.name)
-def test_a_fragment_of_the_changelog_has_a_kind_and_a_sentence(path):
-    found = re.fullmatch(r"(\d+|\+[\w-]+)\.(\w+)(\.\d+)?\.md", path.name)
-    assert found, f"{path.name}: see changelog.d/README.md"
-    assert found[2] in KINDS
-    assert path.read_text(encoding="utf-8").strip().endswith((".", ")"))
 
 
 def test_versions_agree():
@@ -55,14 +40,3 @@ def test_formulas_become_mathml(formula, wanted):
     text = converted(docutils.math(text=formula), as_block=True)
     assert "<math" in text
     assert wanted in text
-
-
-@pytest.mark.parametrize("start", SLOW)
-def test_slow_tests_exist(start):
-    path, _, name = start.partition("::")
-    if path == "tests/papers/" and not (ROOT / "papers").exists():
-        pytest.skip("an sdist has no papers/")
-    assert (ROOT / path).exists()
-    if name:
-        text = (ROOT / path).read_text(encoding="utf-8")
-        assert f"def {name}(" in text or f"{name} = " in text

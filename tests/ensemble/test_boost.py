@@ -26,6 +26,7 @@ from sklearn.preprocessing import StandardScaler
 from linkwise import BoostCluster, ConstrainedKernelKMeans, Constraints, MPCKMeans, PCKMeans
 from linkwise._adapters import kernel_parameter
 from linkwise.ensemble import _rounds
+from linkwise.ensemble._loss import Directions, PairLoss
 from tests.kmeans.cases import blobs, same_partition, weighted_links
 from tests.reference import boost_rounds
 from tests.strategies import clusterings
@@ -74,15 +75,15 @@ def test_round_by_round_as_the_paper_has_it(seed, linkage):
     model = BoostCluster(base, 8, s, tol=0.0).fit(X, constraints=known)
     slow = list(boost_rounds(X, *weighted_links(known), base.fit_predict, s, 8, max_alpha=4.0))
     assert len(model.history_) == len(slow)
-    for fast, wanted, codes in zip(model.history_, slow, model._work.members.codes, strict=True):
+    for fast, wanted, own in zip(model.history_, slow, model._work.rounds, strict=True):
         assert fast.alpha == pytest.approx(wanted.alpha, rel=1e-8)
         assert fast.loss == pytest.approx(wanted.loss, rel=1e-8)
-        assert same_partition(codes, wanted.labels)
+        assert same_partition(own.labels, wanted.labels)
     bound = np.cumprod([r.factor for r in slow])
     total = 4 * known.must_link_weight.sum() * known.cannot_link_weight.sum()
     np.testing.assert_allclose([r.bound for r in model.history_], total * bound, rtol=1e-8)
     if slow:
-        np.testing.assert_allclose(model._work.members.kernel(), slow[-1].K, atol=1e-9)
+        np.testing.assert_allclose(model._work._kernel(), slow[-1].K, atol=1e-9)
 
 
 def drawn(rng, y, *, same: bool) -> list:
@@ -177,23 +178,6 @@ def test_each_round_has_a_seed_of_its_own():
     assert None not in seeds
 
 
-def test_the_given_base_stays_as_it_was():
-    X, y = hidden()
-    base = KMeans(2, n_init=1)
-    BoostCluster(base, 2).fit(X, constraints=known_of(y))
-    assert not hasattr(base, "labels_")
-    assert base.random_state is None
-
-
-def test_bases_of_ours_may_get_the_constraints_too():
-    X, y = hidden()
-    known = known_of(y)
-    told = BoostCluster(MPCKMeans(2), 3, pass_constraints=True, random_state=0)
-    assert told.fit(X, constraints=known).report_.satisfaction.share > 0.9
-    with pytest.raises(ValueError, match="KMeans.fit takes no constraints"):
-        BoostCluster(KMeans(2), pass_constraints=True).fit(X, constraints=known)
-
-
 # -------------------------------------------------------------------- awkward bases
 
 
@@ -225,7 +209,7 @@ def test_noise_is_together_with_nobody():
 
     base = FromFunction(first_rows_are_noise)
     model = BoostCluster(base, 3).fit(X, constraints=known)
-    K = model._work.members.kernel()
+    K = model._work._kernel()
     assert K[0].sum() == 0
     assert K[2, 4] > 0
     assert model.history_[0].must_violated == pytest.approx(0.75)  # three have a row in no cluster
@@ -323,16 +307,6 @@ def test_labels_are_links_between_all_labeled_rows():
     assert model.history_ == wanted.history_
 
 
-def test_entailed_links_take_part_when_asked():
-    X, _ = hidden()
-    known = Constraints(must_link=[(0, 2), (2, 4)], cannot_link=[(0, 1)])
-    base = KMeans(2, n_init=3)
-    model = BoostCluster(base, entailed=True, random_state=0).fit(X, constraints=known)
-    wanted = BoostCluster(base, random_state=0).fit(X, constraints=known.closure().expand())
-    assert model.history_ == wanted.history_
-    assert model.report_.constraints.n_constraints == 3
-
-
 def test_no_direction_is_no_round():
     X = np.zeros((6, 2))
     X[:, 0] = [1, 1, -1, -1, 0, 0]
@@ -352,9 +326,7 @@ def test_no_direction_is_no_round():
         ({"n_components": 1.5}, TypeError, "n_components=1.5 must be an integer"),
         ({"n_components": "all"}, TypeError, "must be an integer"),
         ({"n_rounds": 0}, ValueError, "n_rounds=0 must be at least 1"),
-        ({"max_alpha": 0.0}, ValueError, "max_alpha=0.0 must be above 0"),
         ({"tol": -1}, ValueError, "tol=-1 must be at least 0"),
-        ({"max_kernel_rows": -1}, ValueError, "max_kernel_rows"),
         ({"base": KMeans}, TypeError, r"give an instance, KMeans\(...\)"),
         ({"base": "kmeans"}, TypeError, "is no clusterer"),
         ({"base": StandardScaler()}, TypeError, "is no clusterer"),
@@ -368,31 +340,35 @@ def test_wrong_parameters(options, error, message):
 
 def test_progress(capsys):
     X, y = hidden()
-    told = []
+    reports = []
     model = BoostCluster(
-        KMeans(2, n_init=1), 3, verbose=1, random_state=0, callback=lambda *what: told.append(what)
+        KMeans(2, n_init=1),
+        3,
+        verbose=1,
+        random_state=0,
+        callback=lambda *what: reports.append(what),
     ).fit(X, constraints=known_of(y))
-    assert [what[1] for what in told] == list(range(1, model.n_iter_ + 1))
-    assert told[-1][2] == model.objective_ == model.history_[-1].loss
+    assert [what[1] for what in reports] == list(range(1, model.n_iter_ + 1))
+    assert reports[-1][2] == model.objective_ == model.history_[-1].loss
     assert capsys.readouterr().out.count("round") == model.n_iter_
 
 
 # -------------------------------------------------------------------- the last clustering
 
 
-def test_kernels_up_to_a_size_then_eigenvectors():
+def test_kernels_up_to_a_size_then_eigenvectors(monkeypatch):
     X, y = blobs(100, 4, 2, apart=4.0)
     known = known_of(y)
     base = AgglomerativeClustering(2, linkage="complete")
     small = BoostCluster(base, 4).fit(X, constraints=known)
-    large = BoostCluster(base, 4, max_kernel_rows=99).fit(X, constraints=known)
+    monkeypatch.setattr(_rounds, "MOST_KERNEL_ROWS", 99)
+    large = BoostCluster(base, 4).fit(X, constraints=known)
     assert small.base_.metric == "precomputed"
     assert large.base_.metric == "euclidean"
     assert small.history_ == large.history_
-    work = small._work
-    own = np.diag(work.members.kernel())
-    D = own[:, None] + own - 2 * work.members.kernel()
-    ratio = work._distances()[D > 1e-9] ** 2 / D[D > 1e-9]
+    K = small._work._kernel()
+    D = np.diag(K)[:, None] + np.diag(K) - 2 * K
+    ratio = small._work._distances()[D > 1e-9] ** 2 / D[D > 1e-9]
     np.testing.assert_allclose(ratio, ratio[0])
     assert adjusted_rand_score(small.labels_, large.labels_) > 0.5
 
@@ -407,34 +383,50 @@ def test_which_bases_take_kernels_or_distances():
     assert kernel_parameter(MPCKMeans(metric="full")) is None  # a metric of another sort
 
 
-def test_all_eigenvectors_hold_the_whole_kernel():
+def test_eigenvectors_represent_the_kernel():
     X, y = blobs(60, 5, 4, apart=4.0)
     model = BoostCluster(KMeans(4, n_init=1), 5, random_state=0).fit(X, constraints=known_of(y))
-    members = model._work.members
-    E = members.times(members.leading(10_000))
-    np.testing.assert_allclose(E @ E.T, members.kernel(), atol=1e-9)
-    values = np.linalg.eigvalsh(members.kernel())[::-1][:3]
-    E = members.times(members.leading(3))
-    np.testing.assert_allclose((E**2).sum(axis=0), values)
+    work, K = model._work, model._work._kernel()
+    E = work.Z() @ work.leading(10_000)
+    np.testing.assert_allclose(E @ E.T, K, atol=1e-9)
+    E = work.Z() @ work.leading(3)
+    np.testing.assert_allclose((E**2).sum(axis=0), np.linalg.eigvalsh(K)[::-1][:3])
+    assert work.X is None  # k-means predicts new rows; the data is not kept
 
 
-def test_very_many_clusters_go_through_products(monkeypatch):
-    from linkwise.ensemble import _memberships
-
-    X, y = blobs(60, 5, 4, apart=4.0)
-    model = BoostCluster(KMeans(9, n_init=1), 3, random_state=0).fit(X, constraints=known_of(y))
-    members = model._work.members
-    E = members.times(members.leading(4))
-    monkeypatch.setattr(_memberships, "_MOST_COLUMNS", 5)
-    F = members.times(members.leading(4))
-    np.testing.assert_allclose(E @ E.T, F @ F.T, atol=1e-8)
+# -------------------------------------------------------------------- the projection
 
 
-def test_codes_are_small_integers():
-    X, y = hidden()
-    model = BoostCluster(KMeans(2, n_init=1), 4).fit(X, constraints=known_of(y))
-    assert {codes.dtype for codes in model._work.members.codes} == {np.dtype(np.int8)}
-    assert model._work.X is None  # k-means answers for new rows; the data is not kept
+def projection(m: int, d: int, seed: int) -> tuple:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, d))
+    X[: m // 4] = X[m // 4 : 2 * (m // 4)]  # repeated rows
+    known = Constraints.from_labels(rng.integers(0, 3, m), 2 * m, "balanced", random_state=seed)
+    loss = PairLoss(known)
+    return X[loss.rows], rng.normal(size=d), loss.tension()
+
+
+@pytest.mark.parametrize(("m", "d"), [(12, 40), (40, 12), (25, 25)])
+@pytest.mark.parametrize("seed", range(3))
+def test_directions_are_eigenvectors_with_positive_eigenvalues(m, d, seed):
+    X, mean, T = projection(m, d, seed)
+    M = (X - mean).T @ T.toarray() @ (X - mean)
+    values = np.linalg.eigvalsh(M)[::-1]
+    for rows in (X, sparse.csr_matrix(X)):
+        P = Directions(rows, mean).top(T, 6)
+        assert P.shape[1] == min(6, (values > 1e-9).sum())
+        np.testing.assert_allclose((P**2).sum(axis=0), values[: P.shape[1]])
+        np.testing.assert_allclose(M @ P, P * (P**2).sum(axis=0), atol=1e-7)
+
+
+@pytest.mark.parametrize("d", [3, 12])
+def test_rounding_errors_are_no_direction(d):
+    # Cannot-links between equal rows: X' T X = -sum x x' has no positive eigenvalue, and its
+    # largest ones are zero up to rounding.
+    T = PairLoss(Constraints(cannot_link=[(0, 1), (2, 3), (4, 5), (6, 7)])).tension()
+    for seed in range(10):
+        X = np.random.default_rng(seed).normal(size=(4, d)).repeat(2, axis=0)
+        assert Directions(X, np.zeros(d)).top(T, 2).shape == (d, 0)
 
 
 # -------------------------------------------------------------------- data
@@ -452,16 +444,6 @@ def test_sparse_data_is_the_same_data():
     )
     np.testing.assert_array_equal(dense.labels_, thin.labels_)
     np.testing.assert_array_equal(thin.predict(sparse.csr_array(X)), dense.predict(X))
-
-
-def test_float32_is_nearly_the_same():
-    X, y = hidden()
-    known = known_of(y)
-    a, b = (
-        BoostCluster(KMeans(2, n_init=3), random_state=0).fit(X.astype(t), constraints=known)
-        for t in (np.float64, np.float32)
-    )
-    assert adjusted_rand_score(a.labels_, b.labels_) > 0.95
 
 
 def test_where_the_origin_is_does_not_matter():

@@ -66,10 +66,9 @@ def test_rounds_are_those_of_figure_3_1(method, reduced):
     model = GPKMeans(3, SOFT[method](), reduced=reduced, max_iter=3, tol=0, random_state=0)
     fitted(model, X, known)
     step = SOFT[method](n_clusters=3, random_state=0).fit(X, constraints=known)
-    each = getattr(step, "per_cluster", None)
     for done in model.history_:
         more = propagate(
-            known, X, step.labels_, step.metrics_, 0.5, reduced, per_cluster=each,
+            known, X, step.labels_, step.metrics_, 0.5, reduced,
             centers=step.cluster_centers_,
         )  # fmt: skip
         entailed = known.closure().expand()
@@ -97,6 +96,8 @@ def test_rounds_that_do_not_settle_say_so_and_keep_the_best():
         seen += any("did not settle in" in text for text in words)
         shown = [done.objective for done in model.history_]
         assert model.objective_ in shown
+        model.set_params(result="last")
+        assert fitted(model, X, known).objective_ == model.history_[-1].objective
     assert seen
 
 
@@ -168,9 +169,9 @@ def test_a_hard_base_gets_what_is_consistent():
         assert model.report_.satisfaction.n_violated == 0
 
 
-def test_a_hard_base_needs_to_be_told():
+def test_a_hard_base_needs_weighted_false():
     X, _, known = overlapping(n_links=30)
-    with pytest.raises(ConstraintError, match=r"weighted=False.*It said: "):
+    with pytest.raises(ConstraintError, match=r"weighted=False.*around it: "):
         GPKMeans(3, COPKMeans(), threshold=0.01, scale="thesis", radius="mahalanobis").fit(
             X, constraints=known
         )
@@ -376,7 +377,7 @@ def test_pickle_predict_transform_score():
         ({"scale": "cubed"}, "scale='cubed'"),
         ({"radius": None}, "radius=None"),
         ({"kernel": "box"}, "kernel='box'"),
-        ({"max_propagated": 1.5}, "max_propagated"),
+        ({"result": "first"}, "result='first'"),
     ],
 )
 def test_parameters_that_make_no_sense(change, words):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -40,7 +38,7 @@ def case(kind: str, seed: int = 0, n: int = 24, d: int = 3, k: int = 2) -> tuple
     return X, labels, random_metrics(kind, k, d, rng)
 
 
-def slow(X, labels, metrics, known, threshold, *, reduce, **how) -> tuple[dict, dict, int]:
+def slow(X, labels, metrics, known, threshold, *, reduced, **how) -> tuple[dict, dict, int]:
     """Links of both kinds by the thesis' loops, and how many were inferred."""
     k = int(labels.max()) + 1
     A = np.ones(X.shape[1]) if metrics is None else metrics
@@ -49,7 +47,7 @@ def slow(X, labels, metrics, known, threshold, *, reduce, **how) -> tuple[dict, 
     spread = Spread(X, labels, centers, matrices(A, k, per_cluster=each), threshold, **how)
     found = [spread.links(links) for links in weighted_links(known)]
     number = sum(map(len, found)) - known.n_constraints
-    return *(one_link_each(links, reduce=reduce) for links in found), number
+    return *(one_link_each(links, reduce=reduced) for links in found), number
 
 
 def as_dicts(known: Constraints) -> list[dict]:
@@ -66,15 +64,15 @@ def assert_same(found: Constraints, wanted: tuple) -> None:
 # -------------------------------------------------------------------- the thesis' triple loop
 
 
-@pytest.mark.parametrize("reduce", [False, True])
+@pytest.mark.parametrize("reduced", [False, True])
 @pytest.mark.parametrize(("scale", "radius"), SCALES)
 @pytest.mark.parametrize("kind", METRICS)
-def test_equals_the_triple_loop(kind, scale, radius, reduce):
+def test_equals_the_triple_loop(kind, scale, radius, reduced):
     for seed, threshold in ((0, 0.3), (1, 0.05)):
         X, labels, metrics = case(kind, seed)
         how = {"scale": scale, "radius": radius}
-        wanted = slow(X, labels, metrics, KNOWN, threshold, reduce=reduce, **how)
-        found = propagate(KNOWN, X, labels, metrics, threshold, reduce, **how)
+        wanted = slow(X, labels, metrics, KNOWN, threshold, reduced=reduced, **how)
+        found = propagate(KNOWN, X, labels, metrics, threshold, reduced, **how)
         assert_same(found, wanted)
         assert found.n_constraints + found.n_repeated - KNOWN.n_constraints == wanted[2]
 
@@ -86,15 +84,15 @@ def test_equals_the_triple_loop_on_anything(data):
     X, labels, metrics = case(data.draw(st.sampled_from(METRICS)), data.draw(st.integers()) % 999,
                               max(n, k), data.draw(st.integers(2, 3)), k)  # fmt: skip
     if k == X.shape[1]:
-        metrics = None  # told apart below
+        metrics = None  # a square array is ambiguous; tested below
     if data.draw(st.booleans()):
         X = X.round()  # repeated rows, clusters of no extent
     known = Constraints(must_link=data.draw(pairs(n, 4)), cannot_link=data.draw(pairs(n, 4)))
-    reduce = data.draw(st.booleans())
+    reduced = data.draw(st.booleans())
     how = dict(zip(("scale", "radius"), data.draw(st.sampled_from(SCALES)), strict=True))
     # No round number: ties at the threshold would be decided by rounding.
-    wanted = slow(X, labels, metrics, known, 0.2345, reduce=reduce, **how)
-    assert_same(propagate(known, X, labels, metrics, 0.2345, reduce, **how), wanted)
+    wanted = slow(X, labels, metrics, known, 0.2345, reduced=reduced, **how)
+    assert_same(propagate(known, X, labels, metrics, 0.2345, reduced, **how), wanted)
 
 
 def test_given_links_come_first_and_keep_where_they_are_from():
@@ -168,7 +166,7 @@ def test_a_feature_that_does_not_vary():
     model = MPCKMeans(2, random_state=0).fit(X, constraints=KNOWN)
     found = propagate(KNOWN, X, model.labels_, model.metrics_, 0.1)
     assert np.isfinite(found.must_link_weight).all()
-    wanted = slow(X, model.labels_, model.metrics_, KNOWN, 0.1, reduce=False,
+    wanted = slow(X, model.labels_, model.metrics_, KNOWN, 0.1, reduced=False,
                   scale="squared", radius="euclidean")  # fmt: skip
     assert_same(found, wanted)
 
@@ -217,14 +215,15 @@ def test_ids_are_understood():
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "euclidean"])
-def test_of_too_many_links_the_heaviest_are_kept(kernel):
+def test_of_too_many_links_the_heaviest_are_kept(kernel, monkeypatch):
     X, labels, _ = case("none", n=60)
     known = Constraints(must_link=[(0, 3, 1.0)], cannot_link=[(1, 4, 2.5)])
-    how = {"threshold": 0.05, "scale": "thesis", "kernel": kernel, "reduce": True}
+    how = {"threshold": 0.05, "scale": "thesis", "kernel": kernel, "reduced": True}
     every = propagate(known, X, labels, None, **how)
     most = (every.n_constraints - 2) // 2
-    with pytest.warns(UserWarning, match=rf"max_propagated={most}.* the heaviest are kept"):
-        some = propagate(known, X, labels, None, max_propagated=most, **how)
+    monkeypatch.setattr(_propagate, "MOST_PAIRS", most)
+    with pytest.warns(UserWarning, match=f"the {most:,} heaviest are linked"):
+        some = propagate(known, X, labels, None, **how)
     kept = [weight for links in as_dicts(some) for weight in links.values()]
     left = [
         weight
@@ -236,25 +235,6 @@ def test_of_too_many_links_the_heaviest_are_kept(kernel):
     assert min(kept) >= max(left) * (1 - 1e-9)
     for mine, theirs in zip(as_dicts(some), as_dicts(every), strict=True):
         assert all(mine[pair] == pytest.approx(theirs[pair]) for pair in mine)
-
-
-def test_exactly_the_limit_is_not_sampled():
-    X, labels, _ = case("none", n=40)
-    every = propagate(KNOWN, X, labels, None, 0.05, scale="thesis")
-    number = every.n_constraints + every.n_repeated - KNOWN.n_constraints
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        same = propagate(KNOWN, X, labels, None, 0.05, scale="thesis", max_propagated=number)
-    assert same == every
-    with pytest.warns(UserWarning, match="the heaviest are kept"):
-        propagate(KNOWN, X, labels, None, 0.05, scale="thesis", max_propagated=number - 1)
-
-
-def test_little_memory_for_neighborhoods(monkeypatch):
-    X, labels, metrics = case("full-each", n=60)
-    wanted = propagate(KNOWN, X, labels, metrics, 0.05)
-    monkeypatch.setattr(_propagate, "_KEPT_NEAR", 1)
-    assert propagate(KNOWN, X, labels, metrics, 0.05) == wanted
 
 
 # -------------------------------------------------------------------- refused
@@ -274,7 +254,6 @@ def test_thresholds_that_are_no_shares(threshold):
         ({"kernel": "linear"}, "kernel='linear': expected one of"),
         ({"scale": 2}, "scale=2: expected one of"),
         ({"radius": "manhattan"}, "radius='manhattan'"),
-        ({"max_propagated": 0}, "max_propagated=0 must be at least 1"),
         ({"labels": [0, 1]}, r"labels has shape \(2,\)"),
         ({"labels": np.full(24, -1)}, "every row needs one"),
         ({"labels": np.zeros(24)}, "as integers"),

@@ -130,22 +130,3 @@ def test_options(tmp_path, capsys):
     with pytest.raises(SystemExit):
         Run.from_command(teja_slides.__file__, "Purpose.", ["--quick", "--full"])
     assert "not allowed with" in capsys.readouterr().err
-
-
-def test_tables_are_archived_without_loss(tmp_path):
-    from papers._archive import NAME, pack, unpack
-
-    files = {"curves.csv": "draw,nmi\n0,0.5\n", "curves.json": "{}\n", "about.json": "{}\n"}
-    for name, text in files.items():
-        (tmp_path / name).write_text(text)
-    pack(tmp_path)
-    first = (tmp_path / NAME).read_bytes()
-    pack(tmp_path)
-    assert (tmp_path / NAME).read_bytes() == first
-    for name in ("curves.csv", "curves.json"):
-        (tmp_path / name).unlink()
-    unpack(tmp_path)
-    assert {name: (tmp_path / name).read_text() for name in files} == files
-    (tmp_path / "curves.csv").write_text("newer")
-    unpack(tmp_path)
-    assert (tmp_path / "curves.csv").read_text() == "newer"

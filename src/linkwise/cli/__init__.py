@@ -14,7 +14,6 @@ from ._algorithms import algorithms
 from ._check import check
 from ._cluster import cluster
 from ._cluster_options import as_command
-from ._compare import compare
 from ._demo import demo
 from ._diff import diff
 from ._doctor import doctor
@@ -58,7 +57,6 @@ def build() -> typer.Typer:
         check,
         score,
         diff,
-        compare,
         label,
         studio,
         sessions,

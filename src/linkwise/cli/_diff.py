@@ -10,7 +10,6 @@ import typer
 from . import _output as out
 from ._input import read_ids
 from ._score import read_label_column
-from ._write import check_target
 
 
 def diff(
@@ -21,9 +20,6 @@ def diff(
     ] = None,
     id_column: Annotated[
         str | None, typer.Option(help="Match the rows of both files by this column.")
-    ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="File for a picture of the rows that flow: .png, .svg.")
     ] = None,
     as_json: out.Json = False,
 ) -> None:
@@ -41,7 +37,6 @@ def diff(
         from linkwise.datasets import read_table
         from linkwise.evaluation import compare_clusterings
 
-        check_target(plot, "--plot", [old, new])
         tables = [read_table(path) for path in (old, new)]
         clusters = [
             [_number(cell) for cell in read_label_column(table, label_column, id_column)]
@@ -56,11 +51,6 @@ def diff(
         changes = compare_clusterings(*clusters, old_ids=ids[0], new_ids=ids[1])
         if not changes.n_rows:
             raise ValueError(f"{old} and {new} have no row in common: no {id_column!r} is in both")
-        if plot is not None:
-            from linkwise._optional import optional
-
-            optional("matplotlib", extra="plot", need="--plot").use("Agg")
-            changes.plot().figure.savefig(plot, dpi=150)  # type: ignore[union-attr]
     if as_json:
         out.print_json(changes.to_dict())
     else:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.cluster import KMeans
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from linkwise._adapters import check_base, n_clusters_of, takes_constraints
-from linkwise._types import SampleIds, Seed
+from linkwise._adapters import check_base, n_clusters_of
+from linkwise._types import FitCallback, Labels, MatrixLike, SampleIds, Seed
 from linkwise._validation import (
     ConstrainedClusterMixin,
+    Knowable,
     check_number,
     read_labels,
     read_links,
@@ -28,17 +28,14 @@ from linkwise.report import Report
 from ._loss import PairLoss
 from ._rounds import OUT_OF_ROUNDS, Boosting, exp
 
-_AUTO_COMPONENTS = 5
-_MOST_ALPHA = 100.0
-
 
 class BoostCluster(ConstrainedClusterMixin, BaseEstimator):
     """Makes any clusterer use pairwise constraints, by boosting.
 
     Each round projects the data onto directions in which the must-links that were violated most
     are short and the cannot-links long, lets the base cluster the projected rows, and adds the
-    result to a kernel K that says how surely two rows belong together. In the end the base clusters
-    K. The base need not know anything about constraints.
+    result to a kernel K, the evidence that two rows belong together. In the end the base clusters
+    K. The base itself takes no constraints.
 
     Parameters
     ----------
@@ -51,20 +48,8 @@ class BoostCluster(ConstrainedClusterMixin, BaseEstimator):
         Directions to project onto, s in the paper; at most the number of features. "auto" is the
         number of clusters but at least 5, as far as there are features. The last clustering sees
         s + 1 dimensions of K, or as many as there are clusters if that is more.
-    max_alpha : float, default=4.0
-        The most weight of a round. (13) is infinite when a round breaks no must-link, or no
-        cannot-link.
     tol : float, default=1e-4
-        Stop when a round lowers the logarithm of the loss by less than this, from whichever of
-        three seeds.
-    entailed : bool, default=False
-        Whether links that follow from the given ones take part too, unless the constraints
-        contradict or more than a million would. Links between rows labeled by `y` always do.
-    pass_constraints : bool, default=False
-        Whether the base gets the constraints as well; for bases of linkwise.
-    max_kernel_rows : int, default=5000
-        A base that takes a kernel, an affinity or distances gets K itself, an n x n matrix, up to
-        this many rows. Beyond, and for other bases, it gets the leading eigenvectors of K.
+        Stop when a round lowers the logarithm of the loss by less than this.
     verbose : int, default=0
         If not 0, print the loss of every round.
     callback : callable, default=None
@@ -103,15 +88,17 @@ class BoostCluster(ConstrainedClusterMixin, BaseEstimator):
     rows. The projected rows are scaled to the total variance of X, so that lengths which a base was
     given (``eps``, ``gamma``) keep their meaning.
 
+    (13) is infinite when a round violates no must-link, or no cannot-link: alpha is at most 4.
+    A base that takes a kernel, an affinity or distances gets K itself, an n x n matrix, up to 5,000
+    rows; beyond, and for other bases, it gets the leading eigenvectors of K.
+
     If there are must-links but no cannot-links, or the reverse, the missing kind counts as half
     satisfied in every round: alpha is then half the logarithm of satisfied over violated, as in
     AdaBoost. Without any constraints the base clusters X itself.
 
-    Memory is that of the projected rows plus one small integer for each row and round.
-
-    `predict` asks the bases of all rounds for the clusters of new rows (a base without ``predict``
-    gives them the cluster of the nearest row, for which X is kept), and then the last base, or,
-    if that has no ``predict`` either, compares them with the clusters' means in K.
+    `predict` takes the clusters of new rows from the bases of all rounds (from the nearest row, for
+    which X is kept, if a base has no ``predict``), and then from the last base, or, if that has no
+    ``predict`` either, compares them with the clusters' means in K.
 
     References
     ----------
@@ -140,27 +127,19 @@ class BoostCluster(ConstrainedClusterMixin, BaseEstimator):
 
     def __init__(
         self,
-        base: Any = None,
+        base: BaseEstimator | None = None,
         n_rounds: int = 25,
-        n_components: Any = "auto",
+        n_components: int | Literal["auto"] = "auto",
         *,
-        max_alpha: float = 4.0,
         tol: float = 1e-4,
-        entailed: bool = False,
-        pass_constraints: bool = False,
-        max_kernel_rows: int = 5000,
         verbose: int = 0,
-        callback: Callable[[int, int, float], None] | None = None,
+        callback: FitCallback | None = None,
         random_state: Seed = None,
     ):
         self.base = base
         self.n_rounds = n_rounds
         self.n_components = n_components
-        self.max_alpha = max_alpha
         self.tol = tol
-        self.entailed = entailed
-        self.pass_constraints = pass_constraints
-        self.max_kernel_rows = max_kernel_rows
         self.verbose = verbose
         self.callback = callback
         self.random_state = random_state
@@ -168,7 +147,12 @@ class BoostCluster(ConstrainedClusterMixin, BaseEstimator):
     # ---------------------------------------------------------------- fit
 
     def fit(
-        self, X: Any, y: Any = None, *, constraints: Any = None, sample_ids: SampleIds = None
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        *,
+        constraints: Knowable = None,
+        sample_ids: SampleIds = None,
     ) -> BoostCluster:
         """Cluster the rows of X under the constraints.
 
@@ -194,18 +178,13 @@ class BoostCluster(ConstrainedClusterMixin, BaseEstimator):
         X, (known, n_dropped, ids) = self._read_rows(X, constraints, sample_ids)
         self._check_enough(base, X.shape[0])
         n_components = self._n_components(base, X.shape[1])
-        known, links = read_links(known, read_labels(y, X.shape[0]), entailed=self.entailed)
-        work = Boosting(
-            X, base, n_components, check_random_state(self.random_state),
-            known if self.pass_constraints else None,
-        )  # fmt: skip
+        known, links = read_links(known, read_labels(y, X.shape[0]), entailed=False)
+        work = Boosting(X, base, n_components, check_random_state(self.random_state))
         loss = PairLoss(links)
-        self.stopped_ = work.run(
-            loss, self.n_rounds, max_alpha=self.max_alpha, tol=self.tol, tell=self._tell
-        )
-        self.labels_ = work.finish(self.max_kernel_rows).astype(np.int32)
+        self.stopped_ = work.run(loss, self.n_rounds, self.tol, self._report_round)
+        self.labels_ = work.finish().astype(np.int32)
         self.history_, self.n_iter_ = work.history, len(work.history)
-        self.base_, self._work = work.last, work.forget()
+        self.base_, self._work = work.last, work.forget_rows()
         self.objective_ = exp(loss.log_loss)
         self._name_clusters(y)
         self.report_ = Report.of(
@@ -222,27 +201,16 @@ class BoostCluster(ConstrainedClusterMixin, BaseEstimator):
         )
         return self
 
-    def _check_parameters(self) -> Any:
+    def _check_parameters(self) -> BaseEstimator:
         check_number("n_rounds", self.n_rounds, Integral, 1)
-        check_number("max_kernel_rows", self.max_kernel_rows, Integral, 0)
         check_number("tol", self.tol, Real, 0)
-        check_number("max_alpha", self.max_alpha, Real, 0)
-        if not 0 < self.max_alpha <= _MOST_ALPHA:
-            raise ValueError(
-                f"max_alpha={self.max_alpha} must be above 0 and at most {_MOST_ALPHA:g}"
-            )
         if self.n_components != "auto":
             check_number("n_components", self.n_components, Integral, 1)
         base = KMeans() if self.base is None else self.base
         check_base(base)
-        if self.pass_constraints and not takes_constraints(base):
-            raise ValueError(
-                f"pass_constraints=True, but {type(base).__name__}.fit takes no constraints; use a "
-                "base of linkwise, or pass_constraints=False"
-            )
         return base
 
-    def _check_enough(self, base: Any, n_samples: int) -> None:
+    def _check_enough(self, base: BaseEstimator, n_samples: int) -> None:
         """Refuse fewer rows than clusters, in words of what the caller gave."""
         k = n_clusters_of(base) or 0
         if n_samples < k:
@@ -252,9 +220,10 @@ class BoostCluster(ConstrainedClusterMixin, BaseEstimator):
                 f"with at most {n_samples}, or more rows"
             )
 
-    def _n_components(self, base: Any, n_features: int) -> int:
+    def _n_components(self, base: BaseEstimator, n_features: int) -> int:
         if self.n_components == "auto":
-            return min(max(n_clusters_of(base) or 0, _AUTO_COMPONENTS), n_features)
+            # The paper leaves s open; at least five, so that two clusters get more than a line.
+            return min(max(n_clusters_of(base) or 0, 5), n_features)
         if self.n_components > n_features:
             raise ValueError(
                 f"n_components={self.n_components} is more than the {n_features} features of X; "
@@ -262,7 +231,7 @@ class BoostCluster(ConstrainedClusterMixin, BaseEstimator):
             )
         return int(self.n_components)
 
-    def _tell(self, iteration: int, loss: float) -> None:
+    def _report_round(self, iteration: int, loss: float) -> None:
         if self.verbose:
             print(f"round {iteration}: loss {loss:.6g}")
         if self.callback is not None:
@@ -270,7 +239,7 @@ class BoostCluster(ConstrainedClusterMixin, BaseEstimator):
 
     # ---------------------------------------------------------------- new rows
 
-    def predict(self, X: Any) -> NDArray[np.int32]:
+    def predict(self, X: MatrixLike) -> Labels:
         """The cluster of each row; see the notes for how.
 
         Parameters
@@ -285,7 +254,7 @@ class BoostCluster(ConstrainedClusterMixin, BaseEstimator):
         X = read_new_rows(self, X)
         return self._work.predict(X, self.labels_).astype(np.int32)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags

@@ -1,4 +1,4 @@
-"""The loss of BoostCluster over the constrained pairs, and the best step to lower it.
+"""The loss of BoostCluster over the constrained pairs, the best step to lower it, the projection.
 
 Equation numbers are those of Liu, Jin & Jain (2007). K is known at the constrained pairs only, as
 logarithms of p and q, so that no round overflows.
@@ -10,16 +10,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 from scipy.sparse import coo_array, csr_array
 from scipy.special import logsumexp
 
+from linkwise._types import Bools, Floats, Ints, Matrix, is_sparse
 from linkwise.constraints import Constraints, number_nodes
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-
-_ROUNDING = 1e-9  # a clustering that comes a second time gains nothing but this
+# (13) is infinite when a round violates no must-link or no cannot-link, which the paper leaves
+# open. Ours: one round divides the loss of a satisfied pair by at most e^4, about 55.
+MAX_ALPHA = 4.0
 
 
 class _Side:
@@ -49,7 +49,7 @@ class _Side:
             return np.zeros(0)
         return np.exp(self.log_pull - logsumexp(self.log_pull))
 
-    def together(self, labels: Ints) -> Mask:
+    def together(self, labels: Ints) -> Bools:
         """Which links have both ends in one cluster; rows labeled -1 are in none."""
         a, b = labels[self.ends[:, 0]], labels[self.ends[:, 1]]
         return (a == b) & (a >= 0)
@@ -71,39 +71,19 @@ class _Side:
 
 @dataclass(frozen=True)
 class Step:
-    """How far to go along a clustering, and what that does to the loss.
+    """How far to go along a clustering, and what that does to the loss."""
 
-    Attributes
-    ----------
-    alpha : float
-        (13), within its limits.
-    log_factor : float
-        Logarithm of what the loss is multiplied by: 1 - gamma of Theorem 1 at the exact alpha.
-    must_violated, cannot_violated : float
-        A and D of Theorem 1, as shares.
-    perfect : bool
-        Whether the clustering satisfies every link.
-    """
-
-    alpha: float
-    log_factor: float
-    must_violated: float
-    cannot_violated: float
-    perfect: bool
+    alpha: float  # (13), within its limits
+    log_factor: float  # of the loss: log(1 - gamma) of Theorem 1 at the exact alpha
+    must_violated: float  # A of Theorem 1, as a share
+    cannot_violated: float  # D
+    perfect: bool  # whether the clustering satisfies every link
 
 
 class PairLoss:
-    """Loss (2) over pairwise constraints.
+    """Loss (2) over must-links and cannot-links, whose weights multiply p and q.
 
-    Parameters
-    ----------
-    known : Constraints
-        Must-links and cannot-links by row number; their weights multiply p and q.
-
-    Attributes
-    ----------
-    rows : ndarray of shape (n_touched,)
-        The constrained rows. Labels below are those of these rows, in this order.
+    `rows` are the constrained rows; labels below are those of these rows, in this order.
     """
 
     def __init__(self, known: Constraints):
@@ -127,24 +107,23 @@ class PairLoss:
         m = len(self.rows)
         return coo_array((np.concatenate([pull, pull]), (i, j)), shape=(m, m)).tocsr()
 
-    def best_step(self, labels: Ints, max_alpha: float) -> Step:
-        """The alpha that minimizes (12), between 0 and max_alpha.
+    def best_step(self, labels: Ints) -> Step:
+        """The alpha that minimizes (12), between 0 and the cap.
 
-        (13) divides by zero when no must-link or no cannot-link is violated: alpha is then
-        max_alpha. One cluster of all rows, or none at all, breaks every link of one kind and none
-        of the other, and earns 0.
+        One cluster of all rows, or none at all, violates every link of one kind and none of the
+        other: alpha is 0.
         """
         A, B = self.must.split(labels)
         C, D = self.cannot.split(labels)
         perfect = self.must.together(labels).all() and not self.cannot.together(labels).any()
         alpha = 0.0
-        if B * C > A * D * (1 + _ROUNDING):
+        if B * C > A * D * (1 + 1e-9):  # a repeated clustering gains no more than rounding
             with np.errstate(divide="ignore"):
                 exact = 0.5 * (np.log(B) + np.log(C) - np.log(A) - np.log(D))
-            if exact <= max_alpha:
+            if exact <= MAX_ALPHA:
                 log_factor = np.log1p(-((np.sqrt(A * D) - np.sqrt(B * C)) ** 2))
                 return Step(float(exact), float(log_factor), A, D, bool(perfect))
-            alpha = max_alpha
+            alpha = MAX_ALPHA
         factor = (A + B * np.exp(-alpha)) * (C + D * np.exp(alpha))
         return Step(alpha, float(np.log(factor)), A, D, bool(perfect))
 
@@ -152,3 +131,57 @@ class PairLoss:
         """Take the step: K becomes K + alpha Delta (3)."""
         self.must.add(alpha, labels)
         self.cannot.add(alpha, labels)
+
+
+# -------------------------------------------------------------------- projection
+
+
+def centered_product(X: Matrix, mean: Floats, V: Floats) -> NDArray:
+    """(X - mean) V in the precision of X, without a centered copy of X."""
+    return np.asarray(X @ V.astype(X.dtype) - (mean @ V).astype(X.dtype))
+
+
+class Directions:
+    """Leading eigenvectors of X' T X (10), T being zero outside the m constrained rows.
+
+    With fewer constrained rows than features, the m x m problem (17) is solved instead.
+    """
+
+    def __init__(self, X: Matrix, mean: Floats):
+        X = X.astype(np.float64)
+        self._X, self._mean = X, mean
+        self.by_rows = X.shape[0] < X.shape[1]
+        if self.by_rows:
+            # With X X' = U L U', the rows are U L^1/2 in the orthonormal basis X' U L^-1/2: (17)
+            # becomes symmetric, and repeated rows add no direction.
+            values, U = linalg.eigh(self._gram())
+            keep = values > 1e-12 * max(float(values[-1]), 1e-300)
+            root = np.sqrt(values[keep])
+            self._rows, self._basis = U[:, keep] * root, U[:, keep] / root
+        else:
+            self._rows = (X.toarray() if is_sparse(X) else X) - mean
+
+    def _gram(self) -> Floats:
+        """Inner products of the centered rows; sparse rows stay sparse."""
+        X, mean = self._X, self._mean
+        if not is_sparse(X):
+            return np.asarray((X - mean) @ (X - mean).T)
+        along = X @ mean
+        return np.asarray((X @ X.T).toarray() - along[:, None] - along + mean @ mean)
+
+    def top(self, T: csr_array, s: int) -> Floats:
+        """P (11), of shape (d, at most s): orthogonal, as long as the roots of the eigenvalues.
+
+        Only positive eigenvalues count: along the others, must-links are no shorter than
+        cannot-links.
+        """
+        M = self._rows.T @ (T @ self._rows)
+        r = len(M)
+        values, vectors = linalg.eigh((M + M.T) / 2, subset_by_index=(max(0, r - s), r - 1))
+        # Relative to the whole matrix: the top s values may all be rounding errors of a zero.
+        keep = np.flatnonzero(values > 1e-10 * max(float(linalg.norm(M)), 1e-300))[::-1]
+        vectors = vectors[:, keep] * np.sqrt(values[keep])
+        if not self.by_rows:
+            return np.asarray(vectors)
+        C = self._basis @ vectors
+        return np.asarray(self._X.T @ C - np.multiply.outer(self._mean, C.sum(axis=0)))

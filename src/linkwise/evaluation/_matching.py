@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,10 +18,6 @@ from scipy.optimize import linear_sum_assignment
 
 from linkwise._errors import InputError
 from linkwise._types import Ints, JsonDict, Labels
-from linkwise.constraints import table_html
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _MAX_LINES = 20  # clusters listed in the text
 
@@ -157,33 +153,6 @@ class ClusteringChanges:
         lines = self._lines()
         more = [f"... and {len(lines) - _MAX_LINES:,} more"] if len(lines) > _MAX_LINES else []
         return "\n".join([rows, counts, *(f"- {x}" for x in [*lines[:_MAX_LINES], *more])])
-
-    def _repr_html_(self) -> str:
-        head = ["old", "new", "rows", "share of the old"]
-        sizes = self.overlap.sum(axis=1)
-        cells = [
-            (self.old_names[o], self.new_names[n], f"{self.overlap[o, n]:,}",
-             f"{self.overlap[o, n] / sizes[o]:.0%}")
-            for o, n in np.argwhere(self.overlap).tolist()
-        ]  # fmt: skip
-        table = table_html(head, sorted(cells, key=lambda row: str(row[0]))[: 4 * _MAX_LINES])
-        text = table_html(["changes"], [(line,) for line in str(self).splitlines()])
-        return f"<div>{text}{table}</div>"
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the rows that flow from old clusters (left) to new ones (right).
-
-        Parameters
-        ----------
-        ax : matplotlib axes, default=None
-
-        Returns
-        -------
-        ax : matplotlib axes
-        """
-        from ._flow_plot import draw_flow
-
-        return draw_flow(self, ax)
 
 
 def compare_clusterings(

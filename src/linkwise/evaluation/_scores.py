@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linear_sum_assignment
 
 from linkwise._types import JsonDict, SampleIds
 from linkwise.constraints import as_constraints
@@ -56,6 +57,9 @@ class Scores:
         Mutual information divided by the arithmetic mean of the entropies.
     rand : float
         Rand index.
+    acc : float
+        Accuracy: share of the rows in the cluster matched to their class, for the one-to-one
+        matching of clusters and classes that maximizes it (Hungarian algorithm).
     satisfied : float or None
         Share of the constraints satisfied; None without constraints among the rows scored.
     satisfied_weight : float or None
@@ -76,6 +80,7 @@ class Scores:
     ari: float
     nmi: float
     rand: float
+    acc: float
     satisfied: float | None = None
     satisfied_weight: float | None = None
 
@@ -158,6 +163,7 @@ def score(
         ari=_ari(pairs),
         nmi=_nmi(counts),
         rand=_share(pairs[0, 0] + pairs[1, 1], pairs.sum()),
+        acc=float(counts[linear_sum_assignment(counts, maximize=True)].sum() / counts.sum()),
         satisfied=satisfied,
         satisfied_weight=satisfied_weight,
     )

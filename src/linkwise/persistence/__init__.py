@@ -1,4 +1,4 @@
-"""Fitted models in files: `save_model` and `load_model`. No pickle: JSON and arrays in a zip."""
+"""Fitted models in files: `save_model` and `load_model`, by skops."""
 
 from ._saved_model import SavedModel, load_model, save_model
 

@@ -1,9 +1,12 @@
-"""A fitted model with all that is needed to repeat and to trust it, in one file."""
+"""A fitted model with all that is needed to place and to take in new rows, in one file.
+
+The file is written by skops: JSON and arrays in a zip, no pickle. Loading makes only objects of
+linkwise, scikit-learn, NumPy, SciPy and pandas, and runs no code that the file brings along.
+"""
 
 from __future__ import annotations
 
-import io
-import json
+import importlib
 import platform
 import zipfile
 from collections.abc import Hashable, Mapping, Sequence
@@ -15,25 +18,20 @@ from typing import Any
 
 import numpy as np
 import sklearn
+from skops import io as skops
 
 from linkwise._errors import InputError
-from linkwise._fingerprint import digest
 from linkwise._types import JsonDict, Labels, PathLike
 from linkwise._validation import Knowable
 from linkwise._version import __version__
 from linkwise.constraints import Constraints, as_constraints
 from linkwise.datasets import Preparation
 from linkwise.evaluation import ClusteringChanges
-from linkwise.geometry import Moments
 from linkwise.io import Table, atomic_write, read_table
 from linkwise.kmeans.estimators._update import continue_numbers
 
-from ._encoding import Decoder, Encoder
-
-FORMAT = 2
-_KIND = "linkwise model"
-_OWN_FACTS = ("linkwise", "python", "numpy", "scikit-learn", "saved", "labels", "keep_rows")
-# What estimators hold per row of the fit, and need not have to place new rows.
+_PACKAGES = ("linkwise", "sklearn", "numpy", "scipy", "pandas", "collections", "builtins")
+# Attributes of estimators per row of the fit that are not needed to place new rows.
 _PER_ROW = ("labels_", "report_", "probabilities_", "changes_")
 
 
@@ -150,11 +148,6 @@ class SavedModel:
                 f"{type(self.model).__name__} cannot take in new rows; save a model of a k-means "
                 "method or of ConstrainedMixture, or fit anew with all rows"
             )
-        if not (hasattr(self.model, "_moments_") or hasattr(self.model, "_counts_")):
-            raise ValueError(
-                "the model was saved without its rows by an earlier linkwise, which kept too "
-                "little for updates; fit anew with all rows"
-            )
         has_rows = hasattr(self.model, "labels_")
         if self.ids is not None and sample_ids is None:
             raise InputError("{sample_ids}: the model has ids for its rows; give those of the new")
@@ -201,12 +194,10 @@ class SavedModel:
         ----------
         path : str or path
         """
-        about = {name: value for name, value in self.facts.items() if name not in _OWN_FACTS}
         save_model(
             self.model, path, preparation=self.preparation, sample_ids=self.ids,
             constraints=self.constraints, names=self.names,
-            keep_rows=self.facts.get("keep_rows", True) and hasattr(self.model, "labels_"),
-            about=about,
+            keep_rows=self.facts["keep_rows"], about=self.facts,
         )  # fmt: skip
 
 
@@ -261,49 +252,34 @@ def save_model(
     for name in () if keep_rows else _PER_ROW:
         if name != "labels_" or not getattr(model, "_predicts_by_rows", False):
             slim.__dict__.pop(name, None)
-    arrays: dict[str, np.ndarray] = {}
-
-    def keep(array: np.ndarray) -> str:
-        name = f"{len(arrays)}.npy"
-        arrays[name] = array
-        return name
-
-    encode = Encoder(keep)
-    document = {
-        "kind": _KIND,
-        "format": FORMAT,
-        "facts": {
-            "linkwise": __version__,
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "scikit-learn": sklearn.__version__,
-            **(about or {}),
-            "saved": datetime.now(UTC).isoformat(),
-            "n_rows": len(labels),
-            "labels": digest(labels),
-            "keep_rows": keep_rows,
-        },
-        "model": encode(slim),
-        "preparation": None if preparation is None else preparation.to_dict(),
-        "ids": encode(list(sample_ids), "sample_ids") if keep_rows and sample_ids else None,
-        "constraints": encode(constraints, "constraints") if keep_rows else None,
-        "names": {str(number): name for number, name in (names or {}).items()},
+    facts = {
+        **(about or {}),
+        "linkwise": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scikit-learn": sklearn.__version__,
+        "saved": datetime.now(UTC).isoformat(),
+        "n_rows": len(labels),
+        "keep_rows": keep_rows,
     }
-    text = json.dumps(document)
-    with atomic_write(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("model.json", text)
-        for name, array in arrays.items():
-            content = io.BytesIO()
-            np.save(content, array, allow_pickle=False)
-            archive.writestr(name, content.getvalue())
+    saved = SavedModel(
+        slim, preparation, list(sample_ids) if keep_rows and sample_ids is not None else None,
+        constraints if keep_rows else None, dict(names or {}), facts,
+    )  # fmt: skip
+    content = skops.dumps(saved, compression=zipfile.ZIP_DEFLATED)
+    # A function of the user would be refused when the file is opened: say so now.
+    _check_types(content, "it cannot be saved: leave it out, or use joblib.dump")
+    with atomic_write(path) as file:
+        file.write(content)
 
 
 def load_model(path: PathLike) -> SavedModel:
-    """Open a saved model. Only classes of linkwise and scikit-learn are made; no code is run.
+    """Open a saved model; no code is run.
 
     Parameters
     ----------
     path : str or path
+        A file written by `save_model`.
 
     Returns
     -------
@@ -320,64 +296,39 @@ def load_model(path: PathLike) -> SavedModel:
     """
     if not Path(path).is_file():
         raise FileNotFoundError(f"{path}: no such model")
+    content = Path(path).read_bytes()
     try:
-        with zipfile.ZipFile(path) as archive:
-            document = json.loads(archive.read("model.json"))
-            _check(document, path)
-
-            def load(name: str) -> np.ndarray:
-                return np.load(io.BytesIO(archive.read(name)), allow_pickle=False)
-
-            return _opened(document, Decoder(load))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(_not_a_model(path, str(error))) from error
-    except (ValueError, ImportError, MemoryError):  # say what is wrong themselves
+        trusted = _check_types(content, "it is refused")
+        saved = skops.loads(content, trusted=trusted)
+    except (TypeError, MemoryError):
         raise
-    except Exception as error:  # zipfile and the decoder raise many kinds on damaged files
-        raise ValueError(_not_a_model(path, str(error) or repr(error))) from error
-
-
-def _not_a_model(path: PathLike, reason: str) -> str:
-    return f"{path} is not a model saved by linkwise, or is damaged ({reason})"
-
-
-def _check(document: JsonDict, path: PathLike) -> None:
-    if document.get("kind") != _KIND:
-        raise ValueError(f"{path} is not a model saved by linkwise")
-    if not isinstance(document.get("format"), int) or document["format"] < 1:
-        raise ValueError(_not_a_model(path, "no format number"))
-    if document["format"] > FORMAT:
+    except Exception as error:  # zipfile, json and skops raise many kinds on damaged files
         raise ValueError(
-            f"{path} was saved by a later linkwise ({document['facts'].get('linkwise')}, format "
-            f"{document['format']}; this one knows {FORMAT}); update linkwise"
-        )
+            f"{path} is not a model saved by linkwise, or is damaged ({str(error) or repr(error)})"
+        ) from error
+    if not isinstance(saved, SavedModel):
+        raise ValueError(f"{path} holds a {type(saved).__name__}, not a model saved by save_model")
+    return saved
 
 
-def _opened(document: JsonDict, decode: Decoder) -> SavedModel:
-    model = decode(document["model"])  # first: constraints may be the same object as in its report
-    if document["format"] < 2:
-        _add_statistics(model)
-    kept = document["preparation"]
-    return SavedModel(
-        model,
-        None if kept is None else Preparation.from_dict(kept),
-        decode(document["ids"]),
-        decode(document["constraints"]),
-        {int(number): name for number, name in document["names"].items()},
-        document["facts"],
-    )
+def _check_types(content: bytes, remedy: str) -> list[str]:
+    """Names of the types in a file that skops does not know; all must be of known packages."""
+    names = skops.get_untrusted_types(data=content)
+    for name in names:
+        module, _, attribute = name.rpartition(".")
+        is_known = module.partition(".")[0] in _PACKAGES
+        # A module also has what it imports (os, subprocess): that is not its own.
+        owner = _owner(module, attribute) if is_known else ""
+        if owner.partition(".")[0] not in _PACKAGES:
+            raise TypeError(f"the model holds {name}, which is not of {', '.join(_PACKAGES[:5])}; "
+                            f"{remedy}")  # fmt: skip
+    return names
 
 
-def _add_statistics(model: Any) -> None:
-    """What models of format 1 lack, for `update`: sums per cluster, out of labels and means."""
-    labels = np.asarray(getattr(model, "labels_", ()))
-    if not len(labels):
-        return  # without rows there is nothing to add them up from; `update` says so
-    if hasattr(model, "_geometry_"):
-        geometry = model._geometry_
-        counts = np.bincount(labels[labels >= 0], minlength=geometry.k).astype(np.float64)
-        model._moments_ = Moments(counts, counts[:, None] * geometry.centers, np.zeros((0, 0, 0)))
-        model._cluster_costs_, model._retired_ = None, np.zeros(geometry.k, dtype=bool)
-    elif hasattr(model, "means_") and hasattr(model, "probabilities_"):
-        model._counts_ = model.probabilities_.sum(axis=0)
-        model._retired_ = np.zeros(len(model.means_), dtype=bool)
+def _owner(module: str, attribute: str) -> str:
+    """The module in which a type is defined; empty if it is not there."""
+    try:
+        found = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError):
+        return ""
+    return getattr(found, "__module__", "") if isinstance(found, type) or callable(found) else ""

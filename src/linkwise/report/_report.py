@@ -51,8 +51,6 @@ class Report:
         Constraints on rows that the data does not have.
     n_ignored : int
         Relative constraints that the method does not use; they are not among `constraints`.
-    n_not_inferred : int
-        Links that propagation could infer and left out to stay within its limit.
     ids : sequence of shape (n_samples,) or None
         What the rows are called where constraints are shown; see `named`.
     n_noise : int
@@ -85,7 +83,6 @@ class Report:
     converged: bool
     seconds: float
     n_dropped: int = 0
-    n_not_inferred: int = 0
     n_ignored: int = 0
     ids: Sequence[Hashable] | None = None
     n_noise: int = 0
@@ -376,8 +373,6 @@ class Report:
                 f"{self.n_ignored:,} relative constraint{'s' * (self.n_ignored != 1)} not used by "
                 "this method"
             )
-        if self.n_not_inferred:
-            lines.append(f"only the heaviest links inferred: {self.n_not_inferred:,} more in reach")
         return lines
 
     # ---------------------------------------------------------------- the pieces
@@ -492,6 +487,4 @@ class Report:
             totals["constraints left out"] = f"{self.n_dropped:,} (on rows not in the data)"
         if self.n_ignored:
             totals["constraints not used"] = f"{self.n_ignored:,} (relative)"
-        if self.n_not_inferred:
-            totals["links not inferred"] = f"{self.n_not_inferred:,} (the heaviest are kept)"
         return totals

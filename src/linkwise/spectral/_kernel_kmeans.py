@@ -7,24 +7,33 @@ rows. That is the paper's; the automatic weight is low enough that it seldom sho
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
 )
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from linkwise._types import RandomState, SampleIds, Seed
+from linkwise._types import (
+    FitCallback,
+    Floats,
+    Labels,
+    Matrix,
+    MatrixLike,
+    RandomState,
+    SampleIds,
+    Seed,
+)
 from linkwise._validation import (
     ConstrainedClusterMixin,
+    Knowable,
     check_choice,
     check_number,
     mean_and_spread,
@@ -34,14 +43,19 @@ from linkwise._validation import (
     read_new_rows,
     warn_unconverged,
 )
-from linkwise.constraints import Constraints
+from linkwise.constraints import Closure, Constraints
 from linkwise.report import Report
 
-from ._gram import Gram, make
-from ._kernel_start import start
-from ._moves import Found, Objective, search, without_empty
-
-_AUTO_RUNS = 5
+from ._kernel_search import (
+    MOST_ROWS,
+    FeatureGram,
+    Found,
+    Gram,
+    KernelMatrix,
+    Objective,
+    search,
+    start,
+)
 
 
 class ConstrainedKernelKMeans(
@@ -67,19 +81,9 @@ class ConstrainedKernelKMeans(
         counts in a cluster of average size half as much as a row does on average, and all
         constraints together count at most half as much as all rows. Because of the division by
         s_c, large ones favor tiny clusters of linked rows.
-    shift : None, "psd" or float, default=None
-        None moves rows by the exact gain of each move and needs no shift. A number is added to the
-        kernel's diagonal, and rows go to their nearest centers all at once, as in [1]_; "psd" is
-        the least number that is sure to lower the objective. Large ones keep rows where they are.
-    n_landmarks : int, default=None
-        Rows that an RBF kernel is approximated from (Nystroem). None is exact up to 5,000 rows
-        and 500 beyond.
-    entailed : bool, default=False
-        Whether links that follow from the given ones count too, unless the constraints contradict
-        or more than a million would. Links between rows labeled by `y` always do.
-    n_init : "auto" or int, default="auto"
-        Number of runs; the best is kept. The first starts from groups of must-linked rows, the
-        others as k-means++ does. "auto" is 5.
+    n_init : int, default=5
+        Number of runs; the best is kept. The first starts from components of must-linked rows, the
+        others as k-means++ does.
     max_iter : int, default=300
         The most iterations of a run.
     tol : float, default=0.0
@@ -89,7 +93,7 @@ class ConstrainedKernelKMeans(
     callback : callable, default=None
         Called as ``callback(run, iteration, objective)`` after every iteration.
     random_state : int, RandomState instance or None, default=None
-        Seed of the starts and the landmarks.
+        Seed of the initializations.
 
     Attributes
     ----------
@@ -137,24 +141,18 @@ class ConstrainedKernelKMeans(
         *,
         kernel: Literal["rbf", "linear", "precomputed"] = "rbf",
         gamma: float | None = None,
-        link_weight: Any = "auto",
-        shift: Any = None,
-        n_landmarks: int | None = None,
-        entailed: bool = False,
-        n_init: Any = "auto",
+        link_weight: float | Literal["auto"] = "auto",
+        n_init: int = 5,
         max_iter: int = 300,
         tol: float = 0.0,
         verbose: int = 0,
-        callback: Callable[[int, int, float], None] | None = None,
+        callback: FitCallback | None = None,
         random_state: Seed = None,
     ):
         self.n_clusters = n_clusters
         self.kernel = kernel
         self.gamma = gamma
         self.link_weight = link_weight
-        self.shift = shift
-        self.n_landmarks = n_landmarks
-        self.entailed = entailed
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
@@ -166,10 +164,10 @@ class ConstrainedKernelKMeans(
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
         *,
-        constraints: Any = None,
+        constraints: Knowable = None,
         sample_ids: SampleIds = None,
         sample_weight: ArrayLike | None = None,
     ) -> ConstrainedKernelKMeans:
@@ -200,13 +198,13 @@ class ConstrainedKernelKMeans(
         n = X.shape[0]
         self._check_enough_rows(n)
         a = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        known, links = read_links(known, read_labels(y, n), entailed=self.entailed)
+        known, links = read_links(known, read_labels(y, n), entailed=False)
         rng = check_random_state(self.random_state)
         self.gamma_ = self._gamma(X)
-        S = make(X, self.kernel, self.gamma_, self.n_landmarks, rng)
+        S = self._gram_of(X)
         self.link_weight_ = self._link_weight(S, a, links)
         objective = Objective(S, _link_matrix(links, n, self.link_weight_), a, self.n_clusters)
-        best = self._best_run(objective, known, rng)
+        best = self._best_run(objective, known.closure(), rng)
         self._store(objective, best)
         self._name_clusters(y)
         self.report_ = Report.of(
@@ -228,24 +226,19 @@ class ConstrainedKernelKMeans(
         check_choice("kernel", self.kernel, ("rbf", "linear", "precomputed"))
         check_number("max_iter", self.max_iter, Integral, 1)
         check_number("tol", self.tol, Real, 0)
-        if self.n_init != "auto":
-            check_number("n_init", self.n_init, Integral, 1)
-        if self.n_landmarks is not None:
-            check_number("n_landmarks", self.n_landmarks, Integral, 1)
+        check_number("n_init", self.n_init, Integral, 1)
         if self.gamma is not None:
             check_number("gamma", self.gamma, Real, 0)
         if self.link_weight != "auto":
             check_number("link_weight", self.link_weight, Real, 0)
-        if self.shift not in (None, "psd"):
-            check_number("shift", self.shift, Real, 0)
 
-    def _gamma(self, X: Any) -> float:
+    def _gamma(self, X: Matrix) -> float:
         if self.gamma is not None or self.kernel != "rbf":
             return 1.0 if self.gamma is None else float(self.gamma)
         spread = mean_and_spread(X)[1]  # the mean squared distance of two rows is twice that
         return 1.0 / (4.0 * spread) if spread > 0 else 1.0
 
-    def _link_weight(self, S: Gram, a: NDArray[np.float64], links: Constraints) -> float:
+    def _link_weight(self, S: Gram, a: Floats, links: Constraints) -> float:
         if self.link_weight != "auto":
             return float(self.link_weight)
         total = max(float(a.sum()), 1e-300)
@@ -255,39 +248,46 @@ class ConstrainedKernelKMeans(
         share = min(1.0, len(a) / given) if given > 0 else 1.0
         return max(scatter, 0.0) / (4 * self.n_clusters) * share
 
-    def _best_run(self, objective: Objective, known: Constraints, rng: RandomState) -> Found:
-        shift = objective.shift() if self.shift == "psd" else self.shift
-        best: Found | None = None
-        for run in range(_AUTO_RUNS if self.n_init == "auto" else self.n_init):
+    def _gram_of(self, X: Matrix) -> Gram:
+        if self.kernel == "linear":
+            return FeatureGram(X)
+        if self.kernel == "rbf" and X.shape[0] > MOST_ROWS:
+            raise ValueError(
+                f'kernel="rbf" needs n x n numbers for n={X.shape[0]:,} rows; the limit is '
+                f"{MOST_ROWS:,}: use make_pipeline(Nystroem(gamma=...), "
+                f'ConstrainedKernelKMeans(kernel="linear"))'
+            )
+        return KernelMatrix(X, self.gamma_ if self.kernel == "rbf" else None)
+
+    def _best_run(self, objective: Objective, closure: Closure, rng: RandomState) -> Found:
+        runs = []
+        for run in range(self.n_init):
             labels = start(
-                objective.S, objective.a, self.n_clusters, known.closure(), rng, groups=run == 0
+                objective.S, objective.a, self.n_clusters, closure, rng, from_components=run == 0
             )
-            found = search(
-                objective, labels, self.max_iter, self.tol, shift, progress_reporter(self, run)
-            )
-            if best is None or found.state.objective < best.state.objective:
-                best = found
-        assert best is not None
+            report = progress_reporter(self, run)
+            runs.append(search(objective, labels, self.max_iter, self.tol, report))
+        best = min(runs, key=lambda found: found.state.objective)
         if not best.converged:
             warn_unconverged(self)
         return best
 
     def _store(self, objective: Objective, best: Found) -> None:
-        state = without_empty(objective, best.state)
-        labels = state.labels
-        light = objective.a <= 0
-        if light.any():  # such rows change nothing, and take the nearest center
-            labels = np.where(light, objective.distances(state).argmin(axis=1), labels)
-        self.labels_ = labels.astype(np.int32)
-        self.objective_, self.objective_path_ = state.objective, np.array(best.path)
-        self.n_iter_ = best.n_iter
-        self._n_features_out = self.n_clusters
+        state = best.state
         mass = np.where(state.mass > 0, state.mass, 1.0)
         self._gram = objective.S
         self._means = objective.one_hot(state.labels, objective.a / mass[state.labels])
-        self._norms = np.asarray((self._means.multiply(self._gram.times(self._means))).sum(axis=0))
+        common = self._gram.times(self._means)
+        norms = np.asarray(self._means.multiply(common).sum(axis=0))
+        self._norms = np.where(state.mass > 0, norms, np.inf)  # no row goes where there is no mean
+        # Rows without weight change no center, and take the nearest one.
+        nearest = (self._norms - 2 * common).argmin(axis=1)
+        self.labels_ = np.where(objective.a > 0, state.labels, nearest).astype(np.int32)
+        self.objective_, self.objective_path_ = state.objective, np.array(best.path)
+        self.n_iter_ = best.n_iter
+        self._n_features_out = self.n_clusters
 
-    def _costs(self, known: Constraints, mass: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _costs(self, known: Constraints, mass: Floats) -> Floats:
         weight = np.concatenate([known.must_link_weight, known.cannot_link_weight])
         pairs = np.concatenate([known.must_link, known.cannot_link]).astype(np.int64)
         larger = mass[self.labels_[pairs]].max(axis=1, initial=0.0)
@@ -295,7 +295,7 @@ class ConstrainedKernelKMeans(
 
     # ---------------------------------------------------------------- new rows
 
-    def predict(self, X: Any) -> NDArray[np.int32]:
+    def predict(self, X: MatrixLike) -> Labels:
         """The nearest center of each row in the kernel's space; links have no part in it.
 
         Parameters
@@ -309,7 +309,7 @@ class ConstrainedKernelKMeans(
         """
         return self._relative(X).argmin(axis=1).astype(np.int32)
 
-    def transform(self, X: Any) -> NDArray:
+    def transform(self, X: MatrixLike) -> Floats:
         """Squared distances of each row to the centers, less its own squared length.
 
         Lengths of new rows are not known under a precomputed kernel; without them, rows compare
@@ -325,12 +325,12 @@ class ConstrainedKernelKMeans(
         """
         return self._relative(X)
 
-    def _relative(self, X: Any) -> NDArray[np.float64]:
+    def _relative(self, X: MatrixLike) -> Floats:
         check_is_fitted(self)
         X = read_new_rows(self, X)
         return self._norms - 2 * self._gram.to(X, self._means)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self.kernel == "precomputed"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from numbers import Integral, Real
 from typing import Any, Literal
 
@@ -66,14 +65,12 @@ class SpectralLearning(
     n_neighbors : int, default=10
         Neighbors of a row in "nearest_neighbors".
     clusterer : clusterer, default=None
-        What clusters the representation; None is k-means with `n_clusters` and ten starts.
-    normalize_rows : bool, default=True
-        Whether rows of the representation have length 1.
+        What clusters the representation; None is k-means with `n_clusters`.
     entailed : bool, default=True
         Whether links that follow from the given ones count too, unless the constraints contradict
-        or more than a million would.
-    n_init : "auto" or int, default="auto"
-        Starts of k-means, when `clusterer` is None; "auto" is 10.
+        or more than a million would. The paper's affinities are those of the given links alone.
+    n_init : int, default=10
+        Initializations of k-means, when `clusterer` is None.
     random_state : int, RandomState instance or None, default=None
         Seed of the eigensolver's start and of the clusterer.
 
@@ -90,7 +87,7 @@ class SpectralLearning(
     clusterer_ : object
         The clusterer, fitted.
     n_iter_ : int
-        Iterations of the clusterer, where it tells; else 1.
+        Iterations of the clusterer; 1 if it does not have them.
     report_ : Report
         Every constraint satisfied or violated; violations have no cost here.
     n_features_in_ : int
@@ -104,13 +101,11 @@ class SpectralLearning(
     Notes
     -----
     Eigenvectors u of the symmetric normalization enter as D^(-1/2) u, which solve the generalized
-    problem A v = lambda D v; with rows of length 1 that is the representation of [2]_, without
-    that of scikit-learn's SpectralClustering. Weights of constraints do not count; of two opposite
-    links between the same rows, the cannot-link does.
+    problem A v = lambda D v; rows of the representation have length 1, as in [1]_ and [2]_. Weights
+    of constraints do not count; of two opposite links between the same rows, the cannot-link does.
 
     Affinities below 1e-10 times the largest are no edges. Where more parts than clusters are left
-    unconnected, each part is tied to the nearest rows outside it. Every eigensolver has a limit
-    and a fallback, so that no input runs on; clusters of one row are worth a warning.
+    unconnected, each part is tied to the nearest rows outside it.
 
     New rows are placed by the eigenvector equation itself, from their affinities to the rows of
     the fit (Nystroem's extension).
@@ -146,9 +141,8 @@ class SpectralLearning(
         gamma: Gamma = "local",
         n_neighbors: int = 10,
         clusterer: Any = None,
-        normalize_rows: bool = True,
         entailed: bool = True,
-        n_init: Any = "auto",
+        n_init: int = 10,
         random_state: Seed = None,
     ):
         self.n_clusters = n_clusters
@@ -158,7 +152,6 @@ class SpectralLearning(
         self.gamma = gamma
         self.n_neighbors = n_neighbors
         self.clusterer = clusterer
-        self.normalize_rows = normalize_rows
         self.entailed = entailed
         self.n_init = n_init
         self.random_state = random_state
@@ -195,9 +188,8 @@ class SpectralLearning(
         A, self.affinity_ = linked_graph(X, links, k, self.affinity, self.gamma, self.n_neighbors)
         self._embed(A, k, rng)
         self.clusterer_ = seeded(self._clusterer(), rng)
-        labels, self._answerer = cluster(self.clusterer_, self.embedding_, None)
+        labels, self._answerer = cluster(self.clusterer_, self.embedding_)
         self.labels_ = labels.astype(np.int32)
-        self._warn_of_small_clusters()
         self.n_iter_ = int(getattr(self.clusterer_, "n_iter_", 1))
         self._name_clusters(y)
         self.report_ = Report.of(
@@ -219,8 +211,7 @@ class SpectralLearning(
         check_choice("affinity", self.affinity, ("nearest_neighbors", "rbf", "precomputed"))
         check_choice("normalization", self.normalization, ("symmetric", "additive"))
         check_number("n_neighbors", self.n_neighbors, Integral, 1)
-        if self.n_init != "auto":
-            check_number("n_init", self.n_init, Integral, 1)
+        check_number("n_init", self.n_init, Integral, 1)
         if isinstance(self.gamma, str):
             check_choice("gamma", self.gamma, ("local", "median"))
         else:
@@ -245,29 +236,14 @@ class SpectralLearning(
     def _clusterer(self) -> Any:
         if self.clusterer is not None:
             return self.clusterer
-        return KMeans(self.n_clusters, n_init=10 if self.n_init == "auto" else self.n_init)
+        return KMeans(self.n_clusters, n_init=self.n_init)
 
     def _embed(self, A: Any, k: int, rng: RandomState) -> None:
         self.eigenvalues_, self._vectors = embedded(A, k, rng, self.normalization)
         degree = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
         self._top = max(float(degree.max(initial=0.0)), 1e-300)
-        self.embedding_ = self._finished(self._vectors)
+        self.embedding_ = normalize(self._vectors)
         self._n_features_out = k
-
-    def _warn_of_small_clusters(self) -> None:
-        sizes = np.bincount(self.labels_[self.labels_ >= 0])
-        n_single = int((sizes == 1).sum())
-        if n_single and len(self.labels_) > 10 * self.n_clusters:
-            warnings.warn(
-                f"{n_single} of {len(sizes)} clusters have one row: rows far from all others are "
-                'clusters of their own; use gamma="local", normalization="symmetric" or a larger '
-                "n_neighbors, or look at these rows",
-                UserWarning,
-                stacklevel=3,
-            )
-
-    def _finished(self, vectors: NDArray) -> NDArray:
-        return normalize(vectors) if self.normalize_rows else vectors
 
     def fit_transform(self, X: Any, y: Any = None, **params: Any) -> NDArray:
         """Fit and return the representation of the rows.
@@ -313,7 +289,7 @@ class SpectralLearning(
         lost = np.flatnonzero(degree.ravel() <= 0)
         if len(lost) and nearest is not None:
             vectors[lost] = self._vectors[nearest[lost]]
-        return self._finished(vectors)
+        return normalize(vectors)
 
     def predict(self, X: Any) -> NDArray[np.int32]:
         """The cluster of each row, from its place in the representation.

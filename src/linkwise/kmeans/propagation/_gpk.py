@@ -7,7 +7,7 @@ import time
 import warnings
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +27,7 @@ from linkwise._validation import (
     ConstrainedClusterMixin,
     Knowable,
     Knowledge,
+    check_choice,
     check_number,
     read_data,
     read_labels,
@@ -36,14 +37,7 @@ from linkwise.kmeans.estimators._mpck import MPCKMeans
 from linkwise.report import Report
 
 from ._consistency import heaviest_consistent
-from ._propagate import (
-    MAX_PROPAGATED,
-    Kernel,
-    Radius,
-    Scale,
-    check_threshold,
-    propagate_most,
-)
+from ._propagate import Clusters, Falloff, Kernel, Radius, Scale, spread
 
 
 @dataclass(frozen=True)
@@ -60,9 +54,6 @@ class PropagationRound:
         The base's objective afterwards.
     n_moved : int
         Rows that changed cluster.
-    n_left_out : int
-        Pairs of rows within reach that are not linked because of `max_propagated`, counted once
-        per order.
     """
 
     n_propagated: int
@@ -70,7 +61,6 @@ class PropagationRound:
     n_cannot_link: int
     objective: float
     n_moved: int
-    n_left_out: int = 0
 
 
 class GPKMeans(
@@ -92,27 +82,27 @@ class GPKMeans(
         not Euclidean) afterwards: `MPCKMeans` (None), `PCKMeans`, `COPKMeans`, ... It is cloned.
     threshold : float, default=0.5
         The least weight, relative to that of its source, of a link that is inferred; above 0 and
-        at most 1. Data in many dimensions needs a low one: around 0.05 in twenty.
+        at most 1. Data in many dimensions needs a low one: around 0.05 in twenty. At most 300,000
+        links are inferred, the heaviest.
     reduced : bool, default=False
         Whether only the heaviest link of each kind counts for a pair of rows. Otherwise their
         weights add up, which may outweigh the sources if there are many.
     weighted : bool, default=True
-        Whether the base makes use of weights. False is for bases that keep every constraint
-        (`COPKMeans`): they are given only those inferred links that can all hold together, chosen
-        by weight.
+        Whether the base uses weights. False is for bases that satisfy every constraint
+        (`COPKMeans`): they get only inferred links that are consistent, the heaviest first.
     space : transformer, default=None
         If given, closeness is measured in what it makes of the data, instead of by the metrics of
         the base: ``RCA(n_components=2)`` lets constraints reach further in many dimensions. It is
         cloned, and fitted with the constraints if it takes them.
     kernel : {"gaussian", "euclidean"}, default="gaussian"
-        How weights fall with the distance; see `propagate`.
+        How weights decrease with the distance; see `propagate`.
     scale : {"thesis", "squared"}, default="squared"
         How the covariance is scaled to the cluster; see `propagate`, and Notes.
     radius : {"mahalanobis", "euclidean"}, default="euclidean"
         How the extent of a cluster is measured; see `propagate`, and Notes.
-    max_propagated : int, default=300_000
-        The most links inferred in a round; beyond, the heaviest are kept. Time and memory grow in
-        proportion to it; the report says how many pairs are left out.
+    result : {"best", "last"}, default="best"
+        If the rounds do not settle, the round that is the result: the one that satisfies most of
+        the given constraints, or the last one, as in figure 3.1 of the thesis.
     max_iter : int, default=10
         The most rounds. (Iterations within a run are a parameter of the base.)
     tol : float, default=1e-4
@@ -129,20 +119,17 @@ class GPKMeans(
     metrics_ : ndarray
         Metrics of the base; only if it has any.
     objective_ : float
-        The base's objective in the last round, over the propagated constraints.
+        The base's objective in that round, over the propagated constraints.
     n_iter_ : int
         Number of rounds.
     history_ : list of PropagationRound
-        What was propagated in each round, and what came of it.
+        Links and objective of each round.
     n_propagated_ : int
-        Links inferred in the last round, sources not counted.
-    n_left_out_ : int
-        Pairs of rows within reach of a source, counted once per order, that are left out in the
-        last round because of `max_propagated`.
+        Links inferred in the round of the result, sources not counted.
     propagated_constraints_ : Constraints
-        All constraints the base was given in the last round, by row number; sources first.
+        All constraints of the base in that round, by row number; sources first.
     base_ : estimator
-        The base as it was fitted in the last round.
+        The base as it was fitted in that round.
     space_ : transformer
         The fitted `space`, if there is one.
     report_ : Report
@@ -159,15 +146,14 @@ class GPKMeans(
     -----
     The rounds need not converge: the objectives of two rounds are over different constraints. They
     end when the objective settles, or when the same constraints come out again. If neither happens
-    within `max_iter` rounds, or if the rounds repeat themselves in a circle, a
-    `ConvergenceWarning` says that they did not settle, and the result is that of the round that
-    satisfies most of the given constraints. A higher `threshold`, which propagates less, may help.
+    within `max_iter` rounds, or if the rounds repeat themselves in a circle, there is a
+    `ConvergenceWarning`. A higher `threshold`, which propagates less, may help.
 
     Of the readings of (3.4) the default is the one with three standard deviations at the cluster's
-    rim, which does not depend on the unknown scale of a learnt metric. Which one did best on the
-    thesis' data is given in ``papers/eaton2005_gpk_means``.
+    rim, which does not depend on the unknown scale of a learned metric. The printed one is
+    ``scale="thesis", radius="mahalanobis"``; ``papers/eaton2005_gpk_means`` compares them.
 
-    What the sources entail takes part in every run, as it does in the base's own.
+    Links that follow from the sources take part in every run, as they do in the base's own.
 
     References
     ----------
@@ -197,7 +183,7 @@ class GPKMeans(
         kernel: Kernel = "gaussian",
         scale: Scale = "squared",
         radius: Radius = "euclidean",
-        max_propagated: int = MAX_PROPAGATED,
+        result: Literal["best", "last"] = "best",
         max_iter: int = 10,
         tol: float = 1e-4,
         random_state: Seed = None,
@@ -211,7 +197,7 @@ class GPKMeans(
         self.kernel = kernel
         self.scale = scale
         self.radius = radius
-        self.max_propagated = max_propagated
+        self.result = result
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -271,12 +257,16 @@ class GPKMeans(
 
     def _check_parameters(self) -> None:
         check_number("n_clusters", self.n_clusters, Integral, 1)
-        check_threshold(self.threshold)
+        self._falloff().check()
+        check_choice("result", self.result, ("best", "last"))
         check_number("max_iter", self.max_iter, Integral, 1)
         check_number("tol", self.tol, Real, 0)
 
     def _seeds(self, y: ArrayLike | None, n_samples: int) -> Ints | None:
         return read_labels(y, n_samples, self.n_clusters)
+
+    def _falloff(self) -> Falloff:
+        return Falloff(self.threshold, self.kernel, self.scale, self.radius)
 
     def _ready_base(self) -> BaseEstimator:
         """A clone of the base with our number of clusters and seed."""
@@ -316,38 +306,34 @@ class GPKMeans(
         """Propagate and cluster again until the objective settles; whether it does."""
         self.history_: list[PropagationRound] = []
         seen: list[bytes] = []
-        most_kept = -1.0
+        best = -1.0
         for _ in range(self.max_iter):
-            propagated, left_out = self._propagate(model, X, Z, sources)
+            propagated = self._propagate(model, X, Z, sources)
             seen.append(_digest(propagated))
             if seen[-1] in seen[:-1]:  # all further rounds would repeat earlier ones
                 break
             last, known = model, self._known(sources, propagated, model)
             model = self._run_again(last, X, known, fit)
-            done = self._summary(last, model, known, propagated, sources, left_out)
-            self.history_.append(done)
+            self.history_.append(self._summary(last, model, known, propagated, sources))
             settled = abs(model.objective_ - last.objective_) <= self.tol * abs(model.objective_)
             # Objectives over different constraints cannot be compared; satisfied sources can.
-            kept = sources.satisfied(model.labels_).weight_share
-            if settled or kept >= most_kept:
-                most_kept = kept
+            satisfied = sources.satisfied(model.labels_).weight_share
+            if settled or satisfied >= best or self.result == "last":
+                best = satisfied
                 self._store(model, known, self.history_[-1])
             if settled:
                 return True
         if seen[-1:] == seen[-2:-1]:  # the last two rounds had the same links
             self._store(model, known, self.history_[-1])
             return True
-        self._warn(circle=seen[-1] in seen[:-1])
-        return False
-
-    def _warn(self, *, circle: bool) -> None:
+        circle = ", which repeat themselves" if seen[-1] in seen[:-1] else ""
         warnings.warn(
-            f"GPKMeans did not settle in {len(self.history_)} rounds"
-            f"{', which repeat themselves' if circle else ''}; the result is that of the round "
-            "that keeps most of the given constraints. A higher threshold may help",
+            f"GPKMeans did not settle in {len(self.history_)} rounds{circle}; the result is the "
+            f"{self.result} of them. A higher threshold may help",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
+        return False
 
     def _known(
         self, sources: Constraints, propagated: Constraints, model: BaseEstimator
@@ -359,28 +345,21 @@ class GPKMeans(
 
     def _propagate(
         self, model: BaseEstimator, X: Matrix, Z: Matrix | None, sources: Constraints
-    ) -> tuple[Constraints, int]:
-        where: dict[str, Any] = {"X": Z}
-        if Z is None:
+    ) -> Constraints:
+        labels = _nearest_for_outliers(model, X)
+        if Z is not None:
+            clusters = Clusters.read(Z, labels, None, None)
+        else:
             # Centers of other distortions are directions or distributions: means are taken.
             euclidean = getattr(model, "distortion", "euclidean") == "euclidean"
-            where = {
-                "X": X,
-                "metrics": getattr(model, "metrics_", None),
-                "per_cluster": getattr(model, "per_cluster", None),
-                "centers": model.cluster_centers_ if euclidean else None,
-            }
-        return propagate_most(
-            sources,
-            labels=_nearest_for_outliers(model, X),
-            threshold=self.threshold,
-            reduce=self.reduced,
-            kernel=self.kernel,
-            scale=self.scale,
-            radius=self.radius,
-            max_propagated=self.max_propagated,
-            **where,
-        )
+            clusters = Clusters.read(
+                X,
+                labels,
+                getattr(model, "metrics_", None),
+                model.cluster_centers_ if euclidean else None,
+                getattr(model, "per_cluster", None),
+            )
+        return spread(sources, clusters, self._falloff(), self.reduced)
 
     def _run_again(
         self, last: BaseEstimator, X: Matrix, known: Constraints, fit: dict[str, Any]
@@ -395,7 +374,7 @@ class GPKMeans(
                 raise
             raise ConstraintError(
                 f"{type(model).__name__} does not take propagated constraints that contradict "
-                f"each other; use GPKMeans(weighted=False) around it. It said: {error}"
+                f"each other; use GPKMeans(weighted=False) around it: {error}"
             ) from error
 
     def _summary(
@@ -405,7 +384,6 @@ class GPKMeans(
         known: Constraints,
         propagated: Constraints,
         sources: Constraints,
-        left_out: int,
     ) -> PropagationRound:
         """Summary of a round."""
         merged = 0 if self.reduced else propagated.n_repeated
@@ -415,7 +393,6 @@ class GPKMeans(
             n_cannot_link=known.n_cannot_link,
             objective=float(model.objective_),
             n_moved=int((model.labels_ != last.labels_).sum()),
-            n_left_out=left_out,
         )
 
     def _store(self, model: BaseEstimator, known: Constraints, done: PropagationRound) -> None:
@@ -425,7 +402,7 @@ class GPKMeans(
         self.cluster_centers_ = model.cluster_centers_
         self.objective_ = model.objective_
         self.propagated_constraints_ = known
-        self.n_propagated_, self.n_left_out_ = done.n_propagated, done.n_left_out
+        self.n_propagated_ = done.n_propagated
         if hasattr(model, "metrics_"):
             self.metrics_ = model.metrics_
 
@@ -445,7 +422,6 @@ class GPKMeans(
             converged=converged,
             seconds=time.perf_counter() - started,
             n_dropped=given.n_dropped,
-            n_not_inferred=self.n_left_out_,
             ids=given.ids,
         ).of_pairs()
 
@@ -540,7 +516,7 @@ def _with_entailed(sources: Constraints, propagated: Constraints) -> Constraints
 
 
 def _nearest_for_outliers(model: BaseEstimator, X: Matrix) -> Labels:
-    """Labels in which outliers of the base are in their nearest cluster: they too have links."""
+    """Labels in which outliers of the base are in their nearest cluster: they may have links."""
     labels: Labels = model.labels_
     return np.where(labels < 0, model.predict(X), labels) if (labels < 0).any() else labels
 

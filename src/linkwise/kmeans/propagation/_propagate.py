@@ -1,51 +1,39 @@
-"""Constraint propagation: a few given links become many nearby ones, weaker with the distance.
+"""Constraint propagation: given links become many nearby ones, weaker with the distance.
 
 Entry point: `propagate`. A constraint between rows A and B is propagated to pairs of rows (i, j)
-with i near A and j near B. The remoteness of a row from an end (minus the log of its Gaussian
+with i near A and j near B. The *remoteness* of a row from an end (minus the log of its Gaussian
 factor, or the squared share of a distance) adds up over the two ends, and the threshold is a limit
 on the sum. So a row takes part only if it is within the limit of one end by itself: rows near an
-end are found in one pass, sorted and kept for its other constraints (appendix B of the thesis), and
-pairing stops at the first pair that is too remote. Pairs are counted before they are written, so
-that memory is the size of the result, or `max_propagated`.
+end are found once, sorted, and used for all its constraints (appendix B of the thesis).
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import Any, Literal
+from numbers import Real
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.utils import check_array
+from scipy.spatial.distance import cdist
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.utils import check_array, gen_batches
+from sklearn.utils.extmath import row_norms
 
-from linkwise._types import (
-    Floats,
-    Ints,
-    Matrix,
-    MatrixLike,
-    SampleIds,
-    is_sparse,
-)
+from linkwise._types import Floats, Ints, Matrix, MatrixLike, SampleIds, is_sparse
 from linkwise._validation import Knowable, check_choice, check_number, read_knowledge
 from linkwise.constraints import Constraints
 
-from . import _propagation_kernels as _kernels
-
-Rows32 = NDArray[np.int32]  # row numbers
-PairKernel = Callable[..., int]
 Kernel = Literal["gaussian", "euclidean"]
 Scale = Literal["thesis", "squared"]
 Radius = Literal["mahalanobis", "euclidean"]
+Neighborhoods = dict[int, tuple[NDArray[np.int32], Floats]]  # rows near a row, their remoteness
 
-MAX_PROPAGATED = 300_000  # links inferred, by default: about 100 bytes each in a fit
-_HALVINGS = 40  # bisections for the least weight of the links to keep
-_KEPT_NEAR = 8_000_000  # most entries in the kept lists of rows near constrained ones
+# Each pair takes about 100 bytes in the fit that follows, which lasts minutes with more of them.
+MOST_PAIRS = 300_000
 
 
 def propagate(
@@ -54,19 +42,18 @@ def propagate(
     labels: ArrayLike,
     metrics: ArrayLike | None = None,
     threshold: float = 0.5,
-    reduce: bool = False,
+    reduced: bool = False,
     *,
-    per_cluster: bool | None = None,
     centers: ArrayLike | None = None,
     kernel: Kernel = "gaussian",
     scale: Scale = "squared",
     radius: Radius = "euclidean",
-    max_propagated: int = MAX_PROPAGATED,
     sample_ids: SampleIds = None,
 ) -> Constraints:
     """Propagate must-links and cannot-links to nearby pairs of rows.
 
-    This is the propagation of Eaton's thesis [1]_, (3.1) to (3.7).
+    This is the propagation of Eaton's thesis [1]_, (3.1) to (3.7). If more than 300,000 pairs are
+    within reach, the heaviest are linked, with a warning.
 
     Parameters
     ----------
@@ -79,17 +66,15 @@ def propagate(
     metrics : array-like, default=None
         Metric of the clusters, as `MPCKMeans.metrics_` has it: a diagonal of shape (n_features,)
         or a matrix (n_features, n_features) for all, or one for each cluster, (n_clusters,
-        n_features) or (n_clusters, n_features, n_features). None: Euclidean.
+        n_features) or (n_clusters, n_features, n_features). Where there are as many clusters as
+        features, a symmetric positive definite array is one matrix for all. None: Euclidean.
     threshold : float, default=0.5
         The least weight, relative to that of its source, of a link that is inferred; above 0 and
         at most 1. At 1, only rows equal to those of a source take part.
-    reduce : bool, default=False
+    reduced : bool, default=False
         Whether only the heaviest link of each kind stays for a pair of rows (reduced
         propagation). Otherwise the weights of all of them, the source's own included, add up
         (full propagation).
-    per_cluster : bool, default=None
-        Whether there is a metric for each cluster. None: seen from its shape; where there are as
-        many clusters as features, a symmetric positive definite array is one matrix for all.
     centers : array-like of shape (n_clusters, n_features), default=None
         Centers of the clusters; the means of their rows if not given.
     kernel : {"gaussian", "euclidean"}, default="gaussian"
@@ -97,21 +82,18 @@ def propagate(
         distance, to 0 where the ball around the end of a source touches the rim of its cluster.
     scale : {"thesis", "squared"}, default="squared"
         The factor of a cluster's covariance: the ratio of its radius to three standard deviations
-        (3.4) as it is printed, or the square of this ratio, as lengths ask for. Gaussian only.
+        (3.4) as it is printed, or the square of this ratio, as lengths need it. Gaussian only.
     radius : {"mahalanobis", "euclidean"}, default="euclidean"
         How far the outermost row of a cluster is from its center: under the metric, or in the
         units of the data. Gaussian only.
-    max_propagated : int, default=300_000
-        The most links to infer before equal ones are merged. If there are more, the heaviest are
-        kept, with a warning.
     sample_ids : array-like of shape (n_samples,), default=None
         Id of each row, if the constraints use ids.
 
     Returns
     -------
     propagated : Constraints
-        By row number: the sources in their order, then the links inferred. `n_repeated` of it
-        counts those that were merged with others. Relative constraints stay as they are.
+        By row number: the sources in their order, then the inferred links. Its `n_repeated` counts
+        those that were merged with others. Relative constraints stay as they are.
 
     See Also
     --------
@@ -131,88 +113,77 @@ def propagate(
     >>> more.must_link.tolist()
     [[1, 2], [0, 2]]
     """
-    found, left_out = propagate_most(
-        constraints, X, labels, metrics, threshold, reduce, per_cluster=per_cluster,
-        centers=centers, kernel=kernel, scale=scale, radius=radius, max_propagated=max_propagated,
-        sample_ids=sample_ids,
-    )  # fmt: skip
-    if left_out:
-        warnings.warn(
-            f"more than max_propagated={max_propagated:,} links could be inferred; the heaviest "
-            f"are kept, and {left_out:,} ordered pairs of rows within reach are left out: raise "
-            "the threshold, or max_propagated if memory allows",
-            UserWarning,
-            stacklevel=2,
-        )
-    return found
-
-
-def propagate_most(
-    constraints: Knowable,
-    X: MatrixLike,
-    labels: ArrayLike,
-    metrics: ArrayLike | None = None,
-    threshold: float = 0.5,
-    reduce: bool = False,
-    *,
-    per_cluster: bool | None = None,
-    centers: ArrayLike | None = None,
-    kernel: Kernel = "gaussian",
-    scale: Scale = "squared",
-    radius: Radius = "euclidean",
-    max_propagated: int = MAX_PROPAGATED,
-    sample_ids: SampleIds = None,
-) -> tuple[Constraints, int]:
-    """`propagate`, and how many pairs within reach are left out, counted once per order."""
-    check_threshold(threshold)
-    check_choice("kernel", kernel, ("gaussian", "euclidean"))
-    check_choice("scale", scale, ("thesis", "squared"))
-    check_choice("radius", radius, ("mahalanobis", "euclidean"))
-    check_number("max_propagated", max_propagated, Integral, 1)
+    falloff = Falloff(threshold, kernel, scale, radius)
+    falloff.check()
     given_X, X = X, check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
     known, _ = read_knowledge(constraints, X.shape[0], sample_ids, given_X)
-    own = None if kernel == "euclidean" else metrics
-    clusters = _Clusters.read(X, labels, own, per_cluster, centers)
-    field = _Field(clusters, threshold, kernel, scale, radius)
-    pairs, left_out = _infer(field, known, max_propagated)
-    return _merged(known, pairs, X.shape[0], reduce), left_out
+    clusters = Clusters.read(X, labels, metrics, centers)
+    return spread(known, clusters, falloff, reduced)
 
 
-def check_threshold(threshold: float) -> None:
-    """Raise unless the threshold is above 0 and at most 1."""
-    check_number("threshold", threshold, Real, 0)
-    if not 0 < threshold <= 1:
-        raise ValueError(
-            f"threshold={threshold} must be above 0 and at most 1: it is the least share of a "
-            "source's weight that an inferred link may have"
-        )
+@dataclass(frozen=True)
+class Falloff:
+    """How the weight of a link decreases with the distance; parameters of `propagate`."""
+
+    threshold: float
+    kernel: Kernel
+    scale: Scale
+    radius: Radius
+
+    def check(self) -> None:
+        """Raise if a parameter is wrong."""
+        check_number("threshold", self.threshold, Real, 0)
+        if not 0 < self.threshold <= 1:
+            raise ValueError(
+                f"threshold={self.threshold} must be above 0 and at most 1: it is the least share "
+                "of a source's weight that an inferred link may have"
+            )
+        check_choice("kernel", self.kernel, ("gaussian", "euclidean"))
+        check_choice("scale", self.scale, ("thesis", "squared"))
+        check_choice("radius", self.radius, ("mahalanobis", "euclidean"))
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether weights fall by the Gaussian of the thesis."""
+        return self.kernel == "gaussian"
+
+    @property
+    def limit(self) -> float:
+        """Largest remoteness of a pair that is linked."""
+        return -math.log(self.threshold) if self.gaussian else (1 - self.threshold) ** 2
+
+    def share(self, remote: Floats) -> Floats:
+        """Remaining share of a source's weight: (3.1), or linear in the distance."""
+        return np.exp(-remote) if self.gaussian else 1.0 - np.sqrt(remote)
+
+    def remoteness(self, share: Floats) -> Floats:
+        """The inverse of `share`; negative, so that nothing is within it, for shares above 1."""
+        return -np.log(share) if self.gaussian else np.where(share > 1, -1.0, (1 - share) ** 2)
 
 
 # -------------------------------------------------------------------- clusters and their metrics
 
 
 @dataclass(frozen=True)
-class _Clusters:
-    """Rows, their clusters, and a metric for each of these."""
+class Clusters:
+    """Rows, their clusters, and a metric for each of these: diagonals (k, d) or (k, d, d)."""
 
     X: Matrix
     labels: Ints
     centers: Floats
-    metrics: Floats  # (k, d) or (k, d, d)
+    metrics: Floats
 
     @classmethod
     def read(
-        cls, X: Matrix, given: ArrayLike, metrics: ArrayLike | None, per_cluster: bool | None,
-        centers: ArrayLike | None,
-    ) -> _Clusters:  # fmt: skip
-        """Validate shapes and values."""
+        cls, X: Matrix, given: ArrayLike, metrics: ArrayLike | None, centers: ArrayLike | None,
+        per_cluster: bool | None = None,
+    ) -> Clusters:  # fmt: skip
+        """Validate shapes and values; `per_cluster` says what a square array of metrics is."""
         n, d = X.shape
         labels = _read_labels(given, n)
         read = _read_metrics(metrics, d, int(labels.max()) + 1, per_cluster)
         k = max(int(labels.max()) + 1, len(read))
-        if centers is None:
-            centers = _means(X, labels, k)
-        centers = np.asarray(centers, dtype=np.float64)
+        centers = _means(X, labels, k) if centers is None else np.asarray(centers, np.float64)
         if centers.shape != (max(k, len(centers)), d):
             raise ValueError(
                 f"centers has shape {centers.shape}; expected ({k}, {d}), a center for each cluster"
@@ -221,20 +192,30 @@ class _Clusters:
             raise ValueError("full metrics need dense data; give diagonals, or X as an array")
         return cls(X, labels, centers, np.broadcast_to(read, (len(centers), *read.shape[1:])))
 
-    def roots(self) -> Floats:
-        """Diagonals as they are, matrices A as L with A = L L'."""
-        if self.metrics.ndim == 2:
-            return self.metrics
-        return np.asarray(np.linalg.cholesky(self.metrics), dtype=np.float64)
+    def transformed(self, X: Matrix, c: int, flat: bool = False) -> Matrix:
+        """Rows whose Euclidean distances are those under the metric of a cluster."""
+        if flat:
+            return X
+        if self.metrics.ndim == 3:
+            return np.asarray(X @ np.linalg.cholesky(self.metrics[c]))
+        root = np.sqrt(self.metrics[c])
+        return sparse.csr_matrix(X.multiply(root)) if is_sparse(X) else X * root
 
-    def squared_radii(self, metrics: Floats) -> Floats:
-        """Squared distance of the farthest row of each cluster from its center."""
-        radii = np.zeros(len(self.centers))
-        for c in np.unique(self.labels):
-            own = self.X[self.labels == c]
-            _, away = near(own, self.centers[c], metrics[c], 1.0, math.inf)
-            radii[c] = away.max()
-        return radii
+    def squared_from_center(self, rows: Ints, c: int, flat: bool = False) -> Floats:
+        """Squared distances of rows from the center of a cluster."""
+        center = np.asarray(self.transformed(self.centers[[c]], c, flat))
+        return _squared(self.transformed(self.X[rows], c, flat), center)[:, 0]
+
+
+def _squared(A: Matrix, B: Matrix) -> Floats:
+    """Squared distances of all rows, exactly 0 between equal ones."""
+    if not is_sparse(A):
+        return np.asarray(cdist(A, B, "sqeuclidean"))
+    found = np.asarray(euclidean_distances(A, B, squared=True), dtype=np.float64)
+    # Products of sparse rows leave rounding errors of this size where rows are equal.
+    rounding = 8 * np.finfo(A.dtype).eps
+    size = row_norms(A, squared=True)[:, None] + row_norms(B, squared=True)
+    return np.where(found <= rounding * size, 0.0, found)
 
 
 def _read_labels(given: ArrayLike, n: int) -> Ints:
@@ -276,216 +257,160 @@ def _is_one_matrix(A: Floats, n_clusters: int, per_cluster: bool | None) -> bool
 
 
 def _means(X: Matrix, labels: Ints, k: int) -> Floats:
-    counts = np.bincount(labels, minlength=k)
-    one_hot = sparse.csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))))
-    sums = np.zeros((k, X.shape[1]))
-    found = one_hot @ X
-    sums[: one_hot.shape[0]] = found.toarray() if is_sparse(found) else found
-    return sums / np.maximum(counts, 1)[:, None]
-
-
-def near(
-    X: Matrix, point: Floats, root: Floats, rate: float, limit: float
-) -> tuple[Rows32, Floats]:
-    """Rows whose squared distance from a point, times the rate, is within the limit; and that.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n, d)
-    point : ndarray of shape (d,)
-    root : ndarray of shape (d,) or (d, d)
-        Diagonal of the metric, or L where the metric is L L'.
-    rate, limit : float
-    """
-    rows, found = np.empty(X.shape[0], dtype=np.int32), np.empty(X.shape[0])
-    end = (np.asarray(point, dtype=np.float64), root, rate, limit, rows, found)
-    if is_sparse(X):
-        number = _kernels.near_sparse(X.data, X.indices, X.indptr, *end)
-    elif root.ndim == 2:
-        number = _kernels.near_full(X, *end)
-    else:
-        number = _kernels.near_diagonal(X, *end)
-    return rows[:number], found[:number]
-
-
-# -------------------------------------------------------------------- how far a source reaches
-
-
-class _Field:
-    """Which rows are near a constrained row, and how remote each of them is.
-
-    The remoteness is minus the logarithm of the Gaussian factor of (3.7), or the square of the
-    share of the distance at which nothing is left. Those of the two ends of a pair add up.
-    """
-
-    def __init__(
-        self, clusters: _Clusters, threshold: float, kernel: Kernel, scale: Scale, radius: Radius
-    ):
-        self.clusters, self.gaussian = clusters, kernel == "gaussian"
-        self.limit = -math.log(threshold) if self.gaussian else (1 - threshold) ** 2
-        self._roots = np.ascontiguousarray(clusters.roots())
-        self._own = np.full((2, clusters.X.shape[0]), np.inf)
-        self._kept: OrderedDict[int, tuple[Rows32, Floats]] = OrderedDict()
-        self._n_kept = 0
-        flat = np.ones_like(clusters.centers)
-        own = radius == "mahalanobis" and self.gaussian
-        self._reach = np.sqrt(clusters.squared_radii(self._roots if own else flat))
-        if self.gaussian:  # (3.4): from here on, what the covariance is multiplied by
-            self._reach /= 3 * _first_deviation(clusters.metrics)
-            self._reach **= 2 if scale == "squared" else 1
-
-    def _rate(self, row: int) -> float:
-        """Factor of squared distances from a row."""
-        c = int(self.clusters.labels[row])
-        reach = float(self._reach[c])
-        squared = float(self._squared_from_center(row, c))
-        if self.gaussian:  # (3.6), and the factors of (3.7)
-            width = 2 * reach * math.exp(-squared / (2 * reach)) if reach > 0 else 0.0
-        else:
-            width = max(reach - math.sqrt(squared), 0.0) ** 2
-        return 1 / width if width > 1e-300 else math.inf
-
-    def _squared_from_center(self, row: int, c: int) -> float:
-        one = self.clusters.X[[row]]
-        return float(near(one, self.clusters.centers[c], self._roots[c], 1.0, math.inf)[1][0])
-
-    def near(self, row: int) -> tuple[Rows32, Floats]:
-        """Rows within the limit of a row, the nearest first; kept for the next time."""
-        if row in self._kept:
-            self._kept.move_to_end(row)
-            return self._kept[row]
-        X, c = self.clusters.X, int(self.clusters.labels[row])
-        point = X[[row]].toarray()[0] if is_sparse(X) else X[row]
-        rows, remote = near(X, point, self._roots[c], self._rate(row), self.limit)
-        order = np.argsort(remote, kind="stable")
-        found = self._kept[row] = rows[order], remote[order]
-        self._n_kept += len(order)
-        while self._n_kept > _KEPT_NEAR and len(self._kept) > 1:
-            self._n_kept -= len(self._kept.popitem(last=False)[1][0])
-        return found
-
-    def limit_at(self, share: float) -> float:
-        """How remote a pair may be that keeps this share of its source's weight."""
-        if share >= 1:
-            return 0.0 if share == 1 else -1.0
-        at = -math.log(share) if self.gaussian else (1 - share) ** 2
-        return min(self.limit, at)
-
-    def count_ordered(self, a: int, b: int, limit: float) -> int:
-        """Pairs within a limit, counted once per order."""
-        return int(_kernels.count_ordered(self.near(a)[1], self.near(b)[1], limit))
-
-    def call(self, kernel: PairKernel, a: int, b: int, limit: float, *rest: Any) -> int:
-        """Call a kernel that visits the pairs of a source."""
-        (rows_a, near_a), (rows_b, near_b) = self.near(a), self.near(b)
-        self._own[0, rows_a], self._own[1, rows_b] = near_a, near_b
-        number = kernel(rows_a, near_a, rows_b, near_b, *self._own, a, b, limit, *rest)
-        self._own[0, rows_a] = self._own[1, rows_b] = np.inf
-        return int(number)
-
-
-def _first_deviation(metrics: Floats) -> Floats:
-    """Standard deviation of the first principal component of each metric's Gaussian."""
-    least = metrics.min(axis=1) if metrics.ndim == 2 else np.linalg.eigvalsh(metrics)[:, 0]
-    return 1 / np.sqrt(least)
+    """Mean row of each cluster; 0 for clusters without rows."""
+    n = len(labels)
+    share = 1.0 / np.bincount(labels, minlength=k)[labels]
+    means = sparse.csr_array((share, (labels, np.arange(n))), shape=(k, n)) @ X
+    return np.asarray(means.toarray() if is_sparse(means) else means, dtype=np.float64)
 
 
 # -------------------------------------------------------------------- from sources to links
 
 
-@dataclass(frozen=True)
-class _Pairs:
-    """Inferred links, those of must-links first; one pair may stand in it many times."""
-
-    low: Rows32
-    high: Rows32
-    weight: Floats
-    n_must: int
-
-
-def _infer(field: _Field, known: Constraints, most: int) -> tuple[_Pairs, int]:
-    """Links that sources spread to, the heaviest if there are too many; how many are left out."""
+def spread(known: Constraints, clusters: Clusters, falloff: Falloff, reduced: bool) -> Constraints:
+    """The sources and the links inferred from them, each pair of rows once for each kind."""
+    if not falloff.gaussian:
+        clusters = Clusters(
+            clusters.X, clusters.labels, clusters.centers, np.ones_like(clusters.centers)
+        )
     ends = np.concatenate([known.must_link, known.cannot_link]).astype(np.int64).tolist()
-    weight = np.concatenate([known.must_link_weight, known.cannot_link_weight]).tolist()
-    size, limits, left_out = _plan(field, ends, weight, most)
-    low, high, out = np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size)
-    number = n_must = 0
-    for c, ((a, b), w) in enumerate(zip(ends, weight, strict=True)):
-        room = (low[number:], high[number:], out[number:])
-        number += field.call(_kernels.spread_pairs, a, b, limits[c], w, field.gaussian, *room)
-        if c < known.n_must_link:
-            n_must = number
-    return _Pairs(low[:number], high[:number], out[:number], n_must), left_out
+    weight = np.concatenate([known.must_link_weight, known.cannot_link_weight])
+    near = _neighborhoods(clusters, np.unique(np.array(ends, dtype=np.int64)), falloff)
+    limits = _limits(ends, weight, near, falloff)
+    n, parts, n_merged = clusters.X.shape[0], [], 0
+    for given, some in (
+        (known.must_link, slice(0, known.n_must_link)),
+        (known.cannot_link, slice(known.n_must_link, None)),
+    ):
+        keys, shares = [np.zeros(0, np.int64)], [np.zeros(0)]
+        for (a, b), limit, w in zip(ends[some], limits[some], weight[some], strict=True):
+            key, remote = _pairs(a, b, n, near, limit)
+            keys.append(key)
+            shares.append(w * falloff.share(remote))
+        new = np.concatenate(keys)
+        links = _merged(given, weight[some], new, np.concatenate(shares), n, reduced)
+        n_merged += len(given) + len(new) - len(links[0])
+        parts.append(links)
+    return known.followed_by(*parts, source="propagated", n_repeated=n_merged)
 
 
-def _plan(
-    field: _Field, ends: list[list[int]], weight: list[float], most: int
-) -> tuple[int, list[float], int]:
-    """Number of pairs to make room for, a limit per source, and how many pairs are left out.
+def _limits(
+    ends: list[list[int]], weight: Floats, near: Neighborhoods, falloff: Falloff
+) -> Floats:  # fmt: skip
+    """Largest remoteness of the pairs of each source: the limit, or less if pairs are too many.
 
-    Counting takes time in proportion to the rows near the ends of sources, not to their pairs;
-    pairs are visited only once they are known to be few enough.
+    A pair at remoteness r weighs w share(r). Bisection on the logarithm of the least weight keeps
+    the heaviest pairs of all sources together.
     """
 
-    def count(limits: list[float]) -> int:
-        pairs = zip(ends, limits, strict=True)
-        return sum(field.count_ordered(a, b, limit) for (a, b), limit in pairs)
+    def count(limits: Floats) -> int:
+        return sum(
+            int(_within(near[a][1], near[b][1], limit).sum())
+            for (a, b), limit in zip(ends, limits, strict=True)
+        )
 
-    every = [field.limit] * len(ends)
-    total = count(every)
-    if total <= most:
-        return total, every, 0
-    # A pair is counted in both orders at most, and a row with itself is not a pair.
-    same = sum(min(len(field.near(a)[0]), len(field.near(b)[0])) for a, b in ends)
-    if (total - same) // 2 - len(ends) <= most:
-        exact = sum(field.call(_kernels.count_pairs, a, b, field.limit) for a, b in ends)
-        if exact <= most:
-            return exact, every, 0
-    limits = _heaviest(field, weight, most, count)
-    kept = count(limits)
-    return kept, limits, total - kept
-
-
-def _heaviest(
-    field: _Field, weight: list[float], most: int, count: Callable[[list[float]], int]
-) -> list[float]:
-    """Limits within which the heaviest links lie, at most `most` ordered pairs.
-
-    A pair at remoteness r of a source with weight w weighs w f(r). Bisection on the logarithm of
-    the least weight to keep gives the limit of every source.
-    """
-    share = math.exp(-field.limit) if field.gaussian else 1 - math.sqrt(field.limit)
-    lightest = max(share * min(weight), 1e-300)
-    light, heavy = math.log(lightest), math.log(max(*weight, lightest))
-    limits = [-1.0] * len(weight)
-    for _ in range(_HALVINGS):
-        least = 0.5 * (light + heavy)
-        tried = [field.limit_at(math.exp(least) / w) if w > 0 else -1.0 for w in weight]
-        number = count(tried)
-        if number > most:
-            light = least
-        else:
-            heavy, limits = least, tried
-            if number > 0.99 * most:
-                break
+    limits: Floats = np.full(len(ends), falloff.limit)
+    number = count(limits)
+    if number <= MOST_PAIRS:
+        return limits
+    lightest = math.log(falloff.threshold * max(weight[weight > 0].min(), 1e-300))
+    heaviest = math.log(weight.max())
+    for _ in range(30):  # the weights differ by less than 1e-9 of their range then
+        middle = (lightest + heaviest) / 2
+        tried = np.minimum(
+            falloff.remoteness(math.exp(middle) / np.maximum(weight, 1e-300)), limits
+        )
+        lightest, heaviest = (middle, heaviest) if count(tried) > MOST_PAIRS else (lightest, middle)
+    limits = np.minimum(falloff.remoteness(math.exp(heaviest) / np.maximum(weight, 1e-300)), limits)
+    warnings.warn(
+        f"{number:,} pairs of rows are within reach of {len(ends):,} constraints at "
+        f"threshold={falloff.threshold:g}; the {MOST_PAIRS:,} heaviest are linked: raise the "
+        "threshold",
+        UserWarning,
+        stacklevel=3,
+    )
     return limits
 
 
-def _merged(known: Constraints, pairs: _Pairs, n_rows: int, reduce: bool) -> Constraints:
-    """The sources and the inferred links, each pair of rows once for each kind."""
-    parts = []
-    for given, own, part in (
-        (known.must_link, known.must_link_weight, slice(0, pairs.n_must)),
-        (known.cannot_link, known.cannot_link_weight, slice(pairs.n_must, None)),
-    ):
-        new = pairs.weight[part]
-        ends = np.empty((len(given) + len(new), 2), dtype=np.int64)
-        weight = np.empty(len(ends))
-        ends[: len(given)], weight[: len(given)] = given, own
-        number = _kernels.merge_pairs(
-            pairs.low[part], pairs.high[part], new, n_rows, reduce, ends, weight, len(given)
-        )
-        parts.append((ends[:number], weight[:number]))
-    left = sum(len(weight) for _, weight in parts) - known.n_must_link - known.n_cannot_link
-    merged = len(pairs.weight) - left
-    return known.followed_by(*parts, source="propagated", n_repeated=merged)
+def _neighborhoods(clusters: Clusters, ends: Ints, falloff: Falloff) -> Neighborhoods:
+    """Rows within the limit of each end, the nearest first, and their remoteness."""
+    near: Neighborhoods = {}
+    labels = clusters.labels[ends]
+    for c in np.unique(labels).tolist():
+        inside = ends[labels == c]
+        rate = _rates(clusters, inside, c, falloff)
+        X = clusters.transformed(clusters.X, c)
+        at_once = max(1, 4_000_000 // X.shape[0])  # 32 MB of distances
+        for part in gen_batches(len(inside), at_once):
+            squared = _squared(X, X[inside[part]])
+            # At the row itself even an infinite rate gives nothing.
+            remote = np.multiply(squared, rate[part], out=squared, where=squared > 0)
+            for row, own in zip(inside[part].tolist(), remote.T, strict=True):
+                rows = np.flatnonzero(own <= falloff.limit)
+                order = np.argsort(own[rows], kind="stable")
+                near[row] = rows[order].astype(np.int32), own[rows[order]]
+    return near
+
+
+def _rates(clusters: Clusters, ends: Ints, c: int, falloff: Falloff) -> Floats:
+    """Factor of squared distances from each of some rows of a cluster that gives remoteness."""
+    flat = not falloff.gaussian or falloff.radius == "euclidean"
+    members = np.flatnonzero(clusters.labels == c)
+    radius = math.sqrt(clusters.squared_from_center(members, c, flat).max())
+    squared = clusters.squared_from_center(ends, c)
+    if falloff.gaussian:
+        A = clusters.metrics[c]
+        least = A.min() if A.ndim == 1 else np.linalg.eigvalsh(A)[0]
+        # (3.4): three standard deviations of the first principal component reach to the rim.
+        factor = radius / (3 / math.sqrt(least))
+        factor = factor**2 if falloff.scale == "squared" else factor
+        # (3.6), and the factors of (3.7)
+        width = 2 * factor * np.exp(-squared / (2 * factor)) if factor > 0 else 0 * squared
+    else:
+        width = np.maximum(radius - np.sqrt(squared), 0.0) ** 2
+    rate: Floats = np.full(len(ends), np.inf)
+    np.divide(1.0, width, out=rate, where=width > 1e-300)
+    return rate
+
+
+def _within(near_a: Floats, near_b: Floats, limit: float) -> Ints:
+    """For each row near a, how many of the rows near b make a pair within the limit."""
+    return np.searchsorted(near_b, limit - near_a, side="right")
+
+
+def _pairs(a: int, b: int, n: int, near: Neighborhoods, limit: float) -> tuple[Ints, Floats]:
+    """Pairs that the source (a, b) spreads to, as keys n i + j with i < j, and their remoteness.
+
+    Of the two orientations of a pair, i near a and j near b or the reverse, the nearer counts.
+    """
+    (rows_a, near_a), (rows_b, near_b) = near[a], near[b]
+    counts = _within(near_a, near_b, limit)
+    x = np.repeat(np.arange(len(rows_a)), counts)
+    y = np.arange(len(x)) - np.repeat(np.cumsum(counts) - counts, counts)
+    i, j, remote = rows_a[x].astype(np.int64), rows_b[y].astype(np.int64), near_a[x] + near_b[y]
+    low, high = np.minimum(i, j), np.maximum(i, j)
+    wanted = (i != j) & ~((low == min(a, b)) & (high == max(a, b)))
+    key, remote = (n * low + high)[wanted], remote[wanted]
+    order = np.lexsort((remote, key))
+    key, remote = key[order], remote[order]
+    first = np.ones(len(key), dtype=bool)
+    first[1:] = key[1:] != key[:-1]
+    return key[first], remote[first]
+
+
+def _merged(
+    given: Ints, own: Floats, keys: Ints, weight: Floats, n: int, reduced: bool
+) -> tuple[Ints, Floats]:
+    """Given links in their order, then the new pairs; weights of equal ones merged."""
+    ends = np.sort(given.astype(np.int64), axis=1)
+    own_keys = n * ends[:, 0] + ends[:, 1]
+    every, place = np.unique(np.concatenate([own_keys, keys]), return_inverse=True)
+    total = np.zeros(len(every))
+    (np.maximum if reduced else np.add).at(total, place, np.concatenate([own, weight]))
+    new = np.ones(len(every), dtype=bool)
+    new[place[: len(given)]] = False
+    pairs = np.stack([every[new] // n, every[new] % n], axis=1)
+    return (
+        np.concatenate([given.astype(np.int64), pairs]),
+        np.concatenate([total[place[: len(given)]], total[new]]),
+    )
