@@ -1,7 +1,8 @@
 """The description length of a clustering: a criterion for the number of clusters.
 
-Basu et al. (2006, section 3.7) name it as a way to choose k when links are few. It is a two-part code (not
-the PAC-MDL bound, which the chapter also names): the model, then the data given the model. Lengths are in nats:
+Basu et al. (2006, section 3.7) name it as a way to choose k when links are few. It is a two-part
+code (not the PAC-MDL bound, which the chapter also names): the model, then the data given the
+model. Lengths are in nats:
 
     n H(sizes)                       the cluster of every row,
     -log p(X | centers, variance)    the rows, normal about their centers,
