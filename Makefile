@@ -19,8 +19,13 @@ WORKERS := $(shell $(PYTHON) -c "import os; print(os.cpu_count() + 1)")
 PYTEST  = OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS)
 COVERED = --cov --cov-report= --cov-fail-under=$(COVERAGE)
 
-.PHONY: demo test quick quick-tests lint unit browser bench papers papers-full docs docs-quick clean
+.PHONY: core sanitize demo test quick quick-tests lint unit browser bench papers papers-full docs docs-quick clean
 .PHONY: coverage fuzz faults dist test-oldest audit
+
+# The compiled core, into src/linkwise: after every change in src/core, one command (some seconds).
+core: $(VENV)/.tools
+	$(BIN)/cmake -S . -B build/core -G Ninja -DPython_EXECUTABLE=$(abspath $(BIN))/python >/dev/null
+	$(BIN)/cmake --build build/core
 
 demo: $(VENV)/.demo
 	$(BIN)/linkwise demo
@@ -109,12 +114,17 @@ papers-full: $(VENV)/.test
 $(VENV)/bin/pip:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.demo: $(VENV)/bin/pip pyproject.toml
-	$(BIN)/pip install --quiet --editable '.[plot]'
+# What builds the core; in the environment itself, so that `make core` finds the same.
+$(VENV)/.tools: $(VENV)/bin/pip
+	$(BIN)/pip install --quiet cmake ninja 'nanobind>=2.4' 'scikit-build-core>=0.10'
 	@touch $@
 
-$(VENV)/.test: $(VENV)/bin/pip pyproject.toml
-	$(BIN)/pip install --quiet --editable '.[test]'
+$(VENV)/.demo: $(VENV)/.tools pyproject.toml
+	$(BIN)/pip install --quiet --no-build-isolation --editable '.[plot]'
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.tools pyproject.toml
+	$(BIN)/pip install --quiet --no-build-isolation --editable '.[test]'
 	@touch $@ $(VENV)/.demo
 
 $(VENV)/.dist: $(VENV)/bin/pip
@@ -129,8 +139,8 @@ $(OLDEST)/.test: pyproject.toml
 	  --editable '.[test,dask]'
 	@touch $@
 
-$(VENV)/.docs: $(VENV)/bin/pip pyproject.toml
-	$(BIN)/pip install --quiet --editable '.[docs]'
+$(VENV)/.docs: $(VENV)/.tools pyproject.toml
+	$(BIN)/pip install --quiet --no-build-isolation --editable '.[docs]'
 	@touch $@ $(VENV)/.demo
 
 clean:

@@ -266,7 +266,7 @@ METHODS: list[Method] = [
     Method(
         "ConstrainedHDBSCAN", "hdbscan", "linkwise.density",
         "pairs", "or noise", "Euclidean", "Campello et al. 2013", family="density", sparse="no",
-        cost="0.2 x fast_hdbscan", rows="a million, few columns",
+        cost="0.6 x HDBSCAN", rows="100,000",
         options=(
             Option("min_cluster_size", "least number of rows of a cluster; 5", "integer", least=2),
             Option("min_samples", "neighbors that make a row dense; as min_cluster_size",

@@ -7,8 +7,6 @@ import inspect
 import re
 from pathlib import Path
 
-import pytest
-
 import linkwise
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "index.rst").read_text(encoding="utf-8")
@@ -57,19 +55,30 @@ def section(doc: str, name: str) -> str:
     return found[1] if found else ""
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_public_name_is_in_the_reference(name):
-    value, place = NAMES[name], listed(name)
-    doc = inspect.getdoc(value) or ""
-    assert doc, f"{name} has no docstring"
-    if place > SHARED:
-        return
-    assert ">>>" in section(doc, "Examples"), f"{name} has no example"
-    told = section(doc, "Parameters") + section(doc, "Attributes")
-    for parameter in inspect.signature(value).parameters.values():
-        optional = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-        if not optional and not parameter.name.startswith("_"):
-            assert re.search(rf"^[\w, ]*\b{parameter.name}\b", told, re.M), parameter.name
+def undocumented(value: object, doc: str) -> list[str]:
+    """Parameters that neither Parameters nor Attributes of a docstring name."""
+    described = section(doc, "Parameters") + section(doc, "Attributes")
+    return [
+        parameter.name
+        for parameter in inspect.signature(value).parameters.values()
+        if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        and not parameter.name.startswith("_")
+        and parameter.name not in ("self", "cls")
+        and not re.search(rf"^[\w, ]*\b{parameter.name}\b", described, re.M)
+    ]
+
+
+def test_public_names_are_in_the_reference_with_an_example():
+    problems = []
+    for name, value in NAMES.items():
+        doc = inspect.getdoc(value) or ""
+        if listed(name) < SHARED:
+            if ">>>" not in section(doc, "Examples"):
+                problems.append(f"{name} has no example")
+            problems += [f"{name}: {missing}" for missing in undocumented(value, doc)]
+        elif not doc:
+            problems.append(f"{name} has no docstring")
+    assert not problems, "\n".join(problems)
 
 
 def test_nothing_else_is_in_the_reference():
@@ -78,19 +87,14 @@ def test_nothing_else_is_in_the_reference():
     assert set(inside) == set(NAMES)
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_a_method_says_where_it_comes_from(name):
-    value = getattr(linkwise, name)
-    doc = inspect.getdoc(value)
-    assert "References\n" in doc, name
-    assert "shape (" in doc, name
-    assert "Attributes\n" in doc, name
-
-
-@pytest.mark.parametrize("name", PAPERS)
-def test_equations_are_named(name):
-    doc = inspect.getdoc(getattr(linkwise, name))
-    assert re.search(PAPERS[name], doc), f"{name} names no equation"
+def test_methods_name_their_source():
+    for name in METHODS:
+        doc = inspect.getdoc(getattr(linkwise, name))
+        for part in ("References\n", "shape (", "Attributes\n"):
+            assert part in doc, (name, part)
+        assert not re.search(r"^ +As in `\w+`", doc, re.M), name
+    for name, equation in PAPERS.items():
+        assert re.search(equation, inspect.getdoc(getattr(linkwise, name))), name
 
 
 _INHERITED = {
@@ -112,29 +116,16 @@ def public_methods() -> dict[str, object]:
     return found
 
 
-METHODS_OF_CLASSES = public_methods()
+def test_public_methods_document_their_parameters():
+    problems = [
+        f"{name}: {missing}"
+        for name, function in public_methods().items()
+        for missing in undocumented(function, inspect.getdoc(function) or "")
+    ]
+    assert not problems, "\n".join(problems)
 
 
-@pytest.mark.parametrize("name", METHODS_OF_CLASSES)
-def test_a_method_says_what_its_parameters_are(name):
-    function = METHODS_OF_CLASSES[name]
-    doc = inspect.getdoc(function)
-    assert doc, f"{name} has no docstring"
-    told = section(doc, "Parameters")
-    for parameter in inspect.signature(function).parameters.values():
-        optional = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-        if not optional and parameter.name not in ("self", "cls"):
-            assert re.search(rf"^[\w, ]*\b{parameter.name}\b", told, re.M), parameter.name
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_no_docstring_sends_readers_to_another_class(name):
-    doc = inspect.getdoc(getattr(linkwise, name)) or ""
-    assert not re.search(r"^ +As in `\w+`", doc, re.M)
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_fit_predict_shows_constraints(name):
-    method = getattr(getattr(linkwise, name), "fit_predict", None)
-    if method is not None:
-        assert "constraints" in inspect.signature(method).parameters
+def test_fit_predict_shows_constraints():
+    for name in METHODS:
+        method = getattr(getattr(linkwise, name), "fit_predict", None)
+        assert method is None or "constraints" in inspect.signature(method).parameters, name

@@ -20,10 +20,9 @@ from linkwise import (
     SeededKMeans,
     open_blocks,
 )
-from linkwise.engines import _serial, _source, is_out_of_memory, split
+from linkwise.engines import _source, is_out_of_memory, split
 from linkwise.engines._source import read_size
 from linkwise.kmeans.rows import _local_rows as _rows
-from linkwise.kmeans.rows import _remote_rows as _far
 from tests.methods import on_blocks
 
 X, Y = make_blobs(1500, 5, centers=4, cluster_std=3.0, random_state=0)
@@ -76,17 +75,6 @@ def test_result_is_that_of_rows_in_memory(method, weight, file):
     assert far.score(rows) == pytest.approx(near.score(data))
 
 
-@pytest.mark.parametrize("method", ["pck", "mpck-own", "hmrf-cosine"])
-def test_states_that_are_made_anew_change_nothing(method, file, monkeypatch):
-    """What Dask needs every few iterations, so that lost blocks do not start from scratch."""
-    monkeypatch.setattr(_serial.Serial, "keeps_history", True)
-    monkeypatch.setattr(_far, "_REBUILD_EVERY", 2)
-    model = clone(METHODS[method]).set_params(random_state=0)
-    near = clone(model).fit(np.load(file), constraints=KNOWN)
-    assert near.n_iter_ > 3
-    assert_same(clone(model).fit(open_blocks(file), constraints=KNOWN), near)
-
-
 def test_empty_clusters_are_refilled_alike(file):
     data = np.load(file)
     start = np.concatenate([data[:3], np.full((2, 5), 1e3)])  # two that nobody is near
@@ -118,7 +106,7 @@ def test_float32_stays_float32(tmp_path):
     assert model.cluster_centers_.dtype == model.transform(rows).dtype == np.float32
 
 
-def test_states_and_labels_go_to_disk_when_memory_is_short(file, monkeypatch):
+def test_labels_go_to_disk_when_memory_is_short(file, monkeypatch):
     rows = open_blocks(file)
     near = PCKMeans(4, n_init=1, random_state=0).fit(np.load(file), constraints=KNOWN)
     monkeypatch.setattr(rows, "spare", 1000)
@@ -294,41 +282,16 @@ def _idle_megabytes():
     return int(done.stdout) // 10**6
 
 
-def test_columns_of_a_wide_file_are_rearranged_on_disk(tmp_path, monkeypatch):
-    """A reader of 300 columns would hold pages of each; the blocks stay the same."""
-    rng = np.random.default_rng(0)
-    data = rng.normal(size=(1000, 30)).astype(np.float32)
-    write(tmp_path / "a.parquet", data[:700], [f"c{i}" for i in range(30)], rows=10_000)
-    write(tmp_path / "b.parquet", data[700:], [f"c{i}" for i in range(30)], rows=90)
-    plain = open_blocks(tmp_path)
-    monkeypatch.setattr(_source, "_READER_SHARE", 10**6)
-    monkeypatch.setattr(_source, "_COLUMN_CELLS", 97)
-    wide = open_blocks(tmp_path)
-    assert wide._rearranges
-    assert not plain._rearranges
-    for (a, X), (b, Z) in zip(plain.parts(), wide.numbered().parts(), strict=True):
-        assert a == b
-        np.testing.assert_array_equal(X, Z)
-    np.testing.assert_array_equal(next(wide.parts([2]))[1], next(plain.parts([2]))[1])
-    assert not pickle.loads(pickle.dumps(wide))._rearranges  # a worker reads single blocks
+def test_too_many_columns_to_read_side_by_side(tmp_path, monkeypatch):
+    path = write(tmp_path / "x.parquet", X)
+    monkeypatch.setattr(_source, "_READER_SHARE", 10**9)
+    with pytest.raises(ValueError, match=r"reading 5 columns side by side .* MB would do"):
+        open_blocks(path)
 
 
 def test_a_limit_that_leaves_no_room_names_one_that_would_do(file):
     with pytest.raises(ValueError, match=r"leaves no room.*a limit of [\d,]+ MB would do"):
         open_blocks(file, memory_limit="200MB")
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
-def test_a_wide_file_of_one_row_group_stays_below_the_limit(tmp_path):
-    """Readers of 1,500 columns side by side would take 300 MB more."""
-    data = np.random.default_rng(0).random((20_000, 1500), dtype=np.float32)
-    write(tmp_path / "x.parquet", data, [f"c{i}" for i in range(1500)], rows=10**9)
-    limit = _idle_megabytes() + 150
-    done = subprocess.run(
-        [sys.executable, "-c", _FIT, str(tmp_path / "x.parquet"), f"{limit}MB"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert int(done.stdout) / 1000 < limit
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
@@ -348,7 +311,7 @@ def test_resident_memory_stays_below_the_limit(tmp_path):
     assert int(done.stdout) / 1000 < limit
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(3))
 def test_runs_that_end_alike_tie_in_single_precision_too(seed, tmp_path):
     """The first of them is kept, here and elsewhere: objectives must agree to the last digits."""
     rng = np.random.default_rng(seed)

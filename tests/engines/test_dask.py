@@ -6,7 +6,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -34,8 +33,6 @@ dd = pytest.importorskip("dask.dataframe")
 pd = pytest.importorskip("pandas")
 distributed = pytest.importorskip("distributed")
 dask = pytest.importorskip("dask")
-module = pytest.importorskip("linkwise.engines._dask")
-Workers, _even_shares = module.Workers, module._even_shares
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Dask's own, about sizes of graphs and the like
 
@@ -190,68 +187,6 @@ def test_a_fit_that_was_cut_off_goes_on(method, client, tmp_path, monkeypatch):
     assert (tmp_path / "state").exists()
     far = clone(model).fit(rows, constraints=KNOWN)
     assert_same(far, clone(METHODS[method]).set_params(random_state=0).fit(X, constraints=KNOWN))
-
-
-def test_rows_stay_with_the_workers_that_hold_them(client):
-    rows = da.from_array(X, chunks=(100, 5)).persist()
-    distributed.wait(rows)
-    engine = Workers(rows, client)
-    holds = {str(key): min(workers) for key, workers in client.who_has(rows).items()}
-    holders = [Counter(holds[str((rows.name, block, 0))] for block in m) for m in engine._members]
-    assert sorted(block for m in engine._members for block in m) == list(range(15))
-    assert sorted(map(len, engine._members)) == [7, 8]
-    surplus = max(Counter(holds.values()).values()) - 8  # more than the share of a worker
-    assert sum(most.total() - max(most.values()) for most in holders) <= max(surplus, 0) + 1
-
-
-@pytest.mark.parametrize(
-    ("held", "threads", "wanted"),
-    [
-        ({"a": [0, 1, 2], "b": [3, 4, 5]}, {"a": 1, "b": 1}, {"a": [0, 1, 2], "b": [3, 4, 5]}),
-        ({"a": [0, 2, 4, 5], "b": [1, 3]}, {"a": 1, "b": 1}, {"a": [0, 2, 4], "b": [1, 3, 5]}),
-        ({"a": [0, 1, 2, 3, 4, 5]}, {"a": 1, "b": 2}, {"a": [0, 1], "b": [2, 3, 4, 5]}),
-        ({"gone": [0, 1], "a": [2]}, {"a": 1, "b": 1, "c": 1}, {"a": [2], "b": [0], "c": [1]}),
-        ({"a": [0]}, {"b": 4, "a": 1}, {"a": [0]}),
-        ({"a": [0, 1], "b": [2, 3, 4]}, {"a": 1, "b": 1}, {"a": [0, 1], "b": [2, 3, 4]}),
-    ],
-)
-def test_every_worker_gets_its_share(held, threads, wanted):
-    assert _even_shares(held, threads) == wanted
-
-
-def test_rows_that_one_worker_holds_are_shared(client):
-    first, *_ = client.scheduler_info()["workers"]
-    pieces = [client.scatter(X[a : a + 250], workers=[first]) for a in range(0, 1500, 250)]
-    rows = da.concatenate([
-        da.from_delayed(dask.delayed(piece), (250, 5), X.dtype) for piece in pieces
-    ]).persist(workers=[first])  # fmt: skip
-    distributed.wait(rows)
-    engine = Workers(rows, client)
-    distributed.wait(engine._bundles)
-    holders = client.who_has(engine._bundles).values()
-    assert len({min(workers) for workers in holders}) == 2
-
-
-@pytest.mark.parametrize("method", ["pck", "mpck"])
-def test_chunks_here_and_there_on_workers_of_several_threads(method):
-    model = clone(METHODS[method]).set_params(random_state=0)
-    with distributed.Client(
-        n_workers=2, threads_per_worker=2, processes=False, dashboard_address=None
-    ) as client:
-        workers = list(client.scheduler_info()["workers"])
-        pieces = [
-            client.scatter(X[a : a + 155], workers=[workers[place % 2]])
-            for place, a in enumerate(range(0, len(X), 155))
-        ]
-        rows = da.concatenate([
-            da.from_delayed(dask.delayed(piece), (min(155, len(X) - 155 * place), 5), X.dtype)
-            for place, piece in enumerate(pieces)
-        ]).persist()  # fmt: skip
-        distributed.wait(rows)
-        members = Workers(rows, client)._members
-        assert len(members) == 4
-        far = clone(model).fit(rows, constraints=KNOWN)
-        assert_same(far, clone(model).fit(X, constraints=KNOWN))
 
 
 def test_chunks_of_other_sizes_than_said(client):

@@ -1,22 +1,17 @@
-"""Two ways to the same result: dense and CSR, float32 and float64, compiled and plain, threads."""
+"""Two ways to the same result: dense and CSR, float32 and float64, one thread and many."""
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from types import ModuleType
 
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.datasets import load_digits, load_iris, load_wine
-from sklearn.preprocessing import StandardScaler
+from sklearn.datasets import load_digits, load_iris
 
 from linkwise import Constraints
 from linkwise.engines import _threads
-from linkwise.kmeans.kernels import _group_kernels, _link_kernels
-from linkwise.kmeans.kernels import _row_kernels as _kernels
-from linkwise.kmeans.solver import _constrained_costs as _costs
-from tests.kmeans.cases import METHODS, blobs, same_partition
+from tests.kmeans.cases import METHODS, blobs
 
 SPARSE = [method for method in METHODS if "full" not in method]  # full metrics need dense data
 
@@ -44,41 +39,32 @@ def assert_same(a, b, rtol: float = 1e-8) -> None:
 # -------------------------------------------------------------------- dense and CSR
 
 
-@pytest.mark.parametrize("make", [sparse.csr_matrix, sparse.csr_array])
-@pytest.mark.parametrize("method", SPARSE)
-def test_dense_equals_csr(method, make):
-    for load in (load_iris, load_wine):
-        X, start, known = problem(load)
-        X = StandardScaler(with_mean=False).fit_transform(X)
-        start = start / load(return_X_y=True)[0].std(axis=0)
-        a, b = (fitted(method, Z, start, known) for Z in (X, make(X)))
-        assert_same(a, b)
-        np.testing.assert_allclose(a.transform(X), b.transform(make(X)), rtol=1e-6, atol=1e-6)
-        np.testing.assert_array_equal(a.predict(X), b.predict(make(X)))
-        assert a.score(X) == pytest.approx(b.score(make(X)), rel=1e-8)
-
-
-@pytest.mark.parametrize("method", SPARSE)
-def test_dense_equals_csr_away_from_the_origin(method):
-    # CSR rows are not centered: variances, floors and tolerances must still be those of the data.
+def away_from_the_origin() -> tuple:
+    """CSR rows are not centered: variances, floors and tolerances must be those of the data."""
     X, y = blobs(60, apart=6.0)
     X = X + 50.0
     start = np.array([X[y == c][:2].mean(axis=0) for c in range(3)])
-    known = Constraints.from_labels(y, 10, random_state=0)
-    for tol in (0, 1e-4):
-        a, b = (fitted(method, Z, start, known, tol=tol) for Z in (X, sparse.csr_matrix(X)))
-        assert_same(a, b, rtol=1e-6)
+    return X, start, Constraints.from_labels(y, 10, random_state=0)
 
 
-@pytest.mark.parametrize("method", SPARSE)
-def test_csr_with_empty_rows_and_columns(method):
-    dense = sparse.random(60, 30, density=0.05, random_state=0).toarray()
-    dense[:, 4] = 0
-    dense[7] = 0
-    X = sparse.csr_matrix(dense)
+def empty_rows_and_columns() -> tuple:
+    X = sparse.random(60, 30, density=0.05, random_state=0).toarray()
+    X[:, 4] = 0
+    X[7] = 0
     known = Constraints(must_link=[(0, 1), (2, 3)], cannot_link=[(0, 2), (4, 5)])
-    start = np.random.default_rng(0).random((4, 30)) / 10
-    assert_same(fitted(method, dense, start, known), fitted(method, X, start, known))
+    return X, np.random.default_rng(0).random((4, 30)) / 10, known
+
+
+@pytest.mark.parametrize("data", [problem, away_from_the_origin, empty_rows_and_columns])
+@pytest.mark.parametrize("method", SPARSE)
+def test_dense_equals_csr(method, data):
+    X, start, known = data()
+    for make, tol in ((sparse.csr_matrix, 0), (sparse.csr_array, 1e-4)):
+        a, b = (fitted(method, Z, start, known, tol=tol) for Z in (X, make(X)))
+        assert_same(a, b, rtol=1e-6)
+        np.testing.assert_allclose(a.transform(X), b.transform(make(X)), rtol=1e-6, atol=1e-6)
+        np.testing.assert_array_equal(a.predict(X), b.predict(make(X)))
+        assert a.score(X) == pytest.approx(b.score(make(X)), rel=1e-8)
 
 
 @pytest.mark.parametrize("method", ["pck", "mpck", "mpck-per-cluster"])
@@ -116,72 +102,11 @@ def test_float32_is_close_to_float64(method, make):
     np.testing.assert_allclose(a.cluster_centers_, b.cluster_centers_, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_float32_on_digits(method):
-    X, y = load_digits(return_X_y=True)
-    X = X[:300]
-    start = np.array([X[y[:300] == c][:5].mean(axis=0) for c in range(10)])
-    known = Constraints.from_labels(y[:300], 40, random_state=0)
-    options = {"tol": 1e-4, "max_iter": 1000}
-    a = fitted(method, X, start, known, **options)
-    b = fitted(method, X.astype(np.float32), start, known, **options)
-    # A tie may fall the other way; the quality must not.
-    assert b.objective_ == pytest.approx(a.objective_, rel=0.02)
-
-
 def test_integers_are_taken():
     X, start, known = problem(load_digits, 20)
     whole = X[:200].astype(int)
     known = known.restrict(range(200))
     assert_same(fitted("pck", X[:200], start, known), fitted("pck", whole, start, known))
-
-
-# -------------------------------------------------------------------- compiled and plain
-
-
-@pytest.fixture
-def plain_kernels(monkeypatch):
-    """Python in place of compiled code, wherever it is called from."""
-
-    def use(module: ModuleType = _kernels) -> int:
-        compiled = {
-            name: kernel for name, kernel in vars(module).items() if hasattr(kernel, "py_func")
-        }
-        for name, kernel in compiled.items():
-            monkeypatch.setattr(module, name, kernel.py_func)
-        return len(compiled)
-
-    return use
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_compiled_equals_plain_python(method, plain_kernels, monkeypatch):
-    monkeypatch.setattr(_costs, "_BOUNDED_ROWS", 0)  # bounds even for few rows
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(30, 3))
-    known = Constraints(
-        must_link=[(0, 1), (1, 2, 0.5), (3, 4)], cannot_link=[(0, 5), (6, 7, 2.0), (8, 9), (3, 9)]
-    )
-    weight = rng.uniform(0.5, 2.0, 30)
-    cases = [X, sparse.csr_matrix(X)] if method in SPARSE else [X]
-    options = {"n_clusters": 3, "n_init": 1, "random_state": 0, "tol": 0}
-
-    def fits() -> list:
-        return [
-            METHODS[method](**options).fit(Z, constraints=known, sample_weight=w)
-            for Z in cases
-            for w in (None, weight)
-        ]
-
-    compiled = fits()
-    assert plain_kernels() >= 8
-    assert plain_kernels(_link_kernels) >= 8
-    assert plain_kernels(_group_kernels) >= 2
-    with np.errstate(all="ignore"):  # tiles are filled as far as there are rows
-        plain = fits()
-    for a, b in zip(compiled, plain, strict=True):
-        assert_same(a, b)
-        assert a.n_iter_ == b.n_iter_
 
 
 # -------------------------------------------------------------------- threads
@@ -200,27 +125,18 @@ def test_one_thread_equals_many(method, monkeypatch):
         assert_same(one, fitted(method, Z, start, known))
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_two_fits_at_once(method):
+def test_many_fits_at_once():
     rng = np.random.default_rng(0)
-    y = rng.integers(0, 4, 8000)
+    y = rng.integers(0, 4, 8000)  # enough rows for several threads in each fit
     X = rng.normal(size=(4, 8))[y] * 3 + rng.normal(size=(8000, 8))
     known = Constraints.from_labels(y, 200, random_state=0)
     start = np.array([X[y == c][:5].mean(axis=0) for c in range(4)])
 
-    def fit(_: int):
+    def fit(method: str):
         return fitted(method, X, start, known, max_iter=1000, tol=1e-4)
 
-    alone = fit(0)
-    with ThreadPoolExecutor(2) as pool:
-        for other in pool.map(fit, range(2)):
-            assert_same(alone, other)
-
-
-def test_different_methods_at_once():
-    X, start, known = problem()
-    alone = {m: fitted(m, X, start, known) for m in METHODS}
+    alone = {m: fit(m) for m in METHODS}
     with ThreadPoolExecutor(4) as pool:
-        together = pool.map(lambda m: (m, fitted(m, X, start, known)), [*METHODS] * 2)
+        together = pool.map(lambda m: (m, fit(m)), [*METHODS] * 2)
         for method, model in together:
-            assert same_partition(alone[method].labels_, model.labels_)
+            assert_same(alone[method], model)

@@ -7,8 +7,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from linkwise import Constraints, ReCon, Tree, one_tree
+from linkwise._core import split_down
 from linkwise.constraints import consistent_subset
-from linkwise.constraints._kernels import split_down
 from linkwise.hierarchy import _compatibility_kernels, _kernels
 from linkwise.hierarchy import _triplet_kernels as _relative_kernels
 from tests import reference

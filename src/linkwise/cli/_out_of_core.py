@@ -185,10 +185,10 @@ class OutOfCoreInput:
                 yield range(first, last), labels[first:last]
                 drop_pages(labels)
             return
-        starts = self.blocks.starts.tolist()
-        names = self.blocks.column_text(self.id_column)  # type: ignore[attr-defined]
-        for first, last, cells in zip(starts, starts[1:], names, strict=False):
-            yield cells, labels[first:last]
+        first = 0
+        for cells in self.blocks.column_text(self.id_column):  # type: ignore[attr-defined]
+            yield cells, labels[first : first + len(cells)]
+            first += len(cells)
             drop_pages(labels)
 
 

@@ -87,7 +87,7 @@ def _taken_back(ends: Rows, weight: Floats, kept: Mask, time_limit: float) -> Ma
 
 def _cut_through(triplets: Rows, weight: Floats) -> Mask:
     """Which triplets to give up so that a set falls into two."""
-    from ._kernels import improve_cut
+    from linkwise._core import improve_cut
 
     items, (ends,) = number_nodes(triplets)
     best, most = np.zeros(0, dtype=np.int64), -np.inf

@@ -49,7 +49,7 @@ def build_tree(triplets: Rows, n_items: int) -> TreeBuilt:
     From the root downwards: joining a and b of the triplets that lie wholly in a set must leave
     at least two parts of it, which become its children. Near-linear for trees of any depth.
     """
-    from ._kernels import split_down  # compiled: not needed where there are no triplets
+    from linkwise._core import split_down
 
     above, alive = split_down(np.ascontiguousarray(triplets), n_items)
     if not len(above) and n_items > 1:

@@ -1,4 +1,4 @@
-"""`ConstrainedHDBSCAN`: density-based clusters that keep links."""
+"""`ConstrainedHDBSCAN`: density-based clusters that satisfy links."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
 from linkwise._types import SampleIds
@@ -23,21 +24,26 @@ from linkwise._validation import (
 from linkwise.constraints import Constraints
 from linkwise.report import Report
 
-from ._condense import CondensedTree, condense_tree
-from ._extract import is_eligible, label_rows, link_gains, outlier_scores, select
-from ._spanning import Index, spanning_tree
-
-Floats = NDArray[np.float64]
-Rows = NDArray[np.int64]
+from ._tree import (
+    CondensedTree,
+    Floats,
+    condense_tree,
+    is_eligible,
+    label_rows,
+    link_gains,
+    outlier_scores,
+    select,
+    spanning_tree,
+)
 
 
 class ConstrainedHDBSCAN(ConstrainedClusterMixin, BaseEstimator):
-    """HDBSCAN* with must-links and cannot-links; k is found, and rows may be noise.
+    """HDBSCAN* with must-links and cannot-links; finds the number of clusters and noise.
 
     Rows are merged by mutual reachability distance. Must-linked rows are one leaf of the hierarchy
     from the start; a merge that would put cannot-linked rows together is refused, so that the
     hierarchy is cut there. Of all disjoint clusters in it, those of the greatest stability and
-    weight of links kept are taken. Without links this is HDBSCAN*.
+    weight of satisfied links are taken. Without links this is HDBSCAN*.
 
     No cluster violates a cannot-link, and no two clusters share must-linked rows; but rows may
     become noise (-1), and then a must-link counts as violated.
@@ -50,11 +56,11 @@ class ConstrainedHDBSCAN(ConstrainedClusterMixin, BaseEstimator):
         A row's core distance is that to its `min_samples`-th nearest row, itself included. Larger
         values make more rows noise. None is `min_cluster_size`.
     hard : bool, default=True
-        Whether links shape the hierarchy, as said above. If not, it is that of HDBSCAN*, and links
-        count only where clusters are taken out of it; links that contradict are then allowed.
+        Whether links shape the hierarchy, as described above. If not, it is that of HDBSCAN*, and
+        links count only in the choice of clusters; contradictory links are then allowed.
     link_share : float, default=1.0
         Share of the links in the quality of clusters, between 0 (stability alone) and 1 (links
-        first; stability decides among choices that keep the same weight of links).
+        first; stability decides among choices that satisfy the same weight of links).
     cluster_selection_method : {"eom", "leaf"}, default="eom"
         Take the best clusters of all sizes, or only the finest.
     allow_single_cluster : bool, default=False
@@ -76,7 +82,7 @@ class ConstrainedHDBSCAN(ConstrainedClusterMixin, BaseEstimator):
     stabilities_ : ndarray of shape (n_clusters,)
         Excess of mass of each cluster.
     report_ : Report
-        What became of the constraints; rows that are noise are together with no other.
+        Satisfied and violated constraints; noise is together with no other row.
     n_features_in_ : int
         Number of features.
 
@@ -86,15 +92,15 @@ class ConstrainedHDBSCAN(ConstrainedClusterMixin, BaseEstimator):
 
     Notes
     -----
-    Distances are Euclidean: scale the columns first. The spanning tree is found in a kd-tree, in
-    O(n) memory and close to O(n log n) time in few dimensions. Merges are refused along the
-    minimum spanning tree: two parts that are both cannot-linked to what lies between them stay
-    apart. What was refused at a distance w counts as a split at w when stabilities are computed.
-    A part that was cut off keeps what it is merged with later, however far away:
-    `probabilities_` tells such rows.
+    Distances are Euclidean: scale the columns first. The spanning tree takes O(n^2) time and O(n)
+    memory. Merges are refused along the minimum spanning tree: two parts that are both
+    cannot-linked to what lies between them stay apart. An edge refused at a distance w counts as
+    a split at w in stabilities. A part that was cut off keeps the rows it is merged with later,
+    however far away; `probabilities_` is low for such rows.
 
-    A row whose core distance makes it equally near to two clusters goes with the nearer one;
-    scikit-learn's choice there depends on the order of the rows.
+    The order of the rows has no influence. A row whose core distance makes it equally near to two
+    clusters goes with the nearer one; scikit-learn's choice there depends on the order of the
+    rows. Without such ties, and without links, labels are those of scikit-learn.
 
     References
     ----------
@@ -118,7 +124,7 @@ class ConstrainedHDBSCAN(ConstrainedClusterMixin, BaseEstimator):
     [0, 0, 0, 1, 1, 1, 2, 2, 2, -1]
     """
 
-    _needs = "a kd-tree of all rows in memory"
+    _needs = "distances between all rows, and so all rows in memory"
 
     _predicts_by_rows = True  # a model file keeps the labels of the rows in any case
 
@@ -149,7 +155,7 @@ class ConstrainedHDBSCAN(ConstrainedClusterMixin, BaseEstimator):
         constraints: Knowable = None,
         sample_ids: SampleIds = None,
     ) -> ConstrainedHDBSCAN:
-        """Find the dense regions of X with what is known about its rows.
+        """Cluster the rows of X under the constraints.
 
         Parameters
         ----------
@@ -158,8 +164,8 @@ class ConstrainedHDBSCAN(ConstrainedClusterMixin, BaseEstimator):
         y : array-like of shape (n_samples,), default=None
             Partial labels, -1 for unknown; rows of one class must be together, rows of two apart.
         constraints : Constraints, DataFrame or path, default=None
-            What is known about pairs of rows. By row number, or by id when `sample_ids` is given
-            or X is a DataFrame with an index.
+            Constraints by row number, or by id when `sample_ids` is given or X is a DataFrame with
+            an index.
         sample_ids : array-like of shape (n_samples,), default=None
             Id of each row. Constraints on ids that no row has are left out.
 
@@ -207,21 +213,36 @@ class ConstrainedHDBSCAN(ConstrainedClusterMixin, BaseEstimator):
             raise ValueError(f"link_share={self.link_share} must be at most 1")
 
     def _grow(self, X: Floats, pairs: Constraints) -> CondensedTree:
-        """The condensed tree; keeps what new rows are compared with."""
+        """The condensed tree; the index of the rows is kept for `predict`."""
         n = len(X)
-        wanted = self.min_cluster_size if self.min_samples is None else self.min_samples
+        # Rows are put in the order of their values: equal distances are then resolved alike,
+        # whatever the order in which the rows are given. Repeated rows differ by their links.
+        degree = np.bincount(np.concatenate([pairs.must_link, pairs.cannot_link]).ravel(), None, n)
+        order = np.lexsort((degree, *X.T[::-1]))
+        place = np.argsort(order)
+        rows = np.ascontiguousarray(X[order], dtype=np.float64)
         groups, cannot = np.arange(n), np.zeros((0, 2), dtype=np.int64)
         if self.hard and pairs:
             closure = pairs.closure()
-            groups[closure.nodes] = n + closure.component
-            cannot = np.asarray(pairs.cannot_link, dtype=np.int64)
-        self._index = Index.build(X)
-        spanning = spanning_tree(self._index, min(wanted, n), groups)
-        self.core_distances_ = spanning.core
-        return condense_tree(spanning, cannot, self.min_cluster_size)
+            groups[place[closure.nodes]] = n + closure.component
+            cannot = place[pairs.cannot_link]
+        self._neighbors = NearestNeighbors(n_neighbors=min(self._n_core, n)).fit(rows)
+        neighbor = self._neighbors.kneighbors(rows, return_distance=False)[:, -1]
+        spanning = spanning_tree(rows, neighbor.astype(np.int64), groups)
+        tree = condense_tree(spanning, cannot, self.min_cluster_size)
+        self._row = order
+        self.core_distances_ = spanning.core[place]
+        return tree._replace(
+            row_cluster=tree.row_cluster[place], row_density=tree.row_density[place]
+        )
+
+    @property
+    def _n_core(self) -> int:
+        """Number of neighbors, the row itself included, that define a core distance."""
+        return self.min_cluster_size if self.min_samples is None else self.min_samples
 
     def _choose(self, tree: CondensedTree, pairs: Constraints) -> None:
-        """Take clusters out of the tree and store what follows from them."""
+        """Choose clusters of the tree and store the attributes of the fit."""
         eligible = is_eligible(
             tree,
             leaves_only=self.cluster_selection_method == "leaf",
@@ -278,17 +299,16 @@ class ConstrainedHDBSCAN(ConstrainedClusterMixin, BaseEstimator):
         """Label and density of each row among those of the fit."""
         check_is_fitted(self)
         queries = read_new_rows(self, X, accept_sparse=False)
-        order = self._index.order
-        wanted = self.min_cluster_size if self.min_samples is None else self.min_samples
-        near = min(2 * wanted, len(order))
-        distances, where = self._index.neighbors(np.ascontiguousarray(queries.T, float), near)
-        distances = np.sqrt(distances)
+        wanted, n = self._n_core, len(self._row)
+        near = min(2 * wanted, n)
+        distances, found = self._neighbors.kneighbors(queries, near)
+        rows = self._row[found]
         # The row itself counts as the first of the min_samples nearest.
         own = distances[:, min(wanted - 2, near - 1)] if wanted > 1 else np.zeros(len(distances))
-        reach = np.maximum(np.maximum(distances, self.core_distances_[order[where]]), own[:, None])
+        reach = np.maximum(np.maximum(distances, self.core_distances_[rows]), own[:, None])
         best = reach.argmin(axis=1)
         pick = np.arange(len(best)), best
-        labels = self.labels_[order[where[pick]]]
+        labels = self.labels_[rows[pick]]
         with np.errstate(divide="ignore"):
             density = 1.0 / reach[pick]
         joins = density >= np.append(self._entry, np.inf)[labels]

@@ -1,8 +1,6 @@
-"""Compiled searches in a kd-tree: nearest neighbors, and one round of Boruvka's algorithm.
+"""Compiled loops of HDBSCAN*: spanning tree, merging of its edges, condensing.
 
-Rows are in the order of the tree, so that a leaf is a range of rows, and stored feature by
-feature (`points`, shape (n_features, n_samples)), so that the distances of a leaf's rows are
-computed in vector registers. All distances are squared.
+Functions of arrays that the caller owns; arguments marked OUT are filled.
 """
 
 from __future__ import annotations
@@ -12,224 +10,193 @@ import numpy as np
 from linkwise._compiled import kernel
 from linkwise._disjoint_sets import find
 
-_DEPTH = 128  # nodes waiting on the stack: at most one per level and one more
-
 
 @kernel
-def _box_distance(low, high, query):
-    """Squared distance of a query to the box of a node."""
+def _squared_distance(X, i, j):
     total = 0.0
-    for f in range(len(query)):
-        gap = max(max(low[f] - query[f], query[f] - high[f]), 0.0)
-        total += gap * gap
+    for f in range(X.shape[1]):
+        away = X[i, f] - X[j, f]
+        total += away * away
     return total
 
 
 @kernel
-def _leaf_distances(points, query, start, stop, out):
-    """Squared distances of a query to the rows of a leaf."""
-    for j in range(stop - start):
-        out[j] = 0.0
-    for f in range(len(query)):
-        x = query[f]
-        column = points[f, start:stop]
-        for j in range(stop - start):
-            gap = column[j] - x
-            out[j] += gap * gap
+def spanning_edges(X, neighbor, core, ends, reach, distance):
+    """Minimum spanning tree of the mutual reachability distances, by Prim's algorithm.
 
-
-@kernel
-def _insert(best, rows, distance, row):
-    """Put a row into the sorted list of the nearest so far."""
-    j = len(best) - 1
-    while j > 0 and best[j - 1] > distance:
-        best[j] = best[j - 1]
-        rows[j] = rows[j - 1]
-        j -= 1
-    best[j] = distance
-    rows[j] = row
-
-
-@kernel
-def _push_children(tree, node, query, nodes, bounds, top):
-    """Put both children on the stack, the nearer one on top."""
-    left = 2 * node + 1
-    a = _box_distance(tree.low[left], tree.high[left], query)
-    b = _box_distance(tree.low[left + 1], tree.high[left + 1], query)
-    nearer = left if a <= b else left + 1
-    nodes[top], bounds[top] = 2 * left + 1 - nearer, max(a, b)
-    nodes[top + 1], bounds[top + 1] = nearer, min(a, b)
-    return top + 2
-
-
-@kernel
-def nearest_neighbors(tree, points, queries, first, last, found, where):
-    """Find the nearest rows of each query, itself included where it is a row of the tree.
+    O(n^2) distances, O(n) memory. Edges are compared by mutual reachability, then by distance: a
+    row that its core distance makes equally near to two clusters joins the nearer one.
 
     Parameters
     ----------
-    tree : Tree
-    points : ndarray of shape (n_features, n_samples)
-    queries : ndarray of shape (n_features, n_queries)
-    first, last : int
-        Range of queries.
-    found, where : ndarrays of shape (n_queries, n_neighbors)
-        OUT: squared distances, ascending, and rows.
+    X : ndarray of shape (n, d)
+    neighbor : ndarray of shape (n,)
+        The neighbor that defines the core distance of each row.
+    core : ndarray of shape (n,)
+        OUT: squared core distances, computed as the distances of edges are, so that equal
+        distances are equal numbers.
+    ends, reach, distance : ndarrays of shapes (n - 1, 2), (n - 1,) and (n - 1,)
+        OUT: edges in the order in which they were found, with squared distances.
     """
-    distances = np.empty(tree.leaf_size)
-    nodes, bounds = np.empty(_DEPTH, np.int64), np.empty(_DEPTH)
-    query = np.empty(points.shape[0])
-    for p in range(first, last):
-        for f in range(len(query)):
-            query[f] = queries[f, p]
-        best, rows = found[p], where[p]
-        best[:] = np.inf
-        rows[:] = -1
-        nodes[0], bounds[0], top = 0, 0.0, 1
-        while top > 0:
-            top -= 1
-            node = nodes[top]
-            if bounds[top] >= best[-1]:
-                continue
-            if not tree.is_leaf[node]:
-                top = _push_children(tree, node, query, nodes, bounds, top)
-                continue
-            start, stop = tree.start[node], tree.stop[node]
-            _leaf_distances(points, query, start, stop, distances)
-            for j in range(stop - start):
-                if distances[j] < best[-1]:
-                    _insert(best, rows, distances[j], start + j)
+    n = len(X)
+    for i in range(n):
+        core[i] = _squared_distance(X, i, neighbor[i])
+    outside = np.arange(1, n)
+    best, length = np.full(n, np.inf), np.full(n, np.inf)
+    near = np.zeros(n, np.int64)
+    last = 0
+    for e in range(n - 1):
+        n_left, first = n - 1 - e, 0
+        for t in range(n_left):
+            j = outside[t]
+            d = _squared_distance(X, last, j)
+            r = max(d, core[last], core[j])
+            if r < best[j] or (r == best[j] and d < length[j]):
+                best[j], length[j], near[j] = r, d, last
+            low = outside[first]
+            if best[j] < best[low] or (best[j] == best[low] and length[j] < length[low]):
+                first = t
+        last = outside[first]
+        ends[e, 0], ends[e, 1] = near[last], last
+        reach[e], distance[e] = best[last], length[last]
+        # The order of the rest stays, so that of equal edges the first row is always taken.
+        for t in range(first, n_left - 1):
+            outside[t] = outside[t + 1]
 
 
 @kernel
-def first_neighbors(core, where, lower, near):
-    """Exact nearest row by mutual reachability where the neighbor list has it.
-
-    A neighbor with a core distance not above the row's own is at the row's core distance, and no
-    other row can be nearer. OUT: `lower`, a lower bound of that distance, and `near`, -1 if open.
-    """
-    for p in range(len(core)):
-        lower[p], near[p] = core[p], -1
-        for q in where[p]:
-            if q != p and q >= 0 and core[q] <= core[p]:
-                near[p] = q
-                break
+def _are_apart(small, large, heads, following, other, parent):
+    """Whether a cannot-link joins two components; the links of the first are walked."""
+    link = heads[small]
+    while link >= 0:
+        if find(parent, other[link]) == large:
+            return True
+        link = following[link]
+    return False
 
 
 @kernel
-def node_minima(tree, core, out):
-    """OUT: the least core distance below each node; children stand after their parents."""
-    for node in range(len(out) - 1, -1, -1):
-        if tree.is_leaf[node]:
-            out[node] = core[tree.start[node] : tree.stop[node]].min()
-        else:
-            out[node] = min(out[2 * node + 1], out[2 * node + 2])
+def merge_edges(ends, weight, n, cannot, children, distance, size, ceiling, top):
+    """Merge the ends of edges in order, except where a cannot-link joins the two sides.
 
-
-@kernel
-def node_components(tree, component, out):
-    """OUT: the component that all rows below a node belong to, -1 if there are several."""
-    for node in range(len(out) - 1, -1, -1):
-        if tree.is_leaf[node]:
-            start = tree.start[node]
-            out[node] = component[start]
-            for p in range(start + 1, tree.stop[node]):
-                if component[p] != component[start]:
-                    out[node] = -1
-                    break
-        else:
-            left = out[2 * node + 1]
-            out[node] = left if left == out[2 * node + 2] else -1
-
-
-@kernel
-def known_edges(component, lower, near, bound, edge):
-    """Candidate edges out of each component from rows whose nearest foreign row is still known.
-
-    OUT: `bound`, the least distance per component, and `edge`, the row it starts from. `near` is
-    set to -1 where the row found before has joined the component. The return value is, per
-    component, the row with the least lower bound: the one to search from first.
-    """
-    first = np.full(len(bound), -1, np.int64)
-    for p in range(len(component)):
-        c = component[p]
-        if near[p] >= 0 and component[near[p]] == c:
-            near[p] = -1
-        if near[p] >= 0 and lower[p] < bound[c]:
-            bound[c], edge[c] = lower[p], p
-        if near[p] < 0 and (first[c] < 0 or lower[p] < lower[first[c]]):
-            first[c] = p
-    return first
-
-
-@kernel
-def search_edges(forest, rows, first, last, bound, edge):
-    """Search foreign neighbors that are nearer than the bound of each row's component.
+    Each cannot-link stands in a linked list at each of its components; lists are chained when
+    components merge, and the shorter is walked to test a merge.
 
     Parameters
     ----------
-    forest : Forest
-    rows : ndarray of int
-        Rows to search from, in this order; those in range first..last.
-    first, last : int
-    bound, edge : ndarrays of shape (n_samples,)
-        INOUT: the least distance per component found so far, and the row it starts from.
+    ends : ndarray of shape (n_edges, 2)
+    weight : ndarray of shape (n_edges,)
+    n : int
+        Number of rows.
+    cannot : ndarray of shape (n_links, 2)
+    children, distance : ndarrays of shapes (n - 1, 2) and (n - 1,)
+        OUT: the merges; the first `n_merges` are filled.
+    size : ndarray of shape (2 n - 1,)
+        OUT: rows below each node.
+    ceiling : ndarray of shape (2 n - 1,)
+        OUT: weight of the first merge that was refused to the node, or to the larger part of it
+        and so on down; infinite if none.
+    top : ndarray of shape (n,)
+        OUT: the root of each row's tree.
+
+    Returns
+    -------
+    n_merges : int
     """
-    tree, component = forest.tree, forest.component
-    distances = np.empty(tree.leaf_size)
-    nodes, bounds = np.empty(_DEPTH, np.int64), np.empty(_DEPTH)
-    query = np.empty(forest.points.shape[0])
-    for i in range(first, last):
-        p = rows[i]
-        if p < 0:
-            continue
-        c = component[p]
-        if forest.near[p] >= 0 or forest.lower[p] >= bound[c]:
-            continue
-        for f in range(len(query)):
-            query[f] = forest.points[f, p]
-        best, found = bound[c], -1
-        nodes[0], bounds[0], top = 0, 0.0, 1
-        while top > 0:
-            top -= 1
-            node = nodes[top]
-            if max(bounds[top], forest.node_core[node]) >= best or forest.node_component[node] == c:
-                continue
-            if not tree.is_leaf[node]:
-                top = _push_children(tree, node, query, nodes, bounds, top)
-                continue
-            start, stop = tree.start[node], tree.stop[node]
-            _leaf_distances(forest.points, query, start, stop, distances)
-            for j in range(stop - start):
-                q = start + j
-                if component[q] != c:
-                    reach = max(max(distances[j], forest.core[q]), forest.core[p])
-                    if reach < best:
-                        best, found = reach, q
-        # Nothing below the bound: the bound is then a lower bound of this row's distance, for good,
-        # because components only grow.
-        forest.lower[p], forest.near[p] = best, found
-        if found >= 0:
-            bound[c], edge[c] = best, p
-
-
-@kernel
-def join_components(forest, parent, bound, edge, heads, tails, weights, n_edges):
-    """Add the edge of each component to the spanning tree; OUT: the components that result.
-
-    Where equal weights would close a ring, the second edge is left out.
-    """
-    component = forest.component
-    for c in range(len(bound)):
-        p = edge[c]
-        if p < 0:
-            continue
-        a, b = find(parent, p), find(parent, forest.near[p])
+    parent, node = np.arange(n), np.arange(n)
+    heads, tails = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
+    length = np.zeros(n, np.int64)
+    other, following = np.empty(2 * len(cannot), np.int64), np.empty(2 * len(cannot), np.int64)
+    for link in range(2 * len(cannot)):
+        p, other[link] = cannot[link // 2, link % 2], cannot[link // 2, 1 - link % 2]
+        following[link], heads[p] = heads[p], link
+        if tails[p] < 0:
+            tails[p] = link
+        length[p] += 1
+    size[:n] = 1
+    ceiling[:] = np.inf
+    n_merges = 0
+    for e in range(len(weight)):
+        a, b = find(parent, ends[e, 0]), find(parent, ends[e, 1])
         if a == b:
             continue
-        parent[max(a, b)] = min(a, b)
-        heads[n_edges], tails[n_edges], weights[n_edges] = p, forest.near[p], bound[c]
-        n_edges += 1
-    for p in range(len(component)):
-        component[p] = find(parent, p)
-    return n_edges
+        if length[a] > length[b]:
+            a, b = b, a
+        if length[a] and _are_apart(a, b, heads, following, other, parent):
+            ceiling[node[a]] = min(ceiling[node[a]], weight[e])
+            ceiling[node[b]] = min(ceiling[node[b]], weight[e])
+            continue
+        children[n_merges, 0], children[n_merges, 1] = node[a], node[b]
+        distance[n_merges] = weight[e]
+        size[n + n_merges] = size[node[a]] + size[node[b]]
+        larger = a if size[node[a]] > size[node[b]] else b
+        ceiling[n + n_merges] = ceiling[node[larger]]
+        parent[a] = b
+        node[b] = n + n_merges
+        n_merges += 1
+        if length[a]:
+            if length[b]:
+                following[tails[b]] = heads[a]
+            else:
+                heads[b] = heads[a]
+            tails[b] = tails[a]
+            length[b] += length[a]
+    for p in range(n):
+        top[p] = node[find(parent, p)]
+    return n_merges
+
+
+@kernel
+def condense(merges, n_grouped, min_size, floor, latest, cluster, fall, parent, birth, n_clusters):
+    """Walk from the roots down and keep only splits into two large parts.
+
+    Nodes have higher numbers than what is below them. A group of rows that were joined beforehand
+    falls apart row by row: its rows leave at the densities `floor`, those of their core distances.
+
+    Parameters
+    ----------
+    merges : Merges
+    n_grouped : int
+        The first so many merges are inside groups.
+    min_size : int
+    floor : ndarray of shape (n,)
+        Density at the core distance of each row.
+    latest : ndarray of shape (2 n - 1,)
+        A cluster that starts at this node is born at this density at the latest.
+    cluster : ndarray of shape (2 n - 1,)
+        INOUT: the cluster of each node; roots are given.
+    fall : ndarray of shape (2 n - 1,)
+        INOUT: density at which a node leaves its cluster; NaN while it is in it.
+    parent, birth : ndarrays
+        INOUT: parent and density at birth of each cluster; those of roots are given.
+    n_clusters : int
+        Number of clusters given.
+
+    Returns
+    -------
+    n_clusters : int
+    """
+    n, children, density, size = len(floor), merges.children, merges.density, merges.size
+    for merge in range(len(density) - 1, -1, -1):
+        node, c = n + merge, cluster[n + merge]
+        a, b = children[merge]
+        cluster[a] = cluster[b] = c
+        if not np.isnan(fall[node]):
+            fall[a] = fall[b] = fall[node]
+        elif merge < n_grouped:
+            fall[a] = fall[b] = -1.0  # each row at its own density
+        elif size[a] >= min_size and size[b] >= min_size:
+            for child in (a, b):
+                cluster[child] = n_clusters
+                parent[n_clusters] = c
+                birth[n_clusters] = max(density[merge], latest[child])
+                n_clusters += 1
+        else:
+            if size[a] < min_size:
+                fall[a] = density[merge]
+            if size[b] < min_size:
+                fall[b] = density[merge]
+    for p in range(n):
+        if np.isnan(fall[p]) or fall[p] < 0:
+            fall[p] = max(floor[p], birth[cluster[p]])
+    return n_clusters

@@ -6,8 +6,7 @@ from linkwise.io import half_of_memory
 
 from ._apply import map_blocks
 from ._dask import DaskBlocks, Workers, current_client, is_dask
-from ._engine import Block, Engine, States, Work, split
-from ._serial import Serial
+from ._engine import Block, Serial, Work, split
 from ._source import (
     ArrayBlocks,
     Blocks,
@@ -16,11 +15,12 @@ from ._source import (
 )
 from ._threads import Threads, single_blas_thread
 
+Engine = Serial | Workers
+
 __all__ = [
     "Block",
     "Blocks",
     "Engine",
-    "States",
     "Threads",
     "Work",
     "as_blocks",

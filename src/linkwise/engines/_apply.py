@@ -13,8 +13,6 @@ from linkwise._types import Matrix
 from ._dask import DaskCollection, as_part, is_dask
 from ._source import ArrayBlocks, Blocks, drop_pages, new_array
 
-_RESULT_SHARE = 4  # results are mapped to disk if they take more than 1/4 of the spare memory
-
 RowFunction = Callable[[Matrix], NDArray]
 
 
@@ -44,7 +42,7 @@ def map_blocks(
     source = X if isinstance(X, Blocks) else ArrayBlocks(X)
     shape = (source.shape[0],) if width is None else (source.shape[0], width)
     dtype = np.dtype(source.dtype if dtype is None else dtype)
-    found = new_array(shape, dtype, source.spare / _RESULT_SHARE)
+    found = new_array(shape, dtype, source.spare / 4)  # on disk if it takes more than a quarter
     for number, rows in source.parts():
         found[source.starts[number] : source.starts[number + 1]] = function(rows)
         drop_pages(found)

@@ -12,7 +12,6 @@ import time
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from copy import copy
 from itertools import pairwise
-from operator import itemgetter
 from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
@@ -23,12 +22,12 @@ from linkwise._errors import ClusterError
 from linkwise._optional import optional
 from linkwise._types import Ints, JsonDict, Matrix
 
-from ._engine import Block, PerBlock, Prepare, States, Work, check_block, check_weight
+from ._engine import Block, PerBlock, Prepare, Work, check_block, check_weight
 from ._source import Blocks, add_row_id
 
-_WORKER_TIMEOUT = 60.0  # seconds without any worker; dask config linkwise.patience
-_LARGEST_BUNDLE = 2**30  # bytes
-_SMALL = 2**18  # bytes; larger shared inputs are sent to the cluster once
+# Seconds without any worker, after which a fit ends; dask config linkwise.patience. Clusters that
+# scale by themselves take up to a minute to replace a machine.
+_WORKER_TIMEOUT = 60.0
 _POLL_SECONDS = 2.0  # between two checks that workers are left
 _NEED = "fitting Dask arrays and dataframes"
 
@@ -100,35 +99,37 @@ def split_collection(X: DaskCollection) -> Chunks:
     """The chunks or partitions of a Dask array or dataframe; raises if it has no numbers."""
     delayed = optional("dask", extra="dask", need=_NEED).delayed
     if hasattr(X, "to_dask_array") and getattr(X, "columns", None) is not None:
-        kinds = dict(X.dtypes)
-        text = [str(name) for name, kind in kinds.items() if not _is_number(kind)]
-        if text or not kinds:
-            raise ValueError(
-                f"columns without numbers: {', '.join(text) or 'there are no columns'}; choose "
-                "columns of numbers, or make categories numbers first"
-            )
-        single = all(kind == np.float32 for kind in kinds.values())
-        dtype = np.dtype(np.float32 if single else np.float64)
-        names = [str(name) for name in kinds]
-        raw, is_sparse = X.to_delayed(), False
-    else:
-        if getattr(X, "ndim", None) != 2:
-            raise ValueError(
-                f"Expected 2D array, got a Dask {type(X).__name__} of {getattr(X, 'ndim', 0)} "
-                "dimensions; rows and columns are needed"
-            )
-        if not _is_number(X.dtype):
-            raise ValueError(f"X has dtype {X.dtype}; rows must be numbers")
-        if X.numblocks[1] > 1:
-            X = X.rechunk({1: -1})
-        dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
-        names, raw, is_sparse = None, X.to_delayed().ravel(), sparse.issparse(X._meta)
-    pieces = [delayed(as_part, pure=True)(piece, dtype) for piece in raw]
+        dtype, names = _frame_columns(X)
+        pieces = [delayed(as_part, pure=True)(piece, dtype) for piece in X.to_delayed()]
+        return Chunks(pieces, len(names), names, dtype, False, True, None)
+    if getattr(X, "ndim", None) != 2:
+        raise ValueError(
+            f"Expected 2D array, got a Dask {type(X).__name__} of {getattr(X, 'ndim', 0)} "
+            "dimensions; rows and columns are needed"
+        )
+    if not _is_number(X.dtype):
+        raise ValueError(f"X has dtype {X.dtype}; rows must be numbers")
+    if X.numblocks[1] > 1:
+        X = X.rechunk({1: -1})
+    dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+    pieces = [delayed(as_part, pure=True)(piece, dtype) for piece in X.to_delayed().ravel()]
     facts: list[tuple[int, int | None]] | None = None
-    if names is None and not np.isnan(X.shape[0]):
+    if not np.isnan(X.shape[0]):
         facts = [(size, 0) for size in X.chunks[0]]
-    return Chunks(pieces, X.shape[1] if names is None else len(names), names, dtype, is_sparse,
-                  names is not None, facts)  # fmt: skip
+    return Chunks(pieces, X.shape[1], None, dtype, sparse.issparse(X._meta), False, facts)
+
+
+def _frame_columns(X: DaskCollection) -> tuple[np.dtype, list[str]]:
+    """Type and names of the columns of a dataframe; raises unless all are numbers."""
+    kinds = dict(X.dtypes)
+    text = [str(name) for name, kind in kinds.items() if not _is_number(kind)]
+    if text or not kinds:
+        raise ValueError(
+            f"columns without numbers: {', '.join(text) or 'there are no columns'}; choose "
+            "columns of numbers, or make categories numbers first"
+        )
+    single = all(kind == np.float32 for kind in kinds.values())
+    return np.dtype(np.float32 if single else np.float64), [str(name) for name in kinds]
 
 
 def _is_number(kind: object) -> bool:
@@ -186,128 +187,35 @@ def _merge_found(finds: Sequence[list[tuple[int, Hashable]]], starts: Ints) -> d
     return found
 
 
-Bundle = list[Block]
-BundlePair = tuple[list[Any], list[Any]]  # states and results of the blocks of a bundle
-
-
-class BlockCall(NamedTuple):
-    """Work on some blocks of a bundle. (Not a plain tuple, which Dask takes for a task.)"""
-
-    work: Work
-    positions: list[int]  # of the blocks in the bundle
-    per_block: list[object]
-
-
-class BundleTask(NamedTuple):
-    """A call on some blocks of a bundle, and their positions among the requested blocks."""
-
-    bundle: int
-    requested: list[int]
-    call: BlockCall
-
-
-def _by_block(members: Sequence[list[int]], found: Sequence[Sequence[Any]]) -> list[Any]:
-    """Results per bundle, in the order of the blocks."""
-    blocks_of = [block for blocks in members for block in blocks]
-    values = [value for part in found for value in part]
-    return [value for _, value in sorted(zip(blocks_of, values, strict=True), key=itemgetter(0))]
-
-
-def _cuts(number: int, n_parts: int) -> list[int]:
-    """Ends of parts of about the same size."""
-    n_parts = min(n_parts, number)
-    return [number * part // n_parts for part in range(n_parts + 1)]
-
-
-def _even_shares(held: dict[str, list[int]], threads: dict[str, int]) -> dict[str, list[int]]:
-    """Blocks per worker: those it holds up to its share, then the surplus of the others."""
-    n_blocks, n_threads = sum(map(len, held.values())), max(1, sum(threads.values()))
-    room = {worker: n_blocks * number // n_threads for worker, number in threads.items()}
-    surplus = {worker: len(held.get(worker, ())) - size for worker, size in room.items()}
-    # The remainder stays with the workers that hold the most.
-    most, left = sorted(room, key=surplus.__getitem__, reverse=True), n_blocks - sum(room.values())
-    for worker in most[:left]:
-        room[worker] += 1
-    shares = {worker: held.get(worker, [])[:size] for worker, size in room.items()}
-    spare = [block for worker, blocks in held.items() for block in blocks[room.get(worker, 0) :]]
-    for worker, share in shares.items():
-        missing = room[worker] - len(share)
-        share += spare[:missing]
-        spare = spare[missing:]
-    return {worker: sorted(share) for worker, share in shares.items() if share}
-
-
-def _flat(keys: object) -> list[object]:
-    """Keys of a collection, flattened."""
-    return [key for part in keys for key in _flat(part)] if isinstance(keys, list) else [keys]
-
-
-def _facts_of(parts: list[Part]) -> list[tuple[int, int | None]]:
-    return [_facts(part) for part in parts]
-
-
-def _make_bundle(
-    parts: list[Part], weights: list[ArrayLike | None], firsts: list[int], sizes: list[int]
-) -> Bundle:
-    """Validated blocks; a task works on one at a time, with one thread."""
-    bundle = []
-    for part, weight, first, size in zip(parts, weights, firsts, sizes, strict=True):
-        check_size(part.X, first, size)
-        bundle.append(check_block(part.X, weight, first)._replace(n_jobs=1))
-    return bundle
+def _make_block(part: Part, weight: ArrayLike | None, first: int, size: int) -> Block:
+    """A validated block; a worker runs one task per thread, so that a task has one thread."""
+    check_size(part.X, first, size)
+    return check_block(part.X, weight, first)._replace(n_jobs=1)
 
 
 def check_size(X: Matrix, first: int, size: int) -> None:
-    """Raise if a chunk has another number of rows than its collection says."""
+    """Raise if a chunk has another number of rows than X.chunks has for it."""
     if X.shape[0] != size:
         raise ValueError(
-            f"the chunk that begins with row {first:,} has {X.shape[0]:,} rows, but X.chunks says "
+            f"the chunk that begins with row {first:,} has {X.shape[0]:,} rows, but X.chunks has "
             f"{size:,}; call X.compute_chunk_sizes() first"
         )
 
 
-def _prepare_bundle(bundle: Bundle, prepare: Prepare) -> Bundle:
-    return [block._replace(X=prepare(block.X)) for block in bundle]
-
-
-def _results(pair: BundlePair) -> list[Any]:
-    return pair[1]
+def _prepare_block(block: Block, prepare: Prepare) -> Block:
+    return block._replace(X=prepare(block.X))
 
 
 def _same(value: bytes) -> bytes:
     return value
 
 
-def _run_bundle(
-    bundle: Bundle | None, pair: BundlePair | None, shared: bytes, call: BlockCall
-) -> list[Any]:
-    """Results of work on some blocks of a bundle."""
-    inputs = pickle.loads(shared)
-    return [
-        call.work(bundle and bundle[at], None if pair is None else pair[0][at], inputs, extra)
-        for at, extra in zip(call.positions, call.per_block, strict=True)
-    ]
-
-
-def _advance_bundle(
-    bundle: Bundle, pair: BundlePair | None, shared: bytes, call: BlockCall
-) -> BundlePair:
-    """New states of a bundle's blocks, and the results of work on some of them."""
-    states = [None] * len(bundle) if pair is None else list(pair[0])
-    results = _run_bundle(bundle, pair, shared, call)
-    for at, (state, _) in zip(call.positions, results, strict=True):
-        states[at] = state
-    return states, [result for _, result in results]
+def _run_block(block: Block, work: Work, shared: bytes, per_block: object) -> Any:
+    return work(block, pickle.loads(shared), per_block)
 
 
 class Workers:
-    """Runs tasks on blocks that the workers of a Dask cluster keep; implements `Engine`.
-
-    Blocks are kept in bundles, about one per thread of the cluster, so that the overhead of
-    scheduling does not grow with the number of chunks.
-    """
-
-    keeps_history = True
+    """Runs tasks on blocks that the workers of a Dask cluster keep; see `_engine`."""
 
     def __init__(self, X: DaskCollection, client: Client):
         self._distributed = optional("distributed", extra="dask", need=_NEED)
@@ -315,80 +223,24 @@ class Workers:
         chunks = split_collection(X)
         self.d, self.dtype, self.is_sparse = chunks.d, chunks.dtype, chunks.is_sparse
         self.names, self.has_weight = chunks.names, False
-        delayed = optional("dask", extra="dask", need=_NEED).delayed
-        # Partitions of dataframes have no known size: about 100 MB is usual.
-        n_bytes = 1e8 * len(chunks.pieces) if chunks.is_frame else X.nbytes
-        bundles = self._bundle(len(chunks.pieces), n_bytes)
-        self._members = [blocks for _, blocks in bundles]
-        self._parts = [
-            client.compute(
-                delayed(list)([chunks.pieces[block] for block in blocks]),
-                workers=worker, allow_other_workers=worker is not None,
-            )
-            for worker, blocks in bundles
-        ]  # fmt: skip
+        self._check_workers()
+        self._parts = client.compute(chunks.pieces)
         facts = chunks.facts
         if facts is None:
-            found = self._gather(client.map(_facts_of, self._parts, pure=False))
-            facts = _by_block(self._members, found)
+            facts = self._gather(client.map(_facts, self._parts, pure=False))
         sizes = [size for size, _ in facts]
         if not sum(sizes):
             raise ValueError("X has no rows")
         self.starts: Ints = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        self._home = _by_block(self._members, [
-            [(bundle, place) for place in range(len(members))]
-            for bundle, members in enumerate(self._members)
-        ])  # fmt: skip
         self._indexed = chunks.is_frame and _has_index(facts, self.starts)
         self._set_weight(None)
 
-    def _bundle(self, n_blocks: int, n_bytes: float) -> list[tuple[str | None, list[int]]]:
-        """Worker (or None) and blocks of each bundle: about one bundle per thread, or smaller ones.
-
-        Blocks that a worker holds already stay there up to its share.
-        """
-        self._check_workers()
-        threads = self._client.nthreads()
-        even = n_blocks / max(1, sum(threads.values()))  # blocks of a thread
-        large = np.inf if np.isnan(n_bytes) else n_blocks * _LARGEST_BUNDLE / max(n_bytes, 1.0)
-        share, held = min(even, large), self._held(n_blocks)
-        shares: dict[str | None, list[int]] = {None: list(range(n_blocks))}
-        if held is not None:
-            shares.clear()
-            shares.update(_even_shares(held, threads))
-        return [
-            (worker, blocks[a:b])
-            for worker, blocks in shares.items()
-            for a, b in pairwise(_cuts(len(blocks), max(1, round(len(blocks) / share))))
-        ]
-
-    def _held(self, n_blocks: int) -> dict[str, list[int]] | None:
-        """Blocks per worker that holds them; None unless all are held."""
-        futures = self._distributed.futures_of(self._given)
-        keys = _flat(self._given.__dask_keys__())
-        if len(futures) < n_blocks or len(keys) != n_blocks:
-            return None
-        where = {str(key): workers for key, workers in self._client.who_has(futures).items()}
-        held: dict[str, list[int]] = {}
-        for block, key in enumerate(keys):
-            workers = where.get(str(key))
-            if not workers:
-                return None
-            held.setdefault(min(workers), []).append(block)
-        return held
-
     def _set_weight(self, weight: ArrayLike | None) -> None:
         weight = None if weight is None else check_weight(weight, int(self.starts[-1]))
-        pieces = [
-            None if weight is None else weight[a:b]
-            for a, b in zip(self.starts, self.starts[1:], strict=False)
-        ]
+        pieces = [None if weight is None else weight[a:b] for a, b in pairwise(self.starts)]
         firsts, sizes = self.starts[:-1].tolist(), np.diff(self.starts).tolist()
-        self._bundles = self._client.map(
-            _make_bundle, self._parts,
-            [[pieces[block] for block in members] for members in self._members],
-            [[firsts[block] for block in members] for members in self._members],
-            [[sizes[block] for block in members] for members in self._members], pure=False,
+        self._blocks = self._client.map(
+            _make_block, self._parts, pieces, firsts, sizes, pure=False
         )  # fmt: skip
 
     def weighted(self, weight: ArrayLike) -> Workers:
@@ -402,71 +254,28 @@ class Workers:
 
     def prepared(self, prepare: Prepare) -> Workers:
         """Another engine on the same rows, each block replaced by `prepare(rows)`."""
-        twin, same = copy(self), [prepare] * len(self._bundles)
-        twin._bundles = self._client.map(_prepare_bundle, self._bundles, same, pure=False)
+        twin = copy(self)
+        twin._blocks = self._client.map(_prepare_block, self._blocks, prepare=prepare, pure=False)
         return twin
 
     def run(
-        self, work: Work, shared: object = None, *, states: States | None = None,
-        per_block: PerBlock = None, which: Sequence[int] | None = None, read: bool = True,
+        self, work: Work, shared: object = None, per_block: PerBlock = None,
+        which: Sequence[int] | None = None,
     ) -> list[Any]:  # fmt: skip
         """Results of `work` on the blocks."""
-        tasks, futures = self._start(_run_bundle, work, shared, states, per_block, which, read)
-        return _by_block([task.requested for task in tasks], self._gather(futures))
-
-    def begin(self, work: Work, per_block: Sequence[object]) -> States:
-        """First states, on the workers; does not wait for them."""
-        tasks, pairs = self._start(_advance_bundle, work, None, None, per_block, None, True)
-        return self._kept(None, tasks, pairs)
-
-    def advance(
-        self, work: Work, states: States | None, shared: object = None, *,
-        per_block: PerBlock = None, which: Sequence[int] | None = None,
-    ) -> tuple[States, list[Any]]:  # fmt: skip
-        """New states and results."""
-        tasks, pairs = self._start(_advance_bundle, work, shared, states, per_block, which, True)
-        parts = self._gather(self._client.map(_results, pairs, pure=False))
-        kept = self._kept(states, tasks, pairs)
-        return kept, _by_block([task.requested for task in tasks], parts)
-
-    def _kept(
-        self, states: States | None, tasks: list[BundleTask], pairs: list[Future]
-    ) -> list[Future]:
-        """States per bundle, those of the given tasks replaced."""
-        n_bundles = range(len(self._bundles))
-        kept = [None if states is None else states[bundle] for bundle in n_bundles]
-        for task, pair in zip(tasks, pairs, strict=True):
-            kept[task.bundle] = pair
-        return kept
+        return self._gather(self._start(work, shared, per_block, which))
 
     def _start(
-        self, task: Work, work: Work, shared: object, states: States | None,
-        per_block: PerBlock, which: Sequence[int] | None, read: bool,
-    ) -> tuple[list[BundleTask], list[Future]]:  # fmt: skip
-        """Start tasks on the bundles that contain the blocks; returns them and the futures."""
-        numbers = list(range(len(self.starts) - 1)) if which is None else list(which)
-        extras = [None] * len(numbers) if per_block is None else list(per_block)
-        by_bundle: dict[int, BundleTask] = {}
-        for asked, (block, extra) in enumerate(zip(numbers, extras, strict=True)):
-            bundle, place = self._home[block]
-            mine = by_bundle.setdefault(bundle, BundleTask(bundle, [], BlockCall(work, [], [])))
-            mine.requested.append(asked)
-            mine.call.positions.append(place)
-            mine.call.per_block.append(extra)
-        tasks = list(by_bundle.values())
+        self, work: Work, shared: object, per_block: PerBlock, which: Sequence[int] | None
+    ) -> list[Future]:
+        blocks = self._blocks if which is None else [self._blocks[number] for number in which]
         pickled: bytes | Future = pickle.dumps(shared, protocol=5)
-        if len(pickled) > _SMALL:  # sent once, in a task that can be run again
+        if len(pickled) > 2**18:  # sent once, in a task that can be run again
             pickled = self._client.submit(_same, pickled, pure=False)
-        futures = self._client.map(
-            task,
-            [self._bundles[each.bundle] if read else None for each in tasks],
-            [None if states is None else states[each.bundle] for each in tasks],
-            [pickled] * len(tasks),
-            [each.call for each in tasks],
-            pure=False,
-            key=f"linkwise-{work.__name__}",
-        )
-        return tasks, futures
+        extras = [None] * len(blocks) if per_block is None else list(per_block)
+        same = [work] * len(blocks), [pickled] * len(blocks)
+        key = f"linkwise-{work.__name__}"
+        return list(self._client.map(_run_block, blocks, *same, extras, pure=False, key=key))
 
     def _gather(self, futures: list[Future]) -> list[Any]:
         """Results in order; raises if no worker is left."""
@@ -515,16 +324,15 @@ class Workers:
             return None
         return list(known["workers"].values())
 
-    def column(self, work: Work, states: States, per_block: Sequence[object]) -> DaskCollection:
+    def column(self, work: Work, shared: object, per_block: Sequence[object]) -> DaskCollection:
         """A Dask array of one int32 per row; its chunks stay on the workers."""
         array = optional("dask.array", extra="dask", need=_NEED)
         delayed = optional("dask", extra="dask", need=_NEED).delayed
-        tasks, futures = self._start(_run_bundle, work, None, states, per_block, None, False)
-        found = {task.bundle: delayed(future) for task, future in zip(tasks, futures, strict=True)}
+        futures = self._start(work, shared, per_block, None)
         sizes = np.diff(self.starts).tolist()
         return array.concatenate([
-            array.from_delayed(delayed(itemgetter(place))(found[bundle]), (size,), dtype=np.int32)
-            for (bundle, place), size in zip(self._home, sizes, strict=True) if size
+            array.from_delayed(delayed(future), (size,), dtype=np.int32)
+            for future, size in zip(futures, sizes, strict=True) if size
         ])  # fmt: skip
 
     def locate(self, names: Sequence[Hashable]) -> dict[Hashable, int] | None:
@@ -536,8 +344,8 @@ class Workers:
         return _merge_found(self._gather(self._client.compute(finds)), self.starts)
 
     def close(self) -> None:
-        """Release the blocks; states live as long as they are referenced."""
-        self._bundles, self._parts = [], []
+        """Release the blocks."""
+        self._blocks, self._parts = [], []
 
 
 def _is_stuck(worker: JsonDict) -> bool:

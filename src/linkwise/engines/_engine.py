@@ -1,32 +1,38 @@
-"""The protocol of engines: rows in blocks, and tasks that run where the blocks are.
+"""Engines run tasks where blocks of rows are: `Serial` here, `Workers` on a Dask cluster.
 
-A task is a module-level function, so that it can be pickled: ``work(block, state, shared,
-per_block)``. `block` has the rows, `state` what is kept about them between two calls, `shared` the
-input that is the same for all blocks and `per_block` that of this one. It must not change its
-arguments: if a block is lost, the task is run again.
+A task is a module-level function, so that it can be pickled: ``work(block, shared, per_block)``.
+`block` has the rows, `shared` the input that is the same for all blocks and `per_block` that of
+this one. Nothing is kept between tasks: a lost one is run again with the same result. An engine
+has these calls:
+
+run(work, shared, per_block, which)
+    Results for every block, or those in `which`, in order; `per_block` has one entry for each.
+column(work, shared, per_block)
+    One int32 per row: an array, or a Dask array.
+locate(names)
+    Row numbers of these ids; None if rows have no ids.
+weighted(weight), prepared(function)
+    Another engine on the same rows, with weights, or with each block replaced by function(rows).
+close()
+    Release what only the fit needed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from copy import copy
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwise._types import Floats, Ints, Labels, Matrix, is_sparse
 
-Work = Callable[..., Any]  # (block, state, shared, per_block) -> result, or (state, result)
-PerBlock = Sequence[object] | None  # one entry per block that is worked on
+from ._source import Blocks, drop_pages, new_array
+
+Work = Callable[..., Any]
+PerBlock = Sequence[object] | None
 Prepare = Callable[[Matrix], Matrix]
-
-
-class States(Protocol):
-    """State per block, or per bundle of blocks; only the engine that made it reads it."""
-
-    def __getitem__(self, number: int, /) -> Any: ...
-
-    def __setitem__(self, number: int, state: Any, /) -> None: ...
 
 
 class Block(NamedTuple):
@@ -37,69 +43,72 @@ class Block(NamedTuple):
     n_jobs: int | None
 
 
-class Engine(Protocol):
-    """Runs tasks on blocks of rows.
+class Serial:
+    """Runs tasks on the blocks of a source one after another; memory holds one at a time."""
 
-    Attributes
-    ----------
-    starts : ndarray of shape (n_blocks + 1,)
-        First row of each block, and the number of rows.
-    d : int
-        Number of features.
-    dtype : dtype
-        float32 or float64.
-    is_sparse, has_weight : bool
-    keeps_history : bool
-        Whether a state holds the tasks that led to it, which grow with every `advance`.
-    """
+    def __init__(self, source: Blocks):
+        self.source, self.starts, self.is_sparse = source, source.starts, source.is_sparse
+        self.d, self.dtype = source.shape[1], source.dtype
+        self._weight: Floats | None = None
+        self._prepare: Prepare | None = None
+        self._checked = False
 
-    starts: Ints
-    d: int
-    dtype: np.dtype
-    is_sparse: bool
-    has_weight: bool
-    keeps_history: bool
+    @property
+    def has_weight(self) -> bool:
+        """Whether rows have weights."""
+        return self._weight is not None
 
-    def weighted(self, weight: ArrayLike) -> Engine:
-        """Another engine on the same rows with weights; this one does not change."""
-        ...
+    def weighted(self, weight: ArrayLike) -> Serial:
+        """Another engine on the same rows with weights."""
+        twin = copy(self)
+        twin._weight = check_weight(weight, int(self.starts[-1]))
+        return twin
 
-    def prepared(self, prepare: Prepare) -> Engine:
+    def prepared(self, prepare: Prepare) -> Serial:
         """Another engine on the same rows, each block replaced by `prepare(rows)`."""
-        ...
+        twin = copy(self)
+        twin._prepare = prepare
+        return twin
 
     def run(
-        self, work: Work, shared: object = None, *, states: States | None = None,
-        per_block: PerBlock = None, which: Sequence[int] | None = None, read: bool = True,
+        self, work: Work, shared: object = None, per_block: PerBlock = None,
+        which: Sequence[int] | None = None,
     ) -> list[Any]:  # fmt: skip
-        """Results of `work` on every block (or those in `which`), in order.
+        """Results of `work` on the blocks."""
+        return list(self._results(work, shared, per_block, which))
 
-        `per_block` has one entry per block that is worked on. Without `read`, `block` is None.
-        """
-        ...
+    def _results(
+        self, work: Work, shared: object, per_block: PerBlock, which: Sequence[int] | None
+    ) -> Iterator[Any]:
+        numbers = list(range(len(self.starts) - 1)) if which is None else list(which)
+        extras = [None] * len(numbers) if per_block is None else per_block
+        for (number, X), extra in zip(self.source.parts(numbers), extras, strict=True):
+            yield work(self._block(number, X), shared, extra)
+        self._checked = self._checked or which is None
 
-    def begin(self, work: Work, per_block: Sequence[object]) -> States:
-        """First states, from work that returns (state, None) and does not read its block."""
-        ...
+    def _block(self, number: int, X: Matrix) -> Block:
+        first, last = self.starts[number : number + 2]
+        weight = np.zeros(0) if self._weight is None else np.asarray(self._weight[first:last])
+        if not self._checked:
+            check_block(X, weight, int(first))
+        if self._prepare is not None:
+            X = self._prepare(X)
+        return Block(X, np.asarray(weight, dtype=np.float64), None)
 
-    def advance(
-        self, work: Work, states: States | None, shared: object = None, *,
-        per_block: PerBlock = None, which: Sequence[int] | None = None,
-    ) -> tuple[States, list[Any]]:  # fmt: skip
-        """New states and results, from work that returns both; `states` may be None at first."""
-        ...
-
-    def column(self, work: Work, states: States, per_block: Sequence[object]) -> Labels:
-        """One int32 per row, from the states: an array, or a Dask array."""
-        ...
+    def column(self, work: Work, shared: object, per_block: Sequence[object]) -> Labels:
+        """One int32 per row: an array, mapped to a file if it takes over 1/4 of the memory."""
+        found = new_array((int(self.starts[-1]),), np.int32, self.source.spare / 4)
+        for number, part in enumerate(self._results(work, shared, per_block, None)):
+            found[self.starts[number] : self.starts[number + 1]] = part
+            drop_pages(found)
+        return found
 
     def locate(self, names: Sequence[Hashable]) -> dict[Hashable, int] | None:
         """Row numbers of these ids; None if rows have no ids."""
-        ...
+        return self.source.locate(names)
 
     def close(self) -> None:
-        """Release what only the fit needed."""
-        ...
+        """Nothing to release."""
 
 
 def split(starts: Ints, rows: Ints) -> tuple[list[int], list[Ints], list[Ints]]:

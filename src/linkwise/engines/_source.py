@@ -11,6 +11,7 @@ import mmap
 import re
 import tempfile
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -30,20 +31,19 @@ from linkwise.io import (
     require_file,
 )
 
-from ._column_store import ColumnStore
-
 MemoryLimit = int | float | str | None
 
 _UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "ki": 2**10, "mi": 2**20, "gi": 2**30}
-_BLOCK_SHARE = 16  # a block takes 1/16 of the spare memory: tasks make copies of it
-_KEPT_SHARE = 2  # all blocks are kept if they take at most 1/2 of the spare memory
-_LEAST_BLOCK, _LARGEST_BLOCK = 2**20, 2**26  # bytes
-_KERNELS = 50_000_000  # bytes of compiled loops, which are loaded when a fit begins
-_LEAST_SPARE = 2**26  # bytes that a fit needs beyond that
-# What a Parquet reader holds per column: a few copies of a page, which has a megabyte at most.
+# Shares of the memory that is free when blocks are opened. A task makes up to eight copies of its
+# block (costs, scaled rows, sums per thread), and half of the memory is left to everything else.
+_BLOCK_SHARE = 16
+_KEPT_SHARE = 2  # all blocks are kept if they take at most 1/2
+_READER_SHARE = 2  # the pages that a Parquet reader holds may take 1/2
+_LEAST_BLOCK, _LARGEST_BLOCK = 2**20, 2**26  # bytes; beyond, larger blocks are not faster
+_KERNELS = 50_000_000  # bytes of compiled loops, measured when they are loaded
+_LEAST_SPARE = 2**26  # bytes: blocks of the least size, and the constrained rows
+# A Parquet reader holds about three copies of a page of each column; a page has a megabyte.
 _PAGE_COPIES, _COLUMN_READER = 3, 4_000_000
-_READER_SHARE = 4  # columns are rearranged if readers take more than 1/4 of the spare memory
-_COLUMN_CELLS = 2**18  # read at once when columns are rearranged
 
 
 def read_size(text: int | float | str) -> int:
@@ -270,46 +270,34 @@ class ParquetBlocks(Blocks):
         if n_rows == 0:
             raise ValueError(f"{self.paths[0]}: there are no rows in it")
         super().__init__((n_rows, len(chosen)), dtype, chosen, memory_limit)
-        # A block is several row groups of a file, or a part of a large one.
-        self._plan: list[tuple[int, list[int], int]] = []
-        sizes = self._cut(self._rows_at_once())
-        self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        self._store: ColumnStore | None = None
-        self._rearranges = self._needs_store()
+        self._check_width()
+        step = self._rows_at_once()
+        sizes = [file.metadata.num_rows for file in self._files]
+        ends = np.cumsum([0, *sizes])
+        # Blocks do not reach over the end of a file.
+        firsts = [np.arange(a, b, step) for a, b in pairwise(ends.tolist())]
+        self.starts = np.append(np.concatenate(firsts), ends[-1]).astype(np.int64)
+        self._file_starts: Ints = ends
 
-    def _needs_store(self) -> bool:
-        """Whether reading all columns side by side takes too much memory."""
-        groups = (
-            file.metadata.row_group(group)
-            for file in self._files for group in range(file.num_row_groups)
-        )  # fmt: skip
+    def _check_width(self) -> None:
+        """Raise if reading all columns side by side takes too much memory."""
         chosen, most = set(self.names or ()), 0
-        for group in groups:
-            sizes = (
-                group.column(place).total_uncompressed_size
-                for place in range(group.num_columns)
-                if group.column(place).path_in_schema in chosen
+        for file in self._files:
+            for number in range(file.num_row_groups):
+                group = file.metadata.row_group(number)
+                columns = (group.column(place) for place in range(group.num_columns))
+                most = max(most, sum(
+                    min(_PAGE_COPIES * column.total_uncompressed_size, _COLUMN_READER)
+                    for column in columns if column.path_in_schema in chosen
+                ))  # fmt: skip
+        if most > self.spare / _READER_SHARE:
+            limit = self.memory_limit - self.spare + _READER_SHARE * most
+            raise ValueError(
+                f"reading {self.shape[1]:,} columns side by side takes about {most / 1e6:,.0f} MB, "
+                f"more than a memory limit of {self.memory_limit / 1e6:,.0f} MB leaves; a limit of "
+                f"{np.ceil(limit / 1e7) * 10:,.0f} MB would do, or a file of smaller row groups, "
+                "or a .npy file"
             )
-            most = max(most, sum(min(_PAGE_COPIES * size, _COLUMN_READER) for size in sizes))
-        return most > self.spare / _READER_SHARE
-
-    def _rearranged(self) -> ColumnStore:
-        """All columns in a file by blocks, read a few at a time."""
-        store = ColumnStore(self.starts, self.shape[1], self.dtype)
-        names = self.names or []
-        at_once = max(1, self.spare // (_READER_SHARE * _COLUMN_READER))
-        for first in range(0, len(names), at_once):
-            row = 0
-            for file in range(len(self._files)):
-                for batch in self._stream(
-                    file, batch_size=_COLUMN_CELLS, columns=names[first : first + at_once],
-                    use_threads=False,
-                ):  # fmt: skip
-                    for place, column in enumerate(batch.columns, first):
-                        store.write(place, row, self._cells(column))
-                    row += batch.num_rows
-            self._arrow.default_memory_pool().release_unused()
-        return store
 
     def _cells(self, column: Any) -> NDArray:
         # A null becomes NaN, which `check_block` refuses.
@@ -319,15 +307,8 @@ class ParquetBlocks(Blocks):
         return open_parquet(path, pre_buffer=False, buffer_size=2**20)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Names of files travel, open files do not; a worker reads single blocks as they are."""
-        own: dict[str, Any] = {
-            "_files": None,
-            "_arrow": None,
-            "_store": None,
-            "_rearranges": False,
-            "_kept": {},
-        }
-        return {**self.__dict__, **own}
+        """Names of files travel, open files do not."""
+        return {**self.__dict__, "_files": None, "_arrow": None, "_kept": {}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Opens the files after unpickling."""
@@ -338,16 +319,8 @@ class ParquetBlocks(Blocks):
     def _columns(
         self, columns: Sequence[str] | None, leave_out: set[str | None]
     ) -> tuple[list[str], Any]:
-        schema = self._files[0].schema_arrow
-        for path, file in zip(self.paths[1:], self._files[1:], strict=True):
-            if file.schema_arrow.names != schema.names:
-                raise ValueError(f"{path}: its columns differ from those of {self.paths[0]}")
-        wanted = [*(columns or ()), *(name for name in leave_out if name is not None)]
-        for name in wanted:
-            if name not in schema.names:
-                raise ValueError(
-                    f"{self.paths[0]}: no column {name!r}; the columns are {quoted(schema.names)}"
-                )
+        """Names and type of the features; raises unless all files have them as numbers."""
+        schema = self._schema({*(columns or ()), *leave_out} - {None})
         chosen = list(columns) if columns is not None else [
             name for name in schema.names
             if name not in leave_out and not name.startswith("__index_level_")
@@ -364,101 +337,63 @@ class ParquetBlocks(Blocks):
         single = all(types.is_float32(kind) for kind in kinds)
         return chosen, np.float32 if single else np.float64
 
-    def _cut(self, most: int) -> list[int]:
-        """Plan the blocks; returns their sizes."""
-        sizes: list[int] = []
-        for number, file in enumerate(self._files):
-            groups: list[int] = []
-            held = 0
-            for group in range(file.num_row_groups):
-                size = file.metadata.row_group(group).num_rows
-                if groups and held + size > most:
-                    self._plan.append((number, groups, 0))
-                    sizes.append(held)
-                    groups, held = [], 0
-                if size > most:
-                    parts = -(-size // most)
-                    step = -(-size // parts)
-                    for first in range(0, size, step):
-                        self._plan.append((number, [group], first))
-                        sizes.append(min(step, size - first))
-                elif size:
-                    groups.append(group)
-                    held += size
-            if groups:
-                self._plan.append((number, groups, 0))
-                sizes.append(held)
-        return sizes
+    def _schema(self, wanted: set[str | None]) -> Any:
+        """The schema that all files share; raises if it lacks a column that is wanted."""
+        schema = self._files[0].schema_arrow
+        for path, file in zip(self.paths[1:], self._files[1:], strict=True):
+            if file.schema_arrow.names != schema.names:
+                raise ValueError(f"{path}: its columns differ from those of {self.paths[0]}")
+        for name in wanted:
+            if name not in schema.names:
+                raise ValueError(
+                    f"{self.paths[0]}: no column {name!r}; the columns are {quoted(schema.names)}"
+                )
+        return schema
 
     def _parts(self, which: Iterable[int]) -> Iterator[tuple[int, NDArray]]:
-        wanted = list(which)
-        if self._store is None and self._rearranges:
-            self._store = self._rearranged()
-        if self._store is not None:
-            yield from self._store.read(wanted)
-            return
-        for number, batch in self._batches(wanted, self.names or []):
-            X = np.empty((batch.num_rows, self.shape[1]), dtype=self.dtype)
-            for position, column in enumerate(batch.columns):
-                X[:, position] = self._cells(column)
-            del batch, column
+        file_of = np.searchsorted(self._file_starts, self.starts, side="right")
+        for run in _runs(list(which), file_of):
+            sizes = [int(self.starts[number + 1] - self.starts[number]) for number in run]
+            X, filled, numbers = np.empty((sizes[0], self.shape[1]), self.dtype), 0, iter(run)
+            for batch in self._rows(int(self.starts[run[0]]), int(self.starts[run[-1] + 1]),
+                                    self.names or []):  # fmt: skip
+                while batch.num_rows:
+                    piece = batch.slice(0, len(X) - filled)
+                    for position, column in enumerate(piece.columns):
+                        X[filled : filled + len(column), position] = self._cells(column)
+                    filled, batch = filled + piece.num_rows, batch.slice(piece.num_rows)
+                    if filled == len(X):
+                        yield next(numbers), X
+                        sizes, filled = sizes[1:], 0
+                        X = np.empty((sizes[0] if sizes else 0, self.shape[1]), self.dtype)
             self._arrow.default_memory_pool().release_unused()
-            yield number, X
 
-    def _stream(self, file: int, **how: Any) -> Iterator[Any]:
-        """Batches of a file; errors name it."""
+    def _rows(self, first: int, last: int, columns: Sequence[str]) -> Iterator[Any]:
+        """Arrow batches of the rows from `first` to `last`, which are in one file."""
+        number = int(np.searchsorted(self._file_starts, first, side="right")) - 1
+        file = self._files[number]
+        sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+        ends = (self._file_starts[number] + np.cumsum([0, *sizes])).tolist()
+        groups = [g for g, (a, b) in enumerate(pairwise(ends)) if a < last and b > first]
+        row = ends[groups[0]]
+        how = {"batch_size": self._rows_at_once(), "row_groups": groups, "columns": list(columns)}
         try:
-            yield from self._files[file].iter_batches(**how)
+            for batch in file.iter_batches(**how):
+                a, b = max(first, row), min(last, row + batch.num_rows)
+                if a < b:
+                    yield batch.slice(a - row, b - a)
+                row += batch.num_rows
+                if row >= last:
+                    return
         except (OSError, self._arrow.ArrowException) as error:
             what = f"cannot be read to its end ({error}); it is damaged, or has changed meanwhile"
-            raise FileFormatError(self.paths[file], what) from error
-
-    def _batches(self, wanted: list[int], columns: Sequence[str]) -> Iterator[tuple[int, Any]]:
-        """Blocks as Arrow batches; consecutive parts of a row group are read in one go."""
-        sizes = np.diff(self.starts)
-        place = 0
-        while place < len(wanted):
-            number = wanted[place]
-            file, groups, _ = self._plan[number]
-            run = [number]
-            while (
-                place + len(run) < len(wanted)
-                and self._plan[wanted[place + len(run)]][:2] == (file, groups)
-            ):  # fmt: skip
-                run.append(wanted[place + len(run)])
-            firsts = {self._plan[b][2]: b for b in run}
-            row, target = 0, None
-            parts: list[Any] = []
-            for batch in self._stream(
-                file, batch_size=int(sizes[number]), row_groups=groups, columns=list(columns)
-            ):
-                while batch.num_rows:
-                    if target is None:
-                        target = firsts.get(row)
-                    if target is None:  # rows of a block that is not wanted
-                        later = [f for f in firsts if f > row]
-                        skip = min([batch.num_rows, *(f - row for f in later)])
-                        row, batch = row + skip, batch.slice(skip)
-                        continue
-                    held = sum(part.num_rows for part in parts)
-                    piece = batch.slice(0, int(sizes[target]) - held)
-                    row, batch = row + piece.num_rows, batch.slice(piece.num_rows)
-                    parts.append(piece)
-                    if held + piece.num_rows == sizes[target]:
-                        yield target, self._joined(parts)
-                        parts, target = [], None
-            place += len(run)
-
-    def _joined(self, parts: list[Any]) -> Any:
-        if len(parts) == 1:
-            return parts[0]
-        table = self._arrow.Table.from_batches(parts).combine_chunks()
-        return table.to_batches()[0]
+            raise FileFormatError(self.paths[number], what) from error
 
     def column_text(self, name: str) -> Iterator[Any]:
-        """Cells of a column as Arrow strings, per block."""
-        for _, batch in self._batches(list(range(len(self._plan))), [name]):
-            yield batch.column(0).cast("large_string")
+        """Cells of a column as Arrow strings, in pieces."""
+        for first, last in pairwise(self._file_starts.tolist()):
+            for batch in self._rows(first, last, [name]) if first < last else ():
+                yield batch.column(0).cast("large_string")
 
     def locate(self, names: Sequence[Hashable]) -> dict[Hashable, int] | None:
         """Row numbers of these ids."""
@@ -468,11 +403,25 @@ class ParquetBlocks(Blocks):
         by_text = {str(name): name for name in names}
         wanted = self._arrow.array(list(by_text), type=self._arrow.large_string())
         found: dict[Hashable, int] = {}
-        for start, cells in zip(self.starts, self.column_text(self.id_column), strict=False):
+        start = 0
+        for cells in self.column_text(self.id_column):
             inside = np.flatnonzero(compute.is_in(cells, value_set=wanted).to_numpy(False))
             for place in inside.tolist():
-                add_row_id(found, by_text[cells[place].as_py()], int(start) + place)
+                add_row_id(found, by_text[cells[place].as_py()], start + place)
+            start += len(cells)
         return found
+
+
+def _runs(wanted: Sequence[int], file_of: Ints) -> Iterator[list[int]]:
+    """Blocks that follow one another in a file, so that a row group is read once."""
+    run: list[int] = []
+    for number in wanted:
+        if run and (number != run[-1] + 1 or file_of[number] != file_of[run[-1]]):
+            yield run
+            run = []
+        run.append(number)
+    if run:
+        yield run
 
 
 def _seen_here(path: Path) -> Path:
@@ -513,7 +462,7 @@ def open_blocks(
         Parquet: the column of ids that constraints use. Without it they use row numbers.
     memory_limit : int or str, default=None
         Memory limit of the process in bytes, or text such as ``"2GB"``; half of the machine's
-        memory if not given. Includes constrained rows and 5 to 20 bytes per row.
+        memory if not given. Includes constrained rows.
 
     Returns
     -------

@@ -27,10 +27,10 @@ def _thread_pools() -> ThreadpoolController:
 
 
 class _BlasLimit(AbstractContextManager[None]):
-    """One thread for BLAS while anybody asks for it.
+    """One thread for BLAS within the context.
 
-    The number of threads belongs to the process: if every caller put back what it found, two that
-    overlap could leave the limit behind. The first sets it and the last takes it off.
+    The number of threads belongs to the process: if every caller restored the number before it, two
+    that overlap could leave the limit behind. The first sets it and the last removes it.
     """
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class _BlasLimit(AbstractContextManager[None]):
                 self._limiter = _thread_pools().limit(limits=1, user_api="blas")
                 self._limiter.__enter__()
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         with self._lock:
             self._users -= 1
             if self._users == 0:
@@ -66,8 +66,8 @@ def n_cores() -> int:
     Workers of joblib and of Dask set that variable, so that processes side by side do not start
     more threads than there are cores.
     """
-    told = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
-    limit = int(told) if told.isdigit() and int(told) > 0 else None
+    value = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    limit = int(value) if value.isdigit() and int(value) > 0 else None
     return _allowed_cores() if limit is None else min(limit, _allowed_cores())
 
 
@@ -80,24 +80,14 @@ def _allowed_cores() -> int:
 
 
 class Threads:
-    """Runs a function over ranges of rows.
-
-    Parameters
-    ----------
-    n_rows : int
-        Rows to split.
-    cells_per_row : int
-        Work per row, roughly.
-    n_jobs : int, default=None
-        Number of threads; None for as many as there are cores to use: see `n_cores`.
-    """
+    """Runs a function over ranges of rows, on `n_jobs` threads (None: see `n_cores`) at most."""
 
     def __init__(self, n_rows: int, cells_per_row: int, n_jobs: int | None = None):
         self._n_rows, self._cells = n_rows, cells_per_row
         most = n_rows * cells_per_row // _LEAST_WORK
         self._cores = 1 if most <= 1 else n_jobs or n_cores()
         n_parts = min(self._cores, most)
-        # The thread that asks takes a share: it is awake, and leaves the other cores to the others.
+        # The calling thread takes a share too: it is awake already.
         self._pool = ThreadPoolExecutor(n_parts - 1) if n_parts > 1 else None
 
     def ranges(self, n_rows: int) -> list[tuple[int, int]]:

@@ -43,6 +43,14 @@ class LearningCurve:
     scores : dict of str to ndarray of shape (n_methods, n_numbers, n_repetitions)
         Each score averaged over the folds of a repetition, and "seconds" per fit; NaN where a fit
         failed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linkwise.evaluation import LearningCurve
+    >>> curve = LearningCurve(("k-means",), (0, 10), {"ari": np.array([[[0.4, 0.6], [0.5, 0.7]]])})
+    >>> curve.mean("ari").round(1).tolist()
+    [[0.5, 0.6]]
     """
 
     methods: tuple[str, ...]

@@ -22,10 +22,10 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import sparse
 
+from linkwise import _core
 from linkwise._types import Floats, Ints, Labels, Matrix, is_sparse
 from linkwise._validation import check_scale
 
-from . import _kernels
 from ._divide import refuse_zeros
 from ._geometry import Geometry, HasSimilaritySquares, MapRanges, RowSlices
 from ._moments import Moments, sums_by_cluster
@@ -301,7 +301,7 @@ class Cosine(Geometry):
         if not isinstance(X, np.ndarray):
             return 1.0 - _cosines(X[i], X[j], self.metrics[0])
         cosines = np.empty(len(i))
-        _kernels.pair_products(X, i, j, self.metrics[0], cosines)
+        _core.pair_products(X, i, j, self.metrics[0], cosines)
         return 1.0 - cosines
 
     def pair_slopes(self, X: RowSlices, i: Ints, j: Ints, weight: Floats, group: int = 0) -> Floats:
@@ -351,9 +351,9 @@ def _scaled(
     def work(start: int, stop: int) -> None:
         if is_sparse(X):
             arrays = (X.data, X.indices, X.indptr)
-            _kernels.scale_rows_sparse(*arrays, weights, start, stop, lengths, room)
+            _core.scale_rows_sparse(*arrays, weights, start, stop, lengths, room)
         else:
-            _kernels.scale_rows_dense(X, weights, start, stop, lengths, room)
+            _core.scale_rows_dense(X, weights, start, stop, lengths, room)
 
     if map_ranges is None:
         work(0, X.shape[0])

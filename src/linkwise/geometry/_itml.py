@@ -12,6 +12,7 @@ from scipy import linalg
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from linkwise import _core
 from linkwise._types import Floats, MatrixLike, RandomState, SampleIds, Seed
 from linkwise._validation import (
     Knowable,
@@ -25,7 +26,6 @@ from linkwise._validation import (
 )
 from linkwise.constraints import Constraints
 
-from . import _kernels
 from ._linear_metric import LinearMetric
 
 _PAIRS = 10_000  # a sample in which the 5 % quantile rests on 500 pairs
@@ -201,7 +201,7 @@ class ITML(LinearMetric):
         dual, changes = np.zeros(len(order)), []
         for _ in range(self.max_iter):
             before = dual.copy()
-            _kernels.itml_sweep(A, V, is_must, gamma, slack, dual)
+            _core.itml_sweep(A, V, is_must, gamma, slack, dual)
             A = (A + A.T) / 2  # rounding of many steps must not add up
             size = np.linalg.norm(dual) + np.linalg.norm(before)
             changes.append(float(np.abs(dual - before).sum() / size) if size else 0.0)

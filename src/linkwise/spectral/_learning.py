@@ -7,7 +7,7 @@ from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import (
     BaseEstimator,
@@ -16,13 +16,14 @@ from sklearn.base import (
 )
 from sklearn.cluster import KMeans
 from sklearn.preprocessing import normalize
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from linkwise._adapters import check_base, cluster, seeded
-from linkwise._types import RandomState, SampleIds, Seed
+from linkwise._types import Labels, Matrix, MatrixLike, RandomState, SampleIds, Seed
 from linkwise._validation import (
     ConstrainedClusterMixin,
+    Knowable,
     check_choice,
     check_number,
     read_labels,
@@ -140,7 +141,7 @@ class SpectralLearning(
         normalization: Normalization = "symmetric",
         gamma: Gamma = "local",
         n_neighbors: int = 10,
-        clusterer: Any = None,
+        clusterer: BaseEstimator | None = None,
         entailed: bool = True,
         n_init: int = 10,
         random_state: Seed = None,
@@ -157,7 +158,12 @@ class SpectralLearning(
         self.random_state = random_state
 
     def fit(
-        self, X: Any, y: Any = None, *, constraints: Any = None, sample_ids: SampleIds = None
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        *,
+        constraints: Knowable = None,
+        sample_ids: SampleIds = None,
     ) -> SpectralLearning:
         """Cluster the rows of X under the constraints.
 
@@ -225,27 +231,26 @@ class SpectralLearning(
         self._check_enough_rows(n)
         if n == 1:
             raise ValueError(
-                "n_samples=1: a graph of one row has no neighbors to tell clusters by; give at "
-                "least two rows"
+                "n_samples=1: a graph of one row has no neighbors; give at least two rows"
             )
         k = self.n_clusters if self.n_components is None else self.n_components
         if k > n:
             raise ValueError(f"n_components={k} is more than the {n} rows of X; lower it")
         return int(k)
 
-    def _clusterer(self) -> Any:
+    def _clusterer(self) -> BaseEstimator:
         if self.clusterer is not None:
             return self.clusterer
         return KMeans(self.n_clusters, n_init=self.n_init)
 
-    def _embed(self, A: Any, k: int, rng: RandomState) -> None:
+    def _embed(self, A: Matrix, k: int, rng: RandomState) -> None:
         self.eigenvalues_, self._vectors = embedded(A, k, rng, self.normalization)
         degree = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
         self._top = max(float(degree.max(initial=0.0)), 1e-300)
         self.embedding_ = normalize(self._vectors)
         self._n_features_out = k
 
-    def fit_transform(self, X: Any, y: Any = None, **params: Any) -> NDArray:
+    def fit_transform(self, X: MatrixLike, y: ArrayLike | None = None, **params: Any) -> NDArray:
         """Fit and return the representation of the rows.
 
         Parameters
@@ -261,7 +266,7 @@ class SpectralLearning(
 
     # ---------------------------------------------------------------- new rows
 
-    def transform(self, X: Any) -> NDArray:
+    def transform(self, X: MatrixLike) -> NDArray:
         """The representation of new rows, from their affinities to the rows of the fit.
 
         No links are known about new rows, so rows that were linked in the fit come out elsewhere
@@ -291,7 +296,7 @@ class SpectralLearning(
             vectors[lost] = self._vectors[nearest[lost]]
         return normalize(vectors)
 
-    def predict(self, X: Any) -> NDArray[np.int32]:
+    def predict(self, X: MatrixLike) -> Labels:
         """The cluster of each row, from its place in the representation.
 
         A clusterer without ``predict`` gives a row the cluster of the nearest row of the fit.
@@ -309,7 +314,7 @@ class SpectralLearning(
         found = self._answerer.predict(places, self.labels_, lambda: self.embedding_)
         return found.astype(np.int32)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self.affinity == "precomputed"

@@ -7,25 +7,16 @@ from numpy.typing import NDArray
 
 from linkwise.constraints import Constraints, color
 
-_SECONDS = 0.5  # for one search whether k clusters suffice
-
 
 def heaviest_consistent(
     sources: Constraints, propagated: Constraints, n_clusters: int, labels: NDArray
 ) -> Constraints:
     """The sources, and the heaviest inferred links that do not contradict them or each other.
 
-    Links are taken in descending order of their weights; one that contradicts those before it is
-    left out, and the last ones too if k clusters are not enough for all cannot-links.
-
-    Parameters
-    ----------
-    sources : Constraints
-    propagated : Constraints
-        The sources followed by inferred links, as `propagate` returns them.
-    n_clusters : int
-    labels : ndarray of shape (n_samples,)
-        The present clusters. Where the sources contradict each other, those count that it keeps.
+    `propagated` has the sources, then the inferred links. These are taken in descending order of
+    their weights; one that contradicts those before it is left out, and the last ones too if k
+    clusters are not enough for all cannot-links. Where the sources contradict each other, those
+    count that the present labels satisfy.
     """
     core = sources.satisfied(labels).satisfied if _contradictory(sources, n_clusters) else sources
     chosen = _greedily(core, sources, propagated)
@@ -43,8 +34,8 @@ def _contradictory(known: Constraints, n_clusters: int) -> bool:
     closure = known.closure()
     if not closure.consistent:
         return True
-    found = color(closure.cannot_link, closure.n_components, n_clusters, _SECONDS)
-    return found.colors is None
+    # Half a second: a search that ends without an answer only leaves out some inferred links.
+    return color(closure.cannot_link, closure.n_components, n_clusters, 0.5).colors is None
 
 
 def _greedily(core: Constraints, sources: Constraints, propagated: Constraints) -> NDArray:

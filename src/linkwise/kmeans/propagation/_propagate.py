@@ -178,7 +178,7 @@ class Clusters:
         cls, X: Matrix, given: ArrayLike, metrics: ArrayLike | None, centers: ArrayLike | None,
         per_cluster: bool | None = None,
     ) -> Clusters:  # fmt: skip
-        """Validate shapes and values; `per_cluster` says what a square array of metrics is."""
+        """Validate shapes and values; `per_cluster` decides what a square array of metrics is."""
         n, d = X.shape
         labels = _read_labels(given, n)
         read = _read_metrics(metrics, d, int(labels.max()) + 1, per_cluster)

@@ -9,7 +9,7 @@ from linkwise.geometry import Geometry
 from linkwise.kmeans.kernels._row_kernels import Drift, RowBounds
 
 NO_DRIFT = Drift(1.0, 1.0, np.zeros(0), 0.0, 0.0, 0)  # of no bounds
-_UP = 1 + 1e-6  # rounds a bound to the safe side
+_UP = 1 + 1e-6  # rounds a bound to the safe side: float32 is exact to 1e-7
 
 
 def rounding_margin(n_features: int, dtype: DTypeLike) -> float:
@@ -53,13 +53,6 @@ class Bounds:
         own, centers = geometry.metrics[0].astype(dtype), geometry.centers.astype(dtype)
         margin = rounding_margin(d, dtype)
         return RowBounds(own, centers, margin, self.loosen(geometry), self.upper, self.lower)
-
-    def copy(self) -> Bounds:
-        """An independent copy."""
-        twin = Bounds.__new__(Bounds)
-        twin.upper, twin.lower = self.upper.copy(), self.lower.copy()
-        twin._centers, twin._metric = self._centers, self._metric
-        return twin
 
     def forget(self, row: int) -> None:
         """Reset the bounds of a row that was moved to another cluster."""

@@ -13,7 +13,7 @@ import numpy as np
 from linkwise._types import Bools, Floats, Ints, Labels, Matrix
 from linkwise.geometry import Geometry, Moments
 
-_BLOCK = 4096  # rows whose costs are computed at a time
+_BLOCK = 4096  # rows whose costs are computed at a time: they stay in the cache
 
 
 def _blocks(rows: Ints) -> Iterator[tuple[slice, Ints]]:

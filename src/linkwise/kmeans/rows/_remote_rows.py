@@ -1,4 +1,4 @@
-"""Rows in the blocks of an engine (files, Dask workers), behind `RowStore` and `Assignments`.
+"""Rows in the blocks of an engine (files, Dask workers), with the methods of `LocalRows`.
 
 Passes over the data are tasks on the blocks, which return sums. Constrained rows are fetched once
 and stay in local memory, so that assigners and penalties see no difference to local rows.
@@ -15,11 +15,11 @@ from scipy import sparse
 
 from linkwise._types import Bools, Floats, Ints, Labels, Matrix, RandomState, is_sparse
 from linkwise._validation import check_range
-from linkwise.engines import Engine, States, Threads, split
+from linkwise.engines import Engine, Threads, split
 from linkwise.geometry import Geometry, Moments
 
 from . import _block_tasks as tasks
-from ._block_tasks import BlockContext, BlockExtremes, ColumnStats
+from ._block_tasks import BlockContext, BlockExtremes, BlockSums, ColumnStats, Fixed
 from ._local_rows import (
     OUTERMOST,
     LocalRows,
@@ -29,17 +29,11 @@ from ._local_rows import (
 )
 from ._protocols import cluster_sizes
 
-_REBUILD_EVERY = 16  # iterations after which an engine with history gets states without one
-
 
 class RemoteRows:
-    """Rows in the blocks of an engine; implements `RowStore`.
+    """Rows in the blocks of an engine, with the methods of `LocalRows`.
 
-    Parameters
-    ----------
-    engine : Engine
-    validate : callable, default=None
-        Applied to the rows of each block first (`Geometry.validate_rows`).
+    `validate` (`Geometry.validate_rows`) is applied to the rows of each block first.
     """
 
     def __init__(self, engine: Engine, validate: Callable[[Matrix], Matrix] | None = None):
@@ -154,7 +148,7 @@ class RemoteRows:
 
     def context(
         self, geometry: Geometry | None = None, moments: Moments | None = None,
-        closed: Bools | None = None, bounded: bool = False,
+        closed: Bools | None = None,
     ) -> BlockContext:  # fmt: skip
         """The shared input of a task.
 
@@ -162,7 +156,7 @@ class RemoteRows:
         """
         zeros = None if moments is None else moments.like()
         scaling = copy(self._scaling)
-        return BlockContext(self.shift, copy(geometry), zeros, closed, bounded, scaling)
+        return BlockContext(self.shift, copy(geometry), zeros, closed, scaling)
 
     def total(self, full: bool = False) -> Floats:
         """Weighted sum of squares (or of products, if `full`) of all rows; computed once."""
@@ -246,7 +240,11 @@ class _RowProxy:
 
 
 class RemoteAssignments:
-    """The clusters of remote rows; implements `Assignments`."""
+    """The clusters of rows in blocks, with the methods of `LocalAssignments`.
+
+    Kept here are the centers and metrics of the last assignment (`_context`), from which tasks
+    compute labels, and what it gave: moments, sizes and a digest of the labels of each block.
+    """
 
     def __init__(self, rows: RemoteRows, chosen: Ints):
         self.rows, self.chosen = rows, chosen
@@ -255,17 +253,11 @@ class RemoteAssignments:
         rows.prefetch(chosen)
         n_blocks = len(self._engine.starts) - 1
         which, inside, positions = split(self._engine.starts, chosen)
-        self._inside = _per_block(which, inside, n_blocks)  # chosen rows in each block
-        self._positions = _per_block(which, positions, n_blocks)  # their positions in `chosen`
-        sizes = np.diff(self._engine.starts).tolist()
-        self._states: States = self._engine.begin(
-            tasks.empty_state, list(zip(sizes, self._inside, strict=True))
-        )
-        self._last_context: BlockContext | None = None  # of the last assignment
-        self._moved_since: dict[int, int] = {}  # rows moved one by one since then
-        self._age = 0  # assignments since states were rebuilt
-        self._free_sizes: Ints | None = None  # cluster sizes without chosen rows
-        self._free_moments: list[Moments] | None = None  # from an assignment from scratch
+        self._positions = _per_block(which, positions, n_blocks)  # of a block's rows in `chosen`
+        self._fixed = [Fixed(own, {}) for own in _per_block(which, inside, n_blocks)]
+        self._context = rows.context()
+        self._sums: list[BlockSums] | None = None
+        self._sizes: Ints | None = None  # without chosen rows
 
     # ---------------------------------------------------------------- moving rows
 
@@ -273,46 +265,21 @@ class RemoteAssignments:
         self, geometry: Geometry, moments: Moments, closed: Bools | None, bounded: bool,
         last: bool = False,
     ) -> int:  # fmt: skip
-        """Assign all other rows to their cheapest cluster; returns how many moved.
+        """Assign all other rows to their cheapest cluster; returns how many blocks changed."""
+        self._context = self.rows.context(geometry, moments, closed)
+        # New objects: a Dask array of labels may hold the old ones.
+        self._fixed = [Fixed(fixed.chosen, {}) for fixed in self._fixed]
+        before = self._sums
+        self._set_sums(self._engine.run(tasks.assign, self._context, self._fixed))
+        moments.clear()
+        moments.add(self._total(moments))
+        if before is None:
+            return len(self._fixed)
+        pairs = zip(before, self._sums or [], strict=True)
+        return sum(old.digest != new.digest for old, new in pairs)
 
-        The `last` assignment also recounts the moments in the same pass; its return value is
-        not used.
-        """
-        context = self.rows.context(geometry, moments, closed, bounded and not last)
-        self._age, self._free_sizes, self._free_moments = self._age + 1, None, None
-        history = self._last_context is not None and self._engine.keeps_history
-        parts: list[tuple[int, Moments]] = []
-        if last:
-            self._assign_from_scratch(context)
-        elif history and self._age > _REBUILD_EVERY:
-            parts = self._assign_with_rebuilt_state(context)
-            moments.clear()
-            self._add_chosen(moments)
-        else:
-            self._states, parts = self._engine.advance(tasks.assign, self._states, context)
-        for _, part in parts:
-            moments.add(part)
-        self._last_context, self._moved_since = context, {}
-        return sum(moved for moved, _ in parts)
-
-    def _assign_from_scratch(self, context: BlockContext) -> None:
-        self._states, parts = self._engine.advance(
-            tasks.assign_from_scratch, None, context, per_block=self._inside
-        )
-        self._age, self._free_moments = 0, [sums for sums, _ in parts]
-        self._free_sizes = np.sum([sizes for _, sizes in parts], axis=0)
-
-    def _assign_with_rebuilt_state(self, context: BlockContext) -> list[tuple[int, Moments]]:
-        moved: list[dict[int, int]] = [{} for _ in self._inside]
-        for row, cluster in self._moved_since.items():
-            block = int(np.searchsorted(self._engine.starts, row, side="right")) - 1
-            moved[block][row - int(self._engine.starts[block])] = cluster
-        self._states, parts = self._engine.advance(
-            tasks.assign_with_rebuilt_state, None, (self._last_context, context),
-            per_block=list(zip(self._inside, moved, strict=True)),
-        )  # fmt: skip
-        self._age = 0
-        return parts
+    def _set_sums(self, sums: list[BlockSums]) -> None:
+        self._sums, self._sizes = sums, np.sum([part.sizes for part in sums], axis=0)
 
     def set_chosen(self, new: Labels, moments: Moments) -> int:
         """Assign the chosen rows to given clusters; returns how many moved."""
@@ -323,25 +290,28 @@ class RemoteAssignments:
 
     def move_one(self, row: int, cluster: int, moments: Moments) -> None:
         """Move one row that is not chosen to a cluster."""
-        which, inside, _ = split(self._engine.starts, np.array([row]))
-        context = self.rows.context(moments=moments)
-        self._free_sizes = self._free_moments = None
-        self._states, (part,) = self._engine.advance(
-            tasks.move_one, self._states, context,
-            per_block=[(int(inside[0][0]), cluster)], which=which,
-        )  # fmt: skip
-        moments.add(part)
-        self._moved_since[row] = cluster
+        one = np.array([row])
+        old, new = self.labels_of(one), np.array([cluster], dtype=np.int32)
+        self.rows.move(one, old, new, moments)
+        (block,), ((place,),), _ = split(self._engine.starts, one)
+        chosen, moved = self._fixed[block]
+        self._fixed[block] = Fixed(chosen, {**moved, int(place): cluster})
+        if self._sums is not None:
+            now = self.rows.context(moments=moments)
+            found = self._engine.run(
+                tasks.recount, (self._context, now), [self._fixed[block]], [block]
+            )
+            self._set_sums([*self._sums[:block], *found, *self._sums[block + 1 :]])
 
     # ---------------------------------------------------------------- queries
 
     def labels(self) -> Labels:
         """Clusters of all rows: an array, or a Dask array."""
-        chosen = [
-            (inside, self.chosen_labels[positions])
-            for inside, positions in zip(self._inside, self._positions, strict=True)
+        per_block = [
+            (fixed, self.chosen_labels[positions])
+            for fixed, positions in zip(self._fixed, self._positions, strict=True)
         ]
-        return self._engine.column(tasks.labels, self._states, chosen)
+        return self._engine.column(tasks.labels, self._context, per_block)
 
     def labels_of(self, rows: Ints) -> Labels:
         """Clusters of some rows."""
@@ -349,17 +319,15 @@ class RemoteAssignments:
             return self.chosen_labels
         found = np.empty(len(rows), dtype=np.int32)
         which, inside, positions = split(self._engine.starts, rows)
-        parts = self._engine.run(
-            tasks.labels_of, states=self._states, per_block=inside, which=which, read=False
-        )
+        per_block = [(self._fixed[block], own) for block, own in zip(which, inside, strict=True)]
+        parts = self._engine.run(tasks.labels_of, self._context, per_block, which)
         for position, part in zip(positions, parts, strict=True):
             found[position] = part
-        order = np.argsort(self.chosen)
-        at = np.searchsorted(self.chosen, rows, sorter=order).clip(max=max(len(order) - 1, 0))
-        if len(order):
-            is_chosen = self.chosen[order[at]] == rows
-            found[is_chosen] = self.chosen_labels[order[at[is_chosen]]]
-        return found
+        chosen = dict(zip(self.chosen.tolist(), self.chosen_labels.tolist(), strict=True))
+        return np.array(
+            [chosen.get(row, label) for row, label in zip(rows.tolist(), found, strict=True)],
+            dtype=np.int32,
+        )
 
     def labels_for_report(self, rows: Ints) -> dict[Hashable, Hashable]:
         """Clusters of the constrained rows by row number."""
@@ -367,17 +335,13 @@ class RemoteAssignments:
 
     def sizes(self, k: int) -> Ints:
         """Number of rows per cluster."""
-        if self._free_sizes is None:
-            parts = self._engine.run(tasks.sizes, k, states=self._states, read=False)
-            self._free_sizes = np.sum(parts, axis=0)
-        return self._free_sizes + cluster_sizes(self.chosen_labels, k)
+        free = np.zeros(k, dtype=np.int64) if self._sizes is None else self._sizes
+        return free + cluster_sizes(self.chosen_labels, k)
 
     def farthest(self, geometry: Geometry, sizes: Ints) -> tuple[int, int, float]:
-        """The row farthest from its center; see `Assignments.farthest`."""
-        parts = self._engine.run(
-            tasks.farthest, self.rows.context(geometry), states=self._states,
-            per_block=[sizes] * len(self._inside),
-        )  # fmt: skip
+        """The row farthest from its center; see `LocalAssignments.farthest`."""
+        contexts = (self._context, self.rows.context(geometry))
+        parts = self._engine.run(tasks.farthest, contexts, [(own, sizes) for own in self._fixed])
         best, found = -1, (-1, -1, 0.0)
         for number, part in enumerate(parts):
             if part[0] >= 0 and part[2] > found[2]:
@@ -386,31 +350,25 @@ class RemoteAssignments:
 
     def recount(self, moments: Moments) -> Moments:
         """The moments of the clustering, summed from scratch."""
-        parts, self._free_moments = self._free_moments, None  # used once: rows may be rescaled
-        if parts is None:
-            found = self._engine.run(
-                tasks.recount, self.rows.context(moments=moments), states=self._states
-            )
-            self._free_sizes = np.sum([sizes for _, sizes in found], axis=0)
-            parts = [part for part, _ in found]
-        fresh = moments.like()
-        for part in parts:
-            fresh.add(part)
-        self._add_chosen(fresh)
-        return fresh
+        if self._sums is None or self._context.scaling is not None:  # rows may be rescaled
+            contexts = (self._context, self.rows.context(moments=moments))
+            self._set_sums(self._engine.run(tasks.recount, contexts, self._fixed))
+        return self._total(moments)
 
-    def _add_chosen(self, moments: Moments) -> None:
-        self.rows.move(
-            self.chosen, np.full_like(self.chosen_labels, -1), self.chosen_labels, moments
-        )
+    def _total(self, moments: Moments) -> Moments:
+        """Moments of all rows: those of the blocks, and those of the chosen rows."""
+        fresh = moments.like()
+        for part in self._sums or []:
+            fresh.add(part.moments)
+        unassigned = np.full_like(self.chosen_labels, -1)
+        self.rows.move(self.chosen, unassigned, self.chosen_labels, fresh)
+        return fresh
 
     def similarity_squares(self, directions: Floats) -> Floats:
         """Per feature, the sum over rows of (x . direction of its cluster) times x squared."""
-        parts = self._engine.run(
-            tasks.similarity_squares, self.rows.context(), states=self._states,
-            per_block=[directions] * len(self._inside),
-        )  # fmt: skip
-        total = np.sum(parts, axis=0)
+        contexts = (self._context, self.rows.context())
+        per_block = [(fixed, directions) for fixed in self._fixed]
+        total = np.sum(self._engine.run(tasks.similarity_squares, contexts, per_block), axis=0)
         if len(self.chosen):
             local, positions = self.rows.in_memory(self.chosen)
             weight = local.weight[positions] if local.weight.size else None

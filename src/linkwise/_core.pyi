@@ -1,0 +1,34 @@
+"""Compiled loops (src/core); shapes, types and indices are checked on the way in."""
+
+from numpy.typing import NDArray
+
+# -------------------------------------------------------------------- constraints
+
+def split_down(triplets: NDArray, n_items: int) -> tuple[NDArray, NDArray]:
+    """OneTree: the set above each item and each set (none if inconsistent), living triplets."""
+
+def improve_cut(
+    triplets: NDArray, weight: NDArray, side: NDArray, open_worth: float, max_rounds: int
+) -> float:
+    """Move single items across a cut while it gains; returns its worth."""
+
+# -------------------------------------------------------------------- geometry
+
+def scale_rows_sparse(
+    data: NDArray, indices: NDArray, indptr: NDArray, weights: NDArray, start: int, stop: int,
+    lengths: NDArray, out: NDArray,
+) -> None:
+    """Divide rows start..stop of a CSR matrix by their lengths under a diagonal metric."""
+
+def scale_rows_dense(
+    X: NDArray, weights: NDArray, start: int, stop: int, lengths: NDArray, out: NDArray
+) -> None:
+    """`scale_rows_sparse` for dense rows."""
+
+def pair_products(X: NDArray, i: NDArray, j: NDArray, weights: NDArray, out: NDArray) -> None:
+    """Inner products of pairs of rows under a diagonal metric."""
+
+def itml_sweep(
+    A: NDArray, V: NDArray, is_must: NDArray, gamma: NDArray, slack: NDArray, dual: NDArray
+) -> None:
+    """Project a metric onto each constraint once."""
