@@ -42,7 +42,7 @@ def seed_names(base: BaseEstimator) -> list[str]:
 
 
 def seeded(base: BaseEstimator, rng: np.random.RandomState) -> Any:
-    """A fresh copy with seeds of its own."""
+    """A clone with new seeds."""
     seeds = {name: int(rng.randint(_MAX_SEED)) for name in seed_names(base)}
     return clone(base).set_params(**seeds)
 

@@ -44,7 +44,7 @@ def see(topic: str) -> str:
 
 
 def topics() -> dict[str, str]:
-    """What there is help on, with the title of each page or section."""
+    """Topics with help, with the title of each page or section."""
     pages = {path.stem: _title(path.read_text(encoding="utf-8")) for path in _pages()}
     return pages | {word: heading for word, (_, heading) in SECTIONS.items()}
 
@@ -71,7 +71,7 @@ class Place(NamedTuple):
 
 
 def find(word: str) -> list[Place]:
-    """Sections in which a word stands, those that have it in their heading or most often first.
+    """Sections that contain a word, sorted by matches in headings, then by frequency.
 
     None for words that are topics. Other forms count too: outlier, outliers.
     """

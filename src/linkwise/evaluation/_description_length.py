@@ -1,7 +1,7 @@
 """The description length of a clustering: a criterion for the number of clusters.
 
-Basu et al. (2006, section 3.7) name it as a way to choose k when links are few. The data is told in
-two parts: the model, then what the model does not say. Lengths are in nats:
+Basu et al. (2006, section 3.7) name it as a way to choose k when links are few. It is a two-part code (not
+the PAC-MDL bound, which the chapter also names): the model, then the data given the model. Lengths are in nats:
 
     n H(sizes)                       the cluster of every row,
     -log p(X | centers, variance)    the rows, normal about their centers,
@@ -24,7 +24,7 @@ from linkwise.constraints import Constraints
 
 Covariance = Literal["spherical", "diagonal", "tied", "full"]
 COVARIANCES: tuple[Covariance, ...] = ("spherical", "diagonal", "tied", "full")
-_LEAST = 1e-3  # variance left, as a share of that of the data: rows are not told more precisely
+_LEAST = 1e-3  # variance left, as a share of that of the data: the precision of the code
 
 
 def description_length(
@@ -36,8 +36,8 @@ def description_length(
 ) -> float:
     """Length of the shortest description of rows and links by a clustering, in nats.
 
-    Compare clusterings of the same rows and links: the shorter the better. Rows labeled -1 count
-    as clusters of their own.
+    Compare clusterings of the same rows and links: the shorter the better. Each row labeled -1
+    counts as a cluster.
 
     Parameters
     ----------
@@ -84,24 +84,24 @@ def description_length(
 
 
 def _of_rows(X: np.ndarray, code: np.ndarray, sizes: np.ndarray, covariance: Covariance) -> float:
-    """Length of the rows about their means, and of what is told of the clusters."""
+    """Length of the rows about their means, and of the parameters of the clusters."""
     (n, d), k = X.shape, len(sizes)
     means = np.zeros((k, d))
     np.add.at(means, code, X)
     away = X - (means / sizes[:, None])[code]
     every = np.maximum(X.var(axis=0), np.finfo(np.float64).tiny)
     if covariance == "full":
-        told, told_by = k * d * (d + 1) / 2, [away[code == c] for c in range(k)]
-        length = sum(_normal(part, _matrix(part, every)) for part in told_by)
+        n_variances, parts = k * d * (d + 1) / 2, [away[code == c] for c in range(k)]
+        length = sum(_normal(part, _matrix(part, every)) for part in parts)
     elif covariance == "tied":
-        told, length = d * (d + 1) / 2, _normal(away, _matrix(away, every))
+        n_variances, length = d * (d + 1) / 2, _normal(away, _matrix(away, every))
     else:
         variance = np.maximum((away**2).mean(axis=0), _LEAST * every)
-        told = d
+        n_variances = d
         if covariance == "spherical":
-            told, variance = 1, np.full(d, max((away**2).mean(), _LEAST * every.mean()))
+            n_variances, variance = 1, np.full(d, max((away**2).mean(), _LEAST * every.mean()))
         length = _normal(away, float(np.log(variance).sum()))
-    return float(length + (k * d + told) / 2 * np.log(n))
+    return float(length + (k * d + n_variances) / 2 * np.log(n))
 
 
 def _normal(away: np.ndarray, log_det: float) -> float:

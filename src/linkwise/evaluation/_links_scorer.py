@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-# The public module has no base for scorers of one's own; `make_scorer` passes predictions only,
+# The public module has no base class for custom scorers; `make_scorer` passes predictions only,
 # without the ids that tell which rows they are on.
 from sklearn.utils._metadata_requests import _MetadataRequester
 from sklearn.utils.metadata_routing import UNUSED
@@ -26,7 +26,7 @@ class Predictor(Protocol):
 
 
 class LinksScorer(_MetadataRequester):  # type: ignore[misc]
-    """Share of the held-out constraints that the predicted clusters keep.
+    """Share of the held-out constraints that the predicted clusters satisfy.
 
     For `scoring=` of `cross_validate` and `GridSearchCV`. Only constraints whose rows are all among
     those scored count: constraints inside the held-out fold. Must-links and cannot-links weigh the

@@ -204,7 +204,7 @@ def compare_clusterings(
     both = (old_codes >= 0) & (new_codes >= 0)
     overlap = _shared_rows(old_codes[both], new_codes[both], (len(old_names), len(new_names)))
     match = _assign(overlap)
-    target = np.full(len(old_names) + 1, -1)  # the last place stands for no cluster
+    target = np.full(len(old_names) + 1, -1)  # the last entry means no cluster
     target[list(match)] = list(match.values())
     # A row of a retired cluster moves wherever it goes.
     goes = np.where(old_codes >= 0, target[old_codes], -1)
@@ -238,8 +238,8 @@ def _as_mapping(given: Any, ids: Sequence[Hashable] | None, name: str) -> dict[A
     found = dict(zip(ids, values, strict=False))
     if len(ids) != len(values) or len(found) != len(values):
         raise InputError(
-            f"{name}_ids: {len(found):,} different ids for {len(values):,} rows; give each row an "
-            "id of its own"
+            f"{name}_ids: {len(found):,} different ids for {len(values):,} rows; give each row a "
+            "different id"
         )
     return found
 

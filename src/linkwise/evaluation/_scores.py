@@ -229,8 +229,8 @@ def _check_positions(chosen: NDArray, n_rows: int) -> None:
         )
 
 
-# All scores follow from how many rows of each class are in each cluster. scikit-learn counts anew
-# for each, and checks its input each time, which takes longer than clustering a few hundred rows.
+# All scores follow from how many rows of each class are in each cluster. scikit-learn counts
+# again for each, and checks its input each time, which takes longer than clustering a few hundred rows.
 
 
 def _counts(truth: NDArray, found: NDArray) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""A clusterer with its constraints bound beforehand, for tools that only call ``fit(X)``."""
+"""A clusterer with bound constraints, for tools that only call ``fit(X)``."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ class SavedModel:
         if not hasattr(self.model, "update"):
             raise ValueError(
                 f"{type(self.model).__name__} cannot take in new rows; save a model of a k-means "
-                "method or of ConstrainedMixture, or fit anew with all rows"
+                "method or of ConstrainedMixture, or fit again with all rows"
             )
         has_rows = hasattr(self.model, "labels_")
         if self.ids is not None and sample_ids is None:
@@ -170,7 +170,7 @@ class SavedModel:
         Parameters
         ----------
         model : estimator
-            A k-means method, fitted anew; it is changed.
+            A fitted k-means method; its numbers are changed.
         sample_ids : sequence of hashable, default=None
             Ids of its rows; without ids here and there, rows are matched by their place.
 
@@ -267,7 +267,7 @@ def save_model(
         constraints if keep_rows else None, dict(names or {}), facts,
     )  # fmt: skip
     content = skops.dumps(saved, compression=zipfile.ZIP_DEFLATED)
-    # A function of the user would be refused when the file is opened: say so now.
+    # A function of the user would be refused when the file is opened; refuse it now.
     _check_types(content, "it cannot be saved: leave it out, or use joblib.dump")
     with atomic_write(path) as file:
         file.write(content)
