@@ -188,8 +188,8 @@ def read_knowledge(
     n_samples : int
     sample_ids : array-like of shape (n_samples,), default=None
     X : array-like, default=None
-        The data as the user gave it; the index of a DataFrame serves as ids when none are given,
-        unless constraints speak of row numbers and the index is not of numbers.
+        The data as the user gave it. Without `sample_ids`, the labels of a DataFrame's index are
+        the ids of its rows; rows of an array are numbered by position.
     """
     return read_named(constraints, n_samples, sample_ids, X)[:2]
 
@@ -214,7 +214,7 @@ def read_named(
         return Knowledge(known, 0)
     names = ids.tolist() if hasattr(ids, "tolist") else list(ids)
     if sample_ids is None and not given.has_ids:
-        _warn_of_index(names, n_dropped, given.n_constraints)
+        _check_index(names, n_dropped, given.n_constraints)
     if given.n_constraints and not known.n_constraints:
         refuse_unknown_ids(given, names)
     return Knowledge(known, n_dropped, None if isinstance(ids, Mapping) else names)
@@ -257,25 +257,34 @@ def _some(names: Sequence[Hashable]) -> str:
     return ", ".join(map(repr, names[:3])) + (", ..." if len(names) > 3 else "")
 
 
-def _index_of(X: Any, given: Constraints) -> Any:
-    """The index of a frame, if the constraints can mean it."""
-    names = row_names(X)
-    if names is None or given.has_ids or all(isinstance(name, Integral) for name in names):
-        return names
-    return None
+def _index_of(X: Any, given: Constraints) -> list[Hashable] | None:
+    """Labels of the index of a frame, which are the ids of its rows; None for arrays.
+
+    Folds of cross-validation keep the labels of their rows, so that the labels 0, 1, 2, ... are ids
+    too: the first rows of a frame have the same index as a whole frame of that size.
+    """
+    if not hasattr(X, "iloc"):
+        return None
+    # Names never match a default index: the error then says that the rows have no ids.
+    return row_names(X) if given.has_ids else X.index.tolist()
 
 
-def _warn_of_index(names: list[Any], n_dropped: int, n_given: int) -> None:
-    """Numbers may be meant as positions where they are read as labels of an index."""
-    what = "X has an index of numbers other than 0, 1, 2, ..., and constraints by number mean it"
+_warned_of_index = False  # the warning is the same for each of many folds
+
+
+def _check_index(names: list[Hashable], n_dropped: int, n_given: int) -> None:
+    """Refuse numbers that are no labels of the index; warn if they may be meant as positions."""
+    global _warned_of_index
+    what = "X is a DataFrame, and constraints by number mean the labels of its index"
     advice = "for positions give X.reset_index(drop=True), for ids give sample_ids"
-    if n_dropped == n_given:
+    if n_given and n_dropped == n_given:
         raise ValueError(f"{what}: none of the {n_given:,} constraints is on rows of X; {advice}")
-    if n_dropped:
-        missing = f"; {n_dropped:,} of {n_given:,} are on other rows and left out"
-        warnings.warn(f"{what}{missing}; {advice}", UserWarning, stacklevel=5)
-    elif sorted(names) == list(range(len(names))):
-        warnings.warn(f"{what}; {advice}", UserWarning, stacklevel=5)
+    is_permuted = names != list(range(len(names))) and set(names) == set(range(len(names)))
+    if _warned_of_index or not (n_dropped or is_permuted):
+        return
+    _warned_of_index = True
+    missing = f"; {n_dropped:,} of {n_given:,} are on other rows and left out" if n_dropped else ""
+    warnings.warn(f"{what}{missing}; {advice}", UserWarning, stacklevel=5)
 
 
 def read_labels(

@@ -37,7 +37,9 @@ from linkwise import (
     ReCon,
     SeededKMeans,
     SpectralLearning,
+    _validation,
 )
+from linkwise.evaluation import LinksScorer
 from tests.kmeans.cases import METHODS, blobs, same_partition
 from tests.methods import instances
 
@@ -419,22 +421,34 @@ def test_verbose_tells_every_iteration(capsys):
 # -------------------------------------------------------------------- frames and their index
 
 
-def test_row_numbers_are_positions_where_the_index_is_not_of_numbers():
+def test_numbers_are_no_positions_where_the_index_has_names():
     X, _, known = drawn()
     frame = pd.DataFrame(X, index=[f"r{i}" for i in range(len(X))])
-    a = PCKMeans(3, random_state=0).fit(frame, constraints=known)
-    b = PCKMeans(3, random_state=0).fit(X, constraints=known)
-    np.testing.assert_array_equal(a.labels_, b.labels_)
-    assert a.report_.constraints.n_constraints == known.n_constraints
+    with pytest.raises(ValueError, match="labels of its index"):
+        PCKMeans(3, random_state=0).fit(frame, constraints=known)
 
 
-def test_an_index_of_numbers_is_meant_and_says_so():
+def test_folds_of_a_default_index_keep_their_labels(monkeypatch):
+    monkeypatch.setattr(_validation, "_warned_of_index", False)
+    X, _, known = drawn()
+    search = GridSearchCV(
+        PCKMeans(random_state=0), {"n_clusters": [2, 3]}, cv=KFold(3), scoring=LinksScorer(known)
+    )
+    with pytest.warns(UserWarning, match="left out") as caught:
+        search.fit(pd.DataFrame(X), constraints=known)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert sum("left out" in str(one.message) for one in caught) == 1
+
+
+def test_an_index_of_numbers_is_meant_and_says_so(monkeypatch):
+    monkeypatch.setattr(_validation, "_warned_of_index", False)
     X, _, known = drawn()
     shuffled = pd.DataFrame(X).sample(frac=1, random_state=0)
     with pytest.warns(UserWarning, match="reset_index"):
         model = COPKMeans(3, random_state=0).fit(shuffled, constraints=known)
     by_label = pd.Series(model.labels_, index=shuffled.index).sort_index().to_numpy()
     assert known.satisfied(by_label)
+    monkeypatch.setattr(_validation, "_warned_of_index", False)
     with pytest.warns(UserWarning, match="left out"):
         PCKMeans(3, random_state=0).fit(pd.DataFrame(X)[20:], constraints=known)
     away = pd.DataFrame(X, index=np.arange(len(X)) + 1000)

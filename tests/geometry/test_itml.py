@@ -161,6 +161,14 @@ def test_wrong_parameters(options, message):
         ITML(**options).fit(X, y)
 
 
+def test_one_row_that_differs_from_thousands_of_equal_ones():
+    X = np.zeros((5000, 2))
+    X[17] = (3.0, 4.0)
+    model = ITML(random_state=0).fit(X, constraints=Constraints(cannot_link=[(0, 17)]))
+    assert model.bounds_ == (25.0, 25.0)
+    assert np.isfinite(model.metric_).all()
+
+
 def test_wrong_input():
     with pytest.raises(ValueError, match="needs must-links or cannot-links"):
         ITML().fit(data()[0])

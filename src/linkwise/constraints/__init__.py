@@ -3,18 +3,15 @@
 `Constraints` is the way in; `Tree` holds hierarchies; everything else is reached from these two.
 """
 
-from ._answers import CombinedAnswers, combine_answers
 from ._cliques import Cliques, clique_pairs
-from ._closure import Closure, adjacency, number_nodes
+from ._closure import Closure, adjacency, most_wrong, number_nodes
 from ._coloring import color, color_closure
-from ._confidence import confidence_weight
-from ._confirmed import most_wrong
-from ._constraints import Constraints, as_constraints
+from ._constraints import Constraints, as_constraints, one_tree
 from ._diagnosis import ClusterCount, Contradiction, Diagnosis, Given
 from ._display import contradiction_lines, diagnosis_lines, table_html, verdict
 from ._errors import ConstraintError
 from ._labels import label_codes, row_names
-from ._one_tree import one_tree
+from ._links import confidence_weight
 from ._proofs import bound_groups
 from ._satisfaction import Satisfaction
 from ._subset import consistent_subset
@@ -25,7 +22,6 @@ __all__ = [
     "Cliques",
     "Closure",
     "ClusterCount",
-    "CombinedAnswers",
     "ConstraintError",
     "Constraints",
     "Contradiction",
@@ -40,7 +36,6 @@ __all__ = [
     "clique_pairs",
     "color",
     "color_closure",
-    "combine_answers",
     "confidence_weight",
     "consistent",
     "consistent_subset",

@@ -87,7 +87,7 @@ class Builder:
         self.sources: list[Source] = []
         self._blocks: list[_Block] = []
         self._memberships: list[_Memberships] = []
-        self._annotators: dict[tuple[int, int], str] = {}
+        self._answers: set[tuple[int, int]] = set()  # source and line
         self._problems: list[tuple[int, int, str]] = []
         self._table: dict[Hashable, int] = {}
         self._n_missing = 0
@@ -104,11 +104,9 @@ class Builder:
         """Record a problem at a line."""
         self._problems.append((source, line, text))
 
-    def annotators(self, source: int, lines: NDArray[np.int64], names: Iterable[str]) -> None:
-        """Note who gave the answers of some lines: several answers to a pair become one link."""
-        self._annotators.update(
-            ((source, line), name) for line, name in zip(lines.tolist(), names, strict=True)
-        )
+    def answers(self, source: int, lines: NDArray[np.int64]) -> None:
+        """Mark lines as answers of annotators: several answers to a pair become one link."""
+        self._answers.update((source, line) for line in lines.tolist())
 
     def add(
         self,
@@ -271,8 +269,8 @@ class Builder:
             for kind in KINDS
         }
         links = given
-        if self._annotators:
-            must, cannot = combined(given["must"], given["cannot"], self._annotators)
+        if self._answers:
+            must, cannot = combined(given["must"], given["cannot"], self._answers)
             links = {**given, "must": must, "cannot": cannot}
         links = {kind: merge_repeated(part) for kind, part in links.items()}
         n_merged = sum(len(given[kind]) - len(links[kind]) for kind in KINDS)

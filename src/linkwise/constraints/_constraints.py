@@ -23,17 +23,17 @@ from . import (
     _proofs,
     _sample,
     _satisfaction,
-    _write,
 )
 from ._arguments import GroupsLike, WeightsLike, add_group_argument, add_groups, add_rows
 from ._builder import KINDS, Builder, IdMode, Kind, LinksLike, Parts
 from ._cliques import Cliques
-from ._closure import Closure, close
+from ._closure import Closure, close, number_nodes
 from ._errors import ConstraintError
 from ._labels import add_labels, row_names
 from ._links import Links, Rows, Source
 from ._store import ConstraintStore
-from ._tree import TreeLike
+from ._tree import Tree, TreeLike
+from ._triplets import build_tree
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -309,11 +309,11 @@ class Constraints(ConstraintStore):
         path : str or path-like
             The file; its suffix decides the format.
         """
-        _write.write(self, path)
+        _files.write(self, path)
 
     def to_frame(self) -> pd.DataFrame:
         """The constraints as a pandas DataFrame that `from_frame` understands."""
-        return _write.to_frame(self)
+        return _files.to_frame(self)
 
     # ---------------------------------------------------------------- derived sets
 
@@ -711,6 +711,52 @@ def as_constraints(given: Constraints | pd.DataFrame | str | PathLike[str] | Non
         f"constraints must be a Constraints, a DataFrame or a path, not {type(given).__name__}; "
         f"type constraints={_meant(given)}" + see("knowledge")
     )
+
+
+def one_tree(relative: Constraints | LinksLike) -> Tree:
+    """Build a tree that satisfies all relative constraints, or tell which cannot be met together.
+
+    The tree is the least resolved one that OneTree finds [1]_: a node has more than two children
+    where the constraints leave open what comes first.
+
+    Parameters
+    ----------
+    relative : Constraints, or rows ``(a, b, c)``
+        a and b are closer to each other than either is to c. Must- and cannot-links of a
+        `Constraints` play no part.
+
+    Returns
+    -------
+    tree : Tree
+        Its leaves are the rows or ids that the constraints mention.
+
+    Raises
+    ------
+    ConstraintError
+        If no tree satisfies all. The error names a set of constraints that cannot be met
+        together, and from which none can be left out.
+
+    References
+    ----------
+    .. [1] E. Y. Liu, Z. Zhang, W. Wang. Clustering with relative constraints. KDD 2011, section
+       4.1.1.
+
+    Examples
+    --------
+    >>> from linkwise import one_tree
+    >>> one_tree([("cat", "dog", "trout"), ("trout", "eel", "cat")]).to_newick()
+    '((trout,eel),(cat,dog));'
+    """
+    given = relative if isinstance(relative, Constraints) else Constraints(relative=relative)
+    given = given._like(relative=given._relative)
+    if not given.n_relative:
+        raise ConstraintError("no relative constraints: there is nothing to build a tree from")
+    items, (triplets,) = number_nodes(given._relative.ends)
+    built = build_tree(triplets, len(items))
+    if built.parent is None:
+        given.diagnose().raise_if_inconsistent()
+    assert built.parent is not None
+    return Tree(built.parent, given._names(items))
 
 
 def _shown(value: object) -> str:

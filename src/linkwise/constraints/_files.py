@@ -1,8 +1,8 @@
-"""Constraints from files and frames.
+"""Constraints from and to files and frames.
 
-Entry points: `parse_file` (CSV, JSON lines, Parquet, Excel) and `parse_frame`. Files are read in
-blocks: ten million lines need no more memory than the constraints in them. One error names every
-wrong line.
+Entry points: `parse_file` (CSV, JSON lines, Parquet, Excel), `parse_frame`, `write`, `to_frame`.
+Files are read in blocks: ten million lines need no more memory than the constraints in them. One
+error names every wrong line.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwise._errors import InputError
+from linkwise._optional import optional
 from linkwise.io import (
     DELIMITED,
     EXCEL,
@@ -28,21 +29,25 @@ from linkwise.io import (
     PARQUET,
     FileFormatError,
     Progress,
+    is_gzip,
     open_parquet,
     quoted,
     read_sheet,
     require_file,
     suffix_of,
     text_blocks,
+    write_table,
 )
 
 from ._builder import KINDS, Builder, Cells, IdMode, Kind, Parts, is_missing
-from ._confidence import USUAL, confidence_weight
 from ._errors import ConstraintError
+from ._links import USUAL_CONFIDENCE, confidence_weight
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow
+
+    from ._constraints import Constraints
 
 _BLOCK_ROWS = 65_536
 # What columns may be called. The first name of each is the one we write.
@@ -234,8 +239,7 @@ class _Reader:
             kinds = self._take_members(columns, kinds, weight, lines)
         if layout.annotator is not None:
             pairs = np.flatnonzero(kinds >= 0)  # not members of groups
-            names = [str(columns[layout.annotator][p]).strip() for p in pairs.tolist()]
-            self.builder.annotators(self.source, lines[pairs], names)
+            self.builder.answers(self.source, lines[pairs])
         for kind in KINDS:
             chosen = np.flatnonzero(kinds == KINDS.index(kind))
             ends: tuple[int, ...] = layout.ends
@@ -303,16 +307,16 @@ class _Reader:
 
     def _confidences(self, cells: Cells | NDArray, lines: NDArray) -> NDArray:
         """Weights from confidences; an empty cell has the usual confidence."""
-        told = np.array([_is_told(cell) for cell in cells])
-        given = np.where(told, self._weights(cells, lines), USUAL)
+        is_given = np.array([not _is_empty(cell) for cell in cells])
+        given = np.where(is_given, self._weights(cells, lines), USUAL_CONFIDENCE)
         good = (given > 0.5) & (given <= 1)
         for p in np.flatnonzero(~good).tolist():
             self._problem(
                 lines[p],
-                f"confidence {given[p]:g} must be above 0.5 and at most 1 (0.5 says nothing; for "
-                "weights of any size call the column weight)",
+                f"confidence {given[p]:g} must be above 0.5 and at most 1 (0.5 carries no "
+                "information; for weights of any size call the column weight)",
             )
-        return confidence_weight(np.where(good, given, USUAL))
+        return confidence_weight(np.where(good, given, USUAL_CONFIDENCE))
 
     def _weight(self, cell: object, line: int) -> float:
         if cell is None or (isinstance(cell, str) and not cell.strip()):
@@ -327,8 +331,8 @@ class _Reader:
         self.builder.problem(self.source, int(line), text)
 
 
-def _is_told(cell: object) -> bool:
-    return not (cell is None or cell != cell or (isinstance(cell, str) and not cell.strip()))
+def _is_empty(cell: object) -> bool:
+    return is_missing(cell) or (isinstance(cell, str) and not cell.strip())
 
 
 def _pick(column: Cells | NDArray, chosen: NDArray) -> Cells | NDArray:
@@ -572,3 +576,73 @@ def parse_frame(frame: pd.DataFrame, columns: dict[str, str] | None, ids: IdMode
     reader = _Reader(builder, source, layout, from_text=False)
     reader.columns(cells, np.arange(len(frame)))
     return builder.build()
+
+
+# -------------------------------------------------------------------- writing
+
+
+def _table(given: Constraints) -> dict[str, Sequence[object]]:
+    """Columns that describe the constraints: no column that says the same in every row."""
+    pairs, triplets = given.n_must_link + given.n_cannot_link, given.n_relative
+    ends = [*given.must_link.tolist(), *given.cannot_link.tolist(), *given.relative.tolist()]
+    weight = np.concatenate([given._links(kind).weight for kind in KINDS])
+    table: dict[str, Sequence[object]] = {}
+    i, j = ("i", "j") if pairs or not triplets else ("a", "b")
+    table[i], table[j] = [end[0] for end in ends], [end[1] for end in ends]
+    if triplets:
+        table["c"] = [end[2] if len(end) > 2 else None for end in ends]
+    if pairs or not triplets:
+        numbers = (given.n_must_link, given.n_cannot_link, triplets)
+        table["link"] = [kind for kind, n in zip(KINDS, numbers, strict=True) for _ in range(n)]
+    if given.n_apart:
+        weight = np.concatenate([weight, given._apart.weight[given._apart.group]])
+        _append_groups(table, given)
+    if (weight != 1).any():
+        table["weight"] = weight.tolist()
+    return table
+
+
+def _append_groups(table: dict[str, Sequence[object]], given: Constraints) -> None:
+    """Add a row per member of an apart group; a table of groups alone has group, row, kind."""
+    groups = [name for name, rows in given.apart.items() for _ in rows]
+    rows = given._names(given._apart.members)
+    if given.n_constraints == given.n_apart:
+        table.clear()
+        table.update({"group": groups, "row": rows, "kind": ["apart"] * len(rows)})
+        return
+    before = len(next(iter(table.values())))
+    if "link" not in table:  # only triplets besides: a, b, c
+        table["link"] = ["relative"] * before
+        table["i"], table["j"] = table.pop("a"), table.pop("b")
+    own: dict[str, Sequence[object]] = {"i": rows, "link": ["apart"] * len(rows)}
+    for name in table:
+        added = own.get(name, [None] * len(rows))
+        table[name] = [*table[name], *added]
+    table["group"] = [None] * before + groups
+
+
+def to_frame(given: Constraints) -> pd.DataFrame:
+    """See `Constraints.to_frame`."""
+    pandas = optional("pandas", extra="parquet", need="A DataFrame of constraints")
+    table = pandas.DataFrame(_table(given))
+    if "c" in table and given.n_constraints > given.n_relative and not given.has_ids:
+        table["c"] = table["c"].astype("Int64")  # integers with gaps
+    return table
+
+
+def write(given: Constraints, path: str | os.PathLike[str]) -> None:
+    """See `Constraints.write`."""
+    path = Path(path)
+    suffix = file_kind(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"no such folder: {path.parent}")
+    odd = next((name for name in given._ids or () if not isinstance(name, (str, int))), None)
+    if odd is not None:
+        raise ConstraintError(
+            f"{path}: the id {odd!r} is a {type(odd).__name__}; files hold ids that are text or "
+            "numbers, so turn the ids into text first"
+        )
+    if is_gzip(path) and suffix in PARQUET:
+        raise ConstraintError(f"{path}: Parquet is compressed already; drop the .gz")
+    table = _table(given)
+    write_table(path, list(table), [list(table.values())])

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._reliability import evidence, numbered
-
 Rows = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+USUAL_CONFIDENCE = 0.85  # of a link of weight 1: the share of right answers of annotators
+_SUREST = 0.999  # keeps the log odds of a confidence of 1 finite
 
 
 class Source(NamedTuple):
@@ -135,39 +137,31 @@ def merge_repeated(links: Links) -> Links:
     return Links(links.ends[kept], weight[kept], links.source[kept], links.line[kept])
 
 
-def combined(
-    must: Links, cannot: Links, annotators: Mapping[tuple[int, int], str]
-) -> tuple[Links, Links]:
-    """One link per pair out of all answers to it, where the first answer like it stood.
+def combined(must: Links, cannot: Links, named: set[tuple[int, int]]) -> tuple[Links, Links]:
+    """One link per pair from the answers of several annotators, at the first answer that agrees.
 
-    Answers whose lines name no annotator are left as they are. Weights other than 1 count as they
-    are, in place of the annotators' reliabilities.
+    Weights are log odds of independent answers, so they add up; must- and cannot-links of a pair
+    have opposite signs, and answers that cancel out give no link. `named` holds the source and
+    line of each answer with an annotator; other links stay as they are.
     """
     both = concatenate([must, cannot], 2)
-    said = np.arange(len(both)) < len(must)
-    who = [
-        annotators.get(place)
-        for place in zip(both.source.tolist(), both.line.tolist(), strict=True)
-    ]
-    named = np.array([name is not None for name in who], dtype=bool)
-    if not named.any():
-        return must, cannot
-    given, said_named = both.take(named), said[named]
-    _, item = np.unique(given.ends, axis=0, return_inverse=True)
-    item = item.reshape(-1)
-    _, person = numbered([name for name in who if name is not None])
-    own = given.weight if (given.weight != 1).any() else None
-    total, _ = evidence(item, person, said_named, own)
-    like_it = (total[item] != 0) & (said_named == (total[item] > 0))
-    order = np.lexsort((given.line, given.source))
-    order = order[like_it[order]]
-    first = np.sort(order[np.unique(item[order], return_index=True)[1]])
-    kept = given.take(first)
-    kept = Links.make(kept.ends, np.abs(total[item[first]]), kept.source, kept.line)
-    rest, together = both.take(~named), said_named[first]
+    is_must = np.arange(len(both)) < len(must)
+    places = zip(both.source.tolist(), both.line.tolist(), strict=True)
+    is_answer = np.array([place in named for place in places], dtype=bool)
+    answers, sign = both.take(is_answer), np.where(is_must[is_answer], 1.0, -1.0)
+    _, pair = np.unique(answers.ends, axis=0, return_inverse=True)
+    pair = pair.reshape(-1)
+    total = np.bincount(pair, sign * answers.weight)[pair]
+    agrees = np.flatnonzero(np.abs(total) > 1e-9) if len(pair) else pair  # rounding of a tie
+    agrees = agrees[sign[agrees] == np.sign(total[agrees])]
+    order = agrees[np.lexsort((answers.line[agrees], answers.source[agrees]))]
+    first = np.sort(order[np.unique(pair[order], return_index=True)[1]])
+    kept = answers.take(first)
+    kept = Links.make(kept.ends, np.abs(total[first]), kept.source, kept.line)
+    rest = both.take(~is_answer)
     return (
-        concatenate([rest.take(said[~named]), kept.take(together)], 2),
-        concatenate([rest.take(~said[~named]), kept.take(~together)], 2),
+        concatenate([rest.take(is_must[~is_answer]), kept.take(sign[first] > 0)], 2),
+        concatenate([rest.take(~is_must[~is_answer]), kept.take(sign[first] < 0)], 2),
     )
 
 
@@ -177,3 +171,39 @@ def is_member(links: Links, others: Rows) -> NDArray[np.bool_]:
     _, group = np.unique(both, axis=0, return_inverse=True)
     group = group.reshape(-1)
     return np.isin(group[: len(links)], group[len(links) :])
+
+
+def confidence_weight(confidence: ArrayLike) -> Floats:
+    """The weight of links that are right with these probabilities: their log odds.
+
+    A confidence of 0.85 has the weight 1, which is what links have without one; 0.5 would weigh
+    nothing. Beyond 0.999 nothing is added.
+
+    Parameters
+    ----------
+    confidence : array-like of floats above 0.5, at most 1
+
+    Returns
+    -------
+    weight : ndarray
+
+    Examples
+    --------
+    >>> from linkwise.constraints import confidence_weight
+    >>> confidence_weight([0.6, 0.85, 0.95]).round(2).tolist()
+    [0.23, 1.0, 1.7]
+    """
+    given = np.asarray(confidence, dtype=np.float64)
+    if not ((given > 0.5) & (given <= 1)).all():
+        wrong = given[~((given > 0.5) & (given <= 1))].flat[0]
+        raise ValueError(
+            f"confidence {wrong:g} must be above 0.5 and at most 1: a link that is right half of "
+            "the time carries no information, and a less likely one is the opposite link"
+        )
+    return _log_odds(given) / _log_odds(USUAL_CONFIDENCE)
+
+
+def _log_odds(confidence: ArrayLike) -> Floats:
+    """Logarithm of the odds that a link is right, at most those of 0.999."""
+    given = np.minimum(confidence, _SUREST)
+    return np.asarray(np.log(given) - np.log1p(-given))
