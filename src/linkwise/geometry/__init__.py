@@ -11,6 +11,7 @@ from ._moments import Moments
 from ._pearson import Pearson
 from ._prior import Rayleigh
 from ._rca import RCA
+from ._xing import XingMetric
 
 __all__ = [
     "ITML",
@@ -26,6 +27,7 @@ __all__ = [
     "Pearson",
     "Rayleigh",
     "RowSlices",
+    "XingMetric",
     "one_hot_groups",
     "variances",
 ]
