@@ -6,6 +6,7 @@
 from ._carry import DataChanges
 from ._corrections import Correction
 from ._imported_answers import ImportedAnswers
+from ._merge_strategy import NextMerges
 from ._neighborhood_strategies import ExploreConsolidate, MinMax, NormalizedPointUncertainty
 from ._oracles import FunctionOracle, LabelOracle, LanguageModelOracle
 from ._pair_strategies import ClosestPairs, FarthestPairs, RandomPairs
@@ -32,6 +33,7 @@ __all__ = [
     "LabelOracle",
     "LanguageModelOracle",
     "MinMax",
+    "NextMerges",
     "NormalizedPointUncertainty",
     "Progress",
     "QueryContext",

@@ -38,6 +38,7 @@ STRATEGIES = {
     "random": "RandomPairs",
     "closest": "ClosestPairs",
     "farthest": "FarthestPairs",
+    "merges": "NextMerges",
 }
 # Options that a session remembers, so that they need not be given again.
 _REMEMBERED = (
