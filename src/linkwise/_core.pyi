@@ -32,3 +32,108 @@ def itml_sweep(
     A: NDArray, V: NDArray, is_must: NDArray, gamma: NDArray, slack: NDArray, dual: NDArray
 ) -> None:
     """Project a metric onto each constraint once."""
+
+# -------------------------------------------------------------------- kmeans: rows
+
+def column_sums(
+    X: NDArray, pilot: NDArray, weight: NDArray, start: int, stop: int, sums: NDArray,
+    squares: NDArray, most: NDArray,
+) -> None:
+    """Add to the weighted sums and squares of the columns about a pilot; largest |x| of each."""
+
+def outermost(
+    X: NDArray, shift: NDArray, scale: NDArray, start: int, stop: int, norm: NDArray, low: NDArray,
+    high: NDArray,
+) -> None:
+    """Squared length of each row, features divided by their scale; rows with extreme values."""
+
+def move_dense(
+    X: NDArray, shift: NDArray, rows: NDArray, old: NDArray, new: NDArray, weight: NDArray,
+    moments: tuple,
+) -> None:
+    """Move rows from old clusters to new ones in the moments."""
+
+def move_sparse(
+    data: NDArray, indices: NDArray, indptr: NDArray, rows: NDArray, old: NDArray, new: NDArray,
+    weight: NDArray, moments: tuple,
+) -> None:
+    """`move_dense` for rows of a CSR matrix."""
+
+def assign_sparse(
+    data: NDArray, indices: NDArray, indptr: NDArray, form: tuple, labels: NDArray, pinned: NDArray,
+    weight: NDArray, start: int, stop: int, moments: tuple,
+) -> int:
+    """`assign_dense` for rows of a CSR matrix (no shift: zeros stay zeros)."""
+
+def costs_sparse(
+    data: NDArray, indices: NDArray, indptr: NDArray, rows: NDArray, form: tuple, out: NDArray
+) -> None:
+    """`costs_dense` for rows of a CSR matrix."""
+
+def similarity_squares_sparse(
+    data: NDArray, indices: NDArray, indptr: NDArray, labels: NDArray, directions: NDArray,
+    weight: NDArray, start: int, stop: int, out: NDArray,
+) -> None:
+    """Add squares of each row times its similarity to the direction of its cluster."""
+
+def similarity_squares_dense(
+    X: NDArray, labels: NDArray, directions: NDArray, weight: NDArray, start: int, stop: int,
+    out: NDArray,
+) -> None:
+    """`similarity_squares_sparse` for dense rows."""
+
+def undecided_rows(
+    cost: NDArray, slack: NDArray, labels: NDArray, beyond: float, margin: float, start: int,
+    stop: int, known: NDArray, upper: NDArray, lower: NDArray, undecided: NDArray,
+) -> None:
+    """Mark rows that links could move, given their costs; updates bounds."""
+
+# -------------------------------------------------------------------- kmeans: dense rows
+
+def engine() -> str:
+    """Instruction set of the products."""
+
+def use_engine(name: str) -> None:
+    """Choose the instruction set, for tests."""
+
+def assign_dense(
+    X: NDArray, shift: NDArray, form: NDArray, bias: NDArray, labels: NDArray, pinned: NDArray,
+    weight: NDArray, bounds: tuple | None, start: int, stop: int, moments: tuple,
+) -> int:
+    """Put rows start..stop into their cheapest clusters; returns how many moved."""
+
+def costs_dense(
+    X: NDArray, shift: NDArray, rows: NDArray, form: NDArray, bias: NDArray, own: NDArray,
+    out: NDArray,
+) -> None:
+    """Costs of chosen rows in all clusters, in float64."""
+
+def undecided_dense(
+    X: NDArray, shift: NDArray, chosen: NDArray, form: NDArray, bias: NDArray, own: NDArray,
+    beyond: float, margin: float, labels: NDArray, slack: NDArray, known: NDArray, drift: tuple,
+    upper: NDArray, lower: NDArray, start: int, stop: int, undecided: NDArray,
+) -> None:
+    """Mark rows that links might move, by bounds and costs with an error."""
+
+def own_costs_dense(
+    X: NDArray, shift: NDArray, rows: NDArray, labels: NDArray, form: NDArray, bias: NDArray,
+    own: NDArray, out: NDArray,
+) -> None:
+    """Cost of each chosen row in its own cluster, in float64."""
+
+def point_distances(
+    X: NDArray, shift: NDArray, points: NDArray, start: int, stop: int, out: NDArray
+) -> None:
+    """Squared Euclidean distances of rows start..stop to a few points, (m, n)."""
+
+def assign_mixed(
+    X: NDArray, shift: NDArray, factors: NDArray, offsets: NDArray, bias: NDArray, labels: NDArray,
+    pinned: NDArray, weight: NDArray, start: int, stop: int, moments: tuple,
+) -> int:
+    """`assign_dense` under full metrics of each cluster, in float64."""
+
+def costs_mixed(
+    X: NDArray, shift: NDArray, rows: NDArray, factors: NDArray, offsets: NDArray, bias: NDArray,
+    out: NDArray,
+) -> None:
+    """`costs_dense` under full metrics of each cluster."""
