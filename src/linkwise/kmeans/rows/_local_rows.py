@@ -248,16 +248,19 @@ class LocalRows:
             return out
         if geometry.metrics.ndim == 3:
             return self._mixed_distances(rows, geometry, out)
-        data = self.arrays()
-        if self.is_sparse:
+        X, shift = self.X, self.shift
+        if is_sparse(X):
             form = cost_form(geometry)
             self.threads.map(
-                lambda a, b: _kernels.costs_sparse(*data, rows[a:b], form, out[a:b]), len(rows)
+                lambda a, b: _kernels.costs_sparse(
+                    X.data, X.indices, X.indptr, rows[a:b], form, out[a:b]
+                ),
+                len(rows),
             )
         else:
             dense = dense_form(geometry, np.float64)
             self.threads.map(
-                lambda a, b: _dense_kernels.costs_dense(*data, rows[a:b], *dense, out[a:b]),
+                lambda a, b: _dense_kernels.costs_dense(X, shift, rows[a:b], *dense, out[a:b]),
                 len(rows),
             )
         return out
@@ -290,10 +293,10 @@ class LocalRows:
                 out[part] = costs[np.arange(len(costs)), labels[part]]
             return out
         form, bias, own = dense_form(geometry, np.float64)
-        data = self.arrays()
+        X, shift = self.X, self.shift
         self.threads.map(
             lambda a, b: _dense_kernels.own_costs_dense(
-                *data, rows[a:b], labels[a:b], form, bias, own, out[a:b]
+                X, shift, rows[a:b], labels[a:b], form, bias, own, out[a:b]
             ),
             len(rows),
         )
@@ -422,7 +425,7 @@ class LocalRows:
                 self.X, self.by_cluster, labels, directions, self.weight
             )
         data = self.arrays() if self.is_sparse else (self.X,)
-        kernel = (
+        kernel: Callable[..., None] = (
             _kernels.similarity_squares_sparse
             if self.is_sparse
             else _kernels.similarity_squares_dense
@@ -453,7 +456,7 @@ class LocalRows:
         if self.by_cluster is not None:
             _by_cluster.move(self.X, self.by_cluster, rows, old, new, self.weight, moments)
             return
-        move = _kernels.move_sparse if self.is_sparse else _kernels.move_dense
+        move: Callable[..., None] = _kernels.move_sparse if self.is_sparse else _kernels.move_dense
         move(*self.arrays(), rows, old, new, self.weight, moments)
 
 
