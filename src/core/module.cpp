@@ -5,6 +5,9 @@ namespace linkwise {
 void bind_constraints(nb::module_ &);
 void bind_geometry(nb::module_ &);
 void bind_kmeans_dense(nb::module_ &);
+void bind_kmeans_groups(nb::module_ &);
+void bind_kmeans_hard(nb::module_ &);
+void bind_kmeans_links(nb::module_ &);
 void bind_kmeans_rows(nb::module_ &);
 }  // namespace linkwise
 
@@ -13,5 +16,8 @@ NB_MODULE(_core, m) {
     linkwise::bind_constraints(m);
     linkwise::bind_geometry(m);
     linkwise::bind_kmeans_dense(m);
+    linkwise::bind_kmeans_groups(m);
+    linkwise::bind_kmeans_hard(m);
+    linkwise::bind_kmeans_links(m);
     linkwise::bind_kmeans_rows(m);
 }

@@ -137,3 +137,75 @@ def costs_mixed(
     out: NDArray,
 ) -> None:
     """`costs_dense` under full metrics of each cluster."""
+
+# -------------------------------------------------------------------- kmeans: links
+
+def link_lengths(
+    X: NDArray, pairs: NDArray, metrics: NDArray, start: int, stop: int, out: NDArray
+) -> None:
+    """Squared lengths of pairs start..stop of rows under diagonal metrics, (m, groups)."""
+
+def add_squares(
+    X: NDArray, pairs: NDArray, group: NDArray, weight: NDArray, out: NDArray
+) -> None:
+    """Add weighted squares of the differences of pairs of rows to their groups, (groups, d)."""
+
+def list_neighbors(ends: NDArray, indptr: NDArray, neighbor: NDArray, edge: NDArray) -> None:
+    """Adjacency lists: the neighbors of each vertex and the edges to them, lower edges first."""
+
+def list_violated(
+    ends: NDArray, is_must: NDArray, labels: NDArray, start: int, stop: int, out: NDArray
+) -> int:
+    """List the violated ones of links start..stop, from out[start] on; returns how many."""
+
+def signed_costs(
+    indptr: NDArray, link: NDArray, n_must: int, cost: NDArray, start: int, stop: int,
+    signed: NDArray, total: NDArray, dearest: NDArray,
+) -> None:
+    """Cost of being together at each entry of the lists: negative for must-links."""
+
+def rows_of_runs(runs: NDArray, width: int, wanted: NDArray, out: NDArray) -> int:
+    """List the wanted rows, run by run (a run is `width` consecutive rows); returns how many."""
+
+def count_members(cliques: tuple, labels: NDArray, counts: NDArray) -> None:
+    """Members per cluster of each apart group."""
+
+def own_clique_costs(cliques: tuple, counts: NDArray, labels: NDArray, out: NDArray) -> None:
+    """What apart groups cost each row where it is."""
+
+def icm(
+    order: NDArray, place: NDArray, distance: NDArray, lists: tuple, flat: NDArray | None,
+    signed: NDArray | None, each: tuple | None, measure: tuple | None, cliques: tuple | None,
+    counts: NDArray, dearest: NDArray, labels: NDArray, edge: NDArray, moves: NDArray,
+    satisfied: NDArray,
+) -> tuple[int, float]:
+    """Each row in turn takes its cheapest cluster; returns how many moved and the change of link costs."""
+
+def icm_groups(
+    order: NDArray, groups: tuple, distance: NDArray, lists: tuple, flat: NDArray | None,
+    signed: NDArray | None, each: tuple | None, measure: tuple | None, cliques: tuple | None,
+    counts: NDArray, dear: NDArray, paid: NDArray, clashing: bool, labels: NDArray, edge: NDArray,
+    satisfied: NDArray,
+) -> int:
+    """Must-link components in turn take their cheapest cluster; returns how many rows moved."""
+
+# -------------------------------------------------------------------- kmeans: hard constraints
+
+def group_costs(distance: NDArray, group: NDArray, cost: NDArray, nearest: NDArray) -> None:
+    """Cost of each group of rows in each cluster, and its cheapest cluster."""
+
+def assign_cliques(
+    starts: NDArray, members: NDArray, cost: NDArray, nearest: NDArray, labels: NDArray
+) -> None:
+    """Give the vertices of each disjoint clique different clusters at the least total cost."""
+
+def greedy_hard(
+    order: NDArray, cost: NDArray, labels: NDArray, indptr: NDArray, neighbor: NDArray
+) -> int:
+    """Each group in turn takes its cheapest free cluster; returns -1, or the group that found none."""
+
+def improve_hard(
+    order: NDArray, cost: NDArray, nearest: NDArray, labels: NDArray, indptr: NDArray,
+    neighbor: NDArray, max_sweeps: int,
+) -> None:
+    """Move groups to cheaper clusters while no cannot-link breaks; also swap linked pairs."""
