@@ -209,3 +209,32 @@ def improve_hard(
     neighbor: NDArray, max_sweeps: int,
 ) -> None:
     """Move groups to cheaper clusters while no cannot-link breaks; also swap linked pairs."""
+
+# -------------------------------------------------------------------- kmeans: limits on sizes
+
+def priced_labels(
+    cost: NDArray, size: NDArray, price: NDArray, labels: NDArray, load: NDArray
+) -> float:
+    """Cheapest cluster of each unit at prices per unit of size; returns the total, prices included."""
+
+def margins(
+    cost: NDArray, size: NDArray, price: NDArray, cluster: int, out: NDArray
+) -> None:
+    """Rise of a cluster's price, per unit of size, at which each unit prefers another cluster."""
+
+def ship(
+    cost: NDArray, labels: NDArray, low: NDArray, high: NDArray, potential: NDArray, links: tuple
+) -> bool:
+    """Move units along cheapest paths between clusters until sizes are within limits; whether that can be."""
+
+def settle(
+    cost: NDArray, size: NDArray, low: NDArray, high: NDArray, labels: NDArray, links: tuple,
+    most: int,
+) -> float:
+    """Repair sizes of units of different size by moves and swaps; returns what is left outside."""
+
+def link_costs(
+    lists: tuple, flat: NDArray | None, signed: NDArray | None, each: tuple | None, cliques: tuple,
+    counts: NDArray, labels: NDArray, out: NDArray,
+) -> None:
+    """What links and apart groups cost each constrained row in each cluster, (n, k)."""

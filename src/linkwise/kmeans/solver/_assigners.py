@@ -240,12 +240,11 @@ class ICM:
         paid: Floats,
     ) -> int:  # fmt: skip
         assert self._satisfied is not None
-        moved = _group_kernels.icm_groups(
+        return _group_kernels.icm_groups(
             order, self._groups, costs.of_all_rows(), *graph.costs, graph.measure,
             self._links.lists_of_cliques, self._counts, graph.total, paid, self._clashing, labels,
             self._edge, self._satisfied,
         )  # fmt: skip
-        return moved
 
     def _paid_by_groups(self, graph: WeightedGraph, labels: Labels) -> Floats:
         """At least what the violated links of each must-link component cost."""
