@@ -32,3 +32,18 @@ def itml_sweep(
     A: NDArray, V: NDArray, is_must: NDArray, gamma: NDArray, slack: NDArray, dual: NDArray
 ) -> None:
     """Project a metric onto each constraint once."""
+
+# -------------------------------------------------------------------- mixture
+
+def sum_components(
+    start: NDArray, n_cut: NDArray, parent: NDArray, parent_penalty: NDArray, edge_start: NDArray,
+    edge_cut: NDArray, edge_node: NDArray, edge_penalty: NDArray, potential: NDArray,
+    sums: NDArray, marginal: NDArray,
+) -> None:
+    """Log sum over the labelings of each component, and the marginals of its nodes."""
+
+def mean_field(
+    indptr: NDArray, indices: NDArray, penalty: NDArray, potential: NDArray, marginal: NDArray,
+    max_sweeps: int, tol: float,
+) -> float:
+    """Fit independent labels to a graph of costs; returns the lower bound of the log sum."""
