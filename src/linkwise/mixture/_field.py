@@ -141,9 +141,9 @@ class Field:
         sizes = np.diff(np.append(self.first, len(self.rows)))
         return np.repeat(np.arange(self.n_chunklets), sizes)
 
-    def gather(self, log_density: Floats) -> Floats:
-        """Log density of each chunklet: its rows are independent given the label."""
-        return np.add.reduceat(log_density, self.first, axis=0)
+    def sum_rows(self, values: Floats) -> Floats:
+        """Sums over the rows of each chunklet: of log densities, as rows are independent."""
+        return np.add.reduceat(values, self.first, axis=0)
 
     def sum_labels(
         self, density: Floats, log_weight: Floats, loose: Floats

@@ -19,17 +19,16 @@ from ._field import Field
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_TINY = 1e-300  # keeps the logarithm of a probability of 0 finite
+_LEAST = 1e-300  # keeps the logarithm of an empty component's weight finite
 
 
-class LinkedGaussians(GaussianMixture):  # type: ignore[misc]
+class LinkedGaussians(GaussianMixture):
     """A Gaussian mixture in which chunklets share a label and cannot-links keep them apart.
 
     Without links, every step is scikit-learn's.
     """
 
-    field: Field
-    paths: list[list[float]]  # mean log likelihood after each E-step of each run
+    weights_: Floats
 
     @classmethod
     def of(cls, estimator: Any, field: Field, pairs: Constraints) -> LinkedGaussians:
@@ -40,20 +39,16 @@ class LinkedGaussians(GaussianMixture):  # type: ignore[misc]
             tol=estimator.tol, random_state=estimator.random_state,
         )  # fmt: skip
         mixture.estimator, mixture.field, mixture.pairs = estimator, field, pairs
-        mixture.paths = []
+        mixture.n_runs = 0
         return mixture
 
-    @property
-    def best_run(self) -> int:
-        """The run whose result was kept: scikit-learn takes the first of equal ones."""
-        return int(np.argmax([path[-1] for path in self.paths]))
+    # -------------------------------------------------------------------- initialization
 
     def _initialize_parameters(self, X: Floats, random_state: Any, **options: Any) -> None:
-        self.paths.append([])
-        self._report = progress_reporter(self.estimator, len(self.paths) - 1)
+        self._report = progress_reporter(self.estimator, self.n_runs)
+        self.n_runs += 1
+        self.path: list[float] = []  # mean log likelihood after each E-step of this run
         init, k = self.estimator.init, self.n_components
-        # Chunklets in large components start from their initial clusters, softened.
-        self.loose = np.full((len(self.field.loose), k), 1.0 / k)
         if not isinstance(init, str):
             means = np.asarray(init, dtype=np.float64)
             if means.shape != (k, X.shape[1]):
@@ -71,7 +66,66 @@ class LinkedGaussians(GaussianMixture):  # type: ignore[misc]
 
     def _initialize(self, X: Floats, resp: Floats, **options: Any) -> None:
         super()._initialize(X, resp, **options)
+        # The mean field starts from the initial clusters. It multiplies probabilities, so none of
+        # them may be 0.
         field = self.field
-        if len(field.loose):
-            share = np.add.reduceat(resp[field.rows], field.first, axis=0)[field.loose]
-            self.loose = 0.9 * share / share.sum(axis=1, keepdims=True) + 0.1 / resp.shape[1]
+        share = field.sum_rows(resp[field.rows])[field.loose]
+        share /= np.maximum(share.sum(axis=1, keepdims=True), 1)
+        self.loose = 0.9 * share + 0.1 / resp.shape[1]
+
+    # -------------------------------------------------------------------- EM
+
+    def _log_weights(self) -> Floats:
+        return np.log(np.maximum(self.weights_, _LEAST))
+
+    def _e_step(self, X: Floats, **options: Any) -> tuple[float, Floats]:
+        """Mean log likelihood given that the links hold, and the log memberships."""
+        field = self.field
+        if not field.n_chunklets:
+            return super()._e_step(X, **options)
+        density, log_weight = self._estimate_log_prob(X), self._log_weights()
+        joint = density + log_weight
+        each = logsumexp(joint, axis=1)
+        log_resp = joint - each[:, None]
+        each[field.rows] = 0.0  # rows in chunklets are summed below
+        total, marginal = field.sum_labels(
+            field.sum_rows(density[field.rows]), log_weight, self.loose
+        )
+        total += float(each.sum()) - field.log_normalizer(log_weight)[0]
+        with np.errstate(divide="ignore"):
+            log_resp[field.rows] = np.log(marginal)[field.chunklet]
+        return total / len(X), log_resp
+
+    def _m_step(self, X: Floats, log_resp: Floats, **options: Any) -> None:
+        before = self.weights_
+        super()._m_step(X, log_resp, **options)
+        field = self.field
+        if field.n_chunklets:
+            resp = np.exp(log_resp)
+            marginal = resp[field.rows[field.first]]  # all rows of a chunklet have the same
+            counts = resp.sum(axis=0) - resp[field.rows].sum(axis=0) + field.exponent @ marginal
+            self.weights_ = field.best_weights(counts, before)
+
+    def _compute_lower_bound(self, log_resp: Floats, log_prob_norm: float) -> float:
+        self.path.append(log_prob_norm)
+        if self._report is not None:
+            self._report(len(self.path), -log_prob_norm * len(log_resp))
+        return log_prob_norm
+
+    def _get_parameters(self) -> Any:
+        """Called by scikit-learn after a run that is the best so far."""
+        self.best_path, self.best_loose = self.path, self.loose.copy()
+        return super()._get_parameters()
+
+    # -------------------------------------------------------------------- result
+
+    def memberships(self, X: Floats) -> tuple[Floats, Ints]:
+        """Memberships of the rows of the fit, and the most probable labels, given the links."""
+        field, self.loose = self.field, self.best_loose
+        share = np.exp(self._e_step(X)[1])
+        labels = share.argmax(axis=1)
+        if field.n_chunklets:
+            density = field.sum_rows(self._estimate_log_prob(X[field.rows]))
+            best = field.best_labels(density, self._log_weights(), self.loose)
+            labels[field.rows] = best[field.chunklet]
+        return share, labels

@@ -129,6 +129,11 @@ class ConstrainedMixture(ConstrainedClusterMixin, DensityMixin, BaseEstimator):
 
     _needs = "all rows in memory"
 
+    labels_: NDArray[np.int32]
+    objective_: float
+    n_iter_: int
+    converged_: bool
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -256,7 +261,7 @@ class ConstrainedMixture(ConstrainedClusterMixin, DensityMixin, BaseEstimator):
         self.weights_, self.means_ = mixture.weights_, mixture.means_
         self.covariances_ = mixture.covariances_
         self.lower_bound_ = float(mixture.lower_bound_)
-        self.objective_path_ = -len(X) * np.array(mixture.paths[mixture.best_run])
+        self.objective_path_ = -len(X) * np.array(mixture.best_path)
         self.objective_ = -len(X) * self.lower_bound_
         self.converged_, self.n_iter_ = mixture.converged_, mixture.n_iter_
         self.n_approximate_ = len(mixture.field.loose)
