@@ -10,6 +10,7 @@ void bind_kmeans_groups(nb::module_ &);
 void bind_kmeans_hard(nb::module_ &);
 void bind_kmeans_links(nb::module_ &);
 void bind_kmeans_rows(nb::module_ &);
+void bind_mixture(nb::module_ &);
 }  // namespace linkwise
 
 NB_MODULE(_core, m) {
@@ -22,4 +23,5 @@ NB_MODULE(_core, m) {
     linkwise::bind_kmeans_hard(m);
     linkwise::bind_kmeans_links(m);
     linkwise::bind_kmeans_rows(m);
+    linkwise::bind_mixture(m);
 }

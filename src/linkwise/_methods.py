@@ -254,7 +254,7 @@ METHODS: list[Method] = [
     Method(
         "ConstrainedMixture", "mixture", "linkwise.mixture",
         "pairs", "always", "Gaussians", "Shental et al. 2003", family="mixture", sparse="no",
-        cost="0.2-0.7 x GaussianMixture",
+        cost="1-2 x GaussianMixture",
         options=(
             Option("covariance_type", "shape of the clusters",
                    choices=("full", "tied", "diag", "spherical")),
