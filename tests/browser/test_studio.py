@@ -16,7 +16,7 @@ from sklearn.metrics import adjusted_rand_score
 from linkwise import Constraints, MPCKMeans, Session
 from linkwise.studio import Records
 from linkwise.studio._start import Start
-from tests.studio.cases import EVIL, Served, blobs, get, iris, post, write_iris
+from tests.studio.cases import EVIL, Served, blobs, get, iris, post, url, write_iris
 from tests.studio.test_server import fill_disk
 
 from .visitor import ASKED, ask_own, wait_for_other
@@ -24,8 +24,8 @@ from .visitor import ASKED, ask_own, wait_for_other
 pytestmark = pytest.mark.browser
 
 
-def labels_of(url):
-    return json.loads(post(url + "api/refit", {})[1])["labels"]
+def labels_of(studio):
+    return json.loads(post(url(studio, "/api/refit"), {})[1])["labels"]
 
 
 def test_ten_answers_by_keys_on_iris(visit, serve):
@@ -37,7 +37,7 @@ def test_ten_answers_by_keys_on_iris(visit, serve):
     me.page.locator(ASKED).wait_for()
     me.answer(y, 10)
     assert session.progress.n_answers == 10
-    after = adjusted_rand_score(y, labels_of(studio.url))
+    after = adjusted_rand_score(y, labels_of(studio))
     assert after > before + 0.1
     me.page.get_by_text("10 answers").wait_for()
     legend = me.page.locator(".lw-legend")
@@ -434,9 +434,9 @@ def test_cells_stay_text(visit, serve):
     assert me.page.evaluate("window.taken") is None
     assert me.page.title() == "linkwise studio"
     assert me.page.locator("img").count() == 0
-    labels = list(csv.reader(io.StringIO(post(studio.url + "api/export/labels.csv", {})[1])))
+    labels = list(csv.reader(io.StringIO(post(url(studio, "/api/export/labels.csv"), {})[1])))
     assert labels[8][0] == "'=cmd()"
-    assert "<script>" not in post(studio.url + "api/export/report.html", {})[1]
+    assert "<script>" not in post(url(studio, "/api/export/report.html"), {})[1]
 
 
 def test_wrong_token(visit, serve):
@@ -484,7 +484,7 @@ def test_images(visit, serve, tmp_path):
         "() => [...document.querySelectorAll('.lw-images img')].filter(i => i.naturalWidth === 40)"
         ".length === 2"
     )
-    assert get(studio.url + "view/image/6")[0] == 404
+    assert get(url(studio, "/view/image/6"))[0] == 404
 
 
 def test_kill_and_restart_loses_nothing(visit, tmp_path):

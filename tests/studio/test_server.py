@@ -14,7 +14,7 @@ from linkwise import Session, Studio
 from linkwise.cli import app
 from linkwise.studio._security import LARGEST_BODY
 
-from .cases import blobs, get, post, write_iris
+from .cases import blobs, get, post, url, write_iris
 
 
 @pytest.fixture
@@ -35,10 +35,6 @@ def studio(session):
 def guarded(session):
     with Studio(session, host="127.0.0.1", port=0) as made:
         yield made
-
-
-def url(studio, path):
-    return f"http://127.0.0.1:{studio.port}{path}"
 
 
 def test_interview_in_json(studio, session):
@@ -276,12 +272,17 @@ def websocket(studio, *headers):
 def test_token_is_needed_for_everything(guarded, session):
     paths = ["/", "/api/question", "/api/openapi.json", "/view/points", "/no-such", "/?token=wrong"]
     paths += ["/view/image/0", "/api/export/labels.csv", "/_nicegui/none.js", "//", "/%2e%2e/"]
-    assert {get(url(guarded, path))[0] for path in paths} == {401}
-    assert post(url(guarded, "/api/answer"), {"i": 0, "j": 1, "said": "same"})[0] == 401
-    assert get(url(guarded, "/api/progress"), token="wrong")[0] == 401
-    assert get(url(guarded, "/api/progress"), token="wröng".encode().decode("latin-1"))[0] == 401
-    assert get(url(guarded, "/api/progress"), token=guarded.token)[0] == 200
-    assert get(url(guarded, f"/api/progress?token={guarded.token}"))[0] == 200
+    assert {get(url(guarded, path, token=False))[0] for path in paths} == {401}
+    assert (
+        post(url(guarded, "/api/answer", token=False), {"i": 0, "j": 1, "said": "same"})[0] == 401
+    )
+    assert get(url(guarded, "/api/progress", token=False), token="wrong")[0] == 401
+    assert (
+        get(url(guarded, "/api/progress", token=False), token="wröng".encode().decode("latin-1"))[0]
+        == 401
+    )
+    assert get(url(guarded, "/api/progress", token=False), token=guarded.token)[0] == 200
+    assert get(url(guarded, "/api/progress"))[0] == 200
     assert session.answers == []
     assert len(guarded.token) >= 32
     assert guarded.token in guarded.url
@@ -294,13 +295,14 @@ def test_websocket_needs_token_and_origin(guarded, studio):
     assert " 101 " in websocket(guarded, f"Cookie: {right}")
     assert " 101 " in websocket(guarded, f'Cookie: other={{"a": [1]}}; odd name; {right}')
     assert " 403 " in websocket(guarded, f"Cookie: {right}", "Origin: http://evil.example")
-    assert " 403 " in websocket(studio, "Origin: http://evil.example")
-    assert " 101 " in websocket(studio, f"Origin: http://127.0.0.1:{studio.port}")
+    right = f"Cookie: linkwise_{studio.port}={studio.token}"
+    assert " 403 " in websocket(studio, right, "Origin: http://evil.example")
+    assert " 101 " in websocket(studio, right, f"Origin: http://127.0.0.1:{studio.port}")
 
 
 def test_only_this_machine_by_default(studio):
     assert urlsplit(studio.url).hostname == "127.0.0.1"
-    assert studio.token is None
+    assert get(url(studio, "/api/progress", token=False))[0] == 401
     assert get(url(studio, "/api/progress"))[0] == 200
     (server,) = studio._server._server.servers
     assert {where.getsockname()[0] for where in server.sockets} == {"127.0.0.1"}

@@ -174,10 +174,6 @@ class CorrectionsMixin:
         def X(self) -> Matrix:
             """The data."""
 
-        @property
-        def metadata(self) -> JsonDict:
-            """Values stored with the session."""
-
         def _person(self, who: str | None) -> str: ...
 
         def _sync(self) -> None: ...
@@ -387,7 +383,7 @@ class CorrectionsMixin:
     @property
     def cluster_names(self) -> dict[int, str]:
         """Names that people gave to clusters."""
-        names = {int(n): text for n, text in self.metadata.get("names", {}).items()}
+        names: dict[int, str] = {}
         for one in self.corrections:
             numbers = one.details["clusters"]
             if one.is_active and one.kind == "rename":

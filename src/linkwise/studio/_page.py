@@ -99,7 +99,7 @@ class View:
         self._studio, self._client, self.controller = studio, client, studio.controller
         name = _tidy(unquote(cookies.get(_NAME, "")))
         # Those who come by a link from elsewhere are not whoever started the studio.
-        self._is_stranger = not name and studio.token is not None
+        self._is_stranger = not name and studio.is_shared
         self.who = name or ("guest" if self._is_stranger else studio.controller.session.who)
         theme = cookies.get(_THEME, "")
         self._theme = theme if theme in _THEMES else "system"
