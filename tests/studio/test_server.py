@@ -99,7 +99,7 @@ def test_described_by_openapi_and_nothing_from_elsewhere(studio):
         described["paths"]
     )
     assert get(url(studio, "/docs"))[0] == 404
-    status, page = get(url(studio, "/"))
+    status, page = get(url(studio, "/", token=False), studio.token)
     assert status == 200
     assert "http://" not in page.replace("http://www.w3.org", "")
     assert "https://" not in page
@@ -129,21 +129,21 @@ def test_large_requests_are_refused(studio):
     large = f"Content-Length: {LARGEST_BODY + 1}"
     for header, status in ((large, b"413"), ("Transfer-Encoding: chunked", b"411")):
         with socket.create_connection(("127.0.0.1", studio.port), timeout=10) as line:
-            head = f"POST /api/answer HTTP/1.1\r\nHost: localhost\r\n{header}\r\n\r\n"
+            head = f"POST /api/answer HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {studio.token}\r\n{header}\r\n\r\n"
             line.sendall(head.encode())
             assert line.recv(100).startswith(b"HTTP/1.1 " + status)
 
 
 def test_other_sites_are_refused(studio, session):
-    assert get(url(studio, "/"), Host="evil.example")[0] == 403
-    assert get(url(studio, "/"), Host=f"localhost:{studio.port}")[0] == 200
+    assert get(url(studio, "/", token=False), studio.token, Host="evil.example")[0] == 403
+    assert get(url(studio, "/", token=False), studio.token, Host=f"localhost:{studio.port}")[0] == 200
     given = {"i": 0, "j": 1, "said": "same"}
     for host in ("[", "127.0.0.1.evil.example", "evil.example:80", "", "127.0.0.1@evil.example"):
         assert get(url(studio, "/api/progress"), Host=host)[0] in (400, 403)
     for origin in ("http://evil.example", "null", "http://127.0.0.1:1", "http://["):
         assert post(url(studio, "/api/answer"), given, Origin=origin)[0] == 403
     assert session.answers == []
-    status, _ = post(url(studio, "/api/answer"), given, Origin=url(studio, ""))
+    status, _ = post(url(studio, "/api/answer"), given, Origin=url(studio, "", token=False))
     assert status == 200
 
 
@@ -159,9 +159,9 @@ def test_what_other_pages_load_is_refused(studio, session, headers):
     for path in ("/", "/api/progress", "/api/labels", "/view/points", "/view/picture"):
         assert get(url(studio, path), **headers)[0] == 403
     opened = {**headers, "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
-    assert get(url(studio, "/"), **opened)[0] == 200  # a link to the studio works
+    assert get(url(studio, "/", token=False), studio.token, **opened)[0] == 200  # a link to the studio works
     assert get(url(studio, "/api/labels"), **opened)[0] == 403
-    assert get(url(studio, "/"), **{"Sec-Fetch-Site": "same-origin"})[0] == 200
+    assert get(url(studio, "/", token=False), studio.token, **{"Sec-Fetch-Site": "same-origin"})[0] == 200
     assert session.pending == {}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
@@ -67,6 +68,8 @@ class SessionCore:
         self.who = _settings.user_name() if who is None else who
         self._lock = threading.RLock()
         self._listeners: list[list[Callable[[], None]]] = []
+        self._counter = count(1)
+        self._n_changes = 0
         self._store = Store(path, self._ids)
         try:
             self.settings = self._begin(X, constraints, about, data_changed)
@@ -237,7 +240,7 @@ class SessionCore:
         """
         return row if self._ids is None else self._ids[row]
 
-    # ---------------------------------------------------------------- inside
+    # ---------------------------------------------------------------- internal
 
     def _sync(self, own: Answer | None = None) -> None:
         """Read what others wrote, or add `own`, an answer just written here."""
@@ -317,6 +320,7 @@ class SessionCore:
         return stop
 
     def _notify(self) -> None:
+        self._n_changes = next(self._counter)
         for (listener,) in self._listeners:
             listener()
 

@@ -146,6 +146,7 @@ class Store:
         self._db = self._connect()
         self._file = self._file_id()
         self._seen: int | None = None
+        self.n_foreign_writes = 0  # seen by `changed`
         self.generation: int | None = None  # of the data; answers name its rows by number
 
     def _connect(self) -> sqlite3.Connection:
@@ -320,6 +321,7 @@ class Store:
         with self._lock:
             version = self._execute("PRAGMA data_version").fetchone()[0]
             changed = version != self._seen
+            self.n_foreign_writes += changed
             self._seen = version
         return changed
 

@@ -44,7 +44,7 @@ class TabState:
         All that was ever said; `history` has the newest.
     choice : Choice
     version : str
-        Differs whenever the map does.
+        Version of the snapshot of the session.
     guidelines : str
     people : list of dict
     agreement : dict
@@ -64,7 +64,7 @@ class TabState:
     history: list[JsonDict]
     n_said: int
     choice: Choice
-    version: str
+    version: int
     guidelines: str
     people: list[JsonDict]
     agreement: JsonDict
@@ -102,23 +102,23 @@ def look(controller: Controller, who: str, ask: bool, here: Sequence[str]) -> Ta
     """
     session = controller.session
     question = controller.question(who) if ask else None
-    answers, names = session.answers, controller.cluster_names()
-    undone = sum(not answer.is_active for answer in answers)
+    now = session.snapshot()
+    answers = now.answers
     clusters = controller.clusters()
     return TabState(
         asked=ask,
         question=question,
         others=controller.others_asked(who) if ask and question is None else [],
-        progress=session.progress,
-        n_violated=controller.n_violated(),
+        progress=now.progress,
+        n_violated=None if now.fit is None else len(now.violated),
         disputes=controller.disputes(),
         clusters=[_in_words(controller, cluster) for cluster in clusters[:_MOST_CLUSTERS]],
         n_more=max(0, len(clusters) - _MOST_CLUSTERS),
-        rounds=[one._asdict() for one in session.refit_history()],
+        rounds=[one._asdict() for one in now.rounds],
         history=controller.history(),
-        n_said=len(answers) + len(session.cluster_counts) + len(session.corrections),
+        n_said=len(answers) + len(now.cluster_counts) + len(now.corrections),
         choice=controller.model_choice.now,
-        version=f"{len(answers)} {undone} {controller.fit_number()} {names}",
+        version=now.version,
         guidelines=controller.notes.guidelines,
         people=people(answers, here),
         agreement=agreement(answers),
