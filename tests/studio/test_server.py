@@ -129,14 +129,16 @@ def test_large_requests_are_refused(studio):
     large = f"Content-Length: {LARGEST_BODY + 1}"
     for header, status in ((large, b"413"), ("Transfer-Encoding: chunked", b"411")):
         with socket.create_connection(("127.0.0.1", studio.port), timeout=10) as line:
-            head = f"POST /api/answer HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {studio.token}\r\n{header}\r\n\r\n"
-            line.sendall(head.encode())
+            token = f"Authorization: Bearer {studio.token}"
+            lines = ["POST /api/answer HTTP/1.1", "Host: localhost", token, header, "", ""]
+            line.sendall("\r\n".join(lines).encode())
             assert line.recv(100).startswith(b"HTTP/1.1 " + status)
 
 
 def test_other_sites_are_refused(studio, session):
-    assert get(url(studio, "/", token=False), studio.token, Host="evil.example")[0] == 403
-    assert get(url(studio, "/", token=False), studio.token, Host=f"localhost:{studio.port}")[0] == 200
+    page = url(studio, "/", token=False)
+    assert get(page, studio.token, Host="evil.example")[0] == 403
+    assert get(page, studio.token, Host=f"localhost:{studio.port}")[0] == 200
     given = {"i": 0, "j": 1, "said": "same"}
     for host in ("[", "127.0.0.1.evil.example", "evil.example:80", "", "127.0.0.1@evil.example"):
         assert get(url(studio, "/api/progress"), Host=host)[0] in (400, 403)
@@ -159,9 +161,10 @@ def test_what_other_pages_load_is_refused(studio, session, headers):
     for path in ("/", "/api/progress", "/api/labels", "/view/points", "/view/picture"):
         assert get(url(studio, path), **headers)[0] == 403
     opened = {**headers, "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
-    assert get(url(studio, "/", token=False), studio.token, **opened)[0] == 200  # a link to the studio works
+    page = url(studio, "/", token=False)
+    assert get(page, studio.token, **opened)[0] == 200  # a link to the studio works
     assert get(url(studio, "/api/labels"), **opened)[0] == 403
-    assert get(url(studio, "/", token=False), studio.token, **{"Sec-Fetch-Site": "same-origin"})[0] == 200
+    assert get(page, studio.token, **{"Sec-Fetch-Site": "same-origin"})[0] == 200
     assert session.pending == {}
 
 

@@ -284,16 +284,16 @@ class Controller:
 
     def picture(self, kind: str) -> JsonDict:
         """Clusters and links on the map; updated after each change."""
-        fit, places = self.session.latest, self.places(kind)
-        labels = np.full(len(places), -1) if fit is None else fit.labels
-        links = [a for a in self.accepted() if a.said != "unsure"][-_MOST_LINKS:]
+        now, places = self.session.snapshot(), self.places(kind)
+        labels = np.full(len(places), -1) if now.fit is None else now.fit.labels
+        links = [a for a in now.counted if a.said != "unsure"][-_MOST_LINKS:]
         return {
             "labels": labels[self.rows].tolist(),
             "links": [
                 {
                     "ends": places[[a.i, a.j]].round(4).ravel().tolist(),
                     "same": a.said == "same",
-                    "violated": fit is not None and not a.is_kept(labels),
+                    "violated": a.id in now.violated,
                 }
                 for a in links
             ],
