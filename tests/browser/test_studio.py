@@ -90,6 +90,42 @@ def test_a_full_disk_does_not_lock(visit, small):
     assert [answer.said for answer in session.answers] == ["different"]
 
 
+def test_300_answers_at_15_per_second(visit, serve):
+    """Each is stored once, for the question that was shown when the key was pressed."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(20), 20)
+    X = rng.normal(size=(len(y), 4)) + 8 * rng.normal(size=(20, 4))[y]
+    session = Session(X, "MinMax", n_clusters=20, refit_every=10)
+    me = visit(serve(session).url)
+    me.page.locator(ASKED).wait_for()
+    me.page.evaluate(PRESSES, y.tolist())
+    pressed = me.page.evaluate("window.pressed")
+    stored = [[answer.i, answer.j, answer.said[0]] for answer in session.answers]
+    assert len(pressed) == 300
+    assert stored == pressed
+
+
+# Press a key for the question on the screen, at most 15 times per second; note which one it was.
+PRESSES = """async (y) => {
+  window.pressed = [];
+  let last = "";
+  let due = performance.now();
+  while (window.pressed.length < 300) {
+    const at = document.querySelector(".lw-asked[data-i]");
+    const shown = at ? `${at.dataset.i} ${at.dataset.j}` : last;
+    if (shown !== last && performance.now() >= due) {
+      const [i, j] = shown.split(" ").map(Number);
+      const key = y[i] === y[j] ? "s" : "d";
+      document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+      window.pressed.push([i, j, key]);
+      [last, due] = [shown, performance.now() + 1000 / 15];
+    }
+    await new Promise((next) => setTimeout(next, 2));
+  }
+  await new Promise((next) => setTimeout(next, 2500));
+}"""
+
+
 def test_keys_of_other_layouts(visit, small):
     me = visit(small.url)
     me.page.locator(ASKED).wait_for()

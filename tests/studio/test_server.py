@@ -42,7 +42,11 @@ def test_interview_in_json(studio, session):
     assert asked["ids"] == [f"r{asked['i']}", f"r{asked['j']}"]
     assert asked["records"][0]["x0"] == f"{session.X[asked['i'], 0]:.6g}"
     given = {"i": asked["i"], "j": asked["j"], "said": "different", "who": "llm", "weight": 0.5}
-    assert json.loads(post(url(studio, "/api/answer"), given)[1]) == {"dispute": None}
+    reply = json.loads(post(url(studio, "/api/answer"), given)[1])
+    assert reply["dispute"] is None
+    following = json.loads(post(url(studio, "/api/question"), {"who": "llm"})[1])["question"]
+    assert reply["question"] == following
+    assert reply["version"] == session.snapshot().version
     kept = session.answers[-1]
     assert (kept.who, kept.weight, kept.said) == ("llm", 0.5, "different")
     clash = json.loads(post(url(studio, "/api/answer"), {**given, "said": "same"})[1])["dispute"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from datetime import UTC, datetime
-from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
@@ -68,8 +67,6 @@ class SessionCore:
         self.who = _settings.user_name() if who is None else who
         self._lock = threading.RLock()
         self._listeners: list[list[Callable[[], None]]] = []
-        self._counter = count(1)
-        self._n_changes = 0
         self._store = Store(path, self._ids)
         try:
             self.settings = self._begin(X, constraints, about, data_changed)
@@ -320,7 +317,6 @@ class SessionCore:
         return stop
 
     def _notify(self) -> None:
-        self._n_changes = next(self._counter)
         for (listener,) in self._listeners:
             listener()
 

@@ -27,6 +27,8 @@ class SessionSnapshot:
     ----------
     version : int
         Increases with every change that this process sees.
+    pending : dict
+        Questions that were asked and are still open, by person.
     answers, cluster_counts, corrections : tuple
         All of them in order, including retracted ones.
     counted : tuple of Answer
@@ -47,6 +49,7 @@ class SessionSnapshot:
     """
 
     version: int
+    pending: dict[str, tuple[Question, ...]]
     answers: tuple[Answer, ...]
     cluster_counts: tuple[ClusterCountAnswer, ...]
     corrections: tuple[Correction, ...]
@@ -165,7 +168,7 @@ class SessionModel(SessionCore):
         with self._lock:
             self._sync()
             fit = self._refits.latest
-            key = (self._n_changes, self._store.n_foreign_writes, len(self._log.answers), fit)
+            key = (self._store.n_changes, fit)
             if self._snapshot is None or self._snapshot_key != key:
                 self._snapshot_key = key
                 version = 1 if self._snapshot is None else self._snapshot.version + 1
@@ -179,6 +182,7 @@ class SessionModel(SessionCore):
         open_ = [] if fit is None else [a.id for a in log.counted if not a.is_kept(fit.labels)]
         return SessionSnapshot(
             version=version,
+            pending=self._open_questions(),
             answers=tuple(log.answers),
             cluster_counts=tuple(log.counts),
             corrections=tuple(log.corrections),
@@ -192,6 +196,13 @@ class SessionModel(SessionCore):
             rounds=rounds,
             progress=self._measure_progress(rounds),
         )
+
+    def _open_questions(self) -> dict[str, tuple[Question, ...]]:
+        asked, known = self._store.pending(), self._context.known
+        return {
+            who: tuple(one for one in questions if known.is_undecided(*one))
+            for who, questions in asked.items()
+        }
 
     def _measure_progress(self, rounds: Sequence[RefitSummary]) -> Progress:
         said = [answer.said for answer in self._log.accepted]

@@ -146,7 +146,7 @@ class Store:
         self._db = self._connect()
         self._file = self._file_id()
         self._seen: int | None = None
-        self.n_foreign_writes = 0  # seen by `changed`
+        self._n_foreign = 0  # changes by other processes, as seen by `changed`
         self.generation: int | None = None  # of the data; answers name its rows by number
 
     def _connect(self) -> sqlite3.Connection:
@@ -321,9 +321,14 @@ class Store:
         with self._lock:
             version = self._execute("PRAGMA data_version").fetchone()[0]
             changed = version != self._seen
-            self.n_foreign_writes += changed
+            self._n_foreign += changed
             self._seen = version
         return changed
+
+    @property
+    def n_changes(self) -> int:
+        """Increases with every row written here, and with every change that `changed` saw."""
+        return self._db.total_changes + self._n_foreign
 
     def answers(self) -> list[Answer]:
         """All answers in order, including retracted ones."""

@@ -185,11 +185,6 @@ class Controller:
                 session.request_refit()
         return dispute
 
-    def others_asked(self, who: str | None) -> list[str]:
-        """Other people with a pending question."""
-        me = self.session.who if who is None else who
-        return [name for name, asked in self.session.pending.items() if asked and name != me]
-
     def disputes(self) -> list[JsonDict]:
         """Answers that contradict, each with its chain."""
         return [self.dispute(dispute) for dispute in self.session.snapshot().disputes]
