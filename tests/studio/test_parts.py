@@ -317,7 +317,7 @@ def test_umap_only_if_installed(monkeypatch):
     assert project(blobs(20)[0], "UMAP", 0).shape == (20, 2)
 
 
-def test_picture_marks_what_is_not_kept(work):
+def test_picture_calls_unused_answers_new(work):
     labels = work.session.latest.labels
     one, two = (np.flatnonzero(labels == c).tolist() for c in (0, 1))
     work.session.tell("same", (one[0], one[1]))
@@ -328,9 +328,11 @@ def test_picture_marks_what_is_not_kept(work):
     assert [(link["same"], link["violated"]) for link in picture["links"]] == [
         (True, False),
         (False, False),
-        (True, True),
+        (True, False),  # new: no fit has used it
     ]
-    assert work.n_violated() == 1
+    assert work.n_violated() == 0
+    now = work.session.snapshot()
+    assert [answer.i for answer in now.answers if answer.id in now.new] == [one[2]]
     assert picture["labels"] == labels.tolist()
     assert len({c["color"] for c in picture["clusters"]}) == 3
 

@@ -152,8 +152,7 @@ def make_model(kept: JsonDict) -> Estimator:
             f"the session's model is {kept['name']}; {what} cannot be kept in a file. Give the "
             "same model again: Session.open(path, X, model=...)"
         )
-    package = ".".join(kept["module"].split(".")[:2])  # older files name a private module
-    return getattr(importlib.import_module(package), kept["name"])(**kept["params"])
+    return getattr(importlib.import_module(kept["module"]), kept["name"])(**kept["params"])
 
 
 def changed(kept: JsonDict, given: JsonDict, path: PathLike | None, uses_model: bool) -> JsonDict:

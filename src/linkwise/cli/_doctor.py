@@ -27,7 +27,6 @@ EXTRAS = {
     "excel": ("openpyxl",),
     "frames": ("narwhals",),
     "text": ("wordllama",),
-    "notebook": ("anywidget", "matplotlib"),
     "studio": ("nicegui",),
     "dask": ("dask", "distributed"),
 }

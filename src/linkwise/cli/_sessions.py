@@ -32,10 +32,6 @@ def sessions(
             help="Write the answers as constraints, by id if rows have ids: .csv, .jsonl, .parquet."
         ),
     ] = None,
-    salvage: Annotated[
-        Path | None,
-        typer.Option(help="Write what can still be read from a damaged file, as constraints."),
-    ] = None,
     as_json: out.Json = False,
 ) -> None:
     """Show what is in sessions: settings, answers by person, contradictions.
@@ -45,13 +41,7 @@ def sessions(
         linkwise sessions work.db
 
         linkwise sessions work.db --last 20
-
-        linkwise sessions damaged.db --salvage links.csv
     """
-    if salvage is not None:
-        with out.plain_errors():
-            _salvage(files, salvage)
-        return
     with out.plain_errors():
         if constraints_out is not None and len(files) > 1:
             raise ValueError("--constraints-out writes the answers of one session; name one file")
@@ -61,25 +51,6 @@ def sessions(
         return
     for session in found:
         _show(session)
-
-
-def _salvage(files: list[Path], target: Path) -> None:
-    """Write the answers of a damaged file that count."""
-    from linkwise.active._incremental_closure import fold, links
-    from linkwise.active._salvage import salvage as read
-
-    if len(files) > 1:
-        raise ValueError("--salvage writes the answers of one session; name one file")
-    if not files[0].is_file():
-        raise FileNotFoundError(f"there is no session {files[0]}")
-    answers, names = read(files[0])
-    accepted = fold(answer for answer in answers if answer.is_active)[1]
-    if not accepted:
-        raise ValueError(f"session {files[0]}: no answer can be read from it")
-    rows = {row for answer in accepted for row in (answer.i, answer.j)}
-    links(accepted, names if rows <= names.keys() else None).write(target)
-    told = f"{len(accepted):,} answers read from {files[0]}, written to {target}"
-    out.console.print(escape(told), soft_wrap=True, highlight=False)
 
 
 def _read(path: Path, last: int, constraints_out: Path | None) -> JsonDict:
@@ -99,7 +70,7 @@ def _read(path: Path, last: int, constraints_out: Path | None) -> JsonDict:
     finally:
         store.close()
     rows = {row for answer in answers for row in (answer.i, answer.j)}
-    called = names if rows <= names.keys() else None  # rows have no ids, or an old file lacks some
+    called = names if rows <= names.keys() else None  # None: rows have no ids
     standing = [answer for answer in answers if answer.is_active]
     known, accepted, disputed = fold_with(standing, corrections)
     overruled = overruled_by(corrections)

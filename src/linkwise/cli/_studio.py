@@ -84,7 +84,7 @@ def studio(
     host: Annotated[
         str | None,
         typer.Option(
-            help="Address to listen on, for others too; the link then has a secret token in it.  "
+            help="Address to listen on, so that others can connect with the link.  "
             "[default: this machine only]"
         ),
     ] = None,

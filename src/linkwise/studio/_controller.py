@@ -177,8 +177,6 @@ class Controller:
         the new group gets a cluster.
         """
         session = self.session
-        if self._is_repeated(said, pair, who, weight):
-            return None
         dispute = session.tell(said, pair, who=who, weight=weight)
         fit = session.latest
         if said == "different" and session.n_clusters is None and fit is not None:
@@ -187,24 +185,9 @@ class Controller:
                 session.request_refit()
         return dispute
 
-    def _is_repeated(
-        self, said: str, pair: tuple[int, int], who: str | None, weight: float
-    ) -> bool:
-        """Whether this is the answer that the same person gave to the same pair last."""
-        me, rows = self.session.who if who is None else who, set(pair)
-        for answer in reversed(self.session.answers):
-            if answer.is_active and answer.who == me and {answer.i, answer.j} == rows:
-                return (answer.said, answer.weight) == (said, weight)
-        return False
-
-    def others_asked(self, who: str | None) -> list[str]:
-        """Other people with a pending question."""
-        me = self.session.who if who is None else who
-        return [name for name, asked in self.session.pending.items() if asked and name != me]
-
     def disputes(self) -> list[JsonDict]:
         """Answers that contradict, each with its chain."""
-        return [self.dispute(dispute) for dispute in self.session.disputes]
+        return [self.dispute(dispute) for dispute in self.session.snapshot().disputes]
 
     def dispute(self, dispute: Dispute) -> JsonDict:
         """A dispute in plain values."""
@@ -240,14 +223,11 @@ class Controller:
 
     def history(self) -> list[JsonDict]:
         """Log entries, the newest first, including undone ones."""
-        disputed = {dispute.answer.id for dispute in self.session.disputes}
-        said: list[Entry] = [
-            *self.session.answers,
-            *self.session.cluster_counts,
-            *self.session.corrections,
-        ]
+        now = self.session.snapshot()
+        disputed = {dispute.answer.id for dispute in now.disputes}
+        said: list[Entry] = [*now.answers, *now.cluster_counts, *now.corrections]
         said.sort(key=lambda one: one.at)
-        violated = self.violated()
+        violated = now.violated
         return [
             {
                 # The page sends both back to `retract`: corrections have negative ids.
@@ -274,10 +254,7 @@ class Controller:
 
     def accepted(self) -> list[Answer]:
         """Active answers that contradict nothing, and that no correction overrules."""
-        disputed = {dispute.answer.id for dispute in self.session.disputes}
-        corrections = [one for one in self.session.corrections if one.is_active]
-        left_out = disputed | {number for one in corrections for number in one.overruled}
-        return [a for a in self.session.answers if a.is_active and a.id not in left_out]
+        return list(self.session.snapshot().counted)
 
     # ---------------------------------------------------------------- the map
 
@@ -302,16 +279,16 @@ class Controller:
 
     def picture(self, kind: str) -> JsonDict:
         """Clusters and links on the map; updated after each change."""
-        fit, places = self.session.latest, self.places(kind)
-        labels = np.full(len(places), -1) if fit is None else fit.labels
-        links = [a for a in self.accepted() if a.said != "unsure"][-_MOST_LINKS:]
+        now, places = self.session.snapshot(), self.places(kind)
+        labels = np.full(len(places), -1) if now.fit is None else now.fit.labels
+        links = [a for a in now.counted if a.said != "unsure"][-_MOST_LINKS:]
         return {
             "labels": labels[self.rows].tolist(),
             "links": [
                 {
                     "ends": places[[a.i, a.j]].round(4).ravel().tolist(),
                     "same": a.said == "same",
-                    "violated": fit is not None and not a.is_kept(labels),
+                    "violated": a.id in now.violated,
                 }
                 for a in links
             ],
@@ -328,28 +305,23 @@ class Controller:
 
     def n_violated(self) -> int | None:
         """Number of answers that the newest fit violates; None before the first fit."""
-        return None if self.session.latest is None else len(self.violated())
-
-    def violated(self) -> set[int]:
-        """The ids of the answers that the newest fit violates."""
-        fit = self.session.latest
-        if fit is None:
-            return set()
-        return {answer.id for answer in self.accepted() if not answer.is_kept(fit.labels)}
+        now = self.session.snapshot()
+        return None if now.fit is None else len(now.violated)
 
     def review(self) -> list[JsonDict]:
         """Pairs to look at again: disputed, violated, unsure."""
-        disputed = {dispute.answer.id for dispute in self.session.disputes}
+        now = self.session.snapshot()
+        disputed = {dispute.answer.id for dispute in now.disputes}
         return [
             {"id": one.id, "pair": [one.i, one.j], "names": self.names(one.i, one.j), "why": why}
-            for one, why in to_review(self.session.answers, disputed, self.violated())
+            for one, why in to_review(now.answers, disputed, set(now.violated))
         ]
 
     def earlier(self, i: int, j: int) -> str:
         """What was said of a pair so far, in words."""
         said = [
             f"{answer.who} said {answer.said}"
-            for answer in self.session.answers
+            for answer in self.session.snapshot().answers
             if answer.is_active and {answer.i, answer.j} == {i, j}
         ]
         return ", ".join(said)
@@ -389,7 +361,7 @@ class Controller:
 
     def cluster_names(self) -> dict[int, str]:
         """Names that people gave."""
-        return self.session.cluster_names
+        return self.session.snapshot().cluster_names
 
     def rename(self, number: int, name: str) -> None:
         """Rename a cluster; an empty name restores the default."""

@@ -20,7 +20,7 @@ class Notes:
         self._session = session
 
     def _read(self, kind: str) -> JsonDict:
-        return dict(self._session.metadata.get(f"notes_{kind}", {}))
+        return dict(self._session.snapshot().metadata.get(f"notes_{kind}", {}))
 
     def _write(self, kind: str, key: str, text: str) -> None:
         notes = self._read(kind)
@@ -49,7 +49,7 @@ class Notes:
     @property
     def guidelines(self) -> str:
         """What everybody who answers should know."""
-        return str(self._session.metadata.get("guidelines", ""))
+        return str(self._session.snapshot().metadata.get("guidelines", ""))
 
     def set_guidelines(self, text: str) -> None:
         """Write the guidelines; empty text takes them away."""
