@@ -121,7 +121,6 @@ class Method(NamedTuple):
 
 
 _METRIC = Option("metric", "shape of the learnt metric", choices=("diagonal", "full"))
-_MPCK_METRIC = _METRIC._replace(choices=("diagonal", "full", "auto"))
 _NOISE = (
     Option("noise", "links may be wrong, with this probability (below 0.5), auto, or none"),
     Option("suspects", "write links that are probably wrong to this CSV file", "path"),
@@ -180,14 +179,14 @@ METHODS: list[Method] = [
         "MPCKMeans", "mpck", "linkwise.kmeans",
         "weighted pairs", "at a cost", "learnt: diagonal or full, one or per cluster",
         "Bilenko et al. 2004", sparse="diagonal", blocks=True, cost="1.4-2.6 x k-means",
-        options=(_MPCK_METRIC, _PER_CLUSTER, *_NOISE, *_SIZES),
+        options=(_METRIC, _PER_CLUSTER, *_SIZES),
     ),
     Method(
         "HMRFKMeans", "hmrf", "linkwise.kmeans",
         "weighted pairs", "at a cost", "learnt: Euclidean, cosine, Pearson, divergence, your own",
         "Basu et al. 2006", blocks=True, cost="2-3 x k-means",
         options=(
-            _METRIC, _PER_CLUSTER, _DISTORTION, *_NOISE, *_SIZES,
+            _METRIC, _PER_CLUSTER, _DISTORTION, *_SIZES,
             Option("inference", "how constrained rows get their clusters",
                    choices=("icm", "belief_propagation", "mean_field")),
         ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ._input import Counts
 
 AUTO = "auto"
-_DEFAULT = "mpck"  # when only the number of clusters is given
+_DEFAULTS = ("mpck", "pck")  # when only the number of clusters is given
 _MAX_SHOWN_CANDIDATES = 15
 _SECONDS = 20.0  # for the choice, unless asked otherwise
 
@@ -64,11 +64,15 @@ class Choice:
     def of(
         cls, algorithm: str | None, clusters: Counts | None, explain: bool,
         time_budget: float | None, checkpoint: Path | None, criterion: str | None = None,
+        options: Iterable[str] = (),
     ) -> Choice:  # fmt: skip
-        """What the options leave open; refuses options of the choice when nothing is."""
+        """What the options leave open; refuses options of the choice when nothing is.
+
+        Without an algorithm, `options` of some methods decide between the defaults.
+        """
         is_open = clusters is None or clusters.one is None
         asks = explain or time_budget is not None or criterion is not None
-        name = algorithm or (AUTO if is_open or asks else _DEFAULT)
+        name = algorithm or (AUTO if is_open or asks else _default_for(options))
         choice = cls(find_algorithm(name), clusters, explain, time_budget, checkpoint, criterion)
         asked = {"--explain": explain, "--time-budget": time_budget, "--criterion": criterion}
         for option, value in asked.items():
@@ -134,7 +138,7 @@ class Choice:
             out.print_note(
                 f"{n_links} link{'s' * (n_links != 1)} tell little about such a choice; "
                 + ("" if given_k else "if you know the number of clusters, -k and ")
-                + f"--algorithm {_DEFAULT} may do better"
+                + f"--algorithm {_DEFAULTS[0]} may do better"
             )
         return model
 
@@ -216,3 +220,12 @@ def _bar() -> Iterator[Callable[[int, int, str], None]]:
 
     with bar:
         yield show
+
+
+def _default_for(options: Iterable[str]) -> str:
+    """The first default that has all of these options."""
+    given = set(options)
+    fits = (
+        name for name in _DEFAULTS if all(find_algorithm(name).option(option) for option in given)
+    )
+    return next(fits, _DEFAULTS[0])

@@ -40,7 +40,8 @@ def cluster(request: Request) -> None:
     Without -k, or with a range such as -k 5-40, the number of clusters is chosen by holding out
     some of the constraints, and so is the algorithm unless it is given. With -k alone, 30 links or
     more choose the algorithm; with fewer, or with --probabilities, --n-init, --max-iter,
-    --checkpoint or an option of a method, it is mpck (for fewer links on texts pck, cosine).
+    --checkpoint or an option of a method, it is mpck, or pck if only that has the option (for
+    fewer links on texts pck, cosine).
 
     Exit code: 0 done, 1 the constraints contradict (cop, recon), 2 wrong usage, 70 a fault in
     linkwise.
@@ -216,15 +217,14 @@ def _fit(request: Request, given: Input) -> tuple[BaseEstimator, Diagnosis | Non
 def _doubts(request: Request, given: Input) -> dict[str, Value]:
     """The noise model, if constraints contradict each other and no other one was asked for.
 
-    Some of them are wrong then, and the published objectives bend to all of them. To ask for it
-    (--noise auto) is the same as not to ask.
+    Some of them are wrong then, and the published objective treats all of them as right.
     """
     method = request.method
     if method.option("noise") is None or request.own_options.get("noise", "auto") != "auto":
         return {}
     if given.all_known().closure().consistent:
         return {}
-    return {"noise": "auto", **({"metric": "auto"} if method.short == "mpck" else {})}
+    return {"noise": "auto"}
 
 
 def _note_contradictions(request: Request, given: Input, doubted: bool) -> None:
@@ -241,6 +241,8 @@ def _note_contradictions(request: Request, given: Input, doubted: bool) -> None:
         where = given.in_lines(first)
     what = "constraints" if given.y is None else "constraints and labels"
     outcome = f"{request.method.short} satisfies what it can"
+    if request.method.option("noise") is None:
+        outcome += "; --algorithm pck --noise auto estimates which links are wrong"
     if doubted:
         outcome = (
             "the most probable reading is used (--noise auto), and --suspects FILE names the links "

@@ -209,7 +209,7 @@ class Request:
         """What is left to be chosen."""
         return Choice.of(
             self.algorithm, self.clusters, self.explain, self.time_budget, self.checkpoint,
-            self.criterion,
+            self.criterion, self.own_options,
         )  # fmt: skip
 
     @property

@@ -296,17 +296,6 @@ class Mahalanobis(Geometry):
         inverse = (vectors / np.maximum(values, self.regularization)) @ vectors.T
         return inverse / np.outer(root, root)
 
-    def fix(self, metric: Floats) -> None:
-        """Use a given full metric for all clusters; none is learnt.
-
-        Parameters
-        ----------
-        metric : ndarray of shape (d, d)
-            Positive definite.
-        """
-        self.learns = False
-        self.set_metrics(metric[None])
-
     def set_metrics(self, metrics: Floats) -> None:
         """Take over metrics.
 
