@@ -1,4 +1,4 @@
-"""A plugin of pytest for `make sanitize`: the core of build/sanitize in place of the installed one."""
+"""A plugin of pytest for `make sanitize`: the core of build/sanitize, not the installed one."""
 
 import importlib.util
 import sys
