@@ -73,6 +73,16 @@ template <class X, class T> struct Tile {
     i32 best[max_rows];
     int m = 0;
     void add(const X *x, i64 i) { row[m] = x, number[m++] = i; }
+    // Costs become bounds on distances, given their relative rounding error; all rows, so that it
+    // vectorizes.
+    void to_distances(T margin) {
+        for (int r = 0; r < max_rows; r++) {
+            const T error = margin * (norm[r] + std::abs(least[r]));
+            const T near = least[r] + norm[r], far = other[r] + norm[r] - error;
+            least[r] = std::sqrt((near > 0 ? near : 0) + error);
+            other[r] = std::sqrt(far > 0 ? far : 0);
+        }
+    }
 };
 
 // -------------------------------------------------------------------- Hamerly's bounds
@@ -150,11 +160,12 @@ LINKWISE_CLONES i64 assign_dense(Table<const X> x, Array<const T> shift, Table<c
         }
         if (!tile.m) break;
         search(Block<X, T>{tile.row, tile.m, int(x.columns), shift.data}, out);
-        for (int r = 0; bounds && r < tile.m; r++) {
-            const i64 j = tile.number[r];
-            const T norm = tile.norm[r], error = T(bounds->margin * (norm + std::abs(tile.least[r])));
-            bounds->upper[j] = std::sqrt(std::max(tile.least[r] + norm, T(0)) + error);
-            bounds->lower[j] = std::sqrt(std::max(tile.other[r] + norm - error, T(0)));
+        if (bounds) {
+            tile.to_distances(T(bounds->margin));
+            for (int r = 0; r < tile.m; r++) {
+                bounds->upper[tile.number[r]] = tile.least[r];
+                bounds->lower[tile.number[r]] = tile.other[r];
+            }
         }
         n_moved += relabel(tile, shift.data, labels, weight, moments, z);
     }

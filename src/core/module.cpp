@@ -2,6 +2,7 @@
 #include "bindings.h"
 
 namespace linkwise {
+void bind_active(nb::module_ &);
 void bind_constraints(nb::module_ &);
 void bind_geometry(nb::module_ &);
 void bind_kmeans_dense(nb::module_ &);
@@ -15,6 +16,7 @@ void bind_mixture(nb::module_ &);
 
 NB_MODULE(_core, m) {
     m.doc() = "Compiled loops of linkwise; arguments are checked, the GIL is released.";
+    linkwise::bind_active(m);
     linkwise::bind_constraints(m);
     linkwise::bind_geometry(m);
     linkwise::bind_kmeans_dense(m);

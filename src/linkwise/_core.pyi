@@ -2,6 +2,38 @@
 
 from numpy.typing import NDArray
 
+# -------------------------------------------------------------------- active
+
+def agglomerate(
+    H: NDArray, size: NDArray, family: NDArray, apart: NDArray, nearest: NDArray, distance: NDArray,
+    pairs: NDArray, crossing: NDArray, merges: NDArray, most: int,
+) -> int:
+    """Merge the closest allowed nodes, at most so many times; returns how many merged.
+
+    IN/OUT  H (m, m); size, family, nearest, distance (m,); apart (n_families, n_families)
+    OUT     crossing (n_pairs,): height at which each pair merged, or would have; merges (m, 6)
+    """
+
+def follow(
+    merges: NDArray, cut: float, family: NDArray, apart: NDArray
+) -> tuple[int, NDArray]:
+    """Merges of a tree up to a height or to the first that is not allowed; the node of each part."""
+
+def joining_merges(merges: NDArray, n_parts: int, pairs: NDArray) -> NDArray:
+    """The merge that joins each pair of parts; -1 if none does."""
+
+def agglomerate_softly(
+    H: NDArray, size: NDArray, evidence: NDArray, cut: float, slope: float, middle: float,
+    most: float,
+) -> NDArray:
+    """Merge the closest nodes up to `cut` where answers do not outweigh closeness."""
+
+def move_parts(
+    label: NDArray, told: NDArray, first: NDArray, other: NDArray, odds: NDArray, start: NDArray,
+    neighbor: NDArray, affinity: NDArray, votes: float, least: float,
+) -> None:
+    """Move parts to the clusters that their answers and neighbors speak for."""
+
 # -------------------------------------------------------------------- constraints
 
 def split_down(triplets: NDArray, n_items: int) -> tuple[NDArray, NDArray]:
