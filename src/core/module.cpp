@@ -3,6 +3,7 @@
 
 namespace linkwise {
 void bind_constraints(nb::module_ &);
+void bind_density(nb::module_ &);
 void bind_geometry(nb::module_ &);
 void bind_mixture(nb::module_ &);
 }  // namespace linkwise
@@ -10,6 +11,7 @@ void bind_mixture(nb::module_ &);
 NB_MODULE(_core, m) {
     m.doc() = "Compiled loops of linkwise; arguments are checked, the GIL is released.";
     linkwise::bind_constraints(m);
+    linkwise::bind_density(m);
     linkwise::bind_geometry(m);
     linkwise::bind_mixture(m);
 }
