@@ -4,6 +4,7 @@
 namespace linkwise {
 void bind_active(nb::module_ &);
 void bind_constraints(nb::module_ &);
+void bind_density(nb::module_ &);
 void bind_geometry(nb::module_ &);
 void bind_kmeans_dense(nb::module_ &);
 void bind_kmeans_flow(nb::module_ &);
@@ -18,6 +19,7 @@ NB_MODULE(_core, m) {
     m.doc() = "Compiled loops of linkwise; arguments are checked, the GIL is released.";
     linkwise::bind_active(m);
     linkwise::bind_constraints(m);
+    linkwise::bind_density(m);
     linkwise::bind_geometry(m);
     linkwise::bind_kmeans_dense(m);
     linkwise::bind_kmeans_flow(m);

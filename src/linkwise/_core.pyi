@@ -44,6 +44,13 @@ def improve_cut(
 ) -> float:
     """Move single items across a cut while it gains; returns its worth."""
 
+# -------------------------------------------------------------------- density
+
+def spanning_tree(
+    X: NDArray, neighbor: NDArray, ends: NDArray, reach: NDArray, distance: NDArray, core: NDArray
+) -> None:
+    """Edges of the minimum spanning tree of mutual reachability; all distances squared."""
+
 # -------------------------------------------------------------------- geometry
 
 def scale_rows_sparse(
