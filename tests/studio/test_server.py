@@ -74,7 +74,10 @@ def test_results_in_json(studio, session):
     assert found["n_answers"] == 7
     assert found["ids"][:2] == ["r0", "r1"]
     assert json.loads(get(url(studio, "/api/labels"))[1]) == found
-    assert post(url(studio, "/api/export/labels.csv"), {})[1].splitlines()[0] == "id,cluster,name"
+    assert (
+        post(url(studio, "/api/export/labels.csv"), {})[1].splitlines()[0]
+        == "\ufeffid,cluster,cluster_name"
+    )
     assert post(url(studio, "/api/export/../../etc/passwd"), {})[0] == 404
     assert post(url(studio, "/api/export/secrets.csv"), {})[0] == 404
 

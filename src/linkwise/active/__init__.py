@@ -15,6 +15,7 @@ from ._questions import Answer, ClusterCountAnswer, Dispute, Question
 from ._repair import Repair
 from ._repaired_clustering import RepairedClustering
 from ._session import Session
+from ._session_model import SessionSnapshot
 from ._set_questions import SetQuestion
 from ._strategy import QueryContext, Strategy
 from ._terminal import TerminalOracle
@@ -42,6 +43,7 @@ __all__ = [
     "Repair",
     "RepairedClustering",
     "Session",
+    "SessionSnapshot",
     "SetQuestion",
     "Strategy",
     "TerminalOracle",

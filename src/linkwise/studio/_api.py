@@ -19,7 +19,7 @@ from linkwise._types import JsonDict
 from linkwise._version import __version__
 from linkwise.active._refit import Fit
 
-from ._controller import Controller
+from ._controller import Controller, name_of
 from ._exports import EXPORTS
 from ._record_pages import Order
 from ._replay import ReplayMiddleware
@@ -201,8 +201,11 @@ def _add_interview(app: FastAPI, current: Current) -> None:
     def answers() -> JsonDict:
         """Active answers, and the disputes among them."""
         controller = current()
-        standing = [controller.answer(one) for one in controller.session.answers if one.is_active]
-        return {"answers": standing, "disputes": controller.disputes()}
+        now = controller.session.snapshot()
+        return {
+            "answers": [controller.answer(one) for one in now.answers if one.is_active],
+            "disputes": [controller.dispute(one) for one in now.disputes],
+        }
 
 
 def _ask(controller: Controller, who: str | None) -> JsonDict | None:
@@ -223,8 +226,9 @@ def _add_results(app: FastAPI, current: Current) -> None:
     @app.get("/api/progress")
     def progress() -> JsonDict:
         """How far the session is, and whether to stop."""
-        controller = current()
-        return {**controller.session.progress.to_dict(), "n_violated": controller.n_violated()}
+        now = current().session.snapshot()
+        n_violated = None if now.fit is None else len(now.violated)
+        return {**now.progress.to_dict(), "n_violated": n_violated, "n_new": len(now.new)}
 
     @app.get("/api/labels")
     def labels() -> JsonDict:
@@ -252,7 +256,8 @@ def _add_results(app: FastAPI, current: Current) -> None:
 
 
 def _labels(controller: Controller, fit: Fit) -> JsonDict:
-    names = {c: controller.cluster_name(c) for c in sorted(set(fit.labels.tolist())) if c >= 0}
+    given = controller.session.snapshot().cluster_names
+    names = {c: name_of(c, given) for c in sorted(set(fit.labels.tolist())) if c >= 0}
     return {
         "ids": [controller.name(row) for row in range(len(fit.labels))],
         "labels": fit.labels.tolist(),

@@ -6,13 +6,21 @@ Nothing here knows of the web, and everything may be called from any thread.
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from linkwise._types import JsonDict
-from linkwise.active import Answer, ClusterCountAnswer, Correction, Dispute, Session
+from linkwise.active import (
+    Answer,
+    ClusterCountAnswer,
+    Correction,
+    Dispute,
+    Session,
+    SessionSnapshot,
+)
 
 from ._clusters import (
     Cluster,
@@ -147,7 +155,8 @@ class Controller:
         fit = self.session.latest
         if fit is None:
             return "The model has no opinion yet."
-        a, b = (self.cluster_name(int(fit.labels[row])) for row in (i, j))
+        names = self.session.snapshot().cluster_names
+        a, b = (name_of(int(fit.labels[row]), names) for row in (i, j))
         return f"The model puts both in {a}." if a == b else f"The model: A in {a}, B in {b}."
 
     def names(self, *rows: int) -> list[str]:
@@ -185,10 +194,6 @@ class Controller:
                 session.request_refit()
         return dispute
 
-    def disputes(self) -> list[JsonDict]:
-        """Answers that contradict, each with its chain."""
-        return [self.dispute(dispute) for dispute in self.session.snapshot().disputes]
-
     def dispute(self, dispute: Dispute) -> JsonDict:
         """A dispute in plain values."""
         return {
@@ -221,9 +226,8 @@ class Controller:
             return str(answer)
         return f"{self.name(answer.i)} and {self.name(answer.j)}: {answer.said}"
 
-    def history(self) -> list[JsonDict]:
+    def history(self, now: SessionSnapshot) -> list[JsonDict]:
         """Log entries, the newest first, including undone ones."""
-        now = self.session.snapshot()
         disputed = {dispute.answer.id for dispute in now.disputes}
         said: list[Entry] = [*now.answers, *now.cluster_counts, *now.corrections]
         said.sort(key=lambda one: one.at)
@@ -251,10 +255,6 @@ class Controller:
         ]
         found += [one for one in self.session.corrections if count and one.id == -number]
         self.session.retract(found[0] if found else number, who=who)
-
-    def accepted(self) -> list[Answer]:
-        """Active answers that contradict nothing, and that no correction overrules."""
-        return list(self.session.snapshot().counted)
 
     # ---------------------------------------------------------------- the map
 
@@ -292,7 +292,9 @@ class Controller:
                 }
                 for a in links
             ],
-            "clusters": [self.mark(c) for c in np.unique(labels[labels >= 0]).tolist()],
+            "clusters": [
+                mark(c, now.cluster_names) for c in np.unique(labels[labels >= 0]).tolist()
+            ],
         }
 
     def fit_number(self) -> int:
@@ -303,14 +305,8 @@ class Controller:
                 self._newest = (fit, self._newest[1] + 1)
             return self._newest[1]
 
-    def n_violated(self) -> int | None:
-        """Number of answers that the newest fit violates; None before the first fit."""
-        now = self.session.snapshot()
-        return None if now.fit is None else len(now.violated)
-
-    def review(self) -> list[JsonDict]:
+    def review(self, now: SessionSnapshot) -> list[JsonDict]:
         """Pairs to look at again: disputed, violated, unsure."""
-        now = self.session.snapshot()
         disputed = {dispute.answer.id for dispute in now.disputes}
         return [
             {"id": one.id, "pair": [one.i, one.j], "names": self.names(one.i, one.j), "why": why}
@@ -335,7 +331,7 @@ class Controller:
         return self.tell(said, pair, who)
 
     def membership(self) -> Membership:
-        """Probabilities of the clusters of the newest fit."""
+        """Distances to the clusters of the newest fit."""
         fit = self.session.latest or self.session.fit_
         with self._lock:
             if self._members[0] is not fit:
@@ -346,22 +342,7 @@ class Controller:
 
     def cluster_name(self, number: int) -> str:
         """What a cluster is called."""
-        return self.cluster_names().get(number, f"cluster {number + 1}")
-
-    def mark(self, number: int) -> JsonDict:
-        """Color and shape of a cluster; constant, since clusters keep their numbers."""
-        color = COLORS[number % len(COLORS)]
-        return {
-            "number": number,
-            "name": self.cluster_name(number),
-            "color": color,
-            "dark": _lighter(color),
-            "shape": _SHAPES[number // len(COLORS) % len(_SHAPES)],
-        }
-
-    def cluster_names(self) -> dict[int, str]:
-        """Names that people gave."""
-        return self.session.snapshot().cluster_names
+        return name_of(number, self.session.snapshot().cluster_names)
 
     def rename(self, number: int, name: str) -> None:
         """Rename a cluster; an empty name restores the default."""
@@ -461,6 +442,23 @@ class Controller:
             self.session.merge(proposal.clusters, who=who)
         else:
             self.session.split(proposal.clusters[0], proposal.parts, who=who)
+
+
+def name_of(number: int, names: Mapping[int, str]) -> str:
+    """What a cluster is called: the name that somebody gave, else its number counted from 1."""
+    return names.get(number, f"cluster {number + 1}")
+
+
+def mark(number: int, names: Mapping[int, str]) -> JsonDict:
+    """Color and shape of a cluster; constant, since clusters keep their numbers."""
+    color = COLORS[number % len(COLORS)]
+    return {
+        "number": number,
+        "name": name_of(number, names),
+        "color": color,
+        "dark": _lighter(color),
+        "shape": _SHAPES[number // len(COLORS) % len(_SHAPES)],
+    }
 
 
 def _sentence(text: str) -> str:

@@ -30,10 +30,6 @@ class Notes:
             notes.pop(key, None)
         self._session.set_metadata(**{f"notes_{kind}": notes})
 
-    def of_cluster(self, number: int) -> str:
-        """The note on a cluster; empty if there is none."""
-        return str(self._read("cluster").get(str(number), ""))
-
     def of_pair(self, i: int, j: int) -> str:
         """The note on a pair of rows; empty if there is none."""
         return str(self._read("pair").get(_pair(i, j), ""))
@@ -46,14 +42,14 @@ class Notes:
         """Write a note on a pair of rows; empty text takes it away."""
         self._write("pair", _pair(i, j), text)
 
-    @property
-    def guidelines(self) -> str:
-        """What everybody who answers should know."""
-        return str(self._session.snapshot().metadata.get("guidelines", ""))
-
     def set_guidelines(self, text: str) -> None:
         """Write the guidelines; empty text takes them away."""
         self._session.set_metadata(guidelines=text.strip()[:LONGEST_NOTE])
+
+
+def cluster_note(metadata: JsonDict, number: int) -> str:
+    """The note on a cluster; empty if there is none."""
+    return str(metadata.get("notes_cluster", {}).get(str(number), ""))
 
 
 def _pair(i: int, j: int) -> str:

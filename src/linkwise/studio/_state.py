@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linkwise._types import JsonDict
-from linkwise.active import Progress
+from linkwise.active import Progress, SessionSnapshot
 from linkwise.report._profiles import Trait
 
 from ._clusters import Cluster
-from ._controller import LONGEST_NAME, Controller
+from ._controller import LONGEST_NAME, Controller, mark
 from ._model_choice import Choice
+from ._notes import cluster_note
 from ._people import agreement, people
 
 _MOST_CLUSTERS = 60  # shown in words
@@ -106,26 +107,26 @@ def look(controller: Controller, who: str, here: Sequence[str]) -> TabState:
         others=[name for name, asked in now.pending.items() if asked and name != who],
         progress=now.progress,
         n_violated=None if now.fit is None else len(now.violated),
-        disputes=controller.disputes(),
-        clusters=[_in_words(controller, cluster) for cluster in clusters[:_MOST_CLUSTERS]],
+        disputes=[controller.dispute(one) for one in now.disputes],
+        clusters=[_in_words(controller, now, cluster) for cluster in clusters[:_MOST_CLUSTERS]],
         n_more=max(0, len(clusters) - _MOST_CLUSTERS),
         rounds=[one._asdict() for one in now.rounds],
-        history=controller.history(),
+        history=controller.history(now),
         n_said=len(answers) + len(now.cluster_counts) + len(now.corrections),
         choice=controller.model_choice.now,
         version=now.version,
-        guidelines=controller.notes.guidelines,
+        guidelines=str(now.metadata.get("guidelines", "")),
         people=people(answers, here),
         agreement=agreement(answers),
-        review=controller.review(),
+        review=controller.review(now),
     )
 
 
-def _in_words(controller: Controller, cluster: Cluster) -> JsonDict:
+def _in_words(controller: Controller, now: SessionSnapshot, cluster: Cluster) -> JsonDict:
     return {
-        **controller.mark(cluster.number),
+        **mark(cluster.number, now.cluster_names),
         "suggestion": suggest_name(cluster.traits),
-        "note": controller.notes.of_cluster(cluster.number),
+        "note": cluster_note(now.metadata, cluster.number),
         "size": cluster.size,
         "share": f"{cluster.size / controller.session.X.shape[0]:.0%}",
         "traits": [(trait.arrow, trait.words) for trait in cluster.traits],
