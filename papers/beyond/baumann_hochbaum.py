@@ -149,7 +149,10 @@ def report(run: Run, rows: list[Cells]) -> None:
     rows = [row for row in rows if row["draw"] < whole]
     run.about["trials"] = f"{whole} draw{'s' * (whole > 1)} of constraints; of the peer one"
     text = "\n".join(table(rows)) + "\n"
-    Path(__file__).with_suffix(".md").write_text(text, encoding="utf-8")
+    # The committed table is that of a full run of all sets; other runs keep theirs to themselves.
+    beside = run.full and not run.sets
+    path = Path(__file__).with_suffix(".md") if beside else run.folder / "baumann_hochbaum.md"
+    path.write_text(text, encoding="utf-8")
     print(text)
     draw_figure(run, rows)
 
