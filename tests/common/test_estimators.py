@@ -194,7 +194,7 @@ ESTIMATORS = [
     RCA(n_components=1),
     ITML(),
     ComparisonMetric(),
-    AutoCluster([PCKMeans(n_init=1)], [2, 3], n_folds=2),
+    AutoCluster(),
 ]
 
 

@@ -57,6 +57,11 @@ def all_links(known: Constraints) -> Fold:
     return Fold(Constraints(), ends, must, np.ones(len(ends)))
 
 
+def can_hold_out(known: Constraints) -> bool:
+    """Whether there are enough links of both kinds to hold some out."""
+    return min(known.n_must_link, known.n_cannot_link) >= _LEAST
+
+
 def held_out(known: Constraints, rng: np.random.RandomState) -> list[Fold]:
     """Folds in which no held-out link follows from the training links.
 
@@ -75,10 +80,10 @@ def held_out(known: Constraints, rng: np.random.RandomState) -> list[Fold]:
     folds : list of Fold
         Empty if there are fewer than three links of either kind.
     """
+    if not can_hold_out(known):
+        return []
     ends = ends_of(known)
     must = np.arange(len(ends)) < known.n_must_link
-    if min(must.sum(), (~must).sum()) < _LEAST:
-        return []
     units = _units(known, ends)
     if all(_many_enough(units[kind]) for kind in (must, ~must)):
         return _by_units(known, ends, must, units, rng)
