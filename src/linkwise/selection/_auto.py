@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from linkwise._errors import InputError
-from linkwise._types import Floats, Matrix, SampleIds, Seed
+from linkwise._types import Floats, Matrix, SampleIds, Seed, is_sparse
 from linkwise._validation import (
     ConstrainedClusterMixin,
     Knowable,
@@ -28,19 +28,17 @@ from linkwise._validation import (
     read_links,
 )
 from linkwise.constraints import Constraints
-from linkwise.kmeans import PCKMeans
 from linkwise.report import Report
 
-from ._candidates import Comparison, Kind, Spaces
+from ._candidates import SOUND, Comparison, Kind, Spaces, means, refine
 from ._folds import ends_of
 from ._report import ChoiceReport
 from ._score import Expected
+from ._spaces import MainDirections
 from ._table import Results
 
 _MOST_ROWS = 4000  # compared; more are a sample: Ward needs 64 MB of distances for so many
 _LINKED = 0.8  # of the sample at most, so that others are in it
-_SOUND = 0.02  # share of wrong links up to which all links are taken as right
-_MOST_WRONG = 0.4  # that PCK-Means is given
 _VOTERS = 5  # nearest rows that decide the cluster of a new row in a spectral space
 
 
@@ -168,9 +166,7 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
         if limits[1] == 1:
             self._one_cluster(X)
         else:
-            # A slice of all rows would be a copy.
-            part = X if len(rows) == X.shape[0] else X[rows]
-            self._choose(X, known, part, sampled, limits, seed)
+            self._choose(X, known, rows, sampled, limits, seed)
         self.n_clusters_ = int(self.labels_.max()) + 1
         self._store(Knowledge(known, given.n_dropped, given.ids), time.perf_counter() - started)
         return self
@@ -193,38 +189,41 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
         if n_samples <= 2:
             return 1, 1
         found = known.diagnose(n_rows=n_samples, limit=1)
-        least = max(2, found.clusters.least) if found.consistent else 2
-        return min(least, n_sampled - 1), max(least, min(n_sampled - 1, found.clusters.most or n_sampled))
+        if not found.consistent:
+            return 2, n_sampled - 1
+        least = min(max(2, found.clusters.least), n_sampled - 1)
+        return least, max(least, min(n_sampled - 1, found.clusters.most or n_sampled))
 
     def _one_cluster(self, X: Matrix) -> None:
-        spaces = Spaces(X, 0)
-        Z = spaces.coordinates[spaces.base]
-        model = KMeans(1, n_init=1).fit(Z)
-        self.best_estimator_ = Pipeline([("space", spaces.bases[spaces.base]), ("clusters", model)])
+        base = MainDirections(scale=not is_sparse(X)).fit(X)
+        model = KMeans(1, n_init=1).fit(base.transform(X))
+        self.best_estimator_ = Pipeline([("space", base), ("clusters", model)])
         self.labels_ = np.zeros(X.shape[0], np.int32)
         self.results_, self.expected_, self.noise_ = Results(), Expected(), float("nan")
         self._wrong: Floats | None = None
         self._name, self._reasons = "one cluster", ("One cluster.",)
 
     def _choose(
-        self, X: Matrix, known: Constraints, part: Matrix, sampled: Constraints,
+        self, X: Matrix, known: Constraints, rows: NDArray[np.int64], sampled: Constraints,
         limits: tuple[int, int], seed: int,
     ) -> None:  # fmt: skip
+        part = X if len(rows) == X.shape[0] else X[rows]  # a slice of all rows would be a copy
         found = Comparison(part, sampled, limits, seed)
         kind, k = found.chosen.kind, found.chosen.n_clusters
         if not found.folds:  # links decide at least the pairs they are on
-            kind = kind._replace(linked=found.consistent and kind.method == "Ward")
+            kind = kind._replace(linked=found.consistent, refined=True)
         model = found.model
         self.noise_ = float("nan") if model is None else model.noise
-        self.expected_ = found.expected(found.best)
         final = Final(found.spaces, kind, k, seed, 0.0 if model is None else model.noise)
         self.best_estimator_, self.labels_ = final.fit(X, known, part, sampled)
+        self.expected_ = found.expected(self.labels_[rows])
         self._wrong = None
         ends = ends_of(known)
-        if model is not None and self.noise_ > _SOUND:
+        if model is not None and self.noise_ > SOUND:
             a, b = self.labels_[ends].T
             must = np.arange(len(ends)) < known.n_must_link
-            self._wrong = model.wrong_probabilities(found.best, must, a == b)
+            share = found.chosen.share
+            self._wrong = model.wrong_probabilities(self.expected_.ari, share, must, a == b)
         self.results_ = Results(_table(found))
         self._name, self._reasons = f"{kind}, k = {k}", _reasons(found, self.expected_, len(ends))
 
@@ -285,8 +284,8 @@ class Final:
     """
 
     def __init__(self, spaces: Spaces, kind: Kind, k: int, seed: int, noise: float):
-        self._spaces, self._kind, self._k, self._seed = spaces, kind, k, seed
-        self._noise = None if noise <= _SOUND else min(noise, _MOST_WRONG)
+        self._spaces, self._kind, self._k = spaces, kind, k
+        self._seed, self._noise = seed, noise
 
     def fit(
         self, X: Matrix, known: Constraints, part: Matrix, sampled: Constraints
@@ -294,54 +293,44 @@ class Final:
         """The fitted pipeline and the labels of all rows."""
         spaces, kind = self._spaces, self._kind
         Z = spaces.space(kind, sampled, self._k)
-        labels = spaces.labels(kind, sampled, np.array([self._k]))[0]
+        labels = spaces.labels(kind, sampled, self._k)
+        steps: list[tuple[str, Any]] = [("space", spaces.bases[kind.base])]
         if kind.space == "spectral":
-            labels = self._refined(Z, labels, sampled)[1]
-            base = spaces.bases[spaces.base]
+            labels = self._clusters(Z, labels, sampled)[1]
             voters = KNeighborsClassifier(min(_VOTERS, len(labels)), weights="distance")
-            voters.fit(spaces.coordinates[spaces.base], labels)
-            model = Pipeline([("space", base), ("clusters", voters)])
+            voters.fit(spaces.coordinates[kind.base], labels)
+            model = Pipeline([*steps, ("clusters", voters)])
             return model, labels if part is X else model.predict(X).astype(np.int32)
-        steps: list[tuple[str, Any]] = [("space", spaces.bases.get(kind.space))]
-        if kind.space not in spaces.bases:
-            steps = [("space", spaces.bases[spaces.base])]
-            if (metric := spaces.metric(kind.space, sampled)) is not None:
-                steps.append(("metric", metric))
+        if kind.space != "plain" and (metric := spaces.metric(kind, sampled)) is not None:
+            steps.append(("metric", metric))
         if part is not X:
-            labels = _nearest(Z, labels, Pipeline(steps).transform(X))
-            Z = Pipeline(steps).transform(X)
-        clusters, labels = self._refined(Z, labels, known)
+            rows = Pipeline(steps).transform(X)
+            labels, Z = _nearest(Z, labels, rows), rows
+        clusters, labels = self._clusters(Z, labels, known)
         return Pipeline([*steps, ("clusters", clusters)]), labels
 
-    def _refined(
+    def _clusters(
         self, Z: Floats, labels: NDArray, known: Constraints
     ) -> tuple[Any, NDArray[np.int32]]:
-        """Clusters refined with all links by PCK-Means, or by k-means if there are none."""
-        labels = np.unique(labels, return_inverse=True)[1].reshape(-1)
-        n_clusters = int(labels.max()) + 1
-        centers = _means(Z, labels, n_clusters)
-        if not (known.n_must_link + known.n_cannot_link):
-            model = KMeans(n_clusters, init=centers, n_init=1).fit(Z)
-        else:
-            penalty = {"penalty": "distance"} if self._noise is None else {"noise": self._noise}
-            model = PCKMeans(
-                n_clusters, init=centers, n_init=1, random_state=self._seed, **penalty
-            ).fit(Z, constraints=known)
-        return model, np.asarray(model.labels_, dtype=np.int32)
-
-
-def _means(Z: Floats, labels: NDArray, n_clusters: int) -> Floats:
-    total = np.zeros((n_clusters, Z.shape[1]))
-    np.add.at(total, labels, Z)
-    return np.asarray(total / np.bincount(labels)[:, None])
+        """The clusters as a fitted model, refined if so chosen, and their labels."""
+        if self._kind.refined:
+            model = refine(Z, labels, known, self._noise, self._seed)
+            return model, np.asarray(model.labels_, dtype=np.int32)
+        labels = np.unique(labels, return_inverse=True)[1].reshape(-1).astype(np.int32)
+        return nearest_center(means(Z, labels)), labels
 
 
 def _nearest(Z: Floats, labels: NDArray, rows: Floats) -> NDArray:
     """Clusters of other rows, by the nearest mean."""
-    centers = _means(Z, labels, int(labels.max()) + 1)
-    nearest = KMeans(len(centers), init=centers, n_init=1, max_iter=1).fit(Z[: len(centers)])
-    nearest.cluster_centers_ = centers
-    return np.asarray(nearest.predict(rows))
+    labels = np.unique(labels, return_inverse=True)[1].reshape(-1)
+    return np.asarray(nearest_center(means(Z, labels)).predict(rows))
+
+
+def nearest_center(centers: Floats) -> KMeans:
+    """A fitted k-means with these centers."""
+    model = KMeans(len(centers), init=centers, n_init=1, max_iter=1).fit(centers)
+    model.cluster_centers_ = np.ascontiguousarray(centers)
+    return model
 
 
 def _sample(
@@ -365,11 +354,12 @@ def _table(found: Comparison) -> list[dict[str, Any]]:
     order = np.argsort(-found.score, kind="stable")
     return [
         {
-            "space": found.candidates[place].kind.space,
+            "space": found.candidates[place].kind.name,
             "method": found.candidates[place].kind.method,
+            "refined": found.candidates[place].kind.refined,
             "links": found.candidates[place].kind.uses_links,
             "n_clusters": found.candidates[place].n_clusters,
-            "expected_ari": float("nan") if found.model is None else found.model.ari[place],
+            "expected_ari": float("nan") if found.model is None else float(found.ari[place]),
             "score": float(found.score[place]),
             "chosen": bool(place == found.best),
         }
@@ -380,15 +370,17 @@ def _table(found: Comparison) -> list[dict[str, Any]]:
 def _reasons(found: Comparison, expected: Expected, n_links: int) -> tuple[str, ...]:
     """What was compared and what was chosen, in sentences."""
     chosen, numbers = found.chosen, [one.n_clusters for one in found.candidates]
-    n_spaces = len({one.kind.space for one in found.candidates})
+    n_spaces = len({one.kind.name for one in found.candidates})
     low, high = min(numbers), max(numbers)
     count = f"{low}" if low == high else f"{low} to {high}"
     first = f"Compared {n_spaces} spaces with {count} clusters."
-    what = f"{str(chosen.kind)[0].upper()}{str(chosen.kind)[1:]} with {chosen.n_clusters} clusters"
+    method = chosen.kind.method
+    what = f"{method[0].upper()}{method[1:]} in the space '{chosen.kind.name}'"
+    what += f" with {chosen.n_clusters} clusters"
     if found.model is None:
         second = f"{what} agrees best with the other clusterings"
         second += f" and the {n_links} links." if n_links else "."
         last = "There are too few links to hold some out: how good the clusters are is unknown."
         return first, second, last
-    plain = found.model.ari[found.kmeans]
+    plain = found.ari[found.kmeans]
     return first, f"{what} agrees best with the {n_links:,} links held out: {expected}; plain k-means {plain:.2f}."

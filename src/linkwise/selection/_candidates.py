@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.cluster import KMeans
 
 from linkwise._types import Floats, Matrix, is_sparse
 from linkwise.constraints import Constraints
+from linkwise.kmeans import PCKMeans
 
 from ._folds import Fold, all_links, held_out
 from ._score import CONSENSUS, Expected, LinkModel, consensus, plausibility
@@ -21,12 +23,17 @@ from ._spaces import (
     spectral_embedding,
     spectral_rows,
 )
-from ._trees import contracted, ward_cuts
+from ._trees import WardTree, contracted
 
 Numbers = NDArray[np.int64]
+Labels = NDArray[np.int32]
 
 _STEP, _STEP_KMEANS = 1.15, 1.25  # ratio of the numbers compared; each k-means is a fit of its own
 _ROWS_PER_CLUSTER, _ROWS_PER_VECTOR = 4, 5  # at least, on average
+_REFINED = 3  # spaces whose best clusters are refined and compared again
+SOUND = 0.02  # share of wrong links up to which all links are taken as right
+_MOST_WRONG = 0.4  # that PCK-Means is given; near .5 links say nothing
+_HELD_OUT = 0.632  # weight of held-out links in what is expected (Efron 1983)
 _N_PAIRS = 4000  # random pairs of rows by which clusterings are compared with each other
 
 
@@ -35,28 +42,36 @@ class Kind(NamedTuple):
 
     Attributes
     ----------
-    space : {"as given", "scaled", "words", "ITML", "RCA", "spectral"}
-    method : {"k-means", "Ward"}
+    base : {"as given", "scaled", "words"}
+        Columns that the space starts from.
+    space : {"plain", "ITML", "RCA", "spectral"}
     linked : bool
         Whether links are used: must-linked rows contracted, or links written into the graph.
         Metrics are learned from links in any case.
+    method : {"Ward", "k-means"}
+    refined : bool
+        Whether PCK-Means continues from the clusters, with all links.
     """
 
+    base: str
     space: str
-    method: str
-    linked: bool
+    linked: bool = False
+    method: str = "Ward"
+    refined: bool = False
 
     @property
     def uses_links(self) -> bool:
         """Whether the clustering depends on links at all."""
-        return self.linked or self.space in ("ITML", "RCA")
+        return self.linked or self.refined or self.space in ("ITML", "RCA")
+
+    @property
+    def name(self) -> str:
+        """The space in words."""
+        own = "linked spectral" if self.linked and self.space == "spectral" else self.space
+        return f"{own}, {self.base}"
 
     def __str__(self) -> str:
-        if self.space == "spectral":
-            return "linked spectral" if self.linked else "spectral"
-        if not self.uses_links and self.method == "k-means":
-            return f"plain k-means ({self.space})"
-        return f"{self.space} {self.method}{' with links' * self.linked}"
+        return f"{self.method}{', PCK-Means' * self.refined} ({self.name})"
 
 
 class Candidate(NamedTuple):
@@ -103,60 +118,58 @@ class Spaces:
             name: MainDirections(scale, random_state=seed).fit(X) for name, scale in names.items()
         }
         self.coordinates = {name: base.transform(X) for name, base in self.bases.items()}
-        self.base = next(reversed(self.bases))  # that learned and spectral spaces start from
-        self._made: dict[tuple[str, int], Any] = {}
+        self._made: dict[tuple[str, str, int], Any] = {}
         self._kept: list[Constraints] = []  # so that an id means the same constraints
-        self._graph: Any = None
 
-    def labels(self, kind: Kind, known: Constraints, numbers: Numbers) -> NDArray[np.int32]:
-        """Clusterings of shape (n_numbers, n_samples)."""
+    def labels(self, kind: Kind, known: Constraints, k: int) -> Labels:
+        """A clustering."""
         if kind.method == "Ward":
-            Z = self.space(kind, known)
-            return ward_cuts(contracted(Z, known) if kind.linked else Z, numbers)
-        found = [self._kmeans(self.space(kind, known, int(k)), int(k)).labels_ for k in numbers]
-        return np.array(found, dtype=np.int32)
+            return self._tree(kind, known).cut(k)
+        Z = self.space(kind, known, k)
+        model = KMeans(k, n_init=1, random_state=self._seed).fit(Z)
+        return np.asarray(model.labels_, dtype=np.int32)
 
-    def _kmeans(self, Z: Floats, k: int, n_init: int = 1) -> KMeans:
-        return KMeans(k, n_init=n_init, random_state=self._seed).fit(Z)
+    def _tree(self, kind: Kind, known: Constraints) -> WardTree:
+        def grow() -> WardTree:
+            Z = self.space(kind, known)
+            return WardTree(contracted(Z, known) if kind.linked else Z)
+
+        own = known if kind.uses_links else _NOTHING
+        return cast("WardTree", self._once(kind._replace(space=f"{kind.space} tree"), own, grow))
 
     def space(self, kind: Kind, known: Constraints, k: int = 0) -> Floats:
         """Coordinates of the rows; k is the number of eigenvectors of the spectral space."""
-        if kind.space in self.bases:
-            return self.coordinates[kind.space]
+        Z = self.coordinates[kind.base]
+        if kind.space == "plain":
+            return Z
         if kind.space == "spectral":
-            return spectral_rows(self._embedding(known if kind.linked else None), k)
-        Z, metric = self.coordinates[self.base], self.metric(kind.space, known)
+            return spectral_rows(self._embedding(kind, known if kind.linked else _NOTHING), k)
+        metric = self.metric(kind, known)
         return Z if metric is None else np.asarray(metric.transform(Z))
 
-    def metric(self, name: str, known: Constraints) -> Any:
+    def metric(self, kind: Kind, known: Constraints) -> Any:
         """The fitted metric; None if links are too few."""
+        Z = self.coordinates[kind.base]
+        return self._once(kind, known, lambda: learned_metric(kind.space, Z, known, self._seed))
 
-        def learn() -> Any:
-            return learned_metric(name, self.coordinates[self.base], known, self._seed)
-
-        return self._once(name, known, learn)
-
-    def most(self, kind: Kind) -> int:
-        """The largest number of clusters of a kind."""
-        n_rows = len(self.coordinates[self.base])
-        if kind.method == "Ward":
+    def most(self, method: str) -> int:
+        """The largest number of clusters by a method."""
+        n_rows = len(next(iter(self.coordinates.values())))
+        if method == "Ward":
             return max(2, n_rows // _ROWS_PER_CLUSTER)
         return max(2, min(MOST_SPECTRAL, n_rows // _ROWS_PER_VECTOR))
 
-    def _embedding(self, known: Constraints | None) -> Floats:
-        if self._graph is None:
-            self._graph = neighbor_graph(self.coordinates[self.base])
-        n_vectors = self.most(Kind("spectral", "k-means", False))
+    def _embedding(self, kind: Kind, known: Constraints) -> Floats:
+        graph = self._once(
+            kind._replace(space="graph"), _NOTHING,
+            lambda: neighbor_graph(self.coordinates[kind.base]),
+        )  # fmt: skip
         return np.asarray(
-            self._once(
-                "spectral",
-                known if known is not None else _NOTHING,
-                lambda: spectral_embedding(self._graph, known, n_vectors),
-            )
+            self._once(kind, known, lambda: spectral_embedding(graph, known, self.most("k-means")))
         )
 
-    def _once(self, name: str, known: Constraints, make: Any) -> Any:
-        key = name, id(known)
+    def _once(self, kind: Kind, known: Constraints, make: Any) -> Any:
+        key = kind.base, kind.space, id(known)
         if key not in self._made:
             self._kept.append(known)
             self._made[key] = make()
@@ -190,53 +203,54 @@ class Comparison:
     """
 
     def __init__(self, X: Matrix, known: Constraints, limits: tuple[int, int], seed: int):
-        self.spaces, self._limits = Spaces(X, seed), limits
+        self.spaces, self._limits, self._seed = Spaces(X, seed), limits, seed
+        self.model: LinkModel | None = None
         self.consistent = bool(known.closure().consistent)
         rng = np.random.RandomState(seed)
         self.folds = held_out(known, rng)
         self._asked = all_links(known)
-        self._n_rows = X.shape[0]
         self._pairs = rng.randint(X.shape[0], size=(_N_PAIRS, 2))
         self._pairs = self._pairs[self._pairs[:, 0] != self._pairs[:, 1]]
         self.candidates: list[Candidate] = []
-        for base in self.spaces.bases:
-            self._add(Kind(base, "Ward", False))
-        self.spaces.base = self._better_base()
-        base = self.spaces.base
-        self._add(Kind(base, "k-means", False))
-        self._add(Kind("spectral", "k-means", False))
-        if self.folds:
-            for kind in self._linked_kinds(base):
-                self._add(kind)
+        for kind in self._kinds():
+            self._add(kind)
         self._judge(known)
 
-    def _linked_kinds(self, base: str) -> list[Kind]:
-        """Kinds that use links; must-linked rows are contracted if no links contradict."""
-        trees = [Kind("ITML", "Ward", False)]
-        if self.consistent:
-            trees += [Kind(base, "Ward", True), Kind("ITML", "Ward", True)]
-        return [*trees, Kind("RCA", "Ward", self.consistent), Kind("spectral", "k-means", True)]
+    def _kinds(self) -> list[Kind]:
+        """The short list; must-linked rows are contracted if no links contradict."""
+        contract = self.consistent
+        free, linked = [], []
+        for base in self.spaces.bases:
+            free += [
+                Kind(base, "plain"),
+                Kind(base, "plain", method="k-means"),
+                Kind(base, "spectral", method="k-means"),
+            ]
+            linked += [Kind(base, "ITML", contract), Kind(base, "spectral", True, "k-means")]
+        linked.append(Kind(base, "RCA", contract))  # does not depend on scales
+        return free + linked if self.folds else free
 
     def _add(self, kind: Kind) -> None:
         least, most = self._limits
-        most = max(least, min(most, self.spaces.most(kind)))
-        numbers = numbers_of_clusters(least, most, _STEP if kind.method == "Ward" else _STEP_KMEANS)
-        folds = self.folds if kind.uses_links else [self._asked]
-        found = [self.spaces.labels(kind, fold.known, numbers) for fold in folds]
-        for place, k in enumerate(numbers.tolist()):
-            own = [labels[place] for labels in found]
-            counts = np.sum([f.counts(one) for f, one in zip(folds, own, strict=True)], axis=0)
-            a, b = own[0][self._pairs].T
-            share = float(np.mean([_share_together(one) for one in own]))
-            self.candidates.append(Candidate(kind, k, counts, share, a == b))
+        most = max(least, min(most, self.spaces.most(kind.method)))
+        step = _STEP if kind.method == "Ward" else _STEP_KMEANS
+        for k in numbers_of_clusters(least, most, step).tolist():
+            self.candidates.append(self._candidate(kind, k))
 
-    def _better_base(self) -> str:
-        """The scaling of columns in which the hierarchy agrees better with all links."""
-        names = list(self.spaces.bases)
-        weight = plausibility(*self._table(self.candidates))
-        of_base = [one.kind.space for one in self.candidates]
-        total = [sum(w for w, own in zip(weight, of_base, strict=True) if own == n) for n in names]
-        return names[int(np.argmax(total))] if self._asked.must.size else names[-1]
+    def _candidate(self, kind: Kind, k: int) -> Candidate:
+        folds = self.folds if kind.uses_links else [self._asked]
+        found = [self._labels(kind, k, fold.known) for fold in folds]
+        counts = np.sum([f.counts(own) for f, own in zip(folds, found, strict=True)], axis=0)
+        a, b = found[0][self._pairs].T
+        share = float(np.mean([_share_together(own) for own in found]))
+        return Candidate(kind, k, counts, share, a == b)
+
+    def _labels(self, kind: Kind, k: int, known: Constraints) -> Labels:
+        labels = self.spaces.labels(kind._replace(refined=False), known, k)
+        if not kind.refined:
+            return labels
+        Z = self.spaces.space(kind, known, k)
+        return np.asarray(refine(Z, labels, known, self.noise, self._seed).labels_)
 
     @staticmethod
     def _table(candidates: list[Candidate]) -> tuple[Floats, Floats]:
@@ -245,17 +259,48 @@ class Comparison:
 
     def _judge(self, known: Constraints) -> None:
         counts, shares = self._table(self.candidates)
-        free = [place for place, one in enumerate(self.candidates) if not one.kind.uses_links]
+        free = np.array([not one.kind.uses_links for one in self.candidates])
         together = np.array([one.together for one in self.candidates])
-        self.plausible = plausibility(counts[free], shares[free])
-        self.score = consensus(together, together[free], self.plausible)
-        self.model = None
+        self._plausible = plausibility(counts[free], shares[free]), together[free]
+        self.score = self._agreement(together)
         if self.folds:
-            self.model = LinkModel(counts, shares, not self.consistent)
+            self.model = LinkModel(counts, shares, free, known)
             n_must, n_cannot = known.n_must_link, known.n_cannot_link
-            n = 4 * n_must * n_cannot / (n_must + n_cannot)  # as many as if kinds were balanced
-            self.score = (n * self.model.ari + CONSENSUS * self.score) / (n + CONSENSUS)
-        self.best = int(self.score.argmax())
+            self._n = 4 * n_must * n_cannot / (n_must + n_cannot)  # as if kinds were balanced
+            self.ari = self.model.ari
+            self.score = self._combined(self.ari, self.score)
+            first = self._refine()
+            self.best = first + int(self.score[first:].argmax())
+        else:
+            self.best = int(self.score.argmax())
+
+    def _agreement(self, together: NDArray[np.bool_]) -> Floats:
+        weight, models = self._plausible
+        return consensus(together, models, weight)
+
+    def _combined(self, ari: Floats, agreement: Floats) -> Floats:
+        return np.asarray((self._n * ari + CONSENSUS * agreement) / (self._n + CONSENSUS))
+
+    def _refine(self) -> int:
+        """Add the best spaces with refined clusters, as in the last fit; the place of the first."""
+        first = len(self.candidates)
+        best: dict[Kind, int] = {}
+        for place in np.argsort(-self.score, kind="stable").tolist():
+            best.setdefault(self.candidates[place].kind, place)
+        assert self.model is not None
+        for place in list(best.values())[:_REFINED]:
+            one = self.candidates[place]
+            own = self._candidate(one.kind._replace(refined=True), one.n_clusters)
+            ari = self.model.expected(own.counts, own.share).ari
+            score = self._combined(np.array([ari]), self._agreement(own.together[None]))
+            self.candidates.append(own)
+            self.ari, self.score = np.append(self.ari, ari), np.append(self.score, score)
+        return first
+
+    @property
+    def noise(self) -> float:
+        """Estimated share of wrong links; 0 if it is unknown."""
+        return 0.0 if self.model is None else self.model.noise
 
     @property
     def chosen(self) -> Candidate:
@@ -267,13 +312,43 @@ class Comparison:
         """Place of the best plain k-means."""
         places = [
             place for place, one in enumerate(self.candidates)
-            if one.kind.method == "k-means" and one.kind.space in self.spaces.bases
+            if one.kind.method == "k-means" and one.kind.space == "plain"
         ]  # fmt: skip
         return max(places, key=lambda place: self.score[place])
 
-    def expected(self, place: int) -> Expected:
-        """Expected ARI of a candidate."""
-        return Expected() if self.model is None else self.model.expected(place)
+    def expected(self, labels: Labels) -> Expected:
+        """Expected ARI of the choice, given its labels fitted with all links.
+
+        Folds lack a third of the links, so that held-out links alone would be too pessimistic, and
+        the links used too optimistic: the .632 rule of the bootstrap, where as much is left out.
+        """
+        if self.model is None:
+            return Expected()
+        own = self.chosen
+        counts = _HELD_OUT * own.counts + (1 - _HELD_OUT) * self._asked.counts(labels)
+        return self.model.expected(counts, own.share)
+
+
+def refine(Z: Floats, labels: NDArray, known: Constraints, noise: float, seed: int) -> Any:
+    """Clusters continued by PCK-Means with links, or by k-means if there are none.
+
+    Links are taken as right if very few seem wrong.
+    """
+    labels = np.unique(labels, return_inverse=True)[1].reshape(-1)
+    centers = means(Z, labels)
+    n_clusters = len(centers)
+    if not known.n_must_link + known.n_cannot_link:
+        return KMeans(n_clusters, init=centers, n_init=1).fit(Z)
+    sound = noise <= SOUND
+    options = {"penalty": "distance"} if sound else {"noise": min(noise, _MOST_WRONG)}
+    model = PCKMeans(n_clusters, init=centers, n_init=1, random_state=seed, **options)
+    return model.fit(Z, constraints=known)
+
+
+def means(Z: Floats, labels: NDArray) -> Floats:
+    """Mean of each cluster."""
+    member = sparse.csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))))
+    return np.asarray((member @ Z) / np.bincount(labels)[:, None])
 
 
 def _share_together(labels: NDArray) -> float:

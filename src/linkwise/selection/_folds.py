@@ -66,7 +66,7 @@ def held_out(known: Constraints, rng: np.random.RandomState) -> list[Fold]:
     """Folds in which no held-out link follows from the training links.
 
     All must-links of a component, and all cannot-links between two components, are one unit and go
-    to the same fold. If components are so large that a unit would fill a fold (labels), rows are
+    to the same fold. If links contradict each other, each pair is a unit. If components are so large that a unit would fill a fold (labels), rows are
     dealt out instead: a fold holds out every link, given or entailed, with one of its rows.
 
     Parameters
@@ -84,7 +84,7 @@ def held_out(known: Constraints, rng: np.random.RandomState) -> list[Fold]:
         return []
     ends = ends_of(known)
     must = np.arange(len(ends)) < known.n_must_link
-    units = _units(known, ends)
+    units = _units(known, ends) if known.closure().consistent else _pairs(ends)
     if all(_many_enough(units[kind]) for kind in (must, ~must)):
         return _by_units(known, ends, must, units, rng)
     return _by_rows(known, rng)
@@ -95,6 +95,12 @@ def _units(known: Constraints, ends: Rows) -> Rows:
     closure = known.closure()
     component = closure.component[np.searchsorted(closure.nodes, ends)].reshape(-1, 2)
     key = np.sort(component, axis=1) @ np.array([closure.n_components, 1])
+    return np.unique(key, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def _pairs(ends: Rows) -> Rows:
+    """Number of the pair of each link: from links that contradict each other nothing follows."""
+    key = np.sort(ends, axis=1) @ np.array([ends.max() + 1, 1])
     return np.unique(key, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 

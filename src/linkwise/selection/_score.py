@@ -17,17 +17,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
 from scipy.special import logsumexp, xlog1py, xlogy
 
 from linkwise._types import Floats
+from linkwise.constraints import Constraints
 
-_SHARES = np.geomspace(1e-4, 0.9, 40)  # pi: between 2 and 10,000 clusters of equal size
-_WRONG = np.r_[0.0, 0.01, 0.02, 0.035, np.arange(0.05, 0.41, 0.025)]  # p; near .5 links say nothing
+_EQUAL, _N_EQUAL = (1e-4, 0.9), 40  # grid of pi: from 10,000 clusters of equal size to one
+_NEGLIGIBLE = 10.0  # below the highest log posterior
+_WRONG = np.array([0, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4])  # p; near .5 links say nothing
 _MEAN_WRONG = 0.05  # of p beforehand, an exponential distribution: one answer in twenty
-_QUALITY = (np.arange(24) + 0.5) / 24  # ARI, as a share of the highest that s and pi allow
+_QUALITY = np.linspace(0, 1, 20)  # ARI, as a share of the highest that s and pi allow
 _N_INDEPENDENT = 6.0  # clusterings of one list err together: they count as about one per space
 _FLOOR = 1e-3  # probability of what the model excludes, such as a fine cut that joins wrong pairs
 CONSENSUS = 30.0  # links, that the agreement of clusterings with each other counts as much as
+_EM = 20  # steps; the likelihood hardly changes afterwards
 _INTERVAL = 0.9
 
 
@@ -80,40 +85,56 @@ class LinkModel:
         Held-out must-links together and apart, cannot-links together and apart.
     shares : ndarray of shape (n_clusterings,)
         Share of all pairs that each clustering puts together.
-    contradictory : bool, default=False
-        Whether links contradict each other, so that some are wrong.
+    free : boolean ndarray of shape (n_clusterings,)
+        Which of them used no links.
+    known : Constraints
+        All links.
 
     Attributes
     ----------
     ari : ndarray of shape (n_clusterings,)
         Expected adjusted Rand index of each.
     noise : float
-        Estimated share of wrong links.
+        Estimated share of wrong links: the median of its posterior.
     equal : float
         Estimated share of pairs that belong together.
     """
 
-    def __init__(self, counts: Floats, shares: Floats, contradictory: bool = False):
-        self._counts, self._shares = counts, np.clip(shares, 1e-6, 1 - 1e-6)
+    def __init__(self, counts: Floats, shares: Floats, free: NDArray[np.bool_], known: Constraints):
+        shares = np.clip(shares, 1e-6, 1 - 1e-6)
         must, cannot = counts[0, :2].sum(), counts[0, 2:].sum()
         self._must_share = must / (must + cannot)
-        wrong = _WRONG[int(contradictory) :]
         # More wrong links than links of one kind are impossible.
-        self._wrong = wrong[wrong < 0.95 * min(self._must_share, 1 - self._must_share)]
-        if not len(self._wrong):
-            self._wrong = wrong[:1]
-        evidence = np.empty((len(self._wrong), len(_SHARES)))
-        expected = np.empty((*evidence.shape, len(shares)))
-        for place, p in enumerate(self._wrong):
-            logs, ari = self._posteriors(p, slice(None))
-            each = logsumexp(logs, axis=-1)
-            evidence[place] = each.mean(axis=1) * min(_N_INDEPENDENT, len(shares))
-            expected[place] = (np.exp(logs - each[..., None]) * ari).sum(axis=-1)
-        evidence += self._prior(must, cannot)
+        self._wrong = _WRONG[_WRONG < 0.95 * min(self._must_share, 1 - self._must_share)]
+        self._equal = np.geomspace(*_EQUAL, _N_EQUAL)
+        told = triangles(known, self._wrong)[:, None]
+        evidence = self._evidence(counts[free], shares[free]) + self._prior(must, cannot) + told
+        # Once more, where the posterior is.
+        inside = np.flatnonzero(evidence.max(axis=0) > evidence.max() - _NEGLIGIBLE)
+        ends = self._equal[[max(inside[0] - 1, 0), min(inside[-1] + 1, _N_EQUAL - 1)]]
+        self._equal = np.geomspace(*ends, _N_EQUAL)
+        evidence = self._evidence(counts[free], shares[free]) + self._prior(must, cannot) + told
         self._weight = np.exp(evidence - logsumexp(evidence))
-        self.ari = np.tensordot(self._weight, expected, 2)
-        self.noise = float(self._weight.sum(axis=1) @ self._wrong)
-        self.equal = float(np.exp(self._weight.sum(axis=0) @ np.log(_SHARES)))
+        self.ari = np.zeros(len(shares))
+        for own, p in zip(self._weight, self._wrong, strict=True):
+            logs, ari = self._posteriors(p, counts, shares)
+            each = np.exp(logs - logsumexp(logs, axis=-1, keepdims=True))
+            self.ari += own @ (each * ari).sum(axis=-1)
+        median = np.searchsorted(np.cumsum(self._weight.sum(axis=1)), 0.5)
+        self.noise = float(self._wrong[min(median, len(self._wrong) - 1)])
+        self.equal = float(np.exp(self._weight.sum(axis=0) @ np.log(self._equal)))
+
+    def _evidence(self, counts: Floats, shares: Floats) -> Floats:
+        """Log likelihood of each (p, pi), by clusterings that used no links.
+
+        Where links were used, linked rows are clustered better than others, and held-out links are
+        on rows that have others: s = pi t + (1 - pi) f does not hold.
+        """
+        found = [
+            logsumexp(self._posteriors(p, counts, shares)[0], axis=-1).mean(axis=1)
+            for p in self._wrong
+        ]
+        return np.array(found) * min(_N_INDEPENDENT, len(shares))
 
     def _prior(self, must: float, cannot: float) -> Floats:
         """Log prior of each (p, pi): small p; pi uniform; links at random or chosen by people.
@@ -121,7 +142,7 @@ class LinkModel:
         Among pairs drawn at random, the share of must-links tells pi; among pairs that people
         chose it does not. Both are equally probable beforehand.
         """
-        p, pi = self._wrong[:, None], _SHARES[None]
+        p, pi = self._wrong[:, None], self._equal[None]
         rate = pi * (1 - p) + (1 - pi) * p
         at_random = must * np.log(rate) + cannot * np.log1p(-rate)
         chosen = -np.log(must + cannot + 1) - _log_binomial(must, cannot)
@@ -129,13 +150,13 @@ class LinkModel:
         width = np.gradient(self._wrong) if len(self._wrong) > 1 else np.ones(1)
         return np.asarray(told + np.log(pi) + (np.log(width) - self._wrong / _MEAN_WRONG)[:, None])
 
-    def _posteriors(self, p: float, which: slice | list[int]) -> tuple[Floats, Floats]:
+    def _posteriors(self, p: float, counts: Floats, shares: Floats) -> tuple[Floats, Floats]:
         """Log likelihoods and ARI of shape (n_shares, n_clusterings, n_qualities)."""
         a, b = self.purity(p)
-        s, pi = self._shares[which][None, :, None], _SHARES[:, None, None]
+        s, pi = shares[None, :, None], self._equal[:, None, None]
         lift = _QUALITY * np.minimum(s / pi, (1 - s) / (1 - pi))
         ari = 2 * pi * (1 - pi) * lift / (pi + s - 2 * pi * s)
-        kept, broken, joined, apart = self._counts[which].T[:, None, :, None]
+        kept, broken, joined, apart = counts.T[:, None, :, None]
         t = np.clip(s + (a - pi) * lift, _FLOOR * s, 1 - _FLOOR)
         f = np.clip(s + (b - pi) * lift, _FLOOR * s, 1 - _FLOOR)
         logs = xlogy(kept, t) + xlog1py(broken, -t) + xlogy(joined, f) + xlog1py(apart, -f)
@@ -147,15 +168,15 @@ class LinkModel:
         equal = np.clip((m - p) / (1 - 2 * p), 1e-3, 1 - 1e-3)  # of the linked pairs
         return equal * (1 - p) / m, equal * p / (1 - m)
 
-    def expected(self, place: int) -> Expected:
-        """Expected ARI of one clustering with its interval.
+    def expected(self, counts: Floats, share: float) -> Expected:
+        """Expected ARI of one clustering, of the list or not, with its interval.
 
         The interval is the shortest one: where no held-out link is violated, the posterior is
         highest at its upper end, which quantiles would leave out.
         """
         values, weights = [], []
         for own, p in zip(self._weight, self._wrong, strict=True):
-            logs, ari = self._posteriors(p, [place])
+            logs, ari = self._posteriors(p, counts[None], np.clip([share], 1e-6, 1 - 1e-6))
             each = np.exp(logs - logsumexp(logs, axis=-1, keepdims=True))
             values.append(ari.ravel())
             weights.append((own[:, None, None] * each).ravel())
@@ -166,21 +187,23 @@ class LinkModel:
         last = np.minimum(last, len(value) - 1)
         inside = total[last] - total + weight[order] >= _INTERVAL * total[-1] - 1e-9
         first = int(np.where(inside, value[last] - value, np.inf).argmin())
-        found = float(self.ari[place])
+        found = float(value @ weight[order] / total[-1])
         low, high = min(float(value[first]), found), max(float(value[last[first]]), found)
         return Expected(found, (low, high))
 
-    def wrong_probabilities(self, place: int, must: Floats, together: Floats) -> Floats:
+    def wrong_probabilities(
+        self, ari: float, share: float, must: Floats, together: Floats
+    ) -> Floats:
         """Probability of each link to be wrong, by its kind and by whether its rows are together.
 
         Parameters
         ----------
-        place : int
-            A clustering.
+        ari, share : float
+            Expected ARI of the clustering, and its share of pairs together.
         must, together : boolean ndarrays of shape (n_links,)
         """
-        p, pi, s = self.noise, self.equal, self._shares[place]
-        lift = self.ari[place] * (pi + s - 2 * pi * s) / (2 * pi * (1 - pi))
+        p, pi, s = self.noise, self.equal, share
+        lift = ari * (pi + s - 2 * pi * s) / (2 * pi * (1 - pi))
         f = np.clip(s - pi * lift, _FLOOR, 1 - _FLOOR)
         t = np.clip(f + lift, _FLOOR, 1 - _FLOOR)
         a, b = self.purity(p)
@@ -189,6 +212,48 @@ class LinkModel:
         like_right = np.where(must, if_equal, if_not) * right
         like_wrong = np.where(must, if_not, if_equal) * (1 - right)
         return np.asarray(like_wrong / (like_right + like_wrong))
+
+
+def triangles(known: Constraints, wrong: Floats) -> Floats:
+    """Log likelihood of each share of wrong links, by triangles of links.
+
+    Three rows of which each two are linked have 3, 1 or 0 must-links; 2 contradict each other, so
+    that one or three of these links are wrong. The true shares of triangles are fitted by EM.
+    Triangles share links: they count as a third of the links at most.
+    """
+    n_rows = 1 + max((int(rows.max()) for rows in (known.must_link, known.cannot_link)), default=0)
+    must, cannot = _adjacency(known.must_link, n_rows), _adjacency(known.cannot_link, n_rows)
+    mm, cc = must @ must, cannot @ cannot
+    seen = np.array([
+        mm.multiply(must).sum() / 6, mm.multiply(cannot).sum() / 2,
+        cc.multiply(must).sum() / 2, cc.multiply(cannot).sum() / 6,
+    ])  # by the number of cannot-links  # fmt: skip
+    n_links = known.n_must_link + known.n_cannot_link
+    seen *= min(1.0, n_links / 3 / max(seen.sum(), 1.0))
+    found = np.zeros(len(wrong))
+    for place, p in enumerate(wrong):
+        q = 1 - p
+        turned = np.array([  # from 0, 2 or 3 cannot-links to 0, 1, 2, 3
+            [q**3, 3 * q * q * p, 3 * q * p * p, p**3],
+            [p * p * q, p**3 + 2 * p * q * q, q**3 + 2 * p * p * q, p * q * q],
+            [p**3, 3 * q * p * p, 3 * q * q * p, q**3],
+        ])  # fmt: skip
+        share = np.full(3, 1 / 3)
+        for _ in range(_EM):
+            each = share[:, None] * turned
+            total = np.maximum(each.sum(axis=0), 1e-12)
+            share = (each / total) @ (seen + 1e-9)
+            share /= share.sum()
+        found[place] = seen @ np.log(np.maximum(share @ turned, 1e-12))
+    return found
+
+
+def _adjacency(pairs: NDArray, n_rows: int) -> sparse.csr_array:
+    ends = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
+    both = np.concatenate([ends, ends[:, ::-1]])
+    found = sparse.csr_array((np.ones(len(both)), both.T), shape=(n_rows, n_rows))
+    found.data[:] = 1.0
+    return found
 
 
 def _log_binomial(a: float, b: float) -> float:

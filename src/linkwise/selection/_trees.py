@@ -29,21 +29,29 @@ def contracted(Z: Floats, known: Constraints) -> Floats:
     return np.asarray(means[component])
 
 
-def ward_cuts(Z: Floats, numbers: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Labels of shape (n_numbers, n_samples): the hierarchy cut into each number of clusters."""
-    tree = linkage(Z, "ward")
-    n_rows = len(Z)
-    left, right = tree[:, 0].astype(np.int64), tree[:, 1].astype(np.int64)
-    size = np.append(np.ones(n_rows, np.int64), tree[:, 3].astype(np.int64))
-    # In the order of the leaves each cluster is an interval; a merge has one boundary in it.
-    start = np.zeros(2 * n_rows - 1, np.int64)
-    for merge in range(n_rows - 2, -1, -1):
-        start[left[merge]] = start[n_rows + merge]
-        start[right[merge]] = start[n_rows + merge] + size[left[merge]]
-    boundary, order = start[right], leaves_list(tree)
-    labels = np.zeros((len(numbers), n_rows), np.int32)
-    for own, k in zip(labels, numbers, strict=True):
-        first = np.zeros(n_rows, np.int32)
-        first[boundary[n_rows - k :]] = 1
-        own[order] = np.cumsum(first)
-    return labels
+class WardTree:
+    """Ward's hierarchy, cut into any number of clusters.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n_samples, n_directions)
+    """
+
+    def __init__(self, Z: Floats):
+        tree, n_rows = linkage(Z, "ward"), len(Z)
+        left, right = tree[:, 0].astype(np.int64), tree[:, 1].astype(np.int64)
+        size = np.append(np.ones(n_rows, np.int64), tree[:, 3].astype(np.int64))
+        # In the order of the leaves each cluster is an interval; a merge has one boundary in it.
+        start = np.zeros(2 * n_rows - 1, np.int64)
+        for merge in range(n_rows - 2, -1, -1):
+            start[left[merge]] = start[n_rows + merge]
+            start[right[merge]] = start[n_rows + merge] + size[left[merge]]
+        self._boundary, self._order = start[right], leaves_list(tree)
+
+    def cut(self, k: int) -> NDArray[np.int32]:
+        """Labels of k clusters."""
+        n_rows = len(self._order)
+        first, labels = np.zeros(n_rows, np.int32), np.empty(n_rows, np.int32)
+        first[self._boundary[n_rows - k :]] = 1
+        labels[self._order] = np.cumsum(first)
+        return labels
