@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from linkwise.selection import AutoCluster
 
     from ._cluster import Input
-    from ._cluster_options import Value
     from ._input import Counts
 
 AUTO = "auto"

@@ -32,6 +32,7 @@ from linkwise.report import Report
 
 from ._candidates import SOUND, Comparison, Kind, Spaces, means, refine
 from ._folds import ends_of
+from ._probability import row_probabilities
 from ._report import ChoiceReport
 from ._score import Expected
 from ._spaces import MainDirections
@@ -70,13 +71,17 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
         expected ARI, score. ``results_.to_frame()`` is a DataFrame.
     noise_ : float
         Estimated share of wrong links; NaN if too few could be held out.
+    suspects_ : list of (Given, float)
+        Links that are probably wrong, with file and line where they come from a file, and the
+        probability of each; likeliest first.
+    probabilities_ : ndarray of shape (n_samples,)
+        Probability of each row to belong to its cluster.
     summary_ : str
         What was compared and why the choice was made.
     best_estimator_ : Pipeline
         The chosen space and clusters; its ``predict`` can be used alone.
     report_ : ChoiceReport
-        Which links are satisfied, the reasons of the choice, and the links that are probably wrong
-        (``report_.likely_wrong()``), with file and line.
+        Which links are satisfied, and the reasons of the choice.
     n_features_in_ : int
         Number of features.
 
@@ -159,14 +164,17 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
         """
         started = time.perf_counter()
         X, given = self._read_rows(X, constraints, sample_ids)
-        known, _ = read_links(given.known, read_labels(y, X.shape[0]), entailed=False)
+        known, pairs = read_links(given.known, read_labels(y, X.shape[0]), entailed=False)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         rows, sampled = _sample(X.shape[0], known, np.random.RandomState(seed))
+        pairs = (
+            pairs if sampled is known else pairs.to_rows(len(rows), rows.tolist(), missing="drop")
+        )
         limits = self._limits(known, X.shape[0], len(rows))
         if limits[1] == 1:
             self._one_cluster(X)
         else:
-            self._choose(X, known, rows, sampled, limits, seed)
+            self._choose(X, known, rows, (sampled, pairs), limits, seed)
         self.n_clusters_ = int(self.labels_.max()) + 1
         self._store(Knowledge(known, given.n_dropped, given.ids), time.perf_counter() - started)
         return self
@@ -199,31 +207,36 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
         model = KMeans(1, n_init=1).fit(base.transform(X))
         self.best_estimator_ = Pipeline([("space", base), ("clusters", model)])
         self.labels_ = np.zeros(X.shape[0], np.int32)
+        self.probabilities_ = np.ones(X.shape[0])
         self.results_, self.expected_, self.noise_ = Results(), Expected(), float("nan")
         self._wrong: Floats | None = None
-        self._name, self._reasons = "one cluster", ("One cluster.",)
+        self._name = "one cluster"
+        self._reasons: tuple[str, ...] = ("One cluster.",)
 
     def _choose(
-        self, X: Matrix, known: Constraints, rows: NDArray[np.int64], sampled: Constraints,
-        limits: tuple[int, int], seed: int,
+        self, X: Matrix, known: Constraints, rows: NDArray[np.int64],
+        links: tuple[Constraints, Constraints], limits: tuple[int, int], seed: int,
     ) -> None:  # fmt: skip
+        sampled, pairs = links
         part = X if len(rows) == X.shape[0] else X[rows]  # a slice of all rows would be a copy
-        found = Comparison(part, sampled, limits, seed)
+        found = Comparison(part, sampled, pairs, limits, seed)
         kind, k = found.chosen.kind, found.chosen.n_clusters
         if not found.folds:  # links decide at least the pairs they are on
             kind = kind._replace(linked=found.consistent, refined=True)
         model = found.model
         self.noise_ = float("nan") if model is None else model.noise
-        final = Final(found.spaces, kind, k, seed, 0.0 if model is None else model.noise)
-        self.best_estimator_, self.labels_ = final.fit(X, known, part, sampled)
+        final = Final(found.spaces, kind, k, seed, found.noise).fit(X, known, part, sampled)
+        self.best_estimator_, self.labels_ = final.pipeline, final.labels
         self.expected_ = found.expected(self.labels_[rows])
+        ari, share = self.expected_.ari, found.chosen.share
+        # Of the pairs together, so many belong together if the truth has as many pairs.
+        self.probabilities_ = final.probabilities(X, share + (1 - share) * ari, rows)
         self._wrong = None
         ends = ends_of(known)
         if model is not None and self.noise_ > SOUND:
             a, b = self.labels_[ends].T
             must = np.arange(len(ends)) < known.n_must_link
-            share = found.chosen.share
-            self._wrong = model.wrong_probabilities(self.expected_.ari, share, must, a == b)
+            self._wrong = model.wrong_probabilities(ari, share, must, a == b)
         self.results_ = Results(_table(found))
         self._name, self._reasons = f"{kind}, k = {k}", _reasons(found, self.expected_, len(ends))
 
@@ -247,6 +260,7 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
             reasons=self._reasons,
             expected=self.expected_,
         )
+        self.suspects_ = self.report_.likely_wrong()
 
     def predict(self, X: Matrix) -> NDArray[np.int32]:
         """The cluster of each row.
@@ -287,27 +301,35 @@ class Final:
         self._spaces, self._kind, self._k = spaces, kind, k
         self._seed, self._noise = seed, noise
 
-    def fit(
-        self, X: Matrix, known: Constraints, part: Matrix, sampled: Constraints
-    ) -> tuple[Pipeline, NDArray[np.int32]]:
-        """The fitted pipeline and the labels of all rows."""
+    def fit(self, X: Matrix, known: Constraints, part: Matrix, sampled: Constraints) -> Final:
+        """Fit; `part` are the rows compared, `sampled` the links on them."""
         spaces, kind = self._spaces, self._kind
         Z = spaces.space(kind, sampled, self._k)
         labels = spaces.labels(kind, sampled, self._k)
         steps: list[tuple[str, Any]] = [("space", spaces.bases[kind.base])]
         if kind.space == "spectral":
-            labels = self._clusters(Z, labels, sampled)[1]
-            voters = KNeighborsClassifier(min(_VOTERS, len(labels)), weights="distance")
-            voters.fit(spaces.coordinates[kind.base], labels)
-            model = Pipeline([*steps, ("clusters", voters)])
-            return model, labels if part is X else model.predict(X).astype(np.int32)
-        if kind.space != "plain" and (metric := spaces.metric(kind, sampled)) is not None:
-            steps.append(("metric", metric))
-        if part is not X:
-            rows = Pipeline(steps).transform(X)
-            labels, Z = _nearest(Z, labels, rows), rows
-        clusters, labels = self._clusters(Z, labels, known)
-        return Pipeline([*steps, ("clusters", clusters)]), labels
+            _, labels = self._clusters(Z, labels, sampled)
+            clusters = KNeighborsClassifier(min(_VOTERS, len(labels)), weights="distance")
+            clusters.fit(spaces.coordinates[kind.base], labels)
+        else:
+            if kind.space != "plain" and (metric := spaces.metric(kind, sampled)) is not None:
+                steps.append(("metric", metric))
+            if part is not X:
+                rows = Pipeline(steps).transform(X)
+                labels, Z = _nearest(Z, labels, rows), rows
+            clusters, labels = self._clusters(Z, labels, known)
+        self.pipeline = Pipeline([*steps, ("clusters", clusters)])
+        if len(labels) < X.shape[0]:
+            labels = self.pipeline.predict(X).astype(np.int32)
+        self.labels, self._coordinates = labels, Z
+        return self
+
+    def probabilities(self, X: Matrix, right: float, rows: NDArray[np.int64]) -> Floats:
+        """Probability of each row to be in its cluster; see `row_probabilities`."""
+        Z, labels = self._coordinates, self.labels
+        if len(Z) < len(labels):  # a spectral space has no coordinates for rows outside the sample
+            return np.asarray(self.pipeline.predict_proba(X)[np.arange(len(labels)), labels])
+        return row_probabilities(Z, labels, means(Z, labels), right, rows)
 
     def _clusters(
         self, Z: Floats, labels: NDArray, known: Constraints
@@ -383,4 +405,5 @@ def _reasons(found: Comparison, expected: Expected, n_links: int) -> tuple[str, 
         last = "There are too few links to hold some out: how good the clusters are is unknown."
         return first, second, last
     plain = found.ari[found.kmeans]
-    return first, f"{what} agrees best with the {n_links:,} links held out: {expected}; plain k-means {plain:.2f}."
+    second = f"{what} agrees best with the {n_links:,} links held out: {expected}; "
+    return first, f"{second}plain k-means {plain:.2f}."

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 
 from linkwise._types import Floats, Matrix, is_sparse
 from linkwise.constraints import Constraints
@@ -33,7 +35,7 @@ _ROWS_PER_CLUSTER, _ROWS_PER_VECTOR = 4, 5  # at least, on average
 _REFINED = 3  # spaces whose best clusters are refined and compared again
 SOUND = 0.02  # share of wrong links up to which all links are taken as right
 _MOST_WRONG = 0.4  # that PCK-Means is given; near .5 links say nothing
-_HELD_OUT = 0.632  # weight of held-out links in what is expected (Efron 1983)
+_HELD_OUT = 0.632  # weight of held-out links in what is expected (Efron and Tibshirani 1997)
 _N_PAIRS = 4000  # random pairs of rows by which clusterings are compared with each other
 
 
@@ -81,8 +83,8 @@ class Candidate(NamedTuple):
     ----------
     kind : Kind
     n_clusters : int
-    counts : ndarray of shape (4,)
-        See `Fold.counts`, over all folds.
+    counts : ndarray of shape (n_folds, 4)
+        See `Fold.counts`.
     share : float
         Share of all pairs that it puts together.
     together : ndarray of shape (n_pairs,)
@@ -126,7 +128,9 @@ class Spaces:
         if kind.method == "Ward":
             return self._tree(kind, known).cut(k)
         Z = self.space(kind, known, k)
-        model = KMeans(k, n_init=1, random_state=self._seed).fit(Z)
+        with warnings.catch_warnings():  # fewer distinct rows than clusters
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = KMeans(k, n_init=1, random_state=self._seed).fit(Z)
         return np.asarray(model.labels_, dtype=np.int32)
 
     def _tree(self, kind: Kind, known: Constraints) -> WardTree:
@@ -187,6 +191,8 @@ class Comparison:
     X : array or CSR matrix of shape (n_samples, n_features)
     known : Constraints
         By row number.
+    pairs : Constraints
+        The same with all pairs of labeled rows.
     limits : pair of int
         The least and the most clusters.
     seed : int
@@ -202,13 +208,18 @@ class Comparison:
         Place of the choice in the list.
     """
 
-    def __init__(self, X: Matrix, known: Constraints, limits: tuple[int, int], seed: int):
+    def __init__(
+        self, X: Matrix, known: Constraints, pairs: Constraints, limits: tuple[int, int], seed: int
+    ):
         self.spaces, self._limits, self._seed = Spaces(X, seed), limits, seed
         self.model: LinkModel | None = None
-        self.consistent = bool(known.closure().consistent)
+        closure, n_rows = known.closure(), X.shape[0]
+        self.consistent = bool(closure.consistent)
+        # Share of all pairs that follow from links.
+        self._decided = closure.n_pairs / (n_rows * (n_rows - 1) / 2) if self.consistent else 0.0
         rng = np.random.RandomState(seed)
         self.folds = held_out(known, rng)
-        self._asked = all_links(known)
+        self._asked = all_links(known, pairs, rng)
         self._pairs = rng.randint(X.shape[0], size=(_N_PAIRS, 2))
         self._pairs = self._pairs[self._pairs[:, 0] != self._pairs[:, 1]]
         self.candidates: list[Candidate] = []
@@ -238,9 +249,12 @@ class Comparison:
             self.candidates.append(self._candidate(kind, k))
 
     def _candidate(self, kind: Kind, k: int) -> Candidate:
-        folds = self.folds if kind.uses_links else [self._asked]
-        found = [self._labels(kind, k, fold.known) for fold in folds]
-        counts = np.sum([f.counts(own) for f, own in zip(folds, found, strict=True)], axis=0)
+        folds = self.folds if kind.uses_links else self._asked
+        if kind.uses_links:
+            found = [self._labels(kind, k, fold.known) for fold in folds]
+        else:
+            found = [self._labels(kind, k, _NOTHING)] * len(folds)
+        counts = np.array([f.counts(own) for f, own in zip(folds, found, strict=True)])
         a, b = found[0][self._pairs].T
         share = float(np.mean([_share_together(own) for own in found]))
         return Candidate(kind, k, counts, share, a == b)
@@ -255,7 +269,7 @@ class Comparison:
     @staticmethod
     def _table(candidates: list[Candidate]) -> tuple[Floats, Floats]:
         shares = np.array([one.share for one in candidates])
-        return np.array([one.counts for one in candidates]).reshape(-1, 4), shares
+        return np.array([one.counts.sum(axis=0) for one in candidates]), shares
 
     def _judge(self, known: Constraints) -> None:
         counts, shares = self._table(self.candidates)
@@ -291,11 +305,24 @@ class Comparison:
         for place in list(best.values())[:_REFINED]:
             one = self.candidates[place]
             own = self._candidate(one.kind._replace(refined=True), one.n_clusters)
-            ari = self.model.expected(own.counts, own.share).ari
+            ari = self.model.expected(own.counts.sum(axis=0), own.share).ari
             score = self._combined(np.array([ari]), self._agreement(own.together[None]))
             self.candidates.append(own)
             self.ari, self.score = np.append(self.ari, ari), np.append(self.score, score)
         return first
+
+    def _of_other_folds(self) -> tuple[Floats, float]:
+        """Counts of each fold for the choice by the other folds, summed, and the mean share."""
+        assert self.model is not None
+        counts = np.array([one.counts for one in self.candidates])
+        shares = np.array([one.share for one in self.candidates])
+        agreement = self._agreement(np.array([one.together for one in self.candidates]))
+        total, held = counts.sum(axis=1), []
+        for fold in range(counts.shape[1]):
+            ari = self.model.rough_ari(total - counts[:, fold], shares)
+            held.append(int(self._combined(ari, agreement).argmax()))
+        own = counts[held, np.arange(len(held))].sum(axis=0)
+        return own, float(shares[held].mean())
 
     @property
     def noise(self) -> float:
@@ -319,14 +346,25 @@ class Comparison:
     def expected(self, labels: Labels) -> Expected:
         """Expected ARI of the choice, given its labels fitted with all links.
 
-        Folds lack a third of the links, so that held-out links alone would be too pessimistic, and
-        the links used too optimistic: the .632 rule of the bootstrap, where as much is left out.
+        The choice is the best of many by chance, too: each fold counts what the others would have
+        chosen. Folds lack a third of the links, so that held-out links alone would be too
+        pessimistic, and the links used too optimistic: they are combined by the .632+ rule of the
+        bootstrap, where as much is left out.
         """
         if self.model is None:
             return Expected()
-        own = self.chosen
-        counts = _HELD_OUT * own.counts + (1 - _HELD_OUT) * self._asked.counts(labels)
-        return self.model.expected(counts, own.share)
+        held_out, share = self._of_other_folds()
+        used = np.sum([fold.counts(labels) for fold in self._asked], axis=0)
+        overfit = np.clip(1 - _lift(held_out) / max(_lift(used), 1e-9), 0.0, 1.0)
+        weight = _HELD_OUT / (1 - (1 - _HELD_OUT) * overfit)
+        found = self.model.expected(weight * held_out + (1 - weight) * used, share)
+        return found.with_decided(self._decided) if self.noise <= SOUND else found
+
+
+def _lift(counts: Floats) -> float:
+    """How much more often must-links are together than cannot-links."""
+    kept, broken, joined, apart = counts
+    return float(kept / max(kept + broken, 1e-9) - joined / max(joined + apart, 1e-9))
 
 
 def refine(Z: Floats, labels: NDArray, known: Constraints, noise: float, seed: int) -> Any:

@@ -50,11 +50,26 @@ def ends_of(known: Constraints) -> Rows:
     return np.concatenate([known.must_link, known.cannot_link]).reshape(-1, 2).astype(np.int64)
 
 
-def all_links(known: Constraints) -> Fold:
-    """All links as questions, for clusterings that used none of them."""
-    ends = ends_of(known)
-    must = np.arange(len(ends)) < known.n_must_link
-    return Fold(Constraints(), ends, must, np.ones(len(ends)))
+def all_links(known: Constraints, pairs: Constraints, rng: np.random.RandomState) -> list[Fold]:
+    """All links dealt out as questions, for clusterings that used none of them.
+
+    Parameters
+    ----------
+    known : Constraints
+        As given.
+    pairs : Constraints
+        Links on all pairs of labeled rows instead of few that they follow from.
+    rng : RandomState
+    """
+    ends = ends_of(pairs)
+    must = np.arange(len(ends)) < pairs.n_must_link
+    n_given = known.n_must_link + known.n_cannot_link
+    order = rng.permutation(len(ends))[: N_FOLDS * _MOST_PAIRS]
+    weight = np.full(len(order), n_given / max(len(order), 1))
+    return [
+        Fold(Constraints(), ends[own], must[own], weight[: len(own)])
+        for own in np.array_split(order, N_FOLDS)
+    ]
 
 
 def can_hold_out(known: Constraints) -> bool:
@@ -66,8 +81,9 @@ def held_out(known: Constraints, rng: np.random.RandomState) -> list[Fold]:
     """Folds in which no held-out link follows from the training links.
 
     All must-links of a component, and all cannot-links between two components, are one unit and go
-    to the same fold. If links contradict each other, each pair is a unit. If components are so large that a unit would fill a fold (labels), rows are
-    dealt out instead: a fold holds out every link, given or entailed, with one of its rows.
+    to the same fold. If links contradict each other, each pair is a unit. If a unit would fill a
+    fold (labels), rows are dealt out instead: a fold holds out every link, given or entailed, with
+    one of its rows.
 
     Parameters
     ----------
@@ -130,10 +146,10 @@ def _by_rows(known: Constraints, rng: np.random.RandomState) -> list[Fold]:
     order = rng.permutation(len(rows))
     closure = known.closure()
     component = closure.component[np.searchsorted(closure.nodes, rows)]
-    fold = np.empty(len(rows), np.int64)
+    of_row = np.empty(len(rows), np.int64)
     # Component by component, so that each fold has rows of all of them.
-    fold[order[np.argsort(component[order], kind="stable")]] = np.arange(len(rows)) % N_FOLDS
-    fold = fold[place].reshape(-1, 2)
+    of_row[order[np.argsort(component[order], kind="stable")]] = np.arange(len(rows)) % N_FOLDS
+    fold = of_row[place].reshape(-1, 2)
     helds = [(fold == number).any(axis=1) for number in range(N_FOLDS)]
     n_given = known.n_must_link + known.n_cannot_link
     weight = np.full(len(ends), n_given / max(sum(held.sum() for held in helds), 1))

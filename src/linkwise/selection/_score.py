@@ -19,14 +19,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import logsumexp, xlog1py, xlogy
+from scipy.special import gammaln, logsumexp, xlog1py, xlogy
 
 from linkwise._types import Floats
 from linkwise.constraints import Constraints
 
 _EQUAL, _N_EQUAL = (1e-4, 0.9), 40  # grid of pi: from 10,000 clusters of equal size to one
 _NEGLIGIBLE = 10.0  # below the highest log posterior
-_WRONG = np.array([0, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4])  # p; near .5 links say nothing
+_WRONG = np.array(
+    [0, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4]
+)  # p; near .5 links say nothing
 _MEAN_WRONG = 0.05  # of p beforehand, an exponential distribution: one answer in twenty
 _QUALITY = np.linspace(0, 1, 20)  # ARI, as a share of the highest that s and pi allow
 _N_INDEPENDENT = 6.0  # clusterings of one list err together: they count as about one per space
@@ -61,6 +63,12 @@ class Expected:
     def is_known(self) -> bool:
         """Whether links could be held out."""
         return not np.isnan(self.ari)
+
+    def with_decided(self, share: float) -> Expected:
+        """What is expected if this share of all pairs is right in addition: others may be wrong."""
+        low, high = self.interval
+        own = [1 - (1 - share) * (1 - value) for value in (self.ari, low, high)]
+        return Expected(own[0], (own[1], own[2]))
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, None where nothing is known."""
@@ -105,14 +113,15 @@ class LinkModel:
         must, cannot = counts[0, :2].sum(), counts[0, 2:].sum()
         self._must_share = must / (must + cannot)
         # More wrong links than links of one kind are impossible.
-        self._wrong = _WRONG[_WRONG < 0.95 * min(self._must_share, 1 - self._must_share)]
-        self._equal = np.geomspace(*_EQUAL, _N_EQUAL)
+        most = 0.95 * min(self._must_share, 1 - self._must_share)
+        self._wrong = _WRONG[: np.searchsorted(_WRONG, most)]
+        self._equal = np.geomspace(_EQUAL[0], _EQUAL[1], _N_EQUAL)
         told = triangles(known, self._wrong)[:, None]
         evidence = self._evidence(counts[free], shares[free]) + self._prior(must, cannot) + told
         # Once more, where the posterior is.
         inside = np.flatnonzero(evidence.max(axis=0) > evidence.max() - _NEGLIGIBLE)
-        ends = self._equal[[max(inside[0] - 1, 0), min(inside[-1] + 1, _N_EQUAL - 1)]]
-        self._equal = np.geomspace(*ends, _N_EQUAL)
+        low, high = self._equal[np.clip([inside[0] - 1, inside[-1] + 1], 0, _N_EQUAL - 1)]
+        self._equal = np.geomspace(low, high, _N_EQUAL)
         evidence = self._evidence(counts[free], shares[free]) + self._prior(must, cannot) + told
         self._weight = np.exp(evidence - logsumexp(evidence))
         self.ari = np.zeros(len(shares))
@@ -120,9 +129,16 @@ class LinkModel:
             logs, ari = self._posteriors(p, counts, shares)
             each = np.exp(logs - logsumexp(logs, axis=-1, keepdims=True))
             self.ari += own @ (each * ari).sum(axis=-1)
-        median = np.searchsorted(np.cumsum(self._weight.sum(axis=1)), 0.5)
+        median = int(np.searchsorted(np.cumsum(self._weight.sum(axis=1)), 0.5))
         self.noise = float(self._wrong[min(median, len(self._wrong) - 1)])
         self.equal = float(np.exp(self._weight.sum(axis=0) @ np.log(self._equal)))
+
+    def rough_ari(self, counts: Floats, shares: Floats) -> Floats:
+        """ARI of each clustering by its rates alone, up to a factor if links are wrong."""
+        must, cannot = counts[:, :2].sum(axis=1), counts[:, 2:].sum(axis=1)
+        lift = (counts[:, 0] + 0.5) / (must + 1) - (counts[:, 2] + 0.5) / (cannot + 1)
+        pi = self.equal
+        return np.asarray(2 * pi * (1 - pi) * lift / (pi + shares - 2 * pi * shares))
 
     def _evidence(self, counts: Floats, shares: Floats) -> Floats:
         """Log likelihood of each (p, pi), by clusterings that used no links.
@@ -191,8 +207,15 @@ class LinkModel:
         low, high = min(float(value[first]), found), max(float(value[last[first]]), found)
         return Expected(found, (low, high))
 
+    def rates(self, ari: float, share: float) -> tuple[float, float]:
+        """Share of the pairs that belong together, and of the others, that are together."""
+        pi = self.equal
+        lift = ari * (pi + share - 2 * pi * share) / (2 * pi * (1 - pi))
+        f = np.clip(share - pi * lift, _FLOOR, 1 - _FLOOR)
+        return float(np.clip(f + lift, _FLOOR, 1 - _FLOOR)), float(f)
+
     def wrong_probabilities(
-        self, ari: float, share: float, must: Floats, together: Floats
+        self, ari: float, share: float, must: NDArray[np.bool_], together: NDArray[np.bool_]
     ) -> Floats:
         """Probability of each link to be wrong, by its kind and by whether its rows are together.
 
@@ -202,11 +225,8 @@ class LinkModel:
             Expected ARI of the clustering, and its share of pairs together.
         must, together : boolean ndarrays of shape (n_links,)
         """
-        p, pi, s = self.noise, self.equal, share
-        lift = ari * (pi + s - 2 * pi * s) / (2 * pi * (1 - pi))
-        f = np.clip(s - pi * lift, _FLOOR, 1 - _FLOOR)
-        t = np.clip(f + lift, _FLOOR, 1 - _FLOOR)
-        a, b = self.purity(p)
+        t, f = self.rates(ari, share)
+        a, b = self.purity(self.noise)
         right = np.where(must, a, 1 - b)  # before the clustering is seen
         if_equal, if_not = np.where(together, t, 1 - t), np.where(together, f, 1 - f)
         like_right = np.where(must, if_equal, if_not) * right
@@ -257,8 +277,6 @@ def _adjacency(pairs: NDArray, n_rows: int) -> sparse.csr_array:
 
 
 def _log_binomial(a: float, b: float) -> float:
-    from scipy.special import gammaln
-
     return float(gammaln(a + b + 1) - gammaln(a + 1) - gammaln(b + 1))
 
 
@@ -303,7 +321,7 @@ def _believed(probability: Floats) -> Floats:
     return np.asarray(_MEAN_WRONG + (1 - 2 * _MEAN_WRONG) * probability)
 
 
-def consensus(together: Floats, models: Floats, weight: Floats) -> Floats:
+def consensus(together: NDArray[np.bool_], models: NDArray[np.bool_], weight: Floats) -> Floats:
     """Mean ARI of each clustering with those that the truth may be like.
 
     Parameters

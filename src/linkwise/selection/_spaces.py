@@ -17,7 +17,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from linkwise._types import Floats, Matrix, is_sparse
+from linkwise._types import Floats, is_sparse
 from linkwise.constraints import Constraints
 from linkwise.geometry import ITML, RCA, one_hot_groups
 
@@ -30,7 +30,7 @@ MOST_SPECTRAL = 150  # eigenvectors: their cost rises with the square of their n
 _DENSE = 400  # rows below which all eigenvectors by LAPACK are faster than some by ARPACK
 
 
-class MainDirections(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class MainDirections(TransformerMixin, BaseEstimator):
     """Rows as coordinates: columns scaled or not, at most 100 directions of largest variance.
 
     The indicators of one category (neighboring columns of two values, of which each row has one)
@@ -115,7 +115,7 @@ def learned_metric(name: str, Z: Floats, known: Constraints, seed: int) -> Any:
         return _Chained(directions, metric)
 
 
-class _Chained(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class _Chained(TransformerMixin, BaseEstimator):
     """Two fitted transformers, one after the other."""
 
     def __init__(self, first: Any, second: Any):
@@ -184,8 +184,3 @@ def spectral_embedding(
 def spectral_rows(vectors: Floats, k: int) -> Floats:
     """First k eigenvectors, rows scaled to length 1 (Ng, Jordan and Weiss 2001)."""
     return np.asarray(normalize(vectors[:, :k]))
-
-
-def is_text(X: Matrix) -> bool:
-    """Whether rows are sparse, and so have no scales."""
-    return is_sparse(X)
