@@ -381,7 +381,7 @@ def _table(found: Comparison) -> list[dict[str, Any]]:
             "refined": found.candidates[place].kind.refined,
             "links": found.candidates[place].kind.uses_links,
             "n_clusters": found.candidates[place].n_clusters,
-            "expected_ari": float("nan") if found.model is None else float(found.ari[place]),
+            "expected_ari": float(found.ari[place]),
             "score": float(found.score[place]),
             "chosen": bool(place == found.best),
         }

@@ -223,23 +223,33 @@ class Comparison:
         self._pairs = rng.randint(X.shape[0], size=(_N_PAIRS, 2))
         self._pairs = self._pairs[self._pairs[:, 0] != self._pairs[:, 1]]
         self.candidates: list[Candidate] = []
-        for kind in self._kinds():
-            self._add(kind)
-        self._judge(known)
-
-    def _kinds(self) -> list[Kind]:
-        """The short list; must-linked rows are contracted if no links contradict."""
-        contract = self.consistent
-        free, linked = [], []
+        self.ari, self.score, self._n_unrefined = np.zeros(0), np.zeros(0), 0
         for base in self.spaces.bases:
-            free += [
-                Kind(base, "plain"),
-                Kind(base, "plain", method="k-means"),
-                Kind(base, "spectral", method="k-means"),
-            ]
-            linked += [Kind(base, "ITML", contract), Kind(base, "spectral", True, "k-means")]
-        linked.append(Kind(base, "RCA", contract))  # does not depend on scales
-        return free + linked if self.folds else free
+            self._add(Kind(base, "plain"))
+            self._add(Kind(base, "plain", method="k-means"))
+            self._add(Kind(base, "spectral", method="k-means"))
+        self._judge(known)
+        if self.folds:
+            self._use_links()
+        self.best = self._n_unrefined + int(self.score[self._n_unrefined :].argmax())
+
+    def _use_links(self) -> None:
+        """Add spaces that use links, from the columns with the best clusters, and refine."""
+        base = self.candidates[int(self.score.argmax())].kind.base
+        n_free = len(self.candidates)
+        # Must-linked rows are contracted if no links contradict.
+        self._add(Kind(base, "ITML", self.consistent))
+        self._add(Kind(base, "RCA", self.consistent))
+        self._add(Kind(base, "spectral", True, "k-means"))
+        self._score(self.candidates[n_free:])
+        self._n_unrefined = len(self.candidates)
+        best: dict[Kind, int] = {}
+        for place in np.argsort(-self.score, kind="stable").tolist():
+            best.setdefault(self.candidates[place].kind, place)
+        some = [self.candidates[place] for place in list(best.values())[:_REFINED]]
+        refined = [self._candidate(one.kind._replace(refined=True), one.n_clusters) for one in some]
+        self.candidates += refined
+        self._score(refined)
 
     def _add(self, kind: Kind) -> None:
         least, most = self._limits
@@ -272,21 +282,24 @@ class Comparison:
         return np.array([one.counts.sum(axis=0) for one in candidates]), shares
 
     def _judge(self, known: Constraints) -> None:
+        """Prior and model of links by the clusterings that used none, and their scores."""
         counts, shares = self._table(self.candidates)
-        free = np.array([not one.kind.uses_links for one in self.candidates])
         together = np.array([one.together for one in self.candidates])
-        self._plausible = plausibility(counts[free], shares[free]), together[free]
-        self.score = self._agreement(together)
+        self._plausible = plausibility(counts, shares), together
         if self.folds:
-            self.model = LinkModel(counts, shares, free, known)
+            self.model = LinkModel(counts, shares, known)
             n_must, n_cannot = known.n_must_link, known.n_cannot_link
             self._n = 4 * n_must * n_cannot / (n_must + n_cannot)  # as if kinds were balanced
-            self.ari = self.model.ari
-            self.score = self._combined(self.ari, self.score)
-            first = self._refine()
-            self.best = first + int(self.score[first:].argmax())
-        else:
-            self.best = int(self.score.argmax())
+        self._score(self.candidates)
+
+    def _score(self, some: list[Candidate]) -> None:
+        """Append the scores of some candidates."""
+        ari = np.full(len(some), np.nan)
+        score = self._agreement(np.array([one.together for one in some]))
+        if self.model is not None:
+            ari = self.model.ari(*self._table(some))
+            score = self._combined(ari, score)
+        self.ari, self.score = np.append(self.ari, ari), np.append(self.score, score)
 
     def _agreement(self, together: NDArray[np.bool_]) -> Floats:
         weight, models = self._plausible
@@ -294,22 +307,6 @@ class Comparison:
 
     def _combined(self, ari: Floats, agreement: Floats) -> Floats:
         return np.asarray((self._n * ari + CONSENSUS * agreement) / (self._n + CONSENSUS))
-
-    def _refine(self) -> int:
-        """Add the best spaces with refined clusters, as in the last fit; the place of the first."""
-        first = len(self.candidates)
-        best: dict[Kind, int] = {}
-        for place in np.argsort(-self.score, kind="stable").tolist():
-            best.setdefault(self.candidates[place].kind, place)
-        assert self.model is not None
-        for place in list(best.values())[:_REFINED]:
-            one = self.candidates[place]
-            own = self._candidate(one.kind._replace(refined=True), one.n_clusters)
-            ari = self.model.expected(own.counts.sum(axis=0), own.share).ari
-            score = self._combined(np.array([ari]), self._agreement(own.together[None]))
-            self.candidates.append(own)
-            self.ari, self.score = np.append(self.ari, ari), np.append(self.score, score)
-        return first
 
     def _of_other_folds(self) -> tuple[Floats, float]:
         """Counts of each fold for the choice by the other folds, summed, and the mean share."""

@@ -85,30 +85,31 @@ class Expected:
 
 
 class LinkModel:
-    """Posterior of the shares of equal pairs and of wrong links, and of each clustering's ARI.
+    """Posterior of the shares of equal pairs and of wrong links, and of any clustering's ARI.
+
+    Both shares are found by clusterings that used no links: where links were used, linked rows are
+    clustered better than others, held-out links are on rows that have others, and
+    s = pi t + (1 - pi) f does not hold.
 
     Parameters
     ----------
     counts : ndarray of shape (n_clusterings, 4)
-        Held-out must-links together and apart, cannot-links together and apart.
+        Must-links together and apart, cannot-links together and apart, for clusterings that used no
+        links.
     shares : ndarray of shape (n_clusterings,)
         Share of all pairs that each clustering puts together.
-    free : boolean ndarray of shape (n_clusterings,)
-        Which of them used no links.
     known : Constraints
         All links.
 
     Attributes
     ----------
-    ari : ndarray of shape (n_clusterings,)
-        Expected adjusted Rand index of each.
     noise : float
         Estimated share of wrong links: the median of its posterior.
     equal : float
         Estimated share of pairs that belong together.
     """
 
-    def __init__(self, counts: Floats, shares: Floats, free: NDArray[np.bool_], known: Constraints):
+    def __init__(self, counts: Floats, shares: Floats, known: Constraints):
         shares = np.clip(shares, 1e-6, 1 - 1e-6)
         must, cannot = counts[0, :2].sum(), counts[0, 2:].sum()
         self._must_share = must / (must + cannot)
@@ -117,21 +118,27 @@ class LinkModel:
         self._wrong = _WRONG[: np.searchsorted(_WRONG, most)]
         self._equal = np.geomspace(_EQUAL[0], _EQUAL[1], _N_EQUAL)
         told = triangles(known, self._wrong)[:, None]
-        evidence = self._evidence(counts[free], shares[free]) + self._prior(must, cannot) + told
+        evidence = self._evidence(counts, shares) + self._prior(must, cannot) + told
         # Once more, where the posterior is.
         inside = np.flatnonzero(evidence.max(axis=0) > evidence.max() - _NEGLIGIBLE)
         low, high = self._equal[np.clip([inside[0] - 1, inside[-1] + 1], 0, _N_EQUAL - 1)]
         self._equal = np.geomspace(low, high, _N_EQUAL)
-        evidence = self._evidence(counts[free], shares[free]) + self._prior(must, cannot) + told
+        evidence = self._evidence(counts, shares) + self._prior(must, cannot) + told
         self._weight = np.exp(evidence - logsumexp(evidence))
-        self.ari = np.zeros(len(shares))
-        for own, p in zip(self._weight, self._wrong, strict=True):
-            logs, ari = self._posteriors(p, counts, shares)
-            each = np.exp(logs - logsumexp(logs, axis=-1, keepdims=True))
-            self.ari += own @ (each * ari).sum(axis=-1)
         median = int(np.searchsorted(np.cumsum(self._weight.sum(axis=1)), 0.5))
         self.noise = float(self._wrong[min(median, len(self._wrong) - 1)])
         self.equal = float(np.exp(self._weight.sum(axis=0) @ np.log(self._equal)))
+
+    def ari(self, counts: Floats, shares: Floats) -> Floats:
+        """Expected ARI of each of some clusterings."""
+        found = np.zeros(len(shares))
+        for own, p in zip(self._weight, self._wrong, strict=True):
+            if own.sum() < _FLOOR:
+                continue
+            logs, ari = self._posteriors(p, counts, np.clip(shares, 1e-6, 1 - 1e-6))
+            each = np.exp(logs - logsumexp(logs, axis=-1, keepdims=True))
+            found += own @ (each * ari).sum(axis=-1)
+        return found
 
     def rough_ari(self, counts: Floats, shares: Floats) -> Floats:
         """ARI of each clustering by its rates alone, up to a factor if links are wrong."""
@@ -141,11 +148,7 @@ class LinkModel:
         return np.asarray(2 * pi * (1 - pi) * lift / (pi + shares - 2 * pi * shares))
 
     def _evidence(self, counts: Floats, shares: Floats) -> Floats:
-        """Log likelihood of each (p, pi), by clusterings that used no links.
-
-        Where links were used, linked rows are clustered better than others, and held-out links are
-        on rows that have others: s = pi t + (1 - pi) f does not hold.
-        """
+        """Log likelihood of each (p, pi)."""
         found = [
             logsumexp(self._posteriors(p, counts, shares)[0], axis=-1).mean(axis=1)
             for p in self._wrong
