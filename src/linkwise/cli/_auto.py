@@ -95,7 +95,7 @@ class Choice:
     @staticmethod
     def has_evidence(given: Input) -> bool:
         """Whether enough is known to choose the method by held-out constraints."""
-        from linkwise.selection import can_hold_out
+        from linkwise.selection._folds import can_hold_out
 
         known = given.all_known()
         if known.n_relative:

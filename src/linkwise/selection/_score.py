@@ -29,7 +29,7 @@ _NEGLIGIBLE = 10.0  # below the highest log posterior
 _WRONG = np.array(
     [0, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4]
 )  # p; near .5 links say nothing
-_MEAN_WRONG = 0.05  # of p beforehand, an exponential distribution: one answer in twenty
+_MEAN_WRONG = 0.1  # of p beforehand, an exponential distribution: one answer in ten
 _QUALITY = np.linspace(0, 1, 20)  # ARI, as a share of the highest that s and pi allow
 _N_INDEPENDENT = 6.0  # clusterings of one list err together: they count as about one per space
 _FLOOR = 1e-3  # probability of what the model excludes, such as a fine cut that joins wrong pairs
@@ -104,7 +104,7 @@ class LinkModel:
     Attributes
     ----------
     noise : float
-        Estimated share of wrong links: the median of its posterior.
+        Estimated share of wrong links: the mode of its posterior.
     equal : float
         Estimated share of pairs that belong together.
     """
@@ -125,8 +125,7 @@ class LinkModel:
         self._equal = np.geomspace(low, high, _N_EQUAL)
         evidence = self._evidence(counts, shares) + self._prior(must, cannot) + told
         self._weight = np.exp(evidence - logsumexp(evidence))
-        median = int(np.searchsorted(np.cumsum(self._weight.sum(axis=1)), 0.5))
-        self.noise = float(self._wrong[min(median, len(self._wrong) - 1)])
+        self.noise = float(self._wrong[int((self._weight.sum(axis=1) / self._width()).argmax())])
         self.equal = float(np.exp(self._weight.sum(axis=0) @ np.log(self._equal)))
 
     def ari(self, counts: Floats, shares: Floats) -> Floats:
@@ -166,8 +165,13 @@ class LinkModel:
         at_random = must * np.log(rate) + cannot * np.log1p(-rate)
         chosen = -np.log(must + cannot + 1) - _log_binomial(must, cannot)
         told = np.logaddexp(at_random, chosen)
-        width = np.gradient(self._wrong) if len(self._wrong) > 1 else np.ones(1)
-        return np.asarray(told + np.log(pi) + (np.log(width) - self._wrong / _MEAN_WRONG)[:, None])
+        of_p = np.log(self._width()) - self._wrong / _MEAN_WRONG
+        return np.asarray(told + np.log(pi) + of_p[:, None])
+
+    def _width(self) -> Floats:
+        """Distance of the values of p from each other."""
+        n_values = len(self._wrong)
+        return np.asarray(np.gradient(self._wrong)) if n_values > 1 else np.ones(n_values)
 
     def _posteriors(self, p: float, counts: Floats, shares: Floats) -> tuple[Floats, Floats]:
         """Log likelihoods and ARI of shape (n_shares, n_clusterings, n_qualities)."""
