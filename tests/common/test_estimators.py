@@ -197,7 +197,7 @@ ESTIMATORS = [
     XingMetric(),
     XingMetric(kind="full"),
     ComparisonMetric(),
-    AutoCluster([PCKMeans(n_init=1)], [2, 3], n_folds=2),
+    AutoCluster(),
 ]
 
 

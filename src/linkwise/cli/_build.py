@@ -41,7 +41,7 @@ def make_estimator(
         `n_init` and `max_iter`, None where not asked for. Methods with a base hand them on.
     """
     if "checkpoint" in options and not _takes(method, "checkpoint"):
-        raise ValueError(f"--checkpoint is for auto and the k-means methods, not {method.short}")
+        raise ValueError(f"--checkpoint is for the k-means methods, not {method.short}")
     if method.short == "gpk":
         return _propagating(method, k, options, callback, runs)
     made = method.estimator

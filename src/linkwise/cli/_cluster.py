@@ -37,11 +37,10 @@ def cluster(request: Request) -> None:
     columns i, j, link[, weight] (or a, b, c[, weight] for recon) and name rows by
     number, or by id with --id-column.
 
-    Without -k, or with a range such as -k 5-40, the number of clusters is chosen by holding out
-    some of the constraints, and so is the algorithm unless it is given. With -k alone, 30 links or
-    more choose the algorithm; with fewer, or with --probabilities, --n-init, --max-iter,
-    --checkpoint or an option of a method, it is mpck, or pck if only that has the option (for
-    fewer links on texts pck, cosine).
+    Without -k, or with a range such as -k 5-40, the number of clusters and the method are chosen
+    by holding out some of the constraints. With -k alone, the method is chosen so if there are
+    enough links; otherwise, or with --n-init, --max-iter, --checkpoint or an option of a method,
+    it is mpck (on texts pck, cosine).
 
     Exit code: 0 done, 1 the constraints contradict (cop, recon), 2 wrong usage, 70 a fault in
     linkwise.
@@ -103,7 +102,7 @@ def _continue(request: Request, given: Input, model: BaseEstimator) -> dict[int,
 @contextmanager
 def _checkpoint_kept(request: Request) -> Iterator[None]:
     """Keep the checkpoint until every file is written, and say how to go on after Ctrl-C."""
-    if request.checkpoint is None or request.choice.open:
+    if request.checkpoint is None:
         yield
         return
     from linkwise.kmeans.solver._checkpoint import kept_until_end
@@ -190,7 +189,7 @@ def _note_scales(request: Request, given: Input) -> None:
 def _fit(request: Request, given: Input) -> tuple[BaseEstimator, Diagnosis | None]:
     """The fitted estimator; with a diagnosis if the constraints cannot all be satisfied."""
     if request.choice.open:
-        return request.choice.fit(given, request.parameters, request.runs), None
+        return request.choice.fit(given, request.seed, request.runs), None
     from linkwise.constraints import ConstraintError
 
     from ._compile_notice import word_on_compiling

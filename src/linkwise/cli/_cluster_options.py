@@ -134,23 +134,13 @@ class Request:
         typer.Option(help="Own column names in --constraints: i=person_1 (repeat for j, ...)."),
     ] = None
     explain: Annotated[
-        bool, typer.Option("--explain", help="auto: show the scores of what was tried.")
+        bool, typer.Option("--explain", help="auto: show what was compared, with scores.")
     ] = False
-    time_budget: Annotated[
-        float | None, typer.Option(help="auto: seconds for the choice; 20 if not given.")
-    ] = None
-    criterion: Annotated[
-        str | None,
-        typer.Option(
-            help="auto: choose by constraints held back (held_out) or without any by "
-            "description_length."
-        ),
-    ] = None
     checkpoint: Annotated[
         Path | None,
         typer.Option(
             help="File for the state of the work; after an interruption the same command resumes "
-            "from it (auto and the k-means methods)."
+            "from it (k-means methods)."
         ),
     ] = None
     memory_limit: Annotated[
@@ -207,10 +197,7 @@ class Request:
     @cached_property
     def choice(self) -> Choice:
         """What is left to be chosen."""
-        return Choice.of(
-            self.algorithm, self.clusters, self.explain, self.time_budget, self.checkpoint,
-            self.criterion, self.own_options,
-        )  # fmt: skip
+        return Choice.of(self.algorithm, self.clusters, self.explain)
 
     @property
     def names_no_method(self) -> bool:
@@ -303,7 +290,7 @@ class Request:
         """Parameters of the estimator; `base` by name."""
         files = {name for name, used in _methods.options().items() if used[0][1].kind == "path"}
         own = {n: value for n, value in self.own_options.items() if n not in {"tag", *files}}
-        if self.checkpoint is not None and not self.choice.open:
+        if self.checkpoint is not None:
             own["checkpoint"] = self.checkpoint
         own.pop("noise", None)
         if self.noise is not None:
