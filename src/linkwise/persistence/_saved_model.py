@@ -197,7 +197,7 @@ class SavedModel:
         save_model(
             self.model, path, preparation=self.preparation, sample_ids=self.ids,
             constraints=self.constraints, names=self.names,
-            keep_rows=self.facts["keep_rows"], about=self.facts,
+            keep_rows=self.facts.get("keep_rows", True), about=self.facts,
         )  # fmt: skip
 
 
