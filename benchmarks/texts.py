@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from linkwise import PCKMeans, TextEmbedder
-from linkwise.datasets._features import weigh_words
+from linkwise.tables._features import weigh_words
 from linkwise.evaluation import score
 from linkwise.studio._texts import text_features
 

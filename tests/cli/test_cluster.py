@@ -626,7 +626,7 @@ def test_interrupted_writing_leaves_what_was_there(points, tmp_path, monkeypatch
         def writerow(self, row):
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("linkwise.io._write.csv.writer", Interrupted)
+    monkeypatch.setattr("linkwise.tables._write.csv.writer", Interrupted)
     result = run(points, "-k", 3, "--features", "x", "-o", target)
     assert result.exit_code != 0
     assert target.read_text() == "old\n"

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from linkwise import Constraints, PCKMeans, open_blocks
 from linkwise.cli import app
-from linkwise.io import FileFormatError, _excel, _text, atomic_write, read_table, to_json
 from linkwise.kmeans.solver import _checkpoint
+from linkwise.tables import FileFormatError, _excel, _text, atomic_write, read_table, to_json
 
 
 def npy(shape):

@@ -150,7 +150,7 @@ def _propagated(model: BaseEstimator) -> dict[str, int]:
 
 def _write_suspects(path: Path, report: Report) -> None:
     """One line per link that is probably wrong, the likeliest first, with file and line."""
-    from linkwise.io import atomic_write
+    from linkwise.tables import atomic_write
 
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
@@ -166,7 +166,7 @@ def _write_hierarchy(
     model: BaseEstimator, ids: Sequence[str] | None, newick: Path | None, dendrogram: Path | None
 ) -> None:
     if newick is not None:
-        from linkwise.io import atomic_write
+        from linkwise.tables import atomic_write
 
         with atomic_write(newick) as file:
             file.write((model.to_newick(ids) + "\n").encode("utf-8"))

@@ -147,7 +147,7 @@ def read_constraints(
     if not path.is_file() or path.stat().st_size < _LARGE_FILE:
         return read()
     doing = f"reading {escape(path.name)}"
-    from linkwise.io import PARQUET
+    from linkwise.tables import PARQUET
 
     if path.suffix.lower() in PARQUET:  # the reader does not tell how far it is
         with out.errors.status(doing):

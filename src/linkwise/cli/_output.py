@@ -81,7 +81,7 @@ Json = Annotated[
 
 def print_json(value: object) -> None:
     """One JSON document on standard output, with nothing else around it."""
-    from linkwise.io import to_json
+    from linkwise.tables import to_json
 
     typer.echo(to_json(value, indent=2))
 

@@ -31,7 +31,7 @@ def check_target(path: Path | None, option: str, inputs: Iterable[Path | None]) 
 
 def check_kind(path: Path | None) -> None:
     """Refuse kinds of files that `write_labels` does not know."""
-    from linkwise.io import PARQUET, check_output_format
+    from linkwise.tables import PARQUET, check_output_format
 
     if path is not None:
         check_output_format(path, (".csv", ".tsv", ".xlsx", *PARQUET, ".npy"))
@@ -103,7 +103,7 @@ def write_label_parts(
 
 
 def _write(path: Path, names: list[str], blocks: Iterable[Sequence[Any]], labels: Any) -> None:
-    from linkwise.io import atomic_write, write_table
+    from linkwise.tables import atomic_write, write_table
 
     if path.suffix.lower() != ".npy":
         write_table(path, names, blocks)

@@ -28,7 +28,7 @@ from linkwise._fingerprint import data_arrays, digest, parameter_text
 from linkwise._types import Matrix
 from linkwise.constraints import Constraints
 from linkwise.evaluation._scores import share_together
-from linkwise.io import drop_cut_line
+from linkwise.tables import drop_cut_line
 
 from ._candidates import Candidate
 from ._description import Description

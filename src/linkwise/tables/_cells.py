@@ -89,9 +89,7 @@ def _plain(cells: list[str]) -> tuple[list[float], str] | None:
         return None
 
 
-def thousands(
-    frame: pd.DataFrame, columns: dict[str, NDArray], notes: dict[str, str]
-) -> None:
+def thousands(frame: pd.DataFrame, columns: dict[str, NDArray], notes: dict[str, str]) -> None:
     """Read 1.234 as 1234 if other columns of the file have decimal commas; else note the doubt."""
     has_commas = any("decimal commas" in note for note in notes.values())
     for name in [name for name in columns if name in frame and name not in notes]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,12 +21,11 @@ from linkwise._errors import InputError
 from linkwise._help import see
 
 from ._cells import CODES_NOTE, DAYS_NOTE, is_number
-from ._embedding import WORDLLAMA, TextEmbedder
+from ._embedding import WORDLLAMA
 from ._files import FileFormatError, listed, quoted, repeated
-from ._preparation import ColumnPreparation, Preparation, TextPreparation
+from ._preparation import WORDS, ColumnPreparation, Preparation, TextPreparation
 from ._read import Table, as_table, read_table
 
-WORDS = "words"  # TF-IDF, where no model of meanings is installed
 IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp")  # no SVG: it can run scripts
 
 _LOOKED_AT = 2_000  # cells of a column by which its kind is recognized
@@ -39,11 +38,12 @@ _ENOUGH = 3  # columns beside which texts are not used unless they are named
 _LARGEST = 1e140  # squares of larger numbers cannot be added up
 _LATENT = 50  # dimensions of words beside other columns
 _FEW_TEXTS = 100  # up to which words of one text count
-_ID_NAMES = frozenset("id ids key uuid guid nr no index identifier row rowid".split())
-_CODE_NAMES = frozenset(
-    "zip zipcode plz postcode postal phone telephone tel mobile fax iban isbn ean sku".split()
-)
-_PERSON_NAMES = frozenset("name title firstname lastname surname email address".split())
+_ID_NAMES = {"id", "ids", "key", "uuid", "guid", "nr", "no", "index", "identifier", "row", "rowid"}
+_CODE_NAMES = {
+    "zip", "zipcode", "plz", "postcode", "postal", "phone", "telephone", "tel", "mobile", "fax",
+    "iban", "isbn", "ean", "sku",
+}  # fmt: skip
+_PERSON_NAMES = {"name", "title", "firstname", "lastname", "surname", "email", "address"}
 
 
 class Kind(NamedTuple):
@@ -131,6 +131,8 @@ def _kind(table: Table, name: str) -> Kind:
         if unique and _has_word(name, _ID_NAMES) and (column == np.floor(column)).all():
             return Kind("id", "every value occurs once")
         return Kind("number", "numbers")
+    if not few and sum(map(is_number, some)) >= _NEARLY_ALL * len(some):
+        return Kind("number", "numbers, with slips")
     words = float(np.mean([len(cell.split()) for cell in some]))
     if words >= _TEXT_WORDS and distinct > min(_FEW, len(given) / 2):
         return Kind("text", f"about {words:.0f} words per cell")
@@ -143,7 +145,7 @@ def _kind(table: Table, name: str) -> Kind:
     return Kind("name", "names: nearly every value differs")
 
 
-def _has_word(name: str, wanted: Collection[str]) -> bool:
+def _has_word(name: str, wanted: set[str]) -> bool:
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
     return not wanted.isdisjoint(re.findall(r"[^\W_]+", f"{spaced} {name}".lower()))
 
@@ -187,8 +189,9 @@ def table_features(
         Fill missing numbers with the median of their column and missing categories with the most
         frequent one. Otherwise gaps are an error.
     embedding : str, default="auto"
-        How texts become numbers: ``"words"`` (TF-IDF), or a model of `TextEmbedder`. ``"auto"``
-        is ``"wordllama"`` where it is installed (``pip install 'linkwise[text]'``), else words.
+        How texts become numbers: ``"words"`` (TF-IDF, 50 latent dimensions), or a model
+        of `TextEmbedder`. ``"auto"`` is ``"wordllama"`` where it is installed (``pip install
+        'linkwise[text]'``), else words.
 
     Returns
     -------
@@ -203,8 +206,8 @@ def table_features(
     3. a date, if all cells are dates: used as number of days;
     4. a code, if its digits have leading zeros or its name says zip, phone, isbn or the like: a
        category if values repeat, else left out;
-    5. a number, if all cells are numbers; an id, if moreover all are different, whole and the name
-       says id: ids are left out;
+    5. a number, if all cells are numbers (nine of ten: an error names the others);
+       an id, if moreover all are different, whole and the name says id: ids are left out;
     6. a text, if cells have four words or more on average and hardly repeat: used if there are
        fewer than three other features;
     7. a name (of a person, a title), if the column is called so: left out;
@@ -239,21 +242,17 @@ def table_features(
     if not text_columns:
         assert plain is not None
         return plain
-    notes.append(
-        f"text: {quoted(text_columns)} by {'words' if _model(embedding) == WORDS else 'meaning'}"
-    )
-    made = text_features(
-        _joined(table, text_columns), text_columns, embedding, reduce=plain is not None,
-        notes=notes, place=table.place_of,
-    )  # fmt: skip
+    made = text_features(_joined(table, text_columns), text_columns, embedding, table.place_of)
+    notes += made.notes
     if plain is None:
-        return made
-    return _side_by_side(plain, made)
+        return replace(made, notes=notes)
+    return replace(_side_by_side(plain, made), notes=notes)
 
 
 def _side_by_side(plain: Features, made: Features) -> Features:
     """Both, with the same variance in total; names and units are those of the plain columns."""
-    assert plain.preparation is not None and made.preparation is not None
+    assert plain.preparation is not None
+    assert made.preparation is not None
     assert made.preparation.text is not None
     weight = float(np.sqrt(plain.X.var(axis=0).sum() / max(made.X.var(axis=0).sum(), 1e-12)))
     text = TextPreparation(**{**vars(made.preparation.text), "weight": weight})
@@ -357,7 +356,7 @@ def _notes(
         weight = ", each with the weight of one column" if scale else ""
         found.append(f"categories, one column per value{weight}: {quoted(categories)}")
     filled = [
-        f"{int(gaps[own.name].sum()):,} in {own.name!r} with {own.fill if own.categories else f'{own.fill:g}'}"
+        f"{int(gaps[own.name].sum()):,} in {own.name!r} with {own.fill}"
         for own in kept
         if gaps[own.name].any()
     ]
@@ -399,12 +398,12 @@ def text_features(
     texts: Sequence[str],
     names: Sequence[str] = ("text",),
     embedding: str = "auto",
-    *,
-    reduce: bool = False,
-    notes: list[str] | None = None,
     place: Callable[[int], str] = "row {}".format,
 ) -> Features:
-    """Texts as rows of length one, by meaning or by their words.
+    """Texts as dense rows of length one, by meaning or by their words.
+
+    Words are weighted by TF-IDF and reduced to at most 50 latent dimensions (latent semantic
+    analysis [1]_).
 
     Parameters
     ----------
@@ -413,19 +412,14 @@ def text_features(
         Their columns.
     embedding : str, default="auto"
         As in `table_features`.
-    reduce : bool, default=False
-        Reduce words to 50 latent dimensions (latent semantic analysis [1]_), for dense rows.
-    notes : list of str, default=None
-        Is extended.
     place : callable
         Where a row is, in words.
 
     References
     ----------
-    .. [1] Deerwester, Dumais, Furnas, Landauer, Harshman (1990). Indexing by latent semantic
-       analysis.
+    .. [1] S. Deerwester, S. Dumais, G. Furnas, T. Landauer, R. Harshman. Indexing by latent
+       semantic analysis. JASIS 1990.
     """
-    notes = [] if notes is None else notes
     model = _model(embedding)
     try:
         vectorizer, words = weigh_words(texts)
@@ -435,21 +429,23 @@ def text_features(
         vectorizer, words = None, None
     own = TextPreparation(list(names), model)
     if model == WORDS:
-        components = _latent(words) if reduce else None
         own = TextPreparation(
             list(names), model, vectorizer.get_feature_names_out().tolist(),
-            vectorizer.idf_.tolist(), None if components is None else components.tolist(),
+            vectorizer.idf_.tolist(), _latent(words).tolist(),
         )  # fmt: skip
     X, empty = own.embed(texts)
+    how = "words" if model == WORDS else "meaning"
+    notes = [f"text: {quoted(names)} by {how} ({{embedding}} changes it)"]
     if len(empty):
         notes.append(
             f"{len(empty):,} texts have no known words (the first in {place(int(empty[0]))}); "
             "they count as average texts"
         )
-    prepared = Preparation([], own)
     if words is None:
-        return Features(X, [f"dimension {k}" for k in range(X.shape[1])], X, prepared, notes)
-    return Features(X, vectorizer.get_feature_names_out().tolist(), words, prepared, notes)
+        called, units = [f"dimension {k}" for k in range(X.shape[1])], X
+    else:
+        called, units = vectorizer.get_feature_names_out().tolist(), words
+    return Features(X, called, units, Preparation([], own), notes)
 
 
 def _latent(words: Any) -> NDArray[np.float64]:

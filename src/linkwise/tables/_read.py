@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from linkwise._errors import InputError
 from linkwise._help import see
+from linkwise._optional import optional
 
 from ._cells import (
     DAYS_NOTE,
@@ -212,7 +213,7 @@ class Table:
         return f"row {row:,} (counted from 0)"
 
     def _unknown(self, name: str) -> str:
-        there = list(self.frame)
+        there = [str(own) for own in self.frame]
         close = difflib.get_close_matches(str(name), there, n=1, cutoff=0.5)
         hint = f"; did you mean {close[0]!r}?" if close else "."
         what = f"{self.path}: no column {name!r}{hint} The columns are {quoted(there)}"
@@ -345,8 +346,10 @@ def _typed_table(
     """
     marks = frozenset((*MISSING, *missing))
     columns: dict[str, NDArray] = {}
-    notes, lists, unreadable = {}, {}, {}
-    for name in frame:
+    notes: dict[str, str] = {}
+    lists: dict[str, tuple[str, ...]] = {}
+    unreadable: dict[str, str] = {}
+    for name in map(str, frame):
         try:
             found, note = _typed(frame[name], marks, text or bool(missing), comma)
         except InputError as error:
@@ -485,7 +488,9 @@ def _as_frame(frame: Any) -> pd.DataFrame:
     if isinstance(frame, Mapping):
         return _frame(list(map(str, frame)), [list(cells) for cells in frame.values()])
     frame = frame.collect() if hasattr(frame, "collect") else frame  # polars, lazy
-    for convert in ("to_pandas", "df"):  # polars and Arrow; DuckDB
+    if hasattr(frame, "to_dict") and hasattr(frame, "get_columns"):  # polars
+        return _as_frame(frame.to_dict(as_series=False))
+    for convert in ("to_pandas", "df"):  # Arrow; DuckDB
         if hasattr(frame, convert):
             frame = getattr(frame, convert)()
     if not isinstance(frame, pd.DataFrame):
@@ -638,7 +643,7 @@ def read_sheet(path: Path, sheet: str | None = None) -> tuple[list[str], list[li
 
     try:
         _check_size(path)
-        with pd.ExcelFile(path, engine="openpyxl", engine_kwargs={"data_only": True}) as book:
+        with pd.ExcelFile(path, engine="openpyxl") as book:
             sheets = [str(name) for name in book.sheet_names]
             if sheet is not None and sheet not in sheets:
                 raise FileFormatError(path, f"no sheet {sheet!r}; the sheets are {quoted(sheets)}")
@@ -646,7 +651,9 @@ def read_sheet(path: Path, sheet: str | None = None) -> tuple[list[str], list[li
                 if (book.book[name].max_row or 0) > _MOST_ROWS:  # as declared in the file
                     what = f"more than {_MOST_ROWS:,} rows, which no sheet of Excel has"
                     raise FileFormatError(path, what)
-                cells = book.parse(name, header=None, dtype=object, na_filter=False)
+                cells = pd.read_excel(
+                    book, sheet_name=name, header=None, dtype=object, na_filter=False
+                )
                 cells = cells[(cells != "").any(axis=1)]
                 if len(cells):
                     break
@@ -674,14 +681,13 @@ def _check_size(path: Path) -> None:
 def _sheet_columns(path: Path, cells: pd.DataFrame) -> tuple[list[str], list[list[Any]]]:
     names: list[str] = []
     columns: list[list[Any]] = []
-    for place in cells:
-        name, *column = cells[place].tolist()
+    for place, (name, *column) in enumerate(cells.to_numpy().T.tolist(), 1):
         column = [None if isinstance(cell, str) and cell == "" else cell for cell in column]
         if str(name).strip():
             names.append(str(name).strip())
             columns.append(column)
         elif any(cell is not None for cell in column):
-            raise FileFormatError(path, f"column {int(place) + 1} has no name in the header line")
+            raise FileFormatError(path, f"column {place} has no name in the header line")
     if again := repeated(names):
         raise FileFormatError(path, f"more than one column is called {quoted(again)}; rename one")
     return names, columns
@@ -692,8 +698,7 @@ def _sheet_columns(path: Path, cells: pd.DataFrame) -> tuple[list[str], list[lis
 
 def open_parquet(path: Path, *, pre_buffer: bool = True, buffer_size: int = 0) -> ParquetFile:
     """Open a Parquet file; options as in pyarrow."""
-    from pyarrow import parquet
-
+    parquet = optional("pyarrow.parquet", extra="parquet", need=f"Reading {path.name}")
     try:
         return parquet.ParquetFile(path, pre_buffer=pre_buffer, buffer_size=buffer_size)
     except (ValueError, OSError) as error:  # pyarrow's own errors are subclasses of these
@@ -742,12 +747,12 @@ def _read_numpy(path: Path) -> pd.DataFrame:
     for name, column in cells.items():
         if column.dtype.kind not in "fiubUS":
             raise FileFormatError(
-                path, f"column {name!r} is of type {column.dtype}; only numbers and text can be read"
+                path, f"column {name!r} is of type {column.dtype}; expected numbers or text"
             )
     import pandas as pd
 
-    decoded = {n: np.char.decode(c, "utf-8") if c.dtype.kind == "S" else c for n, c in cells.items()}
-    return pd.DataFrame(decoded)
+    bytes_ = [name for name, column in cells.items() if column.dtype.kind == "S"]
+    return pd.DataFrame(cells | {name: np.char.decode(cells[name], "utf-8") for name in bytes_})
 
 
 def load_array(path: Path) -> Any:

@@ -19,7 +19,6 @@ from linkwise._errors import InputError
 
 from ._files import FileFormatError, half_of_memory, is_gzip
 
-
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer as Buffer
 
