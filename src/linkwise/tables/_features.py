@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise._errors import InputError
+from linkwise._errors import InputError, fill, in_python
 from linkwise._help import see
 
 from ._cells import CODES_NOTE, DAYS_NOTE, is_number
@@ -71,8 +71,8 @@ class Features:
         `X` before it was scaled, for display; of texts by meaning, their words.
     preparation : Preparation or None
         Prepares new rows the same way.
-    notes : list of str
-        What was done with the columns, a line each.
+    templates : list of str
+        `notes` with names of parameters in braces, see `linkwise._errors`.
 
     Examples
     --------
@@ -85,7 +85,12 @@ class Features:
     names: list[str]
     units: Any = None
     preparation: Preparation | None = None
-    notes: list[str] = field(default_factory=list)
+    templates: list[str] = field(default_factory=list)
+
+    @property
+    def notes(self) -> list[str]:
+        """What was done with the columns, a line each."""
+        return [fill(text, in_python) for text in self.templates]
 
 
 # -------------------------------------------------------------------- what columns hold
@@ -243,10 +248,10 @@ def table_features(
         assert plain is not None
         return plain
     made = text_features(_joined(table, text_columns), text_columns, embedding, table.place_of)
-    notes += made.notes
+    notes += made.templates
     if plain is None:
-        return replace(made, notes=notes)
-    return replace(_side_by_side(plain, made), notes=notes)
+        return replace(made, templates=notes)
+    return replace(_side_by_side(plain, made), templates=notes)
 
 
 def _side_by_side(plain: Features, made: Features) -> Features:
@@ -258,7 +263,7 @@ def _side_by_side(plain: Features, made: Features) -> Features:
     text = TextPreparation(**{**vars(made.preparation.text), "weight": weight})
     X = np.hstack([plain.X, made.X * weight])
     prepared = Preparation(plain.preparation.columns, text)
-    return Features(X, plain.names, plain.units, prepared, plain.notes)
+    return Features(X, plain.names, plain.units, prepared)
 
 
 def _chosen(
