@@ -150,7 +150,8 @@ def read(request: Request) -> Given:
     made = how.rows(table, leave_out)
     groups = _groups(request, table, ids)
     known = groups if known is None else known if groups is None else known + groups
-    y, labels = None, ()
+    y: NDArray[np.int64] | None = None
+    labels: tuple[str, ...] = ()
     if label_column is not None:
         y, labels = _partial_labels(table, label_column, request)
     _note_knowledge(request, known, y)
@@ -173,7 +174,7 @@ def _groups(request: Request, table: Table, ids: list[str] | None) -> Constraint
         if len(set(of_row.values())) == len(of_row):
             out.print_note(f"--{kind}-column {column}: no two rows have the same value")
             continue
-        own = Constraints(**{kind: of_row})  # type: ignore[arg-type]
+        own = Constraints(**{kind: of_row})
         found = own if found is None else found + own
     if request.taxonomy_columns is not None:
         ranks = column_names(request.taxonomy_columns, "--taxonomy-columns")

@@ -56,7 +56,7 @@ def predict(
         if saved.names:
             called = [saved.names.get(c, "") for c in range(int(labels.max(initial=-1)) + 1)]
         if output is not None and append:
-            write_appended(output, table.frame.to_dict("list"), labels, called)
+            write_appended(output, table.frame, labels, called)
         elif output is not None:
             write_labels(output, labels, ids, id_column, called)
     sizes = {int(c): int((labels == c).sum()) for c in sorted(set(labels.tolist()))}

@@ -51,8 +51,8 @@ def write(
     elif request.output is not None:
         sure = _probabilities(request, model, given.X)
         if request.append:
-            cells = given.table.frame.to_dict("list")  # type: ignore[union-attr]
-            write_appended(request.output, cells, model.labels_, names, sure)
+            frame = given.table.frame  # type: ignore[union-attr]
+            write_appended(request.output, frame, model.labels_, names, sure)
         else:
             write_labels(request.output, model.labels_, given.ids, given.id_column, names, sure)
     if request.report is not None:

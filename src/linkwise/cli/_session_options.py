@@ -150,7 +150,7 @@ def read_session_input(data: Path, given: Options) -> SessionInput:
     leave_out = [name for name in (id_column, given.image_column) if name is not None]
     made = how.rows(table, leave_out)
     pictures = [] if given.image_column is None else [given.image_column]
-    cells = {name: table.text(name) for name in [*shown, *pictures]}
+    cells = {name: table.text(name).tolist() for name in [*shown, *pictures]}
 
     def record(row: int) -> dict[str, str]:
         return {name: str(cells[name][row]) for name in shown}
@@ -158,7 +158,7 @@ def read_session_input(data: Path, given: Options) -> SessionInput:
     return SessionInput(
         data, made.X, ids, record, cells, list(made.names),
         _recipe(data, how, id_column, leave_out), made.units,
-        {name: table.text(name) for name in table.columns if name not in cells},
+        {name: table.text(name).tolist() for name in table.columns if name not in cells},
         made.preparation, {name: table.columns[name] for name in table.numeric_names},
     )  # fmt: skip
 

@@ -112,7 +112,7 @@ def studio(
 
         given = Options(
             id_column, features, text_column, embedding, no_scale or None, missing or None,
-            encoding, sheet, show, image_column, images and str(images.resolve()),
+            encoding, sheet, show, image_column, None if images is None else str(images.resolve()),
         )  # fmt: skip
         begun: JsonDict = {"n_clusters": clusters, "strategy": strategy, "random_state": seed}
         if data is None:

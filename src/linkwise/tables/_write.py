@@ -111,16 +111,15 @@ def _write_parquet(file: IO[bytes], names: Sequence[str], blocks: Iterable[Block
 
 def _write_sheet(file: IO[bytes], names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Write one sheet; text that begins like a formula stays text."""
-    from openpyxl import Workbook
-    from openpyxl.cell import WriteOnlyCell
+    import openpyxl
 
-    book = Workbook(write_only=True)
+    book = openpyxl.Workbook(write_only=True)
     sheet = book.create_sheet("clusters")
     sheet.freeze_panes = "A2"
     for number, row in enumerate([names, *rows]):
         if number == _MOST_ROWS:
             raise ValueError(f"a sheet has at most {_MOST_ROWS:,} rows; write .csv or .parquet")
-        sheet.append([_safe(WriteOnlyCell, sheet, cell) for cell in row])
+        sheet.append([_safe(openpyxl.cell.WriteOnlyCell, sheet, cell) for cell in row])
     book.save(file)
 
 
