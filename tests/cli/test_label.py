@@ -25,7 +25,7 @@ from linkwise.active import LabelOracle, Session, TerminalOracle
 from linkwise.active._terminal import Keys
 from linkwise.cli import app
 from linkwise.cli._session_options import Options, read_session_input
-from linkwise.datasets import read_table
+from linkwise.tables import read_table
 
 runner = CliRunner()
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -311,9 +311,9 @@ def test_a_contradiction_is_settled_at_the_terminal(tmp_path, beans):
     work = tmp_path / "work.db"
     assert run("label", beans, "-k", 3, "--session", work, *OPTIONS, input="q\n").exit_code == 0
     table = read_table(beans)
-    from linkwise.datasets import prepare_features
+    from linkwise.tables import table_features
 
-    X = prepare_features(table, leave_out=["bean", "notes"]).X
+    X = table_features(table, leave_out=["bean"]).X
     ids = table.text("bean").tolist()
     with Session.open(work, X, sample_ids=ids, who="bo") as session:
         session.tell("same", (0, 3))
@@ -392,7 +392,7 @@ def test_texts_by_their_words(tmp_path, beans):
     result = run("label", beans, "-k", 2, *options, input="d\ns\n")
     assert result.exit_code == 0, result.output
     assert "2 in all" in flat(result.output)
-    result = run("label", beans, *options, "--standardize")
+    result = run("label", beans, *options)
     assert result.exit_code == 2
     assert "--text-column takes the words of one column" in flat(result.output)
 
@@ -400,7 +400,7 @@ def test_texts_by_their_words(tmp_path, beans):
 def test_files_are_read_as_for_cluster(tmp_path):
     path = tmp_path / "old.csv"
     path.write_bytes("name,x,y\ncafé,1,?\nthé,2,3\neau,9,8\n".encode("cp1252"))
-    how = ["--encoding", "cp1252", "--missing", "?", "--impute", "median", "--id-column", "name"]
+    how = ["--encoding", "cp1252", "--missing", "?", "--id-column", "name"]
     result = run("label", path, *how, input="d\n")
     assert result.exit_code == 0, result.output
     assert "1 in all" in flat(run("label", path, input="q\n").output)  # they are kept
@@ -414,12 +414,12 @@ def test_files_are_read_as_for_cluster(tmp_path):
 def test_texts_by_their_meaning(tmp_path, beans):
     pytest.importorskip("wordllama")
     work = tmp_path / "work.db"
-    begin = ["--id-column", "bean", "--text-column", "notes", "--text-embedding", "wordllama"]
+    begin = ["--id-column", "bean", "--text-column", "notes", "--embedding", "wordllama"]
     result = run("label", beans, "-k", 2, "--session", work, *begin, input="d\ns\n")
     assert result.exit_code == 0, result.output
     result = run("label", beans, "--session", work, input="d\n")  # what it was begun with is kept
     assert "3 in all" in flat(result.output)
-    result = run("label", beans, "--text-embedding", "wordllama")
+    result = run("label", beans, "--embedding", "wordllama")
     assert "--text-embedding is about --text-column" in flat(result.output)
     task = read_session_input(
         beans, Options("bean", None, None, None, None, "notes", text_embedding="wordllama")
@@ -486,7 +486,7 @@ def test_wrong_usage_is_told_plainly(tmp_path, beans):
             "--strategy best: expected one of",
         ),
         (("label", beans, "--session", work, "--seed", 4), "--seed 4"),
-        (("label", beans, "--session", work, "--standardize"), "begun with other data .*values"),
+        (("label", beans, "--session", work), "begun with other data .*values"),
         (("label", other, "--session", work), "begun with other data .*ids of the rows differ"),
         (("label", beans, "--session", work, "--show", "taste"), "no column 'taste'"),
         (("label", beans, "--session", beans), "cannot be used: file is not a database"),

@@ -54,18 +54,18 @@ def test_suspects_have_file_and_line(files, tmp_path):
 def test_noise_is_auto_or_a_number(files):
     data, links, wrong = files
     common = (data, "-k", 3, "--constraints", links, "--id-column", "id")
-    found = run(*common, "--noise", "auto", "--json")
+    found = run(*common, "--set", "noise=auto", "--json")
     assert found.exit_code == 0, found.output
     assert abs(json.loads(found.stdout)["noise_estimate"] - len(wrong) / 100) < 0.05
     for algorithm in ("pck", "hmrf"):
-        assert run(*common, "--noise", "0.15", "--algorithm", algorithm).exit_code == 0
-    found = run(*common, "--noise", "much")
+        assert run(*common, "--set", "noise=0.15", "--algorithm", algorithm).exit_code == 0
+    found = run(*common, "--set", "noise=much")
     assert found.exit_code == 2
     assert "--noise much: expected auto, a number below 0.5, or none" in found.output.replace(
         "\n", " "
     )
-    assert run(*common, "--noise", "0.6").exit_code == 2
-    assert run(*common, "--noise", "auto", "--algorithm", "cop").exit_code == 2
+    assert run(*common, "--set", "noise=0.6").exit_code == 2
+    assert run(*common, "--set", "noise=auto", "--algorithm", "cop").exit_code == 2
 
 
 def test_contradictions_are_doubted_unless_told_otherwise(files):
@@ -76,9 +76,9 @@ def test_contradictions_are_doubted_unless_told_otherwise(files):
     assert found.exit_code == 0, found.output
     assert abs(json.loads(found.stdout)["noise_estimate"] - len(wrong) / 100) < 0.05
     assert "the most probable reading is used" in found.stderr.replace("\n", " ")
-    asked = run(*common, "--noise", "auto", "--json")
+    asked = run(*common, "--set", "noise=auto", "--json")
     shown, same = json.loads(found.stdout), json.loads(asked.stdout)
     assert same["objective"] == shown["objective"]  # also under the same metric
-    trusted = run(*common, "--noise", "none", "--json")
+    trusted = run(*common, "--set", "noise=none", "--json")
     assert json.loads(trusted.stdout).get("noise_estimate") is None
     assert "mpck satisfies what it can" in trusted.stderr.replace("\n", " ")

@@ -36,7 +36,7 @@ def call(*args):
 
 def arguments(files, *more):
     known = ("--constraints", files / "links.csv", "--id-column", "key")
-    return (files / "x.parquet", "-k", 3, *known, "--n-init", 2, *more)
+    return (files / "x.parquet", "-k", 3, *known, "--set", "n_init=2", *more)
 
 
 @pytest.mark.parametrize("algorithm", ["pck", "mpck", "cop"])
@@ -85,7 +85,7 @@ def test_npy_file_by_row_number(files):
         (["--memory-limit", "lots"], "expected a size such as 500MB or 2GB"),
         (["--memory-limit", "10MB"], "leaves no room"),
         (["--memory-limit", "8GB", "--algorithm", "recon"], "recon needs all rows in memory"),
-        (["--memory-limit", "8GB", "--impute", "median"], "--impute needs the whole file"),
+        (["--memory-limit", "8GB"], "--impute needs the whole file"),
         (["--memory-limit", "8GB", "--label-column", "x0"], "--label-column needs the whole file"),
         (["--memory-limit", "8GB", "--features", "x0,zz"], "no column 'zz'"),
         (["--scheduler", "tcp://127.0.0.1:1"], "no Dask scheduler answers there"),
@@ -95,7 +95,7 @@ def test_npy_file_by_row_number(files):
 def test_wrong_use_is_explained(files, more, words):
     given = list(arguments(files, *more))
     if "boost" in more or "recon" in more:
-        given = [value for value in given if value not in ("--n-init", 2)]
+        given = [value for value in given if value not in ("--set", "n_init=2")]
     code, text = call(*given)
     assert code == 2
     assert words in " ".join(text.split())

@@ -182,10 +182,6 @@ class Request:
             earlier.append(path)
         check_kind(self.output)
         _ = self.parameters
-        if self.method.starts_from_labels and self.label_column is None:
-            raise ValueError(
-                f"--algorithm {self.method.short} starts from labels; give --label-column"
-            )
         for flag in ("probabilities", "append"):
             if getattr(self, flag) and (self.output is None or self.output.suffix == ".npy"):
                 raise ValueError(f"--{flag} needs -o with a .csv, .tsv, .xlsx or .parquet file")
@@ -280,6 +276,10 @@ def _fit(request: Request, given: Given | GivenBlocks) -> tuple[BaseEstimator, D
             if diagnosis.consistent:
                 raise  # the method found no way, though there may be one
             return model, diagnosis
+        except ValueError as error:
+            if str(error).startswith(tuple(f"{name}=" for name in settings)):
+                raise ValueError(f"--set {out.in_words(error)}") from None
+            raise
     _note_contradictions(request, given)
     return model, None
 
@@ -294,8 +294,10 @@ def _note_contradictions(request: Request, given: Given | GivenBlocks) -> None:
         if k is not None and known.n_cannot_link:
             diagnosis = known.diagnose(k, n_rows=given.n_rows, time_limit=1.0)
             if not diagnosis.consistent:
-                first = contradiction_lines(diagnosis)[0]
-                out.print_note(f"{given.in_lines(first)}; some cannot-links stay violated")
+                out.print_note(
+                    f"-k {k} is too small for all cannot-links; some stay violated (`linkwise "
+                    "check` with -k shows which rows)"
+                )
         return
     first = contradiction_lines(known.diagnose(n_rows=given.n_rows, limit=1))[0]
     what = "constraints" if given.y is None else "constraints and labels"

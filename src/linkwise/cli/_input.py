@@ -206,7 +206,7 @@ def _read_or_explain(
             other = None
         shared = [] if other is None else [own for own in other.columns if own in table.columns]
         if other is not None and len(other.columns) == 2 and shared:
-            label = next(own for own in other.columns if own != shared[0] or len(shared) > 1)
+            label = next(own for own in other.columns if own != shared[0])
             raise ValueError(
                 f"{path} has labels ({shared[0]!r} and {label!r}), not constraints; add the column "
                 f"{label!r} to {table.path.name} and give --label-column {label}"

@@ -210,6 +210,11 @@ def _partial_labels(
     tag = request.parameters.get("tag")
     if request.method.takes == "one tagged group":
         tag = names[0] if tag is None and len(names) == 1 else tag
+        if tag is None:
+            raise ValueError(
+                f"{column!r} has {len(names):,} labels; say with --set tag=NAME which of them is "
+                f"the known cluster: {', '.join(names[:20])}"
+            )
         if str(tag) not in names:
             raise ValueError(
                 f"--set tag={tag}: no row has this label in {column!r}; there are "

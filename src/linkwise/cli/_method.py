@@ -23,6 +23,7 @@ _ELSEWHERE = {
     "agglomerative": "recon and complete-link are the hierarchical methods",
 }
 _GIVEN = ("n_clusters", "random_state", "callback", "engine")  # set by other options, or by nobody
+_GPK_BASES = ("mpck", "pck", "cop", "hmrf")
 _BASES = ("kmeans", "single", "average", "complete", "ward", "spectral", "mixture")
 
 
@@ -127,10 +128,9 @@ def make_estimator(
 def _base(name: str, method: Method, k: int | tuple[int, int] | None, seed: int) -> BaseEstimator:
     """The clusterer inside of gpk or boost, by a name for people."""
     if method.short == "gpk":
-        try:
-            return make_estimator(find_method(name or "mpck"), k, seed, {})
-        except KeyError:
-            raise ValueError(f"--set base={name}: expected mpck, pck, cop or hmrf") from None
+        if name not in ("", *_GPK_BASES):
+            raise ValueError(f"--set base={name}: expected one of {', '.join(_GPK_BASES)}")
+        return make_estimator(find_method(name or "mpck"), k, seed, {})
     from sklearn.cluster import AgglomerativeClustering, KMeans, SpectralClustering
     from sklearn.mixture import GaussianMixture
 

@@ -42,7 +42,7 @@ _ADVICE = {
     "--id-column if it holds ids, with --text-column if it holds texts",
     "carry_answers": "--data-changed carry",
     "all_problems": "",
-    "ids_as_text": "name the column of ids with --id-column",
+    "ids_as_text": "--data and --id-column",
     "impute_median": "fill the gaps",
     "scale_columns": "leave out --no-scale",
     "assign_auto": "--set assignment=auto",

@@ -176,7 +176,7 @@ def show(
 def _note_single_rows(report: Report, model: BaseEstimator, given: Given | GivenBlocks) -> None:
     """Name the row of a cluster of one, which may be a total at the end of the table."""
     singles = [c for c, size in enumerate(report.cluster_sizes.tolist()) if size == 1]
-    if not singles or len(singles) > 3 or not hasattr(given, "table"):
+    if not singles or len(singles) > 3 or report.n_rows < 10 or not hasattr(given, "table"):
         return
     for number in singles:
         row = int((model.labels_ == number).argmax())
