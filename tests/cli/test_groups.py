@@ -70,10 +70,10 @@ def test_bad_sizes(tmp_path):
     common = (data, "-k", 3, "--id-column", "face", "--features", "x,y", "--algorithm", "pck")
     for options, text in (
         (("--set", "min_size=20"), "3 x 20 = 60 rows at least, and there are 40"),
-        (("--set", "min_size=a few"), "--min-size a few: expected numbers or shares"),
+        (("--set", "min_size=a few"), "min_size='a few' must be"),
         (("--set", "outliers=1.0"), "must be at least 0 and below 1"),
         (("--set", "max_size=3,4"), "has 2 values"),
-        (("--set", "min_size=12", "--set", "max_size=5"), "is above --max-size"),
+        (("--set", "min_size=12", "--set", "max_size=5"), "is above"),
     ):
         found = run(*common, *options)
         assert found.exit_code == 2, found.output

@@ -102,6 +102,8 @@ def make_estimator(
     takes = inspect.signature(method.estimator).parameters
     own = {name: value for name, value in settings.items() if "__" not in name}
     own |= {name: value for name, value in more.items() if name in takes and value is not None}
+    if more.get("checkpoint") is not None and "checkpoint" not in takes:
+        raise ValueError(f"--checkpoint is for the k-means methods, not for {method.short}")
     if method.finds_clusters and k is not None:
         raise ValueError(f"-k is no option of {method.short}, which finds the number itself")
     if isinstance(k, tuple) and method.short != AUTO:

@@ -148,8 +148,8 @@ class LabelWidget:
         return self._widget
 
     def _made(self) -> Any:
-        anywidget = optional("anywidget", extra="notebook", need="The labelling widget")
-        traitlets = optional("traitlets", extra="notebook", need="The labelling widget")
+        anywidget = optional("anywidget", extra="studio", need="The labelling widget")
+        traitlets = optional("traitlets", extra="studio", need="The labelling widget")
         own = type(
             "LinkwiseQuestions",
             (anywidget.AnyWidget,),
