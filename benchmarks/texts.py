@@ -10,11 +10,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from linkwise.studio._texts import text_features
 
 from linkwise import PCKMeans, TextEmbedder
-from linkwise.datasets._features import weigh_words
 from linkwise.evaluation import score
-from linkwise.studio._texts import text_features
+from linkwise.tables._features import weigh_words
 
 _ROWS = 4000
 _DRAWS = 3

@@ -341,14 +341,14 @@ def _sample() -> tuple[Any, Any, Constraints]:
     """The beans and tastings of ``linkwise demo``, standardized."""
     from importlib import resources
 
-    from linkwise.datasets import prepare_features, read_table
+    from linkwise import read_table, table_features
 
     folder = resources.files("linkwise.datasets") / "sample"
     with resources.as_file(folder / "beans.csv") as path:
         table = read_table(path)
     with resources.as_file(folder / "tastings.csv") as path:
         known = Constraints.read(path)
-    X = prepare_features(table, ["acidity", "roast"], standardize=True).X
+    X = table_features(table, ["acidity", "roast"]).X
     return (
         X,
         np.unique(table.text("origin"), return_inverse=True)[1],

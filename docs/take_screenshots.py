@@ -13,8 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from linkwise import Session, Studio
-from linkwise.datasets import prepare_features, read_table
+from linkwise import Session, Studio, read_table, table_features
 
 FOLDER = Path(__file__).parent / "images"
 FEATURES = ["acidity", "roast"]
@@ -30,7 +29,7 @@ def main() -> None:
     from playwright.sync_api import sync_playwright
 
     beans = read_table(Path(str(resources.files("linkwise.datasets") / "sample" / "beans.csv")))
-    X = prepare_features(beans, FEATURES).X  # as `linkwise studio` without options
+    X = table_features(beans, FEATURES).X  # as `linkwise studio` without options
     columns = {name: beans.columns[name].tolist() for name in FEATURES}
     origins = np.array(beans.text("origin"))
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:

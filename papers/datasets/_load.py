@@ -17,7 +17,7 @@ from sklearn.utils import Bunch, check_random_state
 
 from linkwise import datasets
 from linkwise.datasets._load import sample_rows
-from linkwise.io import Table, read_table
+from linkwise.tables import Table, read_table
 
 from ._catalog import ENTRIES, Entry, Kind, find
 from ._folder import data_file

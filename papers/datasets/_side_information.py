@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from linkwise.constraints._tree import Tree
-from linkwise.io import Table, read_table
+from linkwise.tables import Table, read_table
 
 from ._folder import data_file
 from ._load import features_of, load

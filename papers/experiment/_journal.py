@@ -21,7 +21,7 @@ import sklearn
 from linkwise._fingerprint import another_run
 from linkwise._types import JsonDict, PathLike
 from linkwise._version import __version__
-from linkwise.io import atomic_write, drop_cut_line
+from linkwise.tables import atomic_write, drop_cut_line
 
 from ._experiment import Experiment, Key, Point
 

@@ -14,7 +14,6 @@ from ._version import __version__
 if TYPE_CHECKING:
     from .active import Session
     from .constraints import Closure, ConstraintError, Constraints, Diagnosis, Tree, one_tree
-    from .datasets import TextEmbedder
     from .density import ConstrainedHDBSCAN
     from .engines import open_blocks
     from .ensemble import BoostCluster
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from .selection import AutoCluster
     from .spectral import ConstrainedKernelKMeans, SpectralLearning
     from .studio import Studio
+    from .tables import TextEmbedder, read_table, table_features
 
 _MODULE_OF = {
     **{method.name: method.module for method in METHODS},
@@ -49,7 +49,7 @@ _MODULE_OF = {
     "RCA": "linkwise.geometry",
     "Session": "linkwise.active",
     "Studio": "linkwise.studio",
-    "TextEmbedder": "linkwise.datasets",
+    "TextEmbedder": "linkwise.tables",
     "Tree": "linkwise.constraints",
     "XingMetric": "linkwise.geometry",
     "load_model": "linkwise.persistence",
@@ -58,11 +58,13 @@ _MODULE_OF = {
     "open_blocks": "linkwise.engines",
     "plot_clusters": "linkwise.report",
     "propagate": "linkwise.kmeans",
+    "read_table": "linkwise.tables",
+    "table_features": "linkwise.tables",
 }
 _MODULES = (
     "active", "constraints", "datasets", "density", "engines", "ensemble", "evaluation",
     "geometry", "hierarchy", "integrations", "kmeans", "mixture", "persistence", "report",
-    "selection", "spectral", "studio",
+    "selection", "spectral", "studio", "tables",
 )  # fmt: skip
 
 __all__ = [
@@ -100,7 +102,9 @@ __all__ = [
     "open_blocks",
     "plot_clusters",
     "propagate",
+    "read_table",
     "save_model",
+    "table_features",
 ]
 
 

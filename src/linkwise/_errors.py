@@ -22,9 +22,8 @@ ADVICE = {
     "name_features": "name the other columns as features",
     "name_special_columns": "name the features to use, or name it as the column of ids or of texts",
     "ids_as_text": 'ids="text" (on the command line: --ids text)',
-    "impute_median": 'impute="median"',
-    "scale_columns": "standardize=True",
-    "keep_stop_words": "stop_words=None",
+    "impute_median": "impute=True",
+    "scale_columns": "scale=True",
     "assign_auto": 'assignment="auto"',
     "carry_answers": 'data_changed="carry"',
     "iterate_more": "raise max_iter or tol",
@@ -34,6 +33,7 @@ ADVICE = {
 _PARAMETERS = (
     "n_clusters", "n_constraints", "max_iter", "y", "tag", "ids", "sample_ids", "columns",
     "features", "impute", "min_size", "max_size", "outliers", "encoding", "missing", "sheet",
+    "embedding", "texts",
 )  # fmt: skip
 _FIELD = re.compile(rf"\{{({'|'.join((*_PARAMETERS, *ADVICE))})(?:=([^{{}}]*))?\}}")
 

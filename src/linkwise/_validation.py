@@ -27,7 +27,7 @@ from linkwise.constraints import (
     label_codes,
     row_names,
 )
-from linkwise.io import AnnDataLike, DatasetLike, as_table
+from linkwise.tables import AnnDataLike, DatasetLike, as_table
 
 if TYPE_CHECKING:
     import pandas as pd

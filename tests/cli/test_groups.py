@@ -51,16 +51,16 @@ def labels(path):
 def test_sizes_and_outliers(tmp_path):
     data, out = table(tmp_path / "faces.csv"), tmp_path / "out.csv"
     common = (data, "-k", 3, "--id-column", "face", "--features", "x,y", "--algorithm", "pck")
-    found = run(*common, "--min-size", 12, "--max-size", "35%", "-o", out)
+    found = run(*common, "--set", "min_size=12", "--set", "max_size=35%", "-o", out)
     assert found.exit_code == 0, found.output
     sizes = [labels(out).count(str(cluster)) for cluster in range(3)]
     assert min(sizes) >= 12
     assert max(sizes) <= 14
-    found = run(*common, "--outliers", 2, "-o", out, "--report", tmp_path / "r.html")
+    found = run(*common, "--set", "outliers=2", "-o", out, "--report", tmp_path / "r.html")
     assert found.exit_code == 0, found.output
     assert labels(out).count("-1") == 2
     assert "2 rows in no cluster" in found.output
-    found = run(*common, "--min-size", "10,12,14", "-o", out)
+    found = run(*common, "--set", "min_size=10,12,14", "-o", out)
     assert found.exit_code == 0, found.output
     assert sorted(labels(out).count(str(c)) for c in range(3))[2] >= 14
 
@@ -69,14 +69,14 @@ def test_bad_sizes(tmp_path):
     data = table(tmp_path / "faces.csv")
     common = (data, "-k", 3, "--id-column", "face", "--features", "x,y", "--algorithm", "pck")
     for options, text in (
-        (("--min-size", 20), "3 x 20 = 60 rows at least, and there are 40"),
-        (("--min-size", "a few"), "--min-size a few: expected numbers or shares"),
-        (("--outliers", "1.0"), "must be at least 0 and below 1"),
-        (("--max-size", "3,4"), "has 2 values"),
-        (("--min-size", 12, "--max-size", 5), "is above --max-size"),
+        (("--set", "min_size=20"), "3 x 20 = 60 rows at least, and there are 40"),
+        (("--set", "min_size=a few"), "min_size='a few' must be"),
+        (("--set", "outliers=1.0"), "must be at least 0 and below 1"),
+        (("--set", "max_size=3,4"), "has 2 values"),
+        (("--set", "min_size=12", "--set", "max_size=5"), "is above"),
     ):
         found = run(*common, *options)
         assert found.exit_code == 2, found.output
         assert text in " ".join(found.output.split())
-    found = run(data, "-k", 3, "--algorithm", "recon", "--features", "x,y", "--min-size", 3)
+    found = run(data, "-k", 3, "--algorithm", "recon", "--features", "x,y", "--set", "min_size=3")
     assert found.exit_code == 2

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from linkwise import Constraints, PCKMeans, open_blocks
 from linkwise.cli import app
-from linkwise.io import FileFormatError, _excel, _text, atomic_write, read_table, to_json
 from linkwise.kmeans.solver import _checkpoint
+from linkwise.tables import FileFormatError, _read, _text, atomic_write, read_table, to_json
 
 
 def npy(shape):
@@ -74,11 +74,11 @@ def test_workbooks_that_unpack_to_more_than_the_memory_are_refused(tmp_path, mon
         book.active.append(row)
     book.save(tmp_path / "x.xlsx")
     read_table(tmp_path / "x.xlsx")
-    monkeypatch.setattr(_excel, "half_of_memory", lambda: 1000)
+    monkeypatch.setattr(_read, "half_of_memory", lambda: 1000)
     with pytest.raises(FileFormatError, match="x.xlsx: unpacks to"):
         read_table(tmp_path / "x.xlsx")
     monkeypatch.undo()
-    monkeypatch.setattr(_excel, "_MOST_ROWS", 1)
+    monkeypatch.setattr(_read, "_MOST_ROWS", 1)
     with pytest.raises(FileFormatError, match="which no sheet of Excel has"):
         read_table(tmp_path / "x.xlsx")
 
@@ -114,7 +114,7 @@ def test_lack_of_memory_is_said_as_such(tmp_path, monkeypatch):
     def fail(path, **how):
         raise MemoryError
 
-    monkeypatch.setattr("linkwise.datasets.read_table", fail)
+    monkeypatch.setattr("linkwise.tables.read_table", fail)
     (tmp_path / "x.csv").write_text("a,b\n1,2\n")
     done = CliRunner().invoke(app, ["cluster", str(tmp_path / "x.csv"), "-k", "1"])
     assert done.exit_code == 2
@@ -169,26 +169,3 @@ def test_resuming_with_another_seed_is_refused(tmp_path):
     model = PCKMeans(4, n_init=3, random_state=5, checkpoint=tmp_path / "state")
     with pytest.raises(ValueError, match="with the seed 0, not 5"):
         model.fit(X, constraints=KNOWN)
-
-
-def test_the_checkpoint_stays_until_the_labels_are_on_disk(tmp_path, monkeypatch):
-    np.save(tmp_path / "x.npy", X)
-    (tmp_path / "links.csv").write_text("i,j,link\n0,1,must\n2,3,cannot\n")
-    state = tmp_path / "state"
-    command = ["cluster", str(tmp_path / "x.npy"), "-k", "4", "--constraints",
-               str(tmp_path / "links.csv"), "--algorithm", "pck", "--n-init", "3", "--checkpoint",
-               str(state), "-o", str(tmp_path / "o.csv")]  # fmt: skip
-
-    def full(path, *given, **named):
-        raise OSError(errno.ENOSPC, f"cannot write {path}: No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("linkwise.cli._cluster_output.write_labels", full)
-        done = CliRunner().invoke(app, command)
-    assert done.exit_code == 2
-    assert "o.csv: No space left" in done.stderr
-    assert "the same command goes on from there" in done.stderr
-    assert state.exists()
-    assert CliRunner().invoke(app, command).exit_code == 0
-    assert not state.exists()
-    assert (tmp_path / "o.csv").exists()

@@ -1,4 +1,4 @@
-"""`linkwise cluster --noise` and `--suspects`."""
+"""`linkwise cluster --set noise=auto` and `--suspects`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ def run(*args):
 def test_suspects_have_file_and_line(files, tmp_path):
     data, links, wrong = files
     out = tmp_path / "suspects.csv"
-    found = run(data, "-k", 3, "--constraints", links, "--id-column", "id", "--suspects", out)
+    known = ("--constraints", links, "--id-column", "id", "--no-scale")
+    method = ("--algorithm", "mpck", "--set", "noise=auto", "--set", "metric=auto")
+    found = run(data, "-k", 3, *known, *method, "--suspects", out)
     assert found.exit_code == 0, found.output
     assert "of the links look wrong" in found.output
     with out.open() as file:
@@ -53,32 +55,14 @@ def test_suspects_have_file_and_line(files, tmp_path):
 
 def test_noise_is_auto_or_a_number(files):
     data, links, wrong = files
-    common = (data, "-k", 3, "--constraints", links, "--id-column", "id")
-    found = run(*common, "--noise", "auto", "--json")
+    common = (data, "-k", 3, "--constraints", links, "--id-column", "id", "--no-scale")
+    found = run(*common, "--set", "noise=auto", "--algorithm", "mpck", "--json")
     assert found.exit_code == 0, found.output
     assert abs(json.loads(found.stdout)["noise_estimate"] - len(wrong) / 100) < 0.05
-    assert run(*common, "--noise", "0.15", "--algorithm", "pck").exit_code == 0
-    assert run(*common, "--noise", "0.15", "--algorithm", "mpck").exit_code == 2
-    found = run(*common, "--noise", "much")
-    assert found.exit_code == 2
-    assert "--noise much: expected auto, a number below 0.5, or none" in found.output.replace(
-        "\n", " "
-    )
-    assert run(*common, "--noise", "0.6").exit_code == 2
-    assert run(*common, "--noise", "auto", "--algorithm", "cop").exit_code == 2
-
-
-def test_contradictions_are_doubted_unless_told_otherwise(files):
-    data, links, wrong = files
-    links.write_text(links.read_text() + "r0,r3,must\nr0,r3,cannot\n")
-    common = (data, "-k", 3, "--constraints", links, "--id-column", "id", "--algorithm", "pck")
-    found = run(*common, "--json")
-    assert found.exit_code == 0, found.output
-    assert abs(json.loads(found.stdout)["noise_estimate"] - len(wrong) / 100) < 0.05
-    assert "the most probable reading is used" in found.stderr.replace("\n", " ")
-    asked = run(*common, "--noise", "auto", "--json")
-    shown, same = json.loads(found.stdout), json.loads(asked.stdout)
-    assert same["objective"] == shown["objective"]
-    trusted = run(*common, "--noise", "none", "--json")
-    assert json.loads(trusted.stdout).get("noise_estimate") is None
-    assert "pck satisfies what it can" in trusted.stderr.replace("\n", " ")
+    for algorithm in ("pck", "hmrf"):
+        assert run(*common, "--set", "noise=0.15", "--algorithm", algorithm).exit_code == 0
+    for wrong in ("much", "0.6"):
+        found = run(*common, "--set", f"noise={wrong}", "--algorithm", "pck")
+        assert found.exit_code == 2
+        assert "--set noise=" in found.output
+    assert run(*common, "--set", "noise=auto", "--algorithm", "cop").exit_code == 2

@@ -36,13 +36,14 @@ def call(*args):
 
 def arguments(files, *more):
     known = ("--constraints", files / "links.csv", "--id-column", "key")
-    return (files / "x.parquet", "-k", 3, *known, "--n-init", 2, *more)
+    method = () if "--algorithm" in more else ("--algorithm", "mpck")
+    return (files / "x.parquet", "-k", 3, *known, "--set", "n_init=2", *method, *more)
 
 
 @pytest.mark.parametrize("algorithm", ["pck", "mpck", "cop"])
-@pytest.mark.parametrize("standardize", [False, True])
-def test_labels_are_those_of_the_whole_file(files, algorithm, standardize):
-    given = arguments(files, "--algorithm", algorithm, *(["--standardize"] * standardize))
+@pytest.mark.parametrize("scaled", [False, True])
+def test_labels_are_those_of_the_whole_file(files, algorithm, scaled):
+    given = arguments(files, "--algorithm", algorithm, *([] if scaled else ["--no-scale"]))
     assert call(*given, "-o", files / "near.csv")[0] == 0
     code, text = call(*given, "-o", files / "far.csv", "--memory-limit", "8GB")
     assert code == 0, text
@@ -85,17 +86,19 @@ def test_npy_file_by_row_number(files):
         (["--memory-limit", "lots"], "expected a size such as 500MB or 2GB"),
         (["--memory-limit", "10MB"], "leaves no room"),
         (["--memory-limit", "8GB", "--algorithm", "recon"], "recon needs all rows in memory"),
-        (["--memory-limit", "8GB", "--impute", "median"], "--impute needs the whole file"),
         (["--memory-limit", "8GB", "--label-column", "x0"], "--label-column needs the whole file"),
         (["--memory-limit", "8GB", "--features", "x0,zz"], "no column 'zz'"),
         (["--scheduler", "tcp://127.0.0.1:1"], "no Dask scheduler answers there"),
-        (["--algorithm", "boost", "--checkpoint", "state"], "--checkpoint is for auto and"),
+        (
+            ["--algorithm", "boost", "--checkpoint", "state"],
+            "--checkpoint is for the k-means methods",
+        ),
     ],
 )
 def test_wrong_use_is_explained(files, more, words):
     given = list(arguments(files, *more))
     if "boost" in more or "recon" in more:
-        given = [value for value in given if value not in ("--n-init", 2)]
+        given = [value for value in given if value not in ("--set", "n_init=2")]
     code, text = call(*given)
     assert code == 2
     assert words in " ".join(text.split())

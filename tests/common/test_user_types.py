@@ -8,7 +8,7 @@ CODE = """
 import numpy as np
 import linkwise
 from linkwise import Constraints, MPCKMeans, ConstrainedMixture, Session, TextEmbedder
-from linkwise.datasets import Table, as_table, prepare_features, read_table
+from linkwise.tables import Table, as_table, read_table, table_features
 from linkwise.evaluation import LinksScorer, score
 
 known = Constraints(must_link=[(0, 1)])
@@ -21,7 +21,7 @@ reveal_type(fitted.predict_proba(np.zeros((4, 2))))
 reveal_type(fitted.report_)
 reveal_type(fitted.labels_)
 reveal_type(read_table("a.csv"))
-reveal_type(prepare_features(as_table({"a": [1]})).names)
+reveal_type(table_features(as_table({"a": [1]})).names)
 reveal_type(TextEmbedder().fit(["a"]).transform(["a"]))
 reveal_type(score([0, 1], [0, 1]).ari)
 reveal_type(linkwise.load_model("a.linkwise").labels)

@@ -20,8 +20,8 @@ from sklearn.utils import get_tags
 from linkwise import Constraints, PCKMeans
 from linkwise.active import Session
 from linkwise.constraints import Tree
-from linkwise.datasets import read_table
 from linkwise.persistence import load_model, save_model
+from linkwise.tables import read_table
 from tests.fuzz.cases import as_container, links, models, mutated, rows
 from tests.fuzz.checks import check_fit
 

@@ -12,8 +12,9 @@ from linkwise import (
     SeededKMeans,
     TextEmbedder,
 )
-from linkwise.datasets import as_table, load, prepare_features
+from linkwise.datasets import load
 from linkwise.integrations import BoundConstraints, cluster_cells
+from linkwise.tables import as_table, table_features
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
@@ -98,7 +99,7 @@ def test_a_relation_of_duckdb():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])  # noqa: F841 - named in the query
     table = as_table(duckdb.sql("SELECT a, c FROM frame WHERE d > 1"))
-    made = prepare_features(table)
+    made = table_features(table)
     assert made.names == ["a", "c"]
     np.testing.assert_allclose(made.X, X[X[:, 3] > 1][:, [0, 2]])
 
@@ -108,7 +109,7 @@ def test_a_dataset_of_hugging_face(tmp_path):
     datasets = pytest.importorskip("datasets")
     made = datasets.Dataset.from_dict({"embedding": X.tolist(), "kind": Y.tolist()})
     table = as_table(made)
-    found = prepare_features(table, ["embedding"])
+    found = table_features(table, ["embedding"])
     np.testing.assert_allclose(found.X, X, rtol=1e-6)
     model = PCKMeans(3, random_state=0).fit(found.X)
     assert made.add_column("cluster", model.labels_.tolist()).column_names[-1] == "cluster"

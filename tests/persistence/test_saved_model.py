@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from linkwise import Constraints, MPCKMeans, PCKMeans, load_model, save_model
 from linkwise.cli import app
-from linkwise.datasets import Preparation, prepare_features, prepare_text, read_table
+from linkwise.tables import Preparation, read_table, table_features
 from tests.methods import instances
 
 X, Y = make_blobs(40, 3, centers=3, random_state=0)
@@ -148,12 +148,12 @@ def test_the_preparation_gives_the_same_numbers(tmp_path):
     path.write_text("name,weight,kind\nmia,4.5,cat\nrex,20,dog\ntom,,cat\nkim,7,\n")
     table = read_table(path)
     for standardize in (False, True):
-        made = prepare_features(table, leave_out=["name"], impute="median", standardize=standardize)
+        made = table_features(table, leave_out=["name"], scale=standardize)
         kept = Preparation.from_dict(json.loads(json.dumps(made.preparation.to_dict())))
         assert np.array_equal(kept.transform(table), made.X)
     text = tmp_path / "notes.csv"
     text.write_text("text\ngood dog\ngood cat\n")
-    made = prepare_text(read_table(text), "text")
+    made = table_features(read_table(text), texts=["text"], embedding="words")
     found = made.preparation.transform(read_table(text))
     assert np.allclose(found.toarray(), made.X.toarray())
 

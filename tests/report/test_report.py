@@ -28,8 +28,8 @@ from linkwise import (
     SeededKMeans,
     SpectralLearning,
 )
-from linkwise.io import atomic_write
 from linkwise.report import Report
+from linkwise.tables import atomic_write
 
 X = np.array([[0.0], [0.1], [5.0], [5.1], [9.0], [9.1]])
 

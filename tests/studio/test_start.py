@@ -11,7 +11,7 @@ import pytest
 from linkwise import Session, Studio
 from linkwise._errors import InputError
 from linkwise.studio import load_records
-from linkwise.studio._columns import guess_roles, parse_date
+from linkwise.studio._columns import guess_roles
 from linkwise.studio._plan import read_source
 from linkwise.studio._start import Start
 
@@ -72,13 +72,6 @@ def test_a_column_of_texts_is_measured(tmp_path):
     loaded = load_records(path, by_meaning)
     assert loaded.X.shape == (60, 256)
     assert "transfer" in loaded.records.features
-
-
-def test_dates():
-    for text in ("2024-02-01", "01.02.2024", "2024/02/01", "2024-02-01T10:00:00", "1 Feb 2024"):
-        assert parse_date(text).isoformat() == "2024-02-01", text
-    for text in ("", "12", "3.5", "hello world", "C0001"):
-        assert parse_date(text) is None
 
 
 def test_roles_become_features_and_constraints(tmp_path):

@@ -10,13 +10,9 @@ import typer
 from linkwise._version import __version__
 
 from . import _output as out
-from ._algorithms import algorithms
 from ._check import check
-from ._cluster import cluster
-from ._cluster_options import as_command
+from ._cluster import as_command, cluster
 from ._demo import demo
-from ._diff import diff
-from ._doctor import doctor
 from ._help import show_help
 from ._label import label
 from ._predict import predict
@@ -51,19 +47,7 @@ def build() -> typer.Typer:
     )
     app.callback()(_root)
     app.command()(as_command(cluster))
-    for command in (
-        predict,
-        update,
-        check,
-        score,
-        diff,
-        label,
-        studio,
-        sessions,
-        demo,
-        algorithms,
-        doctor,
-    ):
+    for command in (predict, update, check, score, label, studio, sessions, demo):
         app.command()(command)
     app.command("help")(show_help)
     return app

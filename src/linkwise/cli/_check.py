@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table as RichTable
 
+from . import _options as opt
 from . import _output as out
-from ._input import (
-    Encoding,
-    FeatureNames,
-    Impute,
-    Missing,
-    Reading,
-    Sheet,
-    check_rows,
-    clusters_option,
-    column_names,
-    make_features,
-    read_constraints,
-    read_rows,
-)
+from ._input import Reading, constraints_on, read_constraints, read_ids
+from ._options import DATA, METHOD, option
 
 if TYPE_CHECKING:
-    from linkwise._types import JsonDict, Matrix
+    from linkwise._types import JsonDict
     from linkwise.constraints import Constraints, Diagnosis
-    from linkwise.datasets import Table
+    from linkwise.tables import Features
 
 _MAX_NAMES = 8
 
@@ -42,29 +31,24 @@ def check(
         ),
     ],
     data: Annotated[
-        Path | None, typer.Option(help="The data: rows and ids are checked against it.")
+        Path | None, option(DATA, about="The data: rows and ids are checked against it.")
     ] = None,
-    id_column: Annotated[
-        str | None,
-        typer.Option(help="Column of --data with the ids; row numbers from 0 if absent."),
-    ] = None,
-    clusters: Annotated[int | None, clusters_option("Number of clusters you want.")] = None,
-    features: FeatureNames = None,
-    impute: Impute = None,
-    missing: Missing = None,
-    encoding: Encoding = None,
-    sheet: Sheet = None,
-    column: Annotated[
-        list[str] | None,
-        typer.Option(help="Own column names in LINKS: i=person_1 (repeat for j, link, ...)."),
-    ] = None,
-    ids: Annotated[
-        str, typer.Option(help="Are rows named by number (rows), by id (text), or auto?")
-    ] = "auto",
+    id_column: opt.IdColumn = None,
+    features: opt.FeatureNames = None,
+    text_column: opt.TextColumn = None,
+    embedding: opt.Embedding = None,
+    no_scale: opt.NoScale = False,
+    missing: opt.Missing = None,
+    encoding: opt.Encoding = None,
+    sheet: opt.Sheet = None,
+    column: opt.ColumnRoles = None,
+    clusters: Annotated[int | None, opt.count_option("Number of clusters you want.")] = None,
     time_limit: Annotated[
-        float, typer.Option(help="Seconds to search whether -k clusters suffice.", min=0.0)
+        float,
+        option(METHOD, about="Seconds to search whether -k clusters suffice.", min=0.0, rare=True),
     ] = 10.0,
-    as_json: out.Json = False,
+    as_json: opt.Json = False,
+    help_all: opt.HelpAll = False,
 ) -> None:
     """Tell whether constraints are consistent, what follows from them and what they are worth.
 
@@ -77,30 +61,38 @@ def check(
 
     Examples:
 
-        linkwise check links.csv
+        linkwise check pairs.csv
 
-        linkwise check links.csv --data beans.csv --id-column bean -k 3
+        linkwise check pairs.csv --data beans.csv --id-column bean -k 3
     """
     with out.plain_errors():
-        if id_column is not None and data is None:
-            raise ValueError("--id-column names a column of --data; give --data too")
-        if id_column is not None and ids == "auto":
-            ids = "text"  # the data has ids, so these are ids whatever they look like
-        known = read_constraints(links, ids, column or [], encoding)
+        how = Reading(
+            id_column, features, text_column, embedding, no_scale, tuple(missing or ()), encoding,
+            sheet,
+        )  # fmt: skip
         worth: JsonDict = {}
         n_rows = None
         if data is None:
+            if id_column is not None:
+                raise ValueError("--id-column names a column of --data; give --data too")
+            known = read_constraints(links, "auto", column or [], encoding)
             if not known.has_ids:
                 known.to_rows(None)
         else:
-            how = Reading(tuple(missing or ()), encoding, sheet)
-            table, names = read_rows(data, id_column, how)
+            table = how.table(data)
             n_rows = table.n_rows
-            by_row = check_rows(known, table, names, table.numeric_names)
+            known, id_column = constraints_on(table, links, how, column or [])
+            by_row = known.to_rows(n_rows, read_ids(table, id_column))
             if clusters is not None and clusters > n_rows:
                 known.diagnose(clusters, n_rows=n_rows)  # says what is wrong
             if by_row:
-                worth = {"worth": _measure(by_row, table, id_column, features, impute, clusters)}
+                try:
+                    made = how.rows(table, [] if id_column is None else [id_column])
+                    worth = {"worth": _worth(by_row, made, clusters)}
+                except ValueError as error:  # consistency does not need columns
+                    if features is not None:
+                        raise
+                    worth = {"worth": {"not_measured": out.in_words(error)}}
         diagnosis = known.diagnose(clusters, n_rows=n_rows, time_limit=time_limit)
     if as_json:
         out.print_json({"file": str(links), **diagnosis.to_dict(), **worth})
@@ -109,45 +101,13 @@ def check(
     raise typer.Exit(out.CONSISTENT if diagnosis.consistent else out.CONTRADICTION)
 
 
-def _measure(
-    known: Constraints,
-    table: Table,
-    id_column: str | None,
-    features: str | None,
-    impute: str | None,
-    clusters: int | None,
-) -> JsonDict:
-    """What the constraints are worth on the columns that `linkwise cluster` would use."""
-    leave_out = [] if id_column is None else [id_column]
-    chosen = None if features is None else column_names(features)
-    try:
-        made = make_features(table, chosen, leave_out=leave_out, impute=impute, standardize=True)
-    except ValueError as error:
-        if chosen is not None or impute is not None:
-            raise
-        return {"not_measured": out.in_words(error)}  # consistency does not need columns
-    columns = table.expanded(chosen or [name for name in table.columns if name not in leave_out])
-    about = {
-        "features": made.X.shape[1],
-        "columns": table.folded(columns),
-        "with_gaps": [name for name in columns if _gaps(table, name).any()],
-        "categories": [name for name in columns if name not in table.numeric_names],
-    }
-    return about | _worth(known, made.X, clusters)
-
-
-def _gaps(table: Table, name: str) -> Any:
-    from linkwise.datasets._features import missing
-
-    return missing(table.column(name))
-
-
-def _worth(known: Constraints, X: Matrix, clusters: int | None) -> JsonDict:
+def _worth(known: Constraints, made: Features, clusters: int | None) -> JsonDict:
     """Informativeness against k-means and coherence."""
     import numpy as np
     from sklearn.cluster import KMeans
 
-    worth: JsonDict = {}
+    X = made.X
+    worth: JsonDict = {"features": X.shape[1], "columns": _columns(made)}
     coherence = known.coherence(X)
     if np.isfinite(coherence):
         worth["coherence"] = round(coherence, 4)
@@ -155,6 +115,13 @@ def _worth(known: Constraints, X: Matrix, clusters: int | None) -> JsonDict:
         kmeans = KMeans(clusters, n_init=10, random_state=0)
         worth["informativeness"] = round(known.informativeness(X, kmeans), 4)
     return worth
+
+
+def _columns(made: Features) -> list[str]:
+    assert made.preparation is not None
+    text = made.preparation.text
+    names = [own.name for own in made.preparation.columns]
+    return names + ([] if text is None else text.columns)
 
 
 def _show(links: Path, diagnosis: Diagnosis, worth: JsonDict) -> None:
@@ -188,12 +155,7 @@ def _worth_lines(worth: JsonDict) -> list[str]:
             "cannot-link that do not oppose each other; higher = easier to satisfy both"
         )
     if lines:
-        how = ["standardized"]
-        if worth["with_gaps"]:
-            how.append(f"gaps in {_some(worth['with_gaps'])} filled with the median")
-        if worth["categories"]:
-            how.append(f"one column per value of {_some(worth['categories'])}")
-        lines.append(f"measured on {_some(worth['columns'])} ({'; '.join(how)})")
+        lines.append(f"measured on {_some(worth['columns'])}")
     return lines
 
 

@@ -2,255 +2,311 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from linkwise import _methods
+from linkwise._methods import Method
+
+from . import _options as opt
 from . import _output as out
-from ._auto import AUTO
-from ._build import make_estimator
-from ._cluster_input import ClusterInput, note_uneven, read_input, read_text_input
-from ._cluster_options import Request, Value
-from ._cluster_output import show, to_dict, write
-from ._input import check_text_options, find_stop_words
-from ._out_of_core import OutOfCoreData, OutOfCoreInput
+from ._input import Reading, column_names
+from ._method import AUTO, find_algorithm, make_estimator, parse_settings
+from ._options import DATA, KNOWLEDGE, METHOD, OUTPUT, Counts, option
+from ._write import CLUSTER, NAME, check_kind, check_target
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from linkwise._methods import Method
     from linkwise.constraints import Diagnosis
 
-Input: TypeAlias = ClusterInput | OutOfCoreInput
-_MAX_ITER = 300  # of all methods, unless asked otherwise
-_SECONDS_BEFORE_BAR = 1.0
+    from ._knowledge import Given
+    from ._out_of_core import GivenBlocks
+
+
+def _algorithm_help() -> str:
+    names = ", ".join(method.short for method in _methods.METHODS)
+    return f"Run exactly this method: {names}; see `linkwise help methods`.  [default: auto]"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for; the fields are the options."""
+
+    data: opt.Data
+    id_column: opt.IdColumn = None
+    features: opt.FeatureNames = None
+    text_column: opt.TextColumn = None
+    embedding: opt.Embedding = None
+    no_scale: opt.NoScale = False
+    missing: opt.Missing = None
+    encoding: opt.Encoding = None
+    sheet: opt.Sheet = None
+    memory_limit: Annotated[
+        str | None,
+        option(
+            DATA, about="Read a Parquet or NPY file by blocks, in this memory: 500MB, 2GB.",
+            metavar="SIZE", rare=True,
+        ),
+    ] = None  # fmt: skip
+    scheduler: Annotated[
+        str | None,
+        option(DATA, about="Work on this Dask cluster: tcp://host:8786.", metavar="URL", rare=True),
+    ] = None
+    constraints: opt.ConstraintsFile = None
+    column: opt.ColumnRoles = None
+    label_column: Annotated[
+        str | None,
+        option(KNOWLEDGE, about="Column with the labels of some rows; empty or -1 is unknown."),
+    ] = None
+    together_column: Annotated[
+        str | None,
+        option(KNOWLEDGE, about="Column whose equal values belong together: a household."),
+    ] = None
+    apart_column: Annotated[
+        str | None,
+        option(KNOWLEDGE, about="Column whose equal values are in different clusters: a photo."),
+    ] = None
+    taxonomy_columns: Annotated[
+        str | None,
+        option(KNOWLEDGE, about="Columns of ranks, coarse to fine: order,family,genus.", rare=True),
+    ] = None
+    ignore_unknown: Annotated[
+        bool,
+        option(
+            KNOWLEDGE, "--ignore-unknown", rare=True,
+            about="Leave out constraints on rows that are not there.",
+        ),
+    ] = False  # fmt: skip
+    clusters: Annotated[
+        Counts | None,
+        opt.count_option("Number of clusters, or a range; chosen if absent.", ranges=True),
+    ] = None
+    algorithm: Annotated[str | None, option(METHOD, about=_algorithm_help())] = None
+    settings: Annotated[
+        list[str] | None,
+        option(
+            METHOD, "--set", metavar="NAME=VALUE",
+            about="A parameter of the method, as in Python: --set max_iter=50 (repeat).",
+        ),
+    ] = None  # fmt: skip
+    seed: Annotated[
+        int, option(METHOD, about="Seed of the random numbers.", min=0, max=2**32 - 1)
+    ] = 0
+    checkpoint: Annotated[
+        Path | None,
+        option(METHOD, about="File from which the same command resumes (k-means).", rare=True),
+    ] = None
+    output: opt.Output = None
+    append: opt.Append = False
+    probabilities: Annotated[
+        bool,
+        option(OUTPUT, "--probabilities", about="-o has the probabilities of clusters.", rare=True),
+    ] = False
+    report: Annotated[Path | None, option(OUTPUT, about="File for an HTML report.")] = None
+    save: Annotated[
+        Path | None, option(OUTPUT, about="File for the model, for linkwise predict: .linkwise.")
+    ] = None
+    continues: Annotated[
+        Path | None,
+        option(
+            OUTPUT, "--continue", rare=True,
+            about="A saved model whose numbers and names of clusters are taken over.",
+        ),
+    ] = None  # fmt: skip
+    suspects: Annotated[
+        Path | None,
+        option(OUTPUT, about="CSV file for links that are probably wrong.", rare=True),
+    ] = None
+    newick: Annotated[
+        Path | None, option(OUTPUT, about="File for the hierarchy (recon).", rare=True)
+    ] = None
+    dendrogram: Annotated[
+        Path | None, option(OUTPUT, about="Picture of the hierarchy (recon).", rare=True)
+    ] = None
+    explain: Annotated[
+        bool, option(OUTPUT, "--explain", about="Show what was compared (auto).")
+    ] = False
+    as_json: opt.Json = False
+    help_all: opt.HelpAll = False
+
+    @cached_property
+    def method(self) -> Method:
+        """The method to use."""
+        return find_algorithm(self.algorithm)
+
+    @cached_property
+    def parameters(self) -> dict[str, Any]:
+        """Parameters of the method that were given."""
+        return parse_settings(self.method, self.settings or [])
+
+    @property
+    def k(self) -> int | tuple[int, int] | None:
+        """The number of clusters, or the least and the most."""
+        if self.clusters is None:
+            return None
+        return self.clusters.one or (self.clusters.least, self.clusters.most)
+
+    @property
+    def reading(self) -> Reading:
+        """How the data is to be read."""
+        names = (own.name for own in fields(Reading))
+        given = {name: getattr(self, name) for name in names}
+        return Reading(**{**given, "missing": tuple(self.missing or ())})
+
+    @property
+    def no_features(self) -> list[str]:
+        """Columns that hold labels, groups or ranks."""
+        ranks = self.taxonomy_columns
+        columns = [self.label_column, self.together_column, self.apart_column]
+        columns += column_names(ranks, "--taxonomy-columns") if ranks else []
+        return [name for name in columns if name is not None]
+
+    @property
+    def files(self) -> dict[str, Path | None]:
+        """Files to write, by option."""
+        names = ("output", "report", "save", "suspects", "newick", "dendrogram")
+        return {name: getattr(self, name) for name in names}
+
+    def check(self) -> None:
+        """Refuse options that do not go together, before any file is read."""
+        earlier = [self.data, self.constraints]
+        for name, path in self.files.items():
+            check_target(path, "-o" if name == "output" else f"--{name}", earlier)
+            earlier.append(path)
+        check_kind(self.output)
+        _ = self.parameters
+        for flag in ("probabilities", "append"):
+            if getattr(self, flag) and (self.output is None or self.output.suffix == ".npy"):
+                raise ValueError(f"--{flag} needs -o with a .csv, .tsv, .xlsx or .parquet file")
+        if self.append and self.by_blocks:
+            raise ValueError(
+                "--append is for data in memory, not for --memory-limit or --scheduler; join the "
+                "clusters by id instead"
+            )
+        if (self.newick or self.dendrogram) and not self.method.merges:
+            raise ValueError("--newick and --dendrogram need --algorithm recon or complete-link")
+        if self.explain and self.method.short != AUTO:
+            raise ValueError("--explain shows what auto compared; leave out --algorithm")
+        if self.id_column in (CLUSTER, NAME) and self.output is not None:
+            raise ValueError(
+                f"--id-column {self.id_column}: a column of the result has this name; rename yours"
+            )
+
+    @property
+    def by_blocks(self) -> bool:
+        """Whether rows stay on disk, or on a Dask cluster."""
+        return self.memory_limit is not None or self.scheduler is not None
 
 
 def cluster(request: Request) -> None:
-    """Cluster the rows of a file with constraints.
+    """Cluster the rows of a table, with or without constraints.
 
-    Columns of numbers are used as they are, columns of text as categories. Constraints have
-    columns i, j, link[, weight] (or a, b, c[, weight] for recon) and name rows by
-    number, or by id with --id-column.
-
-    Without -k, or with a range such as -k 5-40, the number of clusters and the method are chosen
-    by holding out some of the constraints. With -k alone, the method is chosen so if there are
-    enough links; otherwise, or with --n-init, --max-iter, --checkpoint or an option of a method,
-    it is mpck (on texts pck, cosine).
+    Columns are recognized: numbers are scaled, categories and texts become numbers, ids are left
+    out; notes say what was done. Without --algorithm, AutoCluster chooses the number of clusters
+    (unless -k is given) and the space by held-out links. The last lines compare the result with
+    plain k-means.
 
     Exit code: 0 done, 1 the constraints contradict (cop, recon), 2 wrong usage, 70 a fault in
     linkwise.
 
     Examples:
 
-        linkwise cluster data.csv --constraints links.csv --explain
+        linkwise cluster data.csv --constraints pairs.csv -o clusters.csv
 
-        linkwise cluster data.csv -k 3 --constraints links.csv -o labels.csv
+        linkwise cluster beans.csv -k 3 --constraints tastings.csv --features acidity,roast
+        --report report.html
 
-        linkwise cluster beans.csv -k 3 --constraints tastings.csv --id-column bean
-        --features acidity,roast --standardize --report report.html
+        linkwise cluster tickets.csv --text-column text --label-column topic -o clusters.xlsx
 
-        linkwise cluster documents.csv -k 3 --text-column text --constraints links.csv
-        --algorithm pck --distortion cosine
+        linkwise cluster data.csv -k 3 --algorithm mpck --set metric=full
 
-        linkwise cluster data.csv --algorithm recon --constraints triplets.csv -k 4
-        --newick tree.nwk --dendrogram tree.png
-
-        linkwise cluster big.parquet -k 10 --constraints links.csv --id-column key
-        --memory-limit 2GB --checkpoint big.state -o labels.parquet
+        linkwise cluster big.parquet -k 10 --algorithm pck --memory-limit 2GB -o clusters.parquet
     """
+    from ._results import show, to_dict, write
+
     with out.plain_errors():
         request.check()
         given = _read(request)
-        request = _settled(request, given)
-        _note_scales(request, given)
-    with _checkpoint_kept(request):
-        with out.plain_errors():
-            model, diagnosis = _fit(request, given)
-        if diagnosis is not None:
-            _refuse(request.method, diagnosis, given, request)
-        with out.plain_errors():
-            names = _continue(request, given, model)
-            report = given.described(model.report_, model.labels_)
-            write(request, given, model, report, names)
+        model, diagnosis = _fit(request, given)
+    if diagnosis is not None:
+        _refuse(request, diagnosis, given)
+    with out.plain_errors():
+        names = _continue(request, given, model)
+        report = given.described(model.report_, model.labels_)
+        write(request, given, model, report, names)
+        compared = given.compared(model)
     if request.as_json:
-        out.print_json(to_dict(request, given, model, report))
+        out.print_json(to_dict(request, given, model, report, compared))
     else:
-        show(request, given, model, report)
+        show(request, given, model, report, compared)
     given.close()
 
 
-def _continue(request: Request, given: Input, model: BaseEstimator) -> dict[int, str]:
-    """Names of clusters that go on from an earlier model, whose numbers are taken over."""
-    if request.continues is None:
-        return {}
-    from linkwise.persistence import load_model
-
-    if getattr(given, "classes", None):
-        raise ValueError("--continue: clusters have the numbers of the labels; leave it out")
-    saved = load_model(request.continues)
-    changes = saved.continue_numbers(model, given.ids)
-    out.print_note(f"compared with {request.continues}: {changes}")
-    there = set(model.labels_.tolist())
-    return {number: name for number, name in saved.names.items() if number in there}
-
-
-@contextmanager
-def _checkpoint_kept(request: Request) -> Iterator[None]:
-    """Keep the checkpoint until every file is written, and say how to go on after Ctrl-C."""
-    if request.checkpoint is None:
-        yield
-        return
-    from linkwise.kmeans.solver._checkpoint import kept_until_end
-
-    try:
-        with kept_until_end():
-            yield
-    except BaseException as end:
-        path = request.checkpoint
-        if path.exists() and (isinstance(end, KeyboardInterrupt) or _is_usage_exit(end)):
-            out.print_note(f"the fit so far is kept in {path}; the same command goes on from there")
-        raise
-
-
-def _is_usage_exit(end: BaseException) -> bool:
-    return isinstance(end, typer.Exit) and end.exit_code == out.WRONG_USAGE
-
-
-# -------------------------------------------------------------------- read
-
-
-def _read(request: Request) -> Input:
+def _read(request: Request) -> Given | GivenBlocks:
     """The rows, and what is known about them."""
-    given = _read_rows(request)
-    return given.with_knowledge(
-        request.constraints, request.column or [], request.method, request.tag,
-        request.group_columns, request.encoding, request.ignore_unknown,
-    )  # fmt: skip
+    if request.by_blocks:
+        from ._out_of_core import read_blocks
+
+        return read_blocks(request)
+    from ._knowledge import read
+
+    return read(request)
 
 
-def _read_rows(request: Request) -> Input:
-    if request.memory_limit is not None or request.scheduler is not None:
-        return OutOfCoreData.of(request).read(request)
-    if request.text_column is not None:
-        check_text_options(request.features, request.standardize, request.impute)
-        words = find_stop_words(request.stop_words, request.text_column)
-        return read_text_input(
-            request.data, request.k, request.id_column, request.label_column,
-            request.text_column, words, request.method, request.reading,
-            request.text_embedding or "tfidf",
-        )  # fmt: skip
-    return read_input(
-        request.data, request.k, request.id_column, request.label_column, request.features,
-        request.impute, request.standardize, request.no_features,
-        request.reading,
-    )  # fmt: skip
-
-
-def _settled(request: Request, given: Input) -> Request:
-    """The request with an algorithm that fits what is there, if none was named."""
-    if not request.names_no_method or not isinstance(given, ClusterInput):
-        return request
-    if request.options_of_some:
-        _note_no_choice(request, given)
-        return request
-    if request.choice.has_evidence(given):
-        return replace(request, algorithm=AUTO)
-    if request.text_column is not None:
-        return replace(request, algorithm="pck", method_options={"distortion": "cosine"})
-    return request
-
-
-def _note_no_choice(request: Request, given: Input) -> None:
-    """Say so if links would choose the method but for an option that not all methods have."""
-    if request.choice.has_evidence(given):
-        flags = " and ".join(request.options_of_some)
-        out.print_note(
-            f"the method is {request.method.short}, since {flags} cannot be used with all of them; "
-            "without, the links choose the method (--algorithm names it)"
-        )
-
-
-def _note_scales(request: Request, given: Input) -> None:
-    """Say so if one column decides most distances; the choice tries scaled columns by itself."""
-    if request.standardize or request.text_column is not None or request.method.short == AUTO:
-        return
-    if isinstance(given, ClusterInput):
-        note_uneven(given.X, given.features)
-
-
-# -------------------------------------------------------------------- fit
-
-
-def _fit(request: Request, given: Input) -> tuple[BaseEstimator, Diagnosis | None]:
+def _fit(request: Request, given: Given | GivenBlocks) -> tuple[BaseEstimator, Diagnosis | None]:
     """The fitted estimator; with a diagnosis if the constraints cannot all be satisfied."""
-    if request.choice.open:
-        return request.choice.fit(given, request.seed, request.runs), None
     from linkwise.constraints import ConstraintError
 
-    from ._compile_notice import word_on_compiling
-
-    runs = request.runs
-    with (
-        word_on_compiling(),
-        _progress(runs["n_init"], runs["max_iter"] or _MAX_ITER) as callback,
-        out.warnings_as_notes(),
-    ):
-        parameters = {**_doubts(request, given), **request.parameters}
-        model = make_estimator(request.method, given.k, parameters, callback, runs)
+    method = request.method
+    settings = {name: value for name, value in request.parameters.items() if name != "tag"}
+    model = make_estimator(method, request.k, request.seed, settings, checkpoint=request.checkpoint)
+    with out.warnings_as_notes(), out.errors.status("clustering ..."):
         try:
             model.fit(given.X, given.y, constraints=given.known, sample_ids=given.ids)
         except ConstraintError:
-            diagnosis = given.all_known().diagnose(given.k, n_rows=given.n_rows)
+            k = request.k if isinstance(request.k, int) else None
+            diagnosis = given.all_known().diagnose(k, n_rows=given.n_rows)
             if diagnosis.consistent:
                 raise  # the method found no way, though there may be one
             return model, diagnosis
-    _note_contradictions(request, given, getattr(model, "noise", None) is not None)
+        except ValueError as error:
+            if str(error).startswith(tuple(f"{name}=" for name in settings)):
+                raise ValueError(f"--set {out.in_words(error)}") from None
+            raise
+    _note_contradictions(request, given)
     return model, None
 
 
-def _doubts(request: Request, given: Input) -> dict[str, Value]:
-    """The noise model, if constraints contradict each other and no other one was asked for.
-
-    Some of them are wrong then, and the published objective treats all of them as right.
-    """
-    method = request.method
-    if method.option("noise") is None or request.own_options.get("noise", "auto") != "auto":
-        return {}
-    if given.all_known().closure().consistent:
-        return {}
-    return {"noise": "auto"}
-
-
-def _note_contradictions(request: Request, given: Input, doubted: bool) -> None:
+def _note_contradictions(request: Request, given: Given | GivenBlocks) -> None:
     """Note that not all constraints can be satisfied, for methods that try all the same."""
     from linkwise.constraints import contradiction_lines
 
     known = given.all_known()
+    k = request.k if isinstance(request.k, int) else None
     if known.closure().consistent:
+        if k is not None and known.n_cannot_link:
+            diagnosis = known.diagnose(k, n_rows=given.n_rows, time_limit=1.0)
+            if not diagnosis.consistent:
+                out.print_note(
+                    f"-k {k} is too small for all cannot-links; some stay violated (`linkwise "
+                    "check` with -k shows which rows)"
+                )
         return
-    if given.known is not None and not given.known.closure().consistent:
-        where = "`linkwise check` shows where"
-    else:  # which `linkwise check` does not know of
-        first = contradiction_lines(known.diagnose(n_rows=given.n_rows, limit=1))[0]
-        where = given.in_lines(first)
+    first = contradiction_lines(known.diagnose(n_rows=given.n_rows, limit=1))[0]
     what = "constraints" if given.y is None else "constraints and labels"
-    outcome = f"{request.method.short} satisfies what it can"
-    if request.method.option("noise") is None:
-        outcome += "; --algorithm pck --noise auto estimates which links are wrong"
-    if doubted:
-        outcome = (
-            "the most probable reading is used (--noise auto), and --suspects FILE names the links "
-            "against it"
-        )
-    out.print_note(f"the {what} contradict each other; {where}; {outcome}")
+    out.print_note(
+        f"the {what} contradict each other: {given.in_lines(first)}; `linkwise check` shows all"
+    )
 
 
-def _refuse(method: Method, diagnosis: Diagnosis, given: Input, request: Request) -> None:
+def _refuse(request: Request, diagnosis: Diagnosis, given: Given | GivenBlocks) -> None:
     """Show the proof that the constraints cannot all be satisfied, and exit with 1."""
     from linkwise.constraints import ConstraintError
 
@@ -260,44 +316,40 @@ def _refuse(method: Method, diagnosis: Diagnosis, given: Input, request: Request
         diagnosis.raise_if_inconsistent()
     except ConstraintError as error:
         out.print_error(given.in_lines(out.in_words(error)))
-    if method.option("on_conflict") is not None:
-        out.print_note("to give up triplets that contradict each other: --on-conflict drop")
+    if request.method.short == "recon":
+        out.print_note("to give up triplets that contradict each other: --set on_conflict=drop")
     else:
-        out.print_note("to cluster all the same: --on-infeasible relax, or --algorithm pck or mpck")
+        out.print_note("to cluster all the same: --set on_infeasible=relax, or --algorithm pck")
     raise typer.Exit(out.CONTRADICTION)
 
 
-@contextmanager
-def _progress(n_init: int | None, max_iter: int) -> Iterator[Callable[[int, int, float], None]]:
-    """A callback that draws a bar on standard error once the work has gone on for a while."""
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+def _continue(request: Request, given: Given | GivenBlocks, model: BaseEstimator) -> dict[int, str]:
+    """Names of clusters that are taken over from an earlier model, with their numbers."""
+    if request.continues is None:
+        return {}
+    from linkwise.persistence import load_model
 
-    bar = Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TimeElapsedColumn(),
-        console=out.errors,
-        transient=True,
-        disable=not out.errors.is_terminal,
-    )
-    total = n_init
-    work = bar.add_task("clustering", total=total)
-    started = time.monotonic()
+    if given.classes:
+        raise ValueError("--continue: clusters have the numbers of the labels; leave it out")
+    saved = load_model(request.continues)
+    changes = saved.continue_numbers(model, given.ids)
+    out.print_note(f"compared with {request.continues}: {changes}")
+    there = set(model.labels_.tolist())
+    return {number: name for number, name in saved.names.items() if number in there}
 
-    def show(run: int, iteration: int, objective: float) -> None:
-        if not bar.live.is_started:
-            if time.monotonic() - started < _SECONDS_BEFORE_BAR:
-                return
-            bar.start()
-        of = "" if total is None else f" of {total}"
-        bar.update(
-            work,
-            description=f"run {run + 1}{of}, iteration {iteration}, objective {objective:.6g}",
-            completed=run + min(iteration / max_iter, 1),
-        )
 
-    try:
-        yield show
-    finally:
-        bar.stop()
+def as_command(run: Callable[[Request], None]) -> Callable[..., None]:
+    """A function with one parameter per option, which typer can read, around `run`."""
+
+    def command(**given: Any) -> None:
+        run(Request(**given))
+
+    hints = get_type_hints(Request, include_extras=True)
+    found = [
+        own.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)
+        for name, own in inspect.signature(Request).parameters.items()
+    ]
+    command.__signature__ = inspect.Signature(found)  # type: ignore[attr-defined]
+    command.__annotations__ = {own.name: own.annotation for own in found}
+    command.__doc__, command.__name__ = run.__doc__, run.__name__
+    return command

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 import typer
@@ -9,8 +10,11 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from linkwise import _help
+from linkwise._version import __version__
 
 from . import _output as out
+
+_EXTRAS = ("studio", "text", "dask", "parquet", "plot")
 
 
 def show_help(
@@ -27,8 +31,13 @@ def show_help(
         linkwise help consistency
 
         linkwise help outlier
+
+        linkwise help versions
     """
     with out.plain_errors():
+        if topic == "versions":
+            _show_versions()
+            return
         if topic is not None and (places := _help.find(topic)):
             _show_places(topic, places)
             return
@@ -38,6 +47,7 @@ def show_help(
         table = RichTable("topic", "what it is about")
         for name, title in _help.topics().items():
             table.add_row(escape(name), escape(title))
+        table.add_row("versions", "What is installed, for bug reports")
     out.console.print(table)
 
 
@@ -56,3 +66,21 @@ def _show(page: str) -> None:
 
     with out.console.pager(styles=True):
         out.console.print(Markdown(page, hyperlinks=False))
+
+
+def _show_versions() -> None:
+    """Versions of linkwise, Python and the packages that it uses."""
+    import platform
+    from importlib import metadata
+
+    lines = [f"linkwise {__version__}", f"Python {platform.python_version()}", platform.platform()]
+    for text in metadata.requires("linkwise") or []:
+        name = re.match(r"[\w.-]+", text)
+        try:
+            own = f"{name[0]} {metadata.version(name[0])}" if name else ""
+        except metadata.PackageNotFoundError:
+            own = f"{name[0]} is not installed" if name else ""
+        extra = re.search(r"extra == ['\"](\w+)", text)
+        if own not in lines and (extra is None or extra[1] in _EXTRAS):
+            lines.append(own)
+    typer.echo("\n".join(lines))

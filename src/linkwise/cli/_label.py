@@ -6,23 +6,11 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.markup import escape
 
+from . import _options as opt
 from . import _output as out
-from ._input import (
-    Data,
-    Encoding,
-    FeatureNames,
-    IdColumn,
-    Impute,
-    Missing,
-    Sheet,
-    Standardize,
-    StopWords,
-    TextColumn,
-    TextEmbedding,
-)
+from ._options import METHOD, OUTPUT, option
 from ._session_options import (
     DataChanged,
     Known,
@@ -46,40 +34,40 @@ if TYPE_CHECKING:
 
 
 def label(
-    data: Data,
-    session: SessionFile = None,
-    clusters: NClusters = None,
+    data: opt.Data,
+    id_column: opt.IdColumn = None,
+    features: opt.FeatureNames = None,
+    text_column: opt.TextColumn = None,
+    embedding: opt.Embedding = None,
+    no_scale: opt.NoScale = False,
+    missing: opt.Missing = None,
+    encoding: opt.Encoding = None,
+    sheet: opt.Sheet = None,
     show: Shown = None,
-    strategy: StrategyName = None,
-    id_column: IdColumn = None,
-    features: FeatureNames = None,
-    standardize: Standardize = False,
-    impute: Impute = None,
-    text_column: TextColumn = None,
-    text_embedding: TextEmbedding = None,
-    stop_words: StopWords = None,
-    missing: Missing = None,
-    encoding: Encoding = None,
-    sheet: Sheet = None,
+    data_changed: DataChanged = None,
     constraints: Known = None,
-    constraints_out: Annotated[
-        Path | None,
-        typer.Option(help="Write the answers there as constraints: .csv, .jsonl or .parquet."),
-    ] = None,
     who: Who = None,
+    clusters: NClusters = None,
+    strategy: StrategyName = None,
     questions: Annotated[
-        int | None, typer.Option(help="Stop after so many answers.", min=1)
+        int | None, option(METHOD, about="Stop after so many answers.", min=1)
     ] = None,
     set_size: Annotated[
         int | None,
-        typer.Option(
-            help="Show cards of so many records, to be put into groups: one answer, many links.",
+        option(
+            METHOD,
+            about="Show cards of so many records, to be put into groups: one answer, many links.",
             min=2,
             max=12,
         ),
     ] = None,
     seed: Seed = None,
-    data_changed: DataChanged = None,
+    session: SessionFile = None,
+    constraints_out: Annotated[
+        Path | None,
+        option(OUTPUT, about="File for the answers as constraints: .csv, .jsonl or .parquet."),
+    ] = None,
+    help_all: opt.HelpAll = False,
 ) -> None:
     """Say of two records whether they belong together; one key per answer.
 
@@ -90,7 +78,7 @@ def label(
     you stopped, with the options it was begun with. Several people may label at once, each in a
     terminal of their own.
 
-    Columns of free text that are shown are not measured with. Without a terminal, answers are read
+    Without a terminal, answers are read
     from standard input, one a line: a key, or its word.
 
     Examples:
@@ -99,7 +87,7 @@ def label(
 
         linkwise label beans.csv --session work.db --constraints-out links.csv
 
-        linkwise label tickets.xlsx --text-column text --text-embedding wordllama
+        linkwise label tickets.xlsx --text-column text
     """
     if out.console.is_terminal:
         out.console.print("loading ...", style="dim")
@@ -107,18 +95,9 @@ def label(
         session = session_file(data, session)
         kept = kept_settings(session)
         given = Options(
-            id_column,
-            features,
-            show,
-            standardize or None,
-            impute,
-            text_column,
-            stop_words=stop_words,
-            text_embedding=text_embedding,
-            missing=missing or None,
-            encoding=encoding,
-            sheet=sheet,
-        ).filled(kept)
+            id_column, features, text_column, embedding, no_scale or None, missing or None,
+            encoding, sheet, show,
+        ).filled(kept)  # fmt: skip
         check_target(constraints_out, "--constraints-out", [data, session, constraints])
         task = read_session_input(data, given)
         begun = {"n_clusters": clusters, "strategy": strategy, "random_state": seed}

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from linkwise import _methods
-from linkwise._methods import Method
 
 from . import _output as out
 from ._input import column_names, read_constraints
@@ -20,58 +19,55 @@ if TYPE_CHECKING:
     from linkwise.constraints import Constraints
     from linkwise.engines import Blocks
 
-    from ._cluster_options import Request
+    from ._cluster import Request
 
 _ROWS_PER_WRITE = 1_000_000
 
 
-@dataclass(frozen=True)
-class OutOfCoreData:
-    """Where the rows are; refuses options that need all rows in memory."""
+def read_blocks(request: Request) -> GivenBlocks:
+    """The input from a file that is read block by block; refuses what needs all rows in memory."""
+    from linkwise.engines import open_blocks
 
-    memory_limit: str | None
-    scheduler: str | None
-
-    @classmethod
-    def of(cls, request: Request) -> OutOfCoreData:
-        """What the options ask for."""
-        option = "--memory-limit" if request.scheduler is None else "--scheduler"
-        if request.choice.open or not request.method.blocks:
-            listed = ", ".join(method.short for method in _methods.on_blocks())
-            raise ValueError(
-                f"{option} is for -k and --algorithm {listed}; {request.method.short} "
-                "needs all rows in memory"
-            )
-        for name, value in {
-            "--text-column": request.text_column, "--impute": request.impute
-        }.items():  # fmt: skip
-            if value is not None:
-                raise ValueError(f"{name} needs the whole file in memory; leave out {option}")
-        if request.label_column is not None:
-            raise ValueError(
-                f"--label-column needs the whole file in memory; leave out {option}, or give what "
-                "is known as --constraints"
-            )
-        return cls(request.memory_limit, request.scheduler)
-
-    def read(self, request: Request) -> OutOfCoreInput:
-        """The input from a file that is read block by block."""
-        from linkwise.engines import open_blocks
-
-        request.method.estimator  # noqa: B018 (imported before the memory of the process is taken)
-        k, id_column = request.k, request.id_column
-        chosen = None if request.features is None else column_names(request.features)
-        blocks = open_blocks(
-            request.data, columns=chosen, id_column=id_column, memory_limit=self.memory_limit
+    option = "--memory-limit" if request.scheduler is None else "--scheduler"
+    if not request.method.blocks or not isinstance(request.k, int):
+        names = ", ".join(method.short for method in _methods.on_blocks())
+        raise ValueError(
+            f"{option} is for -k and --algorithm {names}; {request.method.short} needs all rows in "
+            "memory"
         )
-        if id_column is not None and not hasattr(blocks, "id_column"):
-            raise ValueError("--id-column: an NPY file has no columns of ids; use Parquet")
-        if k is not None and k > blocks.shape[0]:
-            raise ValueError(f"-k {k} is larger than the number of rows, {blocks.shape[0]:,}")
-        if request.standardize:
-            blocks.standardize()
-        names = blocks.names or [f"x{place}" for place in range(blocks.shape[1])]
-        return OutOfCoreInput(blocks, k, names, id_column, self.scheduler)
+    for flag in ("text_column", "label_column", "together_column", "apart_column",
+                 "taxonomy_columns"):  # fmt: skip
+        if getattr(request, flag) is not None:
+            raise ValueError(
+                f"--{flag.replace('_', '-')} needs the whole file in memory; leave out {option}, "
+                "or give what is known as --constraints"
+            )
+    request.method.estimator  # noqa: B018 (imported before the memory of the process is taken)
+    k, id_column = request.k, request.id_column
+    chosen = None if request.features is None else column_names(request.features)
+    blocks = open_blocks(
+        request.data, columns=chosen, id_column=id_column, memory_limit=request.memory_limit
+    )
+    if id_column is not None and not hasattr(blocks, "id_column"):
+        raise ValueError("--id-column: an NPY file has no columns of ids; use Parquet")
+    if k > blocks.shape[0]:
+        raise ValueError(f"-k {k} is larger than the number of rows, {blocks.shape[0]:,}")
+    if not request.no_scale:
+        blocks.standardize()
+    features = blocks.names or [f"x{place}" for place in range(blocks.shape[1])]
+    given = GivenBlocks(blocks, features, id_column, request.scheduler)
+    if request.constraints is None:
+        out.print_note("no constraints are given (--constraints): this is plain clustering")
+        return given
+    known = read_constraints(
+        request.constraints, "text" if id_column else "auto", request.column or [],
+        request.encoding,
+    )  # fmt: skip
+    ids = blocks.locate(known.rows)
+    named = None if ids is None else Names(given.n_rows, {row: n for n, row in ids.items()})
+    drop = request.ignore_unknown and ids is not None
+    found = known.to_rows(given.n_rows, ids, missing="drop" if drop else "raise")
+    return replace(given, known=found, called=named)
 
 
 class Names(Sequence[Any]):
@@ -88,11 +84,10 @@ class Names(Sequence[Any]):
 
 
 @dataclass(frozen=True)
-class OutOfCoreInput:
+class GivenBlocks:
     """Rows on disk or on Dask workers, with constraints by row number."""
 
     blocks: Blocks
-    k: int | None
     features: list[str]
     id_column: str | None
     scheduler: str | None
@@ -103,37 +98,15 @@ class OutOfCoreInput:
     called: Names | None = None  # ids of the constrained rows
     clients: list[Any] = field(default_factory=list)
 
-    def with_knowledge(
-        self, path: Path | None, columns: list[str], method: Method, tag: str | None,
-        groups: dict[str, str], encoding: str | None = None, ignore_unknown: bool = False,
-    ) -> OutOfCoreInput:  # fmt: skip
-        """The same input with constraints, by row number."""
-        if groups:
-            raise ValueError(
-                f"--{next(iter(groups))}-column(s) needs all in memory; write them to a file "
-                "with columns group,row,kind and give it as --constraints"
-            )
-        if tag is not None:
-            raise ValueError("--tag names a label of --label-column, which needs all in memory")
-        if path is None:
-            if columns:
-                raise ValueError("--column names columns of --constraints; give --constraints too")
-            out.print_note("no constraints are given (--constraints): this is plain clustering")
-            return self
-        known = read_constraints(path, "text" if self.id_column else "auto", columns, encoding)
-        ids = self.blocks.locate(known.rows)
-        names = None if ids is None else Names(self.n_rows, {row: n for n, row in ids.items()})
-        found = known.to_rows(
-            self.n_rows, ids, missing="drop" if ignore_unknown and ids is not None else "raise"
-        )
-        return replace(self, known=found, called=names)
-
     def names(self, found: Any) -> None:
         """Clusters have no names."""
 
     def described(self, report: Any, labels: Any) -> Any:
         """The report, with rows called by their ids."""
         return report.named(self.called)
+
+    def compared(self, model: Any) -> None:
+        """Not compared with k-means: every fit reads the whole file many times."""
 
     def all_known(self) -> Constraints:
         """The constraints, or none."""

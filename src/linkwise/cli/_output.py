@@ -10,7 +10,6 @@ import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -27,9 +26,13 @@ _OPTIONS = {
     "sample_ids": "--id-column",
     "y": "--label-column",
     "columns": "--column",
-    "min_size": "--min-size",
-    "max_size": "--max-size",
-    "outliers": "--outliers",
+    "constraints": "--constraints",
+    "ids": "--id-column",
+    "features": "--features",
+    "missing": "--missing",
+    "encoding": "--encoding",
+    "sheet": "--sheet",
+    "embedding": "--embedding",
 }
 _ADVICE = {
     "give_ids": "name the column that holds the ids with --id-column",
@@ -39,12 +42,11 @@ _ADVICE = {
     "--id-column if it holds ids, with --text-column if it holds texts",
     "carry_answers": "--data-changed carry",
     "all_problems": "",
-    "ids_as_text": "--ids text",
-    "impute_median": "--impute median",
-    "scale_columns": "--standardize",
-    "keep_stop_words": "--stop-words none",
-    "assign_auto": "--assignment auto",
-    "iterate_more": "raise --max-iter",
+    "ids_as_text": "--data and --id-column",
+    "impute_median": "fill the gaps",
+    "scale_columns": "leave out --no-scale",
+    "assign_auto": "--set assignment=auto",
+    "iterate_more": "raise --set max_iter=",
 }
 # Errors about what the user gave. Others are faults, see `_is_deliberate`.
 _OUTER_ERRORS = (OSError, EOFError, MemoryError, ClusterError)
@@ -74,14 +76,9 @@ def print_as_json(wanted: bool) -> bool:
     return wanted
 
 
-Json = Annotated[
-    bool, typer.Option("--json", help="Print JSON for machines.", callback=print_as_json)
-]
-
-
 def print_json(value: object) -> None:
     """One JSON document on standard output, with nothing else around it."""
-    from linkwise.io import to_json
+    from linkwise.tables import to_json
 
     typer.echo(to_json(value, indent=2))
 
@@ -93,10 +90,11 @@ def in_options(name: str, value: object) -> str:
         return " ".join(f"--column {role}={shlex.quote(own)}" for role, own in roles)
     if name in _ADVICE:
         return _ADVICE[name]
-    option = _OPTIONS.get(name, "--" + name.replace("_", "-"))
+    if name not in _OPTIONS:  # a parameter of a method
+        return f"--set {name}" if value is None else f"--set {name}={value}"
     if name == "features" and value is not None:
         value = shlex.quote(str(value))
-    return option if value is None else f"{option} {value}"
+    return _OPTIONS[name] if value is None else f"{_OPTIONS[name]} {value}"
 
 
 def in_words(message: BaseException | str) -> str:

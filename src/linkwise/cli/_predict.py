@@ -7,29 +7,23 @@ from typing import Annotated
 
 import typer
 
+from . import _options as opt
 from . import _output as out
-from ._input import Data, Encoding, IdColumn, Missing, Reading, Sheet, read_rows
+from ._input import Reading, read_ids
 from ._write import check_kind, check_target, write_appended, write_labels
 
 
 def predict(
     model: Annotated[Path, typer.Argument(help="A model saved by linkwise cluster --save.")],
-    data: Data,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="File for the labels: .csv, .tsv, .xlsx, .parquet, .npy."
-        ),
-    ] = None,
-    append: Annotated[
-        bool,
-        typer.Option("--append", help="-o has the columns of the data too, then the clusters."),
-    ] = False,
-    id_column: IdColumn = None,
-    missing: Missing = None,
-    encoding: Encoding = None,
-    sheet: Sheet = None,
-    as_json: out.Json = False,
+    data: opt.Data,
+    id_column: opt.IdColumn = None,
+    missing: opt.Missing = None,
+    encoding: opt.Encoding = None,
+    sheet: opt.Sheet = None,
+    output: opt.Output = None,
+    append: opt.Append = False,
+    as_json: opt.Json = False,
+    help_all: opt.HelpAll = False,
 ) -> None:
     """Give new rows the clusters of a saved model.
 
@@ -37,9 +31,9 @@ def predict(
 
     Examples:
 
-        linkwise cluster beans.csv -k 3 --constraints links.csv --save beans.linkwise
+        linkwise cluster beans.csv --constraints pairs.csv --save beans.linkwise
 
-        linkwise predict beans.linkwise new.csv -o labels.csv
+        linkwise predict beans.linkwise new.csv -o clusters.csv
     """
     with out.plain_errors():
         from zipfile import is_zipfile
@@ -53,15 +47,16 @@ def predict(
             raise ValueError(f"the model comes first: linkwise predict {data} {model}")
         saved = load_model(model)
         id_column = id_column or saved.facts.get("id_column")
-        how = Reading(tuple(missing or ()), encoding, sheet)
-        table, ids = read_rows(data, id_column, how)
+        how = Reading(id_column, missing=tuple(missing or ()), encoding=encoding, sheet=sheet)
+        table = how.table(data)
+        ids = read_ids(table, id_column)
         with out.warnings_as_notes():
             labels = saved.predict(table)
         called = None
         if saved.names:
             called = [saved.names.get(c, "") for c in range(int(labels.max(initial=-1)) + 1)]
         if output is not None and append:
-            write_appended(output, table.original, labels, called)
+            write_appended(output, table.frame, labels, called)
         elif output is not None:
             write_labels(output, labels, ids, id_column, called)
     sizes = {int(c): int((labels == c).sum()) for c in sorted(set(labels.tolist()))}
@@ -73,4 +68,4 @@ def predict(
     if output is not None:
         out.console.print(f"clusters of all rows: {output}", markup=False, highlight=False)
     else:
-        out.print_note("to keep the cluster of each row, give -o labels.csv")
+        out.print_note("to keep the cluster of each row, give -o clusters.csv")

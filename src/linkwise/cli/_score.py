@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table as RichTable
 
+from . import _options as opt
 from . import _output as out
-from ._input import read_constraints, read_ids
+from ._input import Reading, read_constraints, read_ids
+from ._options import DATA, option
 
 if TYPE_CHECKING:
-    from linkwise.datasets import Table
+    from linkwise.tables import Table
 
 _LABEL_NAMES = ("cluster", "label", "labels", "class", "target", "truth", "y")
 _WORDS = {
@@ -28,60 +30,72 @@ _WORDS = {
 
 
 def score(
-    labels: Annotated[Path, typer.Argument(help="The clustering: one row a line.")],
-    truth: Annotated[Path, typer.Argument(help="The true classes: one row a line.")],
+    labels: Annotated[Path, typer.Argument(help="A clustering: one row a line.")],
+    truth: Annotated[
+        Path, typer.Argument(help="The true classes, or an earlier clustering: one row a line.")
+    ],
     label_column: Annotated[
-        str | None, typer.Option(help="Column with the clusters; found by name if not given.")
+        str | None, option(DATA, about="Column of LABELS with the clusters; found if absent.")
     ] = None,
     truth_column: Annotated[
-        str | None, typer.Option(help="Column with the classes; found by name if not given.")
+        str | None, option(DATA, about="Column of TRUTH with the classes; found if absent.")
     ] = None,
     id_column: Annotated[
-        str | None, typer.Option(help="Match the rows of both files by this column.")
+        str | None, option(DATA, about="Column of ids, by which rows of both files are matched.")
     ] = None,
-    constraints: Annotated[
-        Path | None, typer.Option(help="File of constraints: also tell how many are satisfied.")
-    ] = None,
-    column: Annotated[
-        list[str] | None,
-        typer.Option(help="Own column names in --constraints: i=person_1 (repeat for j, ...)."),
-    ] = None,
-    as_json: out.Json = False,
-) -> None:
-    """Compare a clustering with the true classes.
+    missing: opt.Missing = None,
+    encoding: opt.Encoding = None,
+    sheet: opt.Sheet = None,
+    constraints: opt.ConstraintsFile = None,
+    column: opt.ColumnRoles = None,
+    changes: Annotated[
+        bool,
+        option(
+            opt.OUTPUT, "--changes",
+            about="Show what changed since TRUTH: clusters split, merged, new or gone.",
+        ),
+    ] = False,
+    as_json: opt.Json = False,
+    help_all: opt.HelpAll = False,
+) -> None:  # fmt: skip
+    """Compare a clustering with the true classes, or with an earlier clustering.
 
     Rows are matched by --id-column, or by their order when it is not given; rows of TRUTH without
-    a label are left out, and counted. Names of clusters do not matter, but -1 is no cluster: such
-    rows keep no must-link.
+    a cluster are left out, and counted. Names of clusters do not matter, but -1 is no cluster:
+    such rows keep no must-link.
 
     Examples:
 
-        linkwise score labels.csv truth.csv
+        linkwise score clusters.csv beans.csv --truth-column origin --id-column bean
 
-        linkwise score labels.csv beans.csv --truth-column origin --id-column bean
+        linkwise score friday.csv monday.csv --id-column bean --changes
     """
     with out.plain_errors():
-        from linkwise.datasets import read_table
-        from linkwise.evaluation import score as compare
-
-        found, true = read_table(labels), read_table(truth)
+        how = Reading(id_column, missing=tuple(missing or ()), encoding=encoding, sheet=sheet)
+        found, true = how.table(labels), how.table(truth)
         clusters = read_label_column(found, label_column, id_column)
-        classes = read_label_column(true, truth_column, id_column, "--truth-column")
-        names = read_ids(found, id_column)
+        other = truth_column or (label_column if changes else None)
+        classes = read_label_column(true, other, id_column, "--truth-column")
+        names, others = read_ids(found, id_column), read_ids(true, id_column)
+        if names is None and len(clusters) != len(classes):
+            raise ValueError(
+                f"{labels} has {len(clusters):,} rows, {truth} has {len(classes):,}; give both "
+                "the same rows, or match them with --id-column"
+            )
+        if changes:
+            _show_changes(classes, clusters, others, names, as_json)
+            return
         n_without = 0
-        if names is None:
-            if len(clusters) != len(classes):
-                raise ValueError(
-                    f"{labels} has {len(clusters):,} rows, {truth} has {len(classes):,}; give both "
-                    "the same rows, or match them with --id-column"
-                )
-        else:
-            others = read_ids(true, id_column) or []
+        if names is not None:
+            assert others is not None
             classes = _matched(names, others, classes, labels, truth)
             n_without = _note_unlabeled(names, others, labels, truth)
         known = None
         if constraints is not None:
-            known = read_constraints(constraints, "text" if names else "rows", column or [])
+            ids = "text" if names else "rows"
+            known = read_constraints(constraints, ids, column or [], encoding)
+        from linkwise.evaluation import score as compare
+
         scores = compare(classes, _numbered(clusters), constraints=known, sample_ids=names)
         result = {**scores.to_dict(), "rows_without_label": n_without}
     if as_json:
@@ -94,6 +108,31 @@ def score(
         if name in result:
             table.add_row(words, f"{result[name]:.4f}")
     out.console.print(table)
+
+
+def _show_changes(
+    old: list[str], new: list[str], old_ids: list[str] | None, new_ids: list[str] | None,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """What became of the clusters of an earlier clustering."""
+    from linkwise.evaluation import compare_clusterings
+
+    before, after = ([_number(cell) for cell in cells] for cells in (old, new))
+    found = compare_clusterings(before, after, old_ids=old_ids, new_ids=new_ids)
+    if not found.n_rows:
+        raise ValueError("the files have no row in common; is --id-column the right one?")
+    if as_json:
+        out.print_json(found.to_dict())
+    else:
+        out.console.print(str(found), markup=False, highlight=False, soft_wrap=True)
+
+
+def _number(cell: str) -> int | str:
+    """Clusters by number where they are numbers: "2" and "2.0" are the same cluster."""
+    try:
+        return int(float(cell)) if float(cell) == int(float(cell)) else cell
+    except (ValueError, OverflowError):
+        return cell
 
 
 def read_label_column(

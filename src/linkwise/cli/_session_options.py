@@ -11,23 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import _output as out
-from ._input import (
-    Reading,
-    check_text_options,
-    clusters_option,
-    column_names,
-    find_embedding,
-    find_stop_words,
-    make_features,
-    read_constraints,
-    read_rows,
-)
+from ._input import Reading, column_names, read_constraints, read_ids, recognized_ids
+from ._options import DATA, KNOWLEDGE, METHOD, OUTPUT, count_option, option
 
 if TYPE_CHECKING:
     from linkwise._types import JsonDict, Matrix
     from linkwise.active import Session
     from linkwise.constraints import Constraints
-    from linkwise.datasets import Features, Preparation, Table
+    from linkwise.tables import Preparation
 
 # How --strategy calls them, and what they are called in Python.
 STRATEGIES = {
@@ -40,89 +31,75 @@ STRATEGIES = {
     "farthest": "FarthestPairs",
     "merges": "NextMerges",
 }
-# Options that a session remembers, so that they need not be given again.
-_REMEMBERED = (
-    "id_column",
-    "features",
-    "show",
-    "standardize",
-    "impute",
-    "text_column",
-    "text_embedding",
-    "stop_words",
-    "image_column",
-    "images",
-    "missing",
-    "encoding",
-    "sheet",
-)
-
 SessionFile = Annotated[
     Path | None,
-    typer.Option(
-        help="File that keeps the answers; made if it is not there.  [default: beside the data, "
-        "such as beans.session.db]"
+    option(
+        OUTPUT,
+        about="File that keeps the answers; made if it is not there.  [default: beside the data, "
+        "such as beans.session.db]",
     ),
 ]
-NClusters = Annotated[int | None, clusters_option("Number of clusters, if you know it.")]
+NClusters = Annotated[int | None, count_option("Number of clusters, if you know it.")]
 Shown = Annotated[
-    str | None, typer.Option(help="Columns to show, such as name,description; all if absent.")
+    str | None, option(DATA, about="Columns to show, such as name,description; all if absent.")
 ]
 StrategyName = Annotated[
     str | None,
-    typer.Option(
-        help=f"Which question comes next: {', '.join(STRATEGIES)}.  [default: repair]",
-    ),
+    option(METHOD, about=f"Which question comes next: {', '.join(STRATEGIES)}.  [default: repair]"),
 ]
 Known = Annotated[
-    Path | None, typer.Option(help="What is known already: CSV, JSON lines, Parquet, Excel.")
+    Path | None,
+    option(
+        KNOWLEDGE, "--constraints", about="File of constraints, or a session whose answers to use."
+    ),
 ]
 DataChanged = Annotated[
     str | None,
-    typer.Option(
-        help="If the data is not what the session was begun with: carry (answers follow their "
+    option(
+        DATA,
+        about="If the data is not what the session was begun with: carry (answers follow their "
         "rows by id) or refuse.  [default: asked on a terminal, else refuse]",
         metavar="carry|refuse",
+        rare=True,
     ),
 ]
-Who = Annotated[str | None, typer.Option(help="Your name; the user's name if absent.")]
+Who = Annotated[
+    str | None, option(KNOWLEDGE, about="Your name; the user's name if absent.", rare=True)
+]
 Seed = Annotated[
     int | None,
-    typer.Option(help="Seed of a new session.  [default: 0]", min=0, max=2**32 - 1),
+    option(METHOD, about="Seed of a new session.  [default: 0]", min=0, max=2**32 - 1, rare=True),
 ]
 
 
 @dataclass(frozen=True)
 class Options:
-    """How the data is to be read and shown."""
+    """How the data is to be read and shown; a session remembers it."""
 
-    id_column: str | None
-    features: str | None
-    show: str | None
-    standardize: bool | None
-    impute: str | None
+    id_column: str | None = None
+    features: str | None = None
     text_column: str | None = None
-    image_column: str | None = None  # of the studio; never measured with
-    images: str | None = None
-    stop_words: str | None = None
-    text_embedding: str | None = None
+    embedding: str | None = None
+    no_scale: bool | None = None
     missing: list[str] | None = None
     encoding: str | None = None
     sheet: str | None = None
+    show: str | None = None
+    image_column: str | None = None  # of the studio; never a feature
+    images: str | None = None
 
     @property
     def reading(self) -> Reading:
         """How the file is to be read."""
-        return Reading(tuple(self.missing or ()), self.encoding, self.sheet)
+        return Reading(
+            self.id_column, self.features, self.text_column, self.embedding, bool(self.no_scale),
+            tuple(self.missing or ()), self.encoding, self.sheet,
+        )  # fmt: skip
 
     def filled(self, kept: JsonDict) -> Options:
         """With what the session remembers in place of what is not given."""
         about = kept.get("about", {})
-        # A session that knows nothing of stop words was begun when they were kept.
-        if about.get("text_column") and not about.get("text_embedding"):
-            about = {"stop_words": "none"} | about
-        given = {name: getattr(self, name) for name in _REMEMBERED}
-        return Options(**{n: about.get(n) if v is None else v for n, v in given.items()})
+        return Options(**{n: about.get(n) if v is None else v for n, v in vars(self).items()})
 
 
 @dataclass(frozen=True)
@@ -139,6 +116,7 @@ class SessionInput:
     units: Any = None  # X before it was standardized, for people to read
     others: dict[str, Sequence[str]] = field(default_factory=dict)  # not shown
     preparation: Preparation | None = None
+    numbers: dict[str, Any] = field(default_factory=dict)
 
 
 def session_file(data: Path, session: Path | None) -> Path:
@@ -163,73 +141,50 @@ def _find_strategy(name: str | None) -> str | None:
 
 def read_session_input(data: Path, given: Options) -> SessionInput:
     """The rows of a file, with what is shown of them."""
-    table, ids = read_rows(data, given.id_column, given.reading)
-    find_stop_words(given.stop_words, given.text_column)  # says what is wrong
-    find_embedding(given.text_embedding, given.text_column, given.stop_words)
-    if given.text_column is not None:
-        check_text_options(given.features, given.standardize, given.impute)
+    how = given.reading
+    table = how.table(data)
+    id_column = given.id_column or recognized_ids(table)
+    ids = read_ids(table, id_column)
     shown = list(table.columns) if given.show is None else column_names(given.show, "--show")
     for name in shown:
         table.column(name)  # says what is wrong
-    made, recipe = _features(table, given, shown)
+    leave_out = [name for name in (id_column, given.image_column) if name is not None]
+    made = how.rows(table, leave_out)
     pictures = [] if given.image_column is None else [given.image_column]
-    cells = {name: table.cells(name) for name in [*shown, *pictures]}
+    cells = {name: table.text(name).tolist() for name in [*shown, *pictures]}
 
     def record(row: int) -> dict[str, str]:
-        return {name: cells[name][row] for name in shown}
+        return {name: str(cells[name][row]) for name in shown}
 
-    head = _recipe(data, given)
-    others = {name: table.cells(name) for name in table.columns if name not in cells}
     return SessionInput(
-        data, made.X, ids, record, cells, list(made.names), head + recipe, made.units, others,
-        made.preparation,
+        data, made.X, ids, record, cells, list(made.names),
+        _recipe(data, how, id_column, leave_out), made.units,
+        {name: table.text(name).tolist() for name in table.columns if name not in cells},
+        made.preparation, {name: table.columns[name] for name in table.numeric_names},
     )  # fmt: skip
 
 
-def _features(table: Table, given: Options, shown: list[str]) -> tuple[Features, str]:
-    """The rows as numbers, and the line of Python that makes them."""
-    if given.text_column is not None:
-        from linkwise.datasets import prepare_text
-
-        how: JsonDict = {"stop_words": find_stop_words(given.stop_words, given.text_column)}
-        if given.text_embedding not in (None, "tfidf"):
-            how = {"embedding": given.text_embedding}
-        made = prepare_text(table, given.text_column, **how)
-        return made, f"X = prepare_text(table, {given.text_column!r}, {_written(how)}).X\n"
-    leave_out = [name for name in (given.id_column, given.image_column) if name is not None]
-    chosen = None if given.features is None else column_names(given.features)
-    if chosen is None and given.show is not None:
-        leave_out += [name for name in shown if name not in leave_out and _is_prose(table, name)]
-    how = {
+def _recipe(data: Path, how: Reading, id_column: str | None, leave_out: list[str]) -> str:
+    """Python that reads the table, its ids and its features in the same way."""
+    reading = {name: getattr(how, name) for name in ("missing", "encoding", "sheet")}
+    made = {
+        "columns": how.features and column_names(how.features),
+        "texts": how.text_column and column_names(how.text_column),
         "leave_out": leave_out,
-        "impute": given.impute,
-        "standardize": bool(given.standardize),
+        "embedding": how.embedding,
     }
-    made = make_features(table, chosen, **how)
-    return made, f"X = prepare_features(table, {chosen!r}, {_written(how)}).X\n"
-
-
-def _written(how: JsonDict) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in how.items())
-
-
-def _recipe(data: Path, given: Options) -> str:
-    """Python that reads the table and its ids in the same way."""
-    names = given.id_column
-    ids = "None" if names is None else f"[name.strip() for name in table.text({names!r})]"
-    how = {name: value for name, value in vars(given.reading).items() if value}
-    arguments = ", ".join(filter(None, [repr(str(data.resolve())), _written(how)]))
+    scale = ", scale=False" if how.no_scale else ""
+    ids = "None" if id_column is None else f"[name.strip() for name in table.text({id_column!r})]"
     return (
-        "from linkwise.datasets import prepare_features, prepare_text, read_table\n\n"
-        f"table = read_table({arguments})\n"
+        "from linkwise import read_table, table_features\n\n"
+        f"table = read_table({str(data.resolve())!r}{_written(reading)})\n"
         f"ids = {ids}\n"
+        f"X = table_features(table{_written(made)}{scale}).X\n"
     )
 
 
-def _is_prose(table: Table, name: str) -> bool:
-    """Whether a column is text that hardly repeats: names, descriptions."""
-    column = table.column(name)
-    return column.dtype == object and len(set(column)) > len(column) / 2
+def _written(how: JsonDict) -> str:
+    return "".join(f", {name}={value!r}" for name, value in how.items() if value)
 
 
 def open_session(
@@ -250,7 +205,7 @@ def open_session(
     if constraints is not None:
         known = _read_known(constraints, task)
     if not kept:
-        about = {name: getattr(given, name) for name in _REMEMBERED}
+        about = dict(vars(given))
         with out.warnings_as_notes():
             return Session(
                 task.X,
@@ -267,10 +222,10 @@ def open_session(
         raise ValueError(f"--constraints: {path} is there already; they are only for a new session")
     there = {**kept, "strategy": kept["strategy"]["name"]}
     options = {"n_clusters": "-k", "strategy": "--strategy", "random_state": "--seed"}
-    for name, option in options.items():
+    for name, flag in options.items():
         if begun[name] is not None and begun[name] != there[name]:
             raise ValueError(
-                f"{option} {begun[name]}: {path} was begun with {there[name]}; leave it out, or "
+                f"{flag} {begun[name]}: {path} was begun with {there[name]}; leave it out, or "
                 "begin a new session with its answers (--constraints-out, then --constraints)"
             )
     how = _when_changed(path, kept, task, data_changed)

@@ -11,7 +11,9 @@ import typer
 from rich.markup import escape
 from rich.table import Table as RichTable
 
+from . import _options as opt
 from . import _output as out
+from ._options import OUTPUT, option
 
 if TYPE_CHECKING:
     from linkwise._types import JsonDict
@@ -25,14 +27,13 @@ def sessions(
         list[Path],
         typer.Argument(help="Files that `label` or `studio` made."),
     ],
-    last: Annotated[int, typer.Option(help="Number of last answers to show.", min=0)] = 0,
+    last: Annotated[int, option(OUTPUT, about="Number of last answers to show.", min=0)] = 0,
     constraints_out: Annotated[
         Path | None,
-        typer.Option(
-            help="Write the answers as constraints, by id if rows have ids: .csv, .jsonl, .parquet."
-        ),
+        option(OUTPUT, about="File for the answers as constraints: .csv, .jsonl, .parquet."),
     ] = None,
-    as_json: out.Json = False,
+    as_json: opt.Json = False,
+    help_all: opt.HelpAll = False,
 ) -> None:
     """Show what is in sessions: settings, answers by person, contradictions.
 

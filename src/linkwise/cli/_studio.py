@@ -14,19 +14,9 @@ from rich.markup import escape
 
 from linkwise._optional import optional
 
+from . import _options as opt
 from . import _output as out
-from ._input import (
-    Encoding,
-    FeatureNames,
-    IdColumn,
-    Impute,
-    Missing,
-    Sheet,
-    Standardize,
-    StopWords,
-    TextColumn,
-    TextEmbedding,
-)
+from ._options import DATA, OUTPUT, option
 from ._session_options import (
     DataChanged,
     Known,
@@ -60,44 +50,44 @@ MaybeData = Annotated[
 
 def studio(
     data: MaybeData = None,
-    session: SessionFile = None,
-    clusters: NClusters = None,
+    id_column: opt.IdColumn = None,
+    features: opt.FeatureNames = None,
+    text_column: opt.TextColumn = None,
+    embedding: opt.Embedding = None,
+    no_scale: opt.NoScale = False,
+    missing: opt.Missing = None,
+    encoding: opt.Encoding = None,
+    sheet: opt.Sheet = None,
     show: Shown = None,
-    strategy: StrategyName = None,
-    id_column: IdColumn = None,
-    features: FeatureNames = None,
-    standardize: Standardize = False,
-    impute: Impute = None,
-    text_column: TextColumn = None,
-    text_embedding: TextEmbedding = None,
-    stop_words: StopWords = None,
-    missing: Missing = None,
-    encoding: Encoding = None,
-    sheet: Sheet = None,
-    constraints: Known = None,
     image_column: Annotated[
-        str | None, typer.Option(help="Column with file names of images, below --images.")
+        str | None, option(DATA, about="Column with file names of images, below --images.")
     ] = None,
     images: Annotated[
-        Path | None, typer.Option(help="Folder with the images; nothing outside of it is shown.")
+        Path | None, option(DATA, about="Folder with the images; nothing outside of it is shown.")
     ] = None,
+    data_changed: DataChanged = None,
+    constraints: Known = None,
+    who: Who = None,
+    clusters: NClusters = None,
+    strategy: StrategyName = None,
+    seed: Seed = None,
+    session: SessionFile = None,
     host: Annotated[
         str | None,
-        typer.Option(
-            help="Address to listen on, so that others can connect with the link.  "
-            "[default: this machine only]"
+        option(
+            OUTPUT,
+            about="Address to listen on, so that others can connect with the link.  "
+            "[default: this machine only]",
         ),
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option(help="Port to listen on; 0 for any.  [default: 8765]", min=0, max=65535),
+        option(OUTPUT, about="Port to listen on; 0 for any.  [default: 8765]", min=0, max=65535),
     ] = None,
     browser: Annotated[
-        bool, typer.Option("--open/--no-open", help="Open the page in the browser.")
+        bool, option(OUTPUT, "--open/--no-open", about="Open the page in the browser.")
     ] = True,
-    who: Who = None,
-    seed: Seed = None,
-    data_changed: DataChanged = None,
+    help_all: opt.HelpAll = False,
 ) -> None:
     """Answer "same or different?" on a page in the browser, and watch the clusters change.
 
@@ -121,20 +111,9 @@ def studio(
         from linkwise.studio import Studio
 
         given = Options(
-            id_column,
-            features,
-            show,
-            standardize or None,
-            impute,
-            text_column,
-            image_column,
-            None if images is None else str(images.resolve()),
-            stop_words,
-            text_embedding,
-            missing or None,
-            encoding,
-            sheet,
-        )
+            id_column, features, text_column, embedding, no_scale or None, missing or None,
+            encoding, sheet, show, image_column, None if images is None else str(images.resolve()),
+        )  # fmt: skip
         begun: JsonDict = {"n_clusters": clusters, "strategy": strategy, "random_state": seed}
         if data is None:
             _check_no_options(session, constraints, given, begun)
@@ -189,7 +168,7 @@ def _read(data: Path, given: Options) -> tuple[SessionInput, Records]:
     task = read_session_input(data, given)
     records = Records(
         task.cells, task.features, given.image_column, given.images, task.recipe, task.units,
-        task.others, task.preparation,
+        task.others, task.preparation, task.numbers,
     )  # fmt: skip
     return task, records
 
@@ -214,7 +193,7 @@ def _serve_start(host: str | None, port: int | None, browser: bool, who: str | N
     from linkwise.studio._start import Start
 
     def reopen(path: Path, kept: JsonDict, carry: bool) -> tuple[Session, Records] | DataChanges:
-        given = Options(*[None] * 5).filled(kept)
+        given = Options().filled(kept)
         task, records = _read(Path(kept["data"]["source"]), given)
         changes = None if carry else preview(path, kept, task.X, task.ids)
         if changes is not None:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
+from . import _options as opt
 from . import _output as out
-from ._input import Data, IdColumn, read_constraints, read_rows
+from ._input import Reading, read_constraints, read_ids
+from ._options import DATA, METHOD, OUTPUT, option
 from ._write import check_kind, check_target, write_labels
 
 if TYPE_CHECKING:
@@ -22,29 +24,26 @@ if TYPE_CHECKING:
 
 def update(
     model: Annotated[Path, typer.Argument(help="A model saved by linkwise cluster --save.")],
-    data: Data,
-    constraints: Annotated[
-        Path | None,
-        typer.Option(help="Constraints on new and earlier rows: CSV, JSON lines, Parquet, Excel."),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="File for the new rows' labels: .csv, .tsv, .parquet, .npy."
-        ),
-    ] = None,
-    save: Annotated[
-        Path | None, typer.Option(help="Keep the model as it is and write the new one there.")
-    ] = None,
-    id_column: IdColumn = None,
+    data: opt.Data,
+    id_column: opt.IdColumn = None,
+    missing: opt.Missing = None,
+    encoding: opt.Encoding = None,
+    sheet: opt.Sheet = None,
     skip_known: Annotated[
         bool,
-        typer.Option("--skip-known", help="Leave out rows whose ids the model has already."),
+        option(DATA, "--skip-known", about="Leave out rows whose ids the model has already."),
     ] = False,
+    constraints: opt.ConstraintsFile = None,
+    column: opt.ColumnRoles = None,
     min_rows: Annotated[
-        int, typer.Option(help="New rows that fit nowhere and open a cluster together.", min=1)
+        int, option(METHOD, about="New rows that fit nowhere and open a cluster together.", min=1)
     ] = 5,
-    as_json: out.Json = False,
+    output: opt.Output = None,
+    save: Annotated[
+        Path | None, option(OUTPUT, about="File for the new model; MODEL is replaced if absent.")
+    ] = None,
+    as_json: opt.Json = False,
+    help_all: opt.HelpAll = False,
 ) -> None:
     """Add new rows to a saved model; clusters keep their numbers and names.
 
@@ -55,7 +54,7 @@ def update(
 
         linkwise update beans.linkwise new.csv
 
-        linkwise update beans.linkwise new.csv --constraints links.csv -o labels.csv
+        linkwise update beans.linkwise new.csv --constraints pairs.csv -o clusters.csv
     """
     with out.plain_errors():
         from linkwise.persistence import load_model
@@ -65,10 +64,15 @@ def update(
         check_kind(output)
         saved = load_model(model)
         with out.warnings_as_notes():
-            rows, ids = _new_rows(saved, data, id_column, skip_known)
+            how = Reading(
+                id_column or _id_column(saved), missing=tuple(missing or ()), encoding=encoding,
+                sheet=sheet,
+            )  # fmt: skip
+            rows, ids = _new_rows(saved, data, how, skip_known)
         known = None
         if constraints is not None:
-            known = read_constraints(constraints, "text" if saved.ids else "auto", [])
+            ids_are = "text" if saved.ids else "auto"
+            known = read_constraints(constraints, ids_are, column or [], encoding)
         with out.warnings_as_notes():
             found = saved.update(rows, sample_ids=ids, constraints=known, min_rows=min_rows)
         labels = _old(found)[len(_old(saved)) :]
@@ -89,10 +93,11 @@ def _id_column(saved: SavedModel) -> str | None:
 
 
 def _new_rows(
-    saved: SavedModel, data: Path, id_column: str | None, skip_known: bool
+    saved: SavedModel, data: Path, how: Reading, skip_known: bool
 ) -> tuple[Matrix, list[str] | None]:
     """Features of the new rows and their ids, if the model has ids."""
-    table, ids = read_rows(data, id_column or _id_column(saved))
+    table = how.table(data)
+    ids = read_ids(table, how.id_column)
     X = saved.features(table)
     if not skip_known:
         return X, None if saved.ids is None and len(_old(saved)) else ids

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
+    import pandas as pd
     from numpy.typing import NDArray
 
 CLUSTER, NAME = "cluster", "cluster_name"
@@ -31,7 +32,7 @@ def check_target(path: Path | None, option: str, inputs: Iterable[Path | None]) 
 
 def check_kind(path: Path | None) -> None:
     """Refuse kinds of files that `write_labels` does not know."""
-    from linkwise.io import PARQUET, check_output_format
+    from linkwise.tables import PARQUET, check_output_format
 
     if path is not None:
         check_output_format(path, (".csv", ".tsv", ".xlsx", *PARQUET, ".npy"))
@@ -66,7 +67,7 @@ def write_labels(
 
 def write_appended(
     path: Path,
-    table: Mapping[str, Any],
+    frame: pd.DataFrame,
     labels: NDArray[np.integer],
     called: Sequence[str] | None = None,
     probabilities: NDArray[np.floating] | None = None,
@@ -85,14 +86,14 @@ def write_appended(
         if own.ndim == 2:
             own = np.where(labels < 0, 0.0, own[np.arange(len(labels)), np.maximum(labels, 0)])
         added[PROBABILITY] = np.round(own, 4)
-    names = [f"{name}_before" if name in added else name for name in table]
-    columns = [_plain_cells(cells) for cells in table.values()]
+    names = [f"{name}_before" if name in added else str(name) for name in frame]
+    columns = [_plain_cells(frame[name].tolist()) for name in frame]
     _write(path, [*names, *added], [[*columns, *added.values()]], labels)
 
 
-def _plain_cells(cells: Any) -> Any:
-    """Arrow columns as they are; a missing number as an empty cell."""
-    return [None if c != c else c for c in cells] if isinstance(cells, list) else cells
+def _plain_cells(cells: list[Any]) -> list[Any]:
+    """A missing value as an empty cell."""
+    return [None if isinstance(c, float) and c != c else c for c in cells]
 
 
 def write_label_parts(
@@ -103,7 +104,7 @@ def write_label_parts(
 
 
 def _write(path: Path, names: list[str], blocks: Iterable[Sequence[Any]], labels: Any) -> None:
-    from linkwise.io import atomic_write, write_table
+    from linkwise.tables import atomic_write, write_table
 
     if path.suffix.lower() != ".npy":
         write_table(path, names, blocks)

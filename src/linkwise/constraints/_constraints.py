@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from linkwise._help import see
 from linkwise._types import Estimator, LabelsLike, MatrixLike, SampleIds, Seed
-from linkwise.io import quoted
+from linkwise.tables import quoted
 
 from . import (
     _binding,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from linkwise._errors import InputError, fill, in_python
-from linkwise.io import MAX_LISTED
+from linkwise.tables import MAX_LISTED
 
 _MAX_ALIKE = 3  # problems shown that have the same reason
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from linkwise._errors import InputError
 from linkwise._optional import optional
-from linkwise.io import (
+from linkwise.tables import (
     DELIMITED,
     EXCEL,
     JSON_LINES,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from linkwise.io import half_of_memory
+from linkwise.tables import half_of_memory
 
 from ._apply import map_blocks
 from ._dask import DaskBlocks, Workers, current_client, is_dask

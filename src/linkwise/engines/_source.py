@@ -20,7 +20,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from linkwise._optional import optional
 from linkwise._types import Ints, PathLike
-from linkwise.io import (
+from linkwise.tables import (
     PARQUET,
     FileFormatError,
     half_of_memory,

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 from linkwise._optional import optional
 from linkwise._validation import Knowable
-from linkwise.io import AnnDataLike
+from linkwise.tables import AnnDataLike
 
 from ._bound import BoundConstraints
 

@@ -25,10 +25,9 @@ from linkwise._types import JsonDict, Labels, PathLike
 from linkwise._validation import Knowable
 from linkwise._version import __version__
 from linkwise.constraints import Constraints, as_constraints
-from linkwise.datasets import Preparation
 from linkwise.evaluation import ClusteringChanges
-from linkwise.io import Table, atomic_write, read_table
 from linkwise.kmeans.estimators._update import continue_numbers
+from linkwise.tables import Preparation, Table, atomic_write, read_table
 
 _PACKAGES = ("linkwise", "sklearn", "numpy", "scipy", "pandas", "collections", "builtins")
 # Attributes of estimators per row of the fit that are not needed to place new rows.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from linkwise._optional import optional
 from linkwise._types import JsonDict
 from linkwise.constraints import Constraints, Given, Satisfaction, table_html
-from linkwise.io import atomic_write
+from linkwise.tables import atomic_write
 
 from ._page import Page, Violation, page_html
 from ._profiles import Columns, Profile, describe, word_columns

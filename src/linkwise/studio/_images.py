@@ -10,7 +10,7 @@ from sklearn.decomposition import PCA
 
 from linkwise._errors import InputError
 from linkwise._optional import optional
-from linkwise.datasets import Features
+from linkwise.tables import Features
 
 _SIDE = 24  # pixels of the small picture
 _DIMENSIONS = 40

@@ -6,7 +6,7 @@ Entry points: `load_records`, `begin_session`, `load_again` and `reopen_session`
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,15 +17,11 @@ from linkwise._errors import InputError
 from linkwise._types import JsonDict, Matrix, PathLike
 from linkwise.active import Session
 from linkwise.constraints import Constraints
-from linkwise.datasets import Features, prepare_features
-from linkwise.datasets._embedding import WORDLLAMA
-from linkwise.datasets._features import embed_texts
-from linkwise.io import Table, quoted, read_table
+from linkwise.tables import Features, Table, as_table, quoted, read_table, table_features
 
-from ._columns import IMAGES, MEASURED, ROLES, days
+from ._columns import IMAGES, MEASURED, ROLES
 from ._images import pixel_features
 from ._records import Records
-from ._texts import text_features
 
 _LARGEST_APART = 50  # rows with one value; beyond, all pairs of them are too many
 
@@ -99,9 +95,9 @@ def load_table(path: Path, table: Table, roles: Mapping[str, str]) -> Loaded:
     ids = _ids(table, by_role["id"])
     if ids is None and path.is_dir():  # images are called by their file names
         ids = table.text("file").tolist()
-    X, features = _features(table, by_role, path)
+    features = _features(table, by_role, path)
     shown = [name for name in table.columns if roles.get(name, "hide") != "hide"]
-    cells = {name: table.cells(name) for name in table.columns}
+    cells = {name: table.text(name) for name in table.columns}
     image = by_role["image"][0] if by_role["image"] else None
     records = Records(
         {name: cells[name] for name in shown},
@@ -112,8 +108,9 @@ def load_table(path: Path, table: Table, roles: Mapping[str, str]) -> Loaded:
         features.units,
         {name: cells[name] for name in table.columns if name not in shown},
         features.preparation,
+        {name: table.columns[name] for name in table.numeric_names},
     )
-    return Loaded(X, ids, records, _constraints(table, by_role, ids))
+    return Loaded(features.X, ids, records, _constraints(table, by_role, ids))
 
 
 def read_source(path: Path) -> Table:
@@ -125,8 +122,7 @@ def read_source(path: Path) -> Table:
     )
     if not names:
         raise InputError(f"{path}: no images in this folder; expected {', '.join(IMAGES)}")
-    column = np.array(names, dtype=object)
-    return Table({"file": column}, path, {"file": column})
+    return replace(as_table({"file": names}), path=path)
 
 
 def _folder(path: Path) -> Path:
@@ -160,57 +156,26 @@ def _ids(table: Table, names: list[str]) -> list[str] | None:
     return ids
 
 
-def _features(
-    table: Table, by_role: Mapping[str, list[str]], path: Path
-) -> tuple[Matrix, Features]:
-    """The measured columns as numbers; the second says what they are called."""
+def _features(table: Table, by_role: Mapping[str, list[str]], path: Path) -> Features:
+    """The measured columns as numbers."""
     plain = [name for role in ("number", "category", "date") for name in by_role[role]]
-    plain = [name for name in table.columns if name in plain]
-    texts = _text_features(table, by_role)
-    if not plain and texts is None:
+    texts = [*by_role["text"], *by_role["meaning"]]
+    if not plain and not texts:
         if by_role["image"]:
             files = table.text(by_role["image"][0]).tolist()
-            found = pixel_features([_folder(path) / name for name in files])
-            return found.X, found
+            return pixel_features([_folder(path) / name for name in files])
         raise InputError(
             f"records must be compared by at least one column; give one the role {quoted(MEASURED)}"
         )
-    made = None
-    if plain:
-        changed: dict[str, NDArray] = {
-            name: days(table.text(name).tolist()) for name in by_role["date"]
-        }
-        changed |= {name: table.text(name) for name in by_role["category"]}
-        table = replace(table, columns={**table.columns, **changed})
-        made = prepare_features(table, plain, impute="median", standardize=True)
-        if texts is None:
-            return made.X, made
-    assert texts is not None
-    if made is None:
-        return texts.X, texts
-    # The text weighs as much as all other columns together.
-    weight = np.sqrt(made.X.var(axis=0).sum() / max(texts.X.var(axis=0).sum(), 1e-12))
-    X = np.hstack([made.X, texts.X * weight])
-    return X, Features(X, made.names, made.units, None)
-
-
-def _text_features(table: Table, by_role: Mapping[str, list[str]]) -> Features | None:
-    """Columns of text as numbers, those of each role read as one text; None if there are none."""
-    words, meanings = by_role["text"], by_role["meaning"]
-    found = [text_features(_joined(table, words))] if words else []
-    if meanings:
-        try:
-            found.append(embed_texts(_joined(table, meanings), WORDLLAMA))
-        except ImportError as error:
-            raise InputError(str(error)) from error
-    if len(found) < 2:
-        return found[0] if found else None
-    # Rows of both have length one, so that they weigh the same.
-    return replace(found[0], X=np.hstack([made.X for made in found]))
-
-
-def _joined(table: Table, names: Sequence[str]) -> list[str]:
-    return [" ".join(cells) for cells in zip(*(table.text(name) for name in names), strict=True)]
+    categories = {name: table.text(name) for name in by_role["category"]}
+    table = replace(table, columns={**table.columns, **categories})
+    named = [name for name in table.columns if name in (*plain, *texts)]
+    # Texts are one text; if any is to be read by its meaning, all are.
+    embedding = "wordllama" if by_role["meaning"] else "words"
+    try:
+        return table_features(table, named, texts=texts, embedding=embedding)
+    except ImportError as error:
+        raise InputError(str(error)) from error
 
 
 def _constraints(

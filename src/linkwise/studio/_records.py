@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from linkwise._types import JsonDict, Matrix, PathLike
-from linkwise.datasets import Preparation
-from linkwise.io import TextColumn
+from linkwise.tables import Preparation
 
 from ._columns import IMAGES
 from ._passages import Part, Vocabulary, mark_words
@@ -63,6 +62,8 @@ class Records:
         Columns that are not shown, for the file that is taken home.
     preparation : Preparation, default=None
         How columns become features, for the saved model.
+    numbers : mapping of str to ndarray, default={}
+        Columns that are numbers, though their cells may read "12 %" or "1.5.2024".
 
     Examples
     --------
@@ -80,6 +81,7 @@ class Records:
     units: Matrix | None = None
     others: Mapping[str, Sequence[object] | NDArray] = field(default_factory=dict)
     preparation: Preparation | None = None
+    numbers: Mapping[str, NDArray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if (self.image_column is None) != (self.image_folder is None):
@@ -208,8 +210,7 @@ class Records:
 
     def _scale(self, name: str) -> Scale | None:
         cells = self.columns[name]
-        known = cells.numbers if isinstance(cells, TextColumn) else None
-        values = _numbers(cells) if known is None else known
+        values = self.numbers[name] if name in self.numbers else _numbers(cells)
         if values is None or not np.isfinite(values).any():
             return None
         low, high = float(np.nanmin(values)), float(np.nanmax(values))

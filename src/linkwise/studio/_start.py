@@ -20,7 +20,7 @@ from linkwise._types import JsonDict
 from linkwise.active import DataChanges, Session
 from linkwise.active._carry import CARRY, REFUSE, preview
 from linkwise.active._settings import stored_settings
-from linkwise.io import DELIMITED, EXCEL, NUMPY, PARQUET, Table, suffix_of
+from linkwise.tables import DELIMITED, EXCEL, NUMPY, PARQUET, Table, suffix_of
 
 from ._columns import IMAGES, ROLES, guess_roles
 from ._example import write_digits

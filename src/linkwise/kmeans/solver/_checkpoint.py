@@ -24,7 +24,7 @@ from sklearn.base import BaseEstimator
 
 from linkwise._fingerprint import another_run, digest, parameter_text
 from linkwise._types import PathLike, RandomState
-from linkwise.io import atomic_write
+from linkwise.tables import atomic_write
 
 from ._problem import Problem, RunState
 

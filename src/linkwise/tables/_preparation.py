@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
-from linkwise._types import Floats, JsonDict, Matrix
-from linkwise.io import FileFormatError, Table, quoted
+from linkwise._types import Floats, Ints, JsonDict
 
+from ._cells import cell_text
 from ._embedding import TextEmbedder
+from ._files import FileFormatError, quoted
+from ._read import Table
+
+WORDS = "words"  # TF-IDF, the alternative to a model of `TextEmbedder`
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,10 @@ class ColumnPreparation:
         """Features of the rows of a table, which has this column."""
         column = table.column(self.name)
         block = self._numbers(table) if self.categories is None else self._one_hot(column)
+        return self.scaled(block)
+
+    def scaled(self, block: Floats) -> Floats:
+        """Features on the scale of the fit."""
         if self.mean is None:
             return block
         if self.deviation == 0:
@@ -82,7 +91,7 @@ class ColumnPreparation:
         block = np.zeros((len(column), len(place)))
         unknown: dict[str, int] = {}
         for row, cell in enumerate(column.tolist()):
-            value = _text(cell)
+            value = cell_text(cell).strip()
             value = str(self.fill) if value == "" and self.fill is not None else value
             if value in place:
                 block[row, place[value]] = 1.0
@@ -101,42 +110,86 @@ class ColumnPreparation:
         return block
 
 
-def _text(cell: object) -> str:
-    if cell is None or (isinstance(cell, float) and np.isnan(cell)):
-        return ""
-    if isinstance(cell, float) and cell == int(cell):
-        return str(int(cell))
-    return str(cell).strip()
+@dataclass(frozen=True)
+class TextPreparation:
+    """How columns of texts, joined, became features.
+
+    Attributes
+    ----------
+    columns : list of str
+    model : str
+        ``"words"`` for TF-IDF, or a model of `TextEmbedder`.
+    words : list of str
+    idf : list of float
+        Weight of each word.
+    components : list of list of float
+        Latent dimensions that words are projected on.
+    weight : float
+        Factor of the rows, which have length one without it.
+    """
+
+    columns: list[str]
+    model: str = WORDS
+    words: list[str] = field(default_factory=list)
+    idf: list[float] = field(default_factory=list)
+    components: list[list[float]] = field(default_factory=list)
+    weight: float = 1.0
+
+    def joined(self, table: Table) -> list[str]:
+        """The texts of each row of a table."""
+        columns = [table.text(name) for name in self.columns]
+        return [" ".join(cells) for cells in zip(*columns, strict=True)]
+
+    def embed(self, texts: Sequence[str]) -> tuple[Floats, Ints]:
+        """Features of texts, and the rows without a known word, which get the mean of the others.
+
+        All zeros would be a direction of their own for methods that scale rows, and a cluster.
+        """
+        from sklearn.preprocessing import normalize
+
+        X = self._rows(texts)
+        known = X.any(axis=1)
+        empty = np.flatnonzero(~known)
+        if len(empty) and known.any():
+            X[empty] = normalize(X[known].mean(axis=0, keepdims=True))
+        return X * self.weight, empty
+
+    def _rows(self, texts: Sequence[str]) -> Floats:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+        from sklearn.preprocessing import normalize
+
+        if self.model != WORDS:
+            return TextEmbedder(self.model).fit_transform(texts).astype(np.float64)
+        vectorizer = TfidfVectorizer(
+            sublinear_tf=True, strip_accents="unicode", vocabulary=self.words
+        )
+        vectorizer.idf_ = np.array(self.idf)
+        X = vectorizer.transform(texts).tocsr()
+        return normalize(X @ np.array(self.components).T)
 
 
 @dataclass(frozen=True)
 class Preparation:
-    """How a table became features: one entry per column, or the words of a column of texts.
+    """How a table became features: one entry per column, and one for texts.
 
     Attributes
     ----------
     columns : list of ColumnPreparation
-    text_column : str or None
-    words : list of str
-    idf : list of float
-        Weight of each word.
-    embedding : str
-        ``"tfidf"`` for words, or a model of `TextEmbedder`.
+    text : TextPreparation or None
 
     Examples
     --------
-    >>> from linkwise.datasets import Preparation
-    >>> Preparation.from_dict(Preparation(text_column="note").to_dict()).text_column
-    'note'
+    >>> from linkwise.tables import Preparation
+    >>> from linkwise import table_features
+    >>> made = table_features({"kg": [4.0, 20.0], "kind": ["cat", "dog"]}).preparation
+    >>> Preparation.from_dict(made.to_dict()) == made
+    True
     """
 
     columns: list[ColumnPreparation] = field(default_factory=list)
-    text_column: str | None = None
-    words: list[str] = field(default_factory=list)
-    idf: list[float] = field(default_factory=list)
-    embedding: str = "tfidf"
+    text: TextPreparation | None = None
 
-    def transform(self, table: Table) -> Matrix:
+    def transform(self, table: Table) -> Floats:
         """Features of new rows; columns may come in another order, and others may be there.
 
         Parameters
@@ -145,10 +198,10 @@ class Preparation:
 
         Returns
         -------
-        X : ndarray or CSR matrix of shape (n_rows, n_features)
+        X : ndarray of shape (n_rows, n_features)
         """
         names = [column.name for column in self.columns]
-        names += [] if self.text_column is None else [self.text_column]
+        names += [] if self.text is None else self.text.columns
         missing = [name for name in names if name not in table.columns]
         if missing:
             raise FileFormatError(
@@ -156,30 +209,18 @@ class Preparation:
                 f"the model needs the columns {quoted(names)}; {quoted(missing)} "
                 f"{'is' if len(missing) == 1 else 'are'} not there",
             )
-        if self.text_column is not None:
-            return self._text_features(table)
-        return np.concatenate([column.transform(table) for column in self.columns], axis=1)
-
-    def _text_features(self, table: Table) -> Matrix:
-        from sklearn.feature_extraction.text import TfidfVectorizer
-
-        assert self.text_column is not None
-        if self.embedding != "tfidf":
-            return TextEmbedder(self.embedding).fit_transform(table.text(self.text_column))
-        vectorizer = TfidfVectorizer(
-            sublinear_tf=True, strip_accents="unicode", vocabulary=self.words
-        )
-        vectorizer.idf_ = np.array(self.idf)
-        X = vectorizer.transform(table.text(self.text_column)).tocsr()
-        empty = np.flatnonzero(np.diff(X.indptr) == 0)
+        blocks = [column.transform(table) for column in self.columns]
+        if self.text is None:
+            return np.concatenate(blocks, axis=1)
+        X, empty = self.text.embed(self.text.joined(table))
         if len(empty):
-            raise FileFormatError(
-                table.path,
-                f"column {self.text_column!r} has {len(empty):,} texts without a word that the "
-                f"model knows (the first in row {int(empty[0]):,}, counted from 0); leave these "
-                "rows out",
+            warnings.warn(
+                f"{len(empty):,} texts have no word that the model knows (the first in "
+                f"{table.place_of(int(empty[0]))}); they count as average texts",
+                UserWarning,
+                stacklevel=2,
             )
-        return X
+        return np.concatenate([*blocks, X], axis=1) if blocks else X
 
     def to_dict(self) -> JsonDict:
         """Plain values, ready for JSON."""
@@ -194,4 +235,6 @@ class Preparation:
         kept : dict
             What `to_dict` returned.
         """
-        return cls(**{**kept, "columns": [ColumnPreparation(**one) for one in kept["columns"]]})
+        text = kept["text"]
+        columns = [ColumnPreparation(**one) for one in kept["columns"]]
+        return cls(columns, None if text is None else TextPreparation(**text))

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from linkwise.datasets import as_table, prepare_features, read_table
+from linkwise.tables import as_table, read_table, table_features
 
 COLUMNS = {
     "x": [1.5, 2.0, 4.0],
@@ -60,7 +60,7 @@ def test_every_frame_is_the_same_table(make):
     assert table.column("kind").tolist() == ["cat", None, "dog"]
     assert np.diff(table.column("when")).tolist() == [1, 2]
     assert table.matrix(["e"]).tolist() == COLUMNS["e"]
-    made = prepare_features(table, ["e", "x"])
+    made = table_features(table, ["e", "x"])
     assert made.names == ["e[0]", "e[1]", "x"]
 
 
@@ -73,12 +73,13 @@ def test_lists_in_parquet(tmp_path):
     found = read_table(tmp_path / "a.parquet")
     assert found.matrix(["e"]).tolist() == found.matrix(["fixed"]).tolist() == COLUMNS["e"]
     assert set(found.unreadable) == {"ragged", "words"}
-    assert list(found.original) == [*COLUMNS, "fixed", "ragged", "words"]
-    with pytest.raises(ValueError, match="the lists have 0 to 2 numbers"):
+    assert list(found.frame) == [*COLUMNS, "fixed", "ragged", "words"]
+    with pytest.raises(ValueError, match="has lists of 0 to 2 numbers"):
         found.column("ragged")
-    with pytest.raises(ValueError, match="features=x,when,e,fixed"):
-        prepare_features(found)
-    assert prepare_features(found, ["e"], leave_out=["fixed"]).X.tolist() == COLUMNS["e"]
+    with pytest.raises(ValueError, match="features=x,kind,when,e,fixed"):
+        table_features(found)
+    made = table_features(found, ["e"], leave_out=["fixed"], scale=False)
+    assert made.X.tolist() == COLUMNS["e"]
 
 
 def test_dates_in_parquet(tmp_path):

@@ -1,16 +1,8 @@
-"""Texts as rows of numbers by what they mean: `TextEmbedder`.
-
-Embeddings are kept on disk by content, so that the same text is embedded once, whatever file it
-stands in.
-"""
+"""Texts as rows of numbers by what they mean: `TextEmbedder`."""
 
 from __future__ import annotations
 
-import hashlib
-import os
-import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self, TypeAlias
@@ -22,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from linkwise._errors import InputError
 from linkwise._optional import optional
-from linkwise._types import PathLike
 
 Embed: TypeAlias = Callable[[list[str]], ArrayLike]
 Rows: TypeAlias = NDArray[np.float32]
@@ -30,7 +21,6 @@ Rows: TypeAlias = NDArray[np.float32]
 WORDLLAMA, SENTENCES = "wordllama", "sentence-transformers"
 _DIMENSIONS = 256  # of the weights that are in the wheel of wordllama
 _BATCH = 1024
-_MOST_VARIABLES = 500  # of one SQL statement; SQLite's oldest limit is 999
 
 
 class TextEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -44,11 +34,6 @@ class TextEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         which must be installed, by its name or by the path of its folder; an object with
         ``encode``, such as a loaded ``SentenceTransformer``; or a function that takes a list of
         texts and returns an array of shape (n_texts, n_dimensions).
-    cache : path, bool or None, default=None
-        File that keeps embeddings by content. None stands for True with a named model and for False
-        with a function, whose results linkwise cannot tell from those of another one. True stands
-        for ``embeddings.db`` in the folder that the variable LINKWISE_CACHE names, or in
-        ``~/.cache/linkwise``.
     normalize : bool, default=True
         Scale rows to unit length. Texts without a known word are rows of zeros.
 
@@ -64,7 +49,7 @@ class TextEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Examples
     --------
-    >>> from linkwise.datasets import TextEmbedder
+    >>> from linkwise import TextEmbedder
     >>> def embed(texts):
     ...     return [[len(text), text.count(" ")] for text in texts]
     >>> TextEmbedder(embed, normalize=False).fit_transform(["a bc", "d"])
@@ -72,12 +57,8 @@ class TextEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
            [1., 0.]], dtype=float32)
     """
 
-    def __init__(
-        self, model: str | Embed = WORDLLAMA, *, cache: PathLike | bool | None = None,
-        normalize: bool = True,
-    ):  # fmt: skip
+    def __init__(self, model: str | Embed = WORDLLAMA, *, normalize: bool = True):
         self.model = model
-        self.cache = cache
         self.normalize = normalize
 
     def fit(self, X: Iterable[str], y: object = None) -> Self:
@@ -140,35 +121,13 @@ class TextEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _embed(self, texts: list[str]) -> Rows:
-        embed = _find(self.model)
-        path = self._cache_file()
         different = list(dict.fromkeys(texts))
-        if path is None:
-            found = _batches(embed, different)
-        else:
-            found = _remembered(path, str(self.model), embed, different)
+        found = _batches(_find(self.model), different)
         if self.normalize:
             length = np.linalg.norm(found, axis=1, keepdims=True)
             found = (found / np.where(length > 0, length, 1.0)).astype(np.float32)
         place = {text: row for row, text in enumerate(different)}
         return found[[place[text] for text in texts]]
-
-    def _cache_file(self) -> Path | None:
-        named = isinstance(self.model, str)
-        if self.cache is False or (self.cache is None and not named):
-            return None
-        if not named:
-            raise InputError(
-                f"cache={self.cache!r} needs a named model: results of a function cannot be told "
-                "from those of another one"
-            )
-        return cache_file() if self.cache is None or self.cache is True else Path(self.cache)
-
-
-def cache_file() -> Path:
-    """The file that keeps embeddings if none is named."""
-    folder = os.environ.get("LINKWISE_CACHE") or Path.home() / ".cache" / "linkwise"
-    return Path(folder) / "embeddings.db"
 
 
 def _texts(X: Iterable[str]) -> list[str]:
@@ -198,12 +157,11 @@ def _find(model: str | Embed) -> Embed:
         if not callable(model):
             raise TypeError(f"model={model!r}: expected a name or a function of a list of texts")
         return model
-    # Loaded when a text is not in the cache: that takes seconds.
     if model == WORDLLAMA:
-        return lambda texts: _wordllama()(texts)
+        return _wordllama()
     kind, slash, name = model.partition("/")
     if kind == SENTENCES and slash and name:
-        return lambda texts: _sentence_transformer(name)(texts)
+        return _sentence_transformer(name)
     raise InputError(
         f"model={model!r}: expected 'wordllama', 'sentence-transformers/NAME' or a function"
     )
@@ -267,43 +225,3 @@ def _checked(found: ArrayLike, n_texts: int) -> Rows:
     if not np.isfinite(rows).all():
         raise ValueError("the model returns NaN or infinite numbers")
     return rows
-
-
-# -------------------------------------------------------------------- memory
-
-
-def _remembered(path: Path, model: str, embed: Embed, texts: list[str]) -> Rows:
-    """Embeddings from the file; missing ones are computed and added batch by batch."""
-    keys = [_key(model, text) for text in texts]
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with closing(sqlite3.connect(path, timeout=60)) as file:
-            file.execute("CREATE TABLE IF NOT EXISTS rows (key BLOB PRIMARY KEY, row BLOB)")
-            found = _look_up(file, keys)
-            absent = [place for place, key in enumerate(keys) if key not in found]
-            for start in range(0, len(absent), _BATCH):
-                part = absent[start : start + _BATCH]
-                new = _batches(embed, [texts[place] for place in part])
-                own = {keys[place]: row.tobytes() for place, row in zip(part, new, strict=True)}
-                file.executemany("INSERT OR REPLACE INTO rows VALUES (?, ?)", own.items())
-                file.commit()
-                found |= own
-    except (sqlite3.Error, OSError) as error:
-        raise OSError(
-            f"cannot keep embeddings in {path} ({error}); name another file with cache=, or give "
-            "cache=False"
-        ) from error
-    return np.stack([np.frombuffer(found[key], dtype=np.float32) for key in keys])
-
-
-def _look_up(file: sqlite3.Connection, keys: list[bytes]) -> dict[bytes, bytes]:
-    found: dict[bytes, bytes] = {}
-    for start in range(0, len(keys), _MOST_VARIABLES):
-        part = keys[start : start + _MOST_VARIABLES]
-        marks = ",".join("?" * len(part))
-        found.update(file.execute(f"SELECT key, row FROM rows WHERE key IN ({marks})", part))
-    return found
-
-
-def _key(model: str, text: str) -> bytes:
-    return hashlib.sha256(f"{model}\0{text}".encode("utf-8", "surrogatepass")).digest()

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from linkwise.io import (
+from linkwise.tables import (
     DELIMITED,
     FileFormatError,
     check_output_format,

@@ -4,8 +4,7 @@ from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
 
-from linkwise import Constraints, PCKMeans
-from linkwise.datasets import TextEmbedder
+from linkwise import Constraints, PCKMeans, TextEmbedder
 
 TEXTS = ["refund my invoice", "the invoice is wrong", "app crashes", "the app freezes", ""]
 
@@ -36,29 +35,6 @@ def test_equal_texts_are_embedded_once():
     rows = TextEmbedder(model, normalize=False).fit(["a"]).transform(["a", "b", "a"])
     assert model.seen == ["a", "a", "b"]
     assert (rows[0] == rows[2]).all()
-
-
-def test_named_models_are_kept_by_content(tmp_path, monkeypatch):
-    model = Counting()
-    monkeypatch.setattr("linkwise.datasets._embedding._find", lambda name: model)
-    for _ in range(2):
-        first = TextEmbedder(cache=tmp_path / "a.db").fit_transform(TEXTS)
-    assert sorted(model.seen) == sorted(TEXTS)
-    more = TextEmbedder(cache=tmp_path / "a.db").fit_transform(["new", *TEXTS])
-    assert model.seen[-1] == "new"
-    np.testing.assert_array_equal(more[1:], first)
-    TextEmbedder("other", cache=tmp_path / "a.db").fit_transform(["new"])
-    assert model.seen.count("new") == 2
-
-
-def test_the_usual_file(tmp_path, monkeypatch):
-    monkeypatch.setattr("linkwise.datasets._embedding._find", lambda name: letters)
-    monkeypatch.setenv("LINKWISE_CACHE", str(tmp_path / "own"))
-    TextEmbedder().fit_transform(TEXTS)
-    assert (tmp_path / "own" / "embeddings.db").is_file()
-    (tmp_path / "broken.db").write_text("no database at all")
-    with pytest.raises(OSError, match=r"broken.db.*cache=False"):
-        TextEmbedder(cache=tmp_path / "broken.db").fit(TEXTS)
 
 
 @pytest.mark.parametrize(
@@ -94,9 +70,9 @@ def test_in_pipelines_and_column_transformers():
     assert out.shape == (4, 6)
 
 
-def test_wordllama_knows_meanings(tmp_path):
+def test_wordllama_knows_meanings():
     pytest.importorskip("wordllama")
-    rows = TextEmbedder(cache=tmp_path / "a.db").fit_transform(
+    rows = TextEmbedder().fit_transform(
         ["cancel my subscription", "end the contract", "the camera is broken"]
     )
     assert rows.shape == (3, 256)

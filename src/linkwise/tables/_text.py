@@ -17,8 +17,7 @@ from typing import IO, TYPE_CHECKING
 
 from linkwise._errors import InputError
 
-from ._formats import FileFormatError, is_gzip
-from ._memory import half_of_memory
+from ._files import FileFormatError, half_of_memory, is_gzip
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer as Buffer

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from linkwise import Constraints
-from linkwise.datasets import prepare_features, read_table
-from linkwise.io import write_table
+from linkwise.tables import read_table, table_features, write_table
 
 openpyxl = pytest.importorskip("openpyxl")
 
@@ -61,7 +60,7 @@ def test_marks_of_missing_values(workbook):
 def test_troubles_name_the_row_of_the_sheet(workbook):
     path = workbook([["x"], *[[n] for n in range(40)], ["oops"]])
     with pytest.raises(ValueError, match="'oops' in row 42 of the sheet"):
-        prepare_features(read_table(path))
+        table_features(read_table(path))
 
 
 @pytest.mark.parametrize("content", [b"", b"no workbook", b"PK\3\4 cut off"])

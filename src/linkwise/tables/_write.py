@@ -10,13 +10,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from linkwise._optional import optional
+import numpy as np
 
-from ._atomic import atomic_write
-from ._excel import write_sheet
-from ._formats import EXCEL, JSON_LINES, PARQUET, FileFormatError, is_gzip, listed, suffix_of
-from ._json import to_json
+from ._files import (
+    EXCEL,
+    JSON_LINES,
+    PARQUET,
+    FileFormatError,
+    atomic_write,
+    is_gzip,
+    listed,
+    suffix_of,
+    to_json,
+)
 
+_MOST_ROWS = 1_048_576  # of a sheet of Excel, the header line included
 # One block of rows, by columns: lists, NumPy arrays or Arrow arrays.
 Block = Sequence[Any]
 
@@ -32,10 +40,6 @@ def check_output_format(path: Path, allowed: Sequence[str]) -> None:
         )
     if is_gzip(path) and suffix in (*PARQUET, *EXCEL, ".npy"):
         raise FileFormatError(path, "only text can be compressed; drop the .gz")
-    if suffix in PARQUET:
-        optional("pyarrow.parquet", extra="parquet", need=f"Writing {path.name}")
-    if suffix in EXCEL:
-        optional("openpyxl", extra="excel", need=f"Writing {path.name}")
 
 
 def write_table(path: Path, names: Sequence[str], blocks: Iterable[Block]) -> None:
@@ -57,7 +61,7 @@ def write_table(path: Path, names: Sequence[str], blocks: Iterable[Block]) -> No
             return
         rows = (row for block in blocks for row in zip(*map(_cells, block), strict=True))
         if suffix in EXCEL:
-            write_sheet(file, names, rows)
+            _write_sheet(file, names, rows)
             return
         with _text(file, compressed=is_gzip(path)) as text:
             if suffix in JSON_LINES:
@@ -92,8 +96,9 @@ def _text(file: IO[bytes], *, compressed: bool) -> Iterator[IO[str]]:
 
 
 def _write_parquet(file: IO[bytes], names: Sequence[str], blocks: Iterable[Block]) -> None:
-    arrow = optional("pyarrow", extra="parquet", need="Writing Parquet files")
-    parquet = optional("pyarrow.parquet", extra="parquet", need="Writing Parquet files")
+    import pyarrow as arrow
+    from pyarrow import parquet
+
     writer = None
     for block in blocks:
         columns = [list(column) if isinstance(column, range) else column for column in block]
@@ -102,3 +107,31 @@ def _write_parquet(file: IO[bytes], names: Sequence[str], blocks: Iterable[Block
         writer.write_table(table)
     if writer is not None:
         writer.close()
+
+
+def _write_sheet(file: IO[bytes], names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write one sheet; text that begins like a formula stays text."""
+    import openpyxl
+
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet("clusters")
+    sheet.freeze_panes = "A2"
+    for number, row in enumerate([names, *rows]):
+        if number == _MOST_ROWS:
+            raise ValueError(f"a sheet has at most {_MOST_ROWS:,} rows; write .csv or .parquet")
+        sheet.append([_safe(openpyxl.cell.WriteOnlyCell, sheet, cell) for cell in row])
+    book.save(file)
+
+
+def _safe(cell_of: Any, sheet: Any, value: Any) -> Any:
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    if not isinstance(value, str):
+        return value
+    # Characters that XML does not have would make the file unreadable.
+    text = "".join(char for char in value if char >= " " or char in "\t\n")
+    if not text.startswith("="):
+        return text
+    cell = cell_of(sheet, text)
+    cell.data_type = "s"
+    return cell
