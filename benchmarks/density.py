@@ -18,7 +18,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
 from linkwise import ConstrainedHDBSCAN, Constraints
-from linkwise.datasets import load
+from papers.datasets import load
 
 from ._harness import Row
 

@@ -37,6 +37,7 @@ extensions = [
     "sphinx_design",
     "sphinx_copybutton",
     "mathml",
+    "llms",
 ]
 html_math_renderer = "mathml"
 exclude_patterns = ["_build", "README.md", "auto_examples/**/*.ipynb", "auto_examples/**/*.json"]

@@ -119,7 +119,7 @@ _QUESTIONS = (
     ("Triplets, a tree,\nor a hierarchy wanted?", "ReCon", ""),
     ("Classes of some rows?", "ConstrainedKMeans", "SeededKMeans, if only a hint"),
     ("Must every pair be satisfied?", "COPKMeans", ""),
-    ("May many answers be wrong?", "MPCKMeans", 'metric="full", noise="auto"'),
+    ("May many answers be wrong?", "PCKMeans", 'noise="auto"'),
     ("Text or embeddings?", "PCKMeans", 'distortion="cosine"'),
     ("Clusters that are not round?", "SpectralLearning", "ConstrainedHDBSCAN, if k is unknown"),
 )

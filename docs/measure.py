@@ -66,8 +66,10 @@ def measure_answers() -> Any:
     return {"numbers": ANSWERS, "share_wrong": SHARE_WRONG, "draws": N_DRAWS, "ari": found}
 
 
-def _model(k: int, **how: Any) -> Any:
-    return lw.MPCKMeans(k, metric="full", n_init=5, random_state=0, **how)
+def _model(k: int, noise: str | None = None) -> Any:
+    if noise is not None:
+        return lw.PCKMeans(k, noise=noise, n_init=5, random_state=0)
+    return lw.MPCKMeans(k, metric="full", n_init=5, random_state=0)
 
 
 def _chosen(X: Any, y: Any, k: int, draw: int) -> list[float]:

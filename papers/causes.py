@@ -12,6 +12,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,16 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.preprocessing import StandardScaler
 
-from linkwise import Constraints, GPKMeans, HMRFKMeans, MPCKMeans, PCKMeans, SpectralLearning
+from linkwise import (
+    RCA,
+    Constraints,
+    GPKMeans,
+    HMRFKMeans,
+    MPCKMeans,
+    PCKMeans,
+    SpectralLearning,
+    XingMetric,
+)
 from papers.experiment import PROTOCOLS, LearningCurve, learning_curve
 
 from ._curves import data_of
@@ -250,6 +260,48 @@ def _strengths(X: Any, y: Any, k: int, draw: int) -> tuple[float, float]:
     return scores[0] - scores[1], scores[1] - scores[2]
 
 
+# -------------------------------------------------------------------- Xing's metric
+
+
+def xing(draws: int = 5) -> Iterator[Line]:
+    """Xing et al.'s metric before k-means and PCK-Means, beside RCA and MPCK-Means."""
+    sets = ("wdbc", "ionosphere", "protein", "segmentation", "vowel", "digits389")
+    for data, n_pairs in product(sets, (50, 200)):
+        X, y = load(data, return_X_y=True)
+        X = StandardScaler().fit_transform(X)
+        found = np.array([_metrics(X, y, n_pairs, draw) for draw in range(draws)])
+        mean, error = found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(draws)
+        names = ("k-means", "Xing + k-means", "full Xing + k-means", "RCA + k-means", "PCK",
+                 "Xing + PCK", "MPCK")  # fmt: skip
+        words = (f"{n} {m:.3f} +- {e:.3f}" for n, m, e in zip(names, mean, error, strict=True))
+        yield f"{data}, {n_pairs} pairs, ARI", "; ".join(words)
+
+
+def _metrics(X: Any, y: Any, n_pairs: int, draw: int) -> list[float]:
+    """ARI with each of the metrics, on the same random pairs."""
+    k, known = len(np.unique(y)), Constraints.from_labels(y, n_pairs, random_state=draw)
+    kmeans = KMeans(k, n_init=10, random_state=draw)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        spaces = [
+            X,
+            *(
+                metric.fit(X, constraints=known).transform(X)
+                for metric in (XingMetric(), XingMetric("full"), RCA())
+            ),
+        ]
+        labels = [kmeans.fit(Z).labels_ for Z in spaces]
+        labels += [
+            model.fit(Z, constraints=known).labels_
+            for model, Z in (
+                (PCKMeans(k, random_state=draw), X),
+                (PCKMeans(k, random_state=draw), spaces[1]),
+                (MPCKMeans(k, random_state=draw), X),
+            )
+        ]
+    return [adjusted_rand_score(y, found) for found in labels]
+
+
 EXPERIMENTS: dict[str, Callable[[], Iterator[Line]]] = {
     "protein": protein,
     "weights": weights,
@@ -259,6 +311,7 @@ EXPERIMENTS: dict[str, Callable[[], Iterator[Line]]] = {
     "digits": digits,
     "questions": questions,
     "soft": soft,
+    "xing": xing,
 }
 
 

@@ -12,7 +12,7 @@ ones.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from linkwise import Constraints, MPCKMeans
+from linkwise import Constraints, PCKMeans
 from linkwise.datasets import load
 from linkwise.evaluation import score
 
@@ -28,7 +28,7 @@ curves: dict[str, list[float]] = {"published objective": [], 'noise="auto"': []}
 for number in numbers:
     known = answers.take(np.sort(order[:number]))
     for name, noise in zip(curves, (None, "auto"), strict=True):
-        model = MPCKMeans(3, metric="full", noise=noise, random_state=0)
+        model = PCKMeans(3, noise=noise, random_state=0)
         labels = model.fit(X, constraints=known).labels_
         curves[name].append(score(wine.target, labels).ari)
 
@@ -42,7 +42,7 @@ axes[0].legend()
 # The probability of each answer that it is wrong, for those that are and those that are not.
 kept = answers.satisfied(wine.target)
 wrong = ~np.concatenate([kept.must_link, kept.cannot_link])
-model = MPCKMeans(3, metric="full", noise="auto", random_state=0).fit(X, constraints=answers)
+model = PCKMeans(3, noise="auto", random_state=0).fit(X, constraints=answers)
 chance = model.report_.wrong
 bins = np.linspace(0, 1, 21)
 axes[1].hist([chance[~wrong], chance[wrong]], bins, label=["right", "wrong"])

@@ -149,7 +149,8 @@ def report(run: Run, rows: list[Cells]) -> None:
     rows = [row for row in rows if row["draw"] < whole]
     run.about["trials"] = f"{whole} draw{'s' * (whole > 1)} of constraints; of the peer one"
     text = "\n".join(table(rows)) + "\n"
-    Path(__file__).with_suffix(".md").write_text(text, encoding="utf-8")
+    if run.full and not run.sets:  # the committed table is of all sets
+        Path(__file__).with_suffix(".md").write_text(text, encoding="utf-8")
     print(text)
     draw_figure(run, rows)
 

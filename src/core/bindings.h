@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
@@ -27,6 +28,11 @@ template <class T> using Out2 = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::de
 template <class T> using Out3 = nb::ndarray<T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 template <class T> using Made1 = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 template <class T> using Made2 = nb::ndarray<nb::numpy, T, nb::ndim<2>>;
+
+// An item of a (named) tuple; `convert` allows a copy in another dtype.
+template <class A> A item(nb::handle tuple, std::size_t i, bool convert = true) {
+    return nb::cast<A>(nb::handle(tuple)[nb::int_(i)], convert);
+}
 
 // An argument that is never copied: outputs, and data whose copy would be large.
 inline auto as_is(const char *name) { return nb::arg(name).noconvert(); }
@@ -84,12 +90,19 @@ template <class A> void check_starts(const A &a, i64 n, i64 size, const char *na
     check(rises, std::string(name) + " must rise from 0 to " + std::to_string(size));
 }
 
+// Rows start..stop of a CSR matrix are checked (all by default), and only they may be read.
 template <class X, class I>
-Csr<X, I> csr(const In1<X> &data, const In1<I> &indices, const In1<I> &indptr, i64 n_features) {
+Csr<X, I> csr(const In1<X> &data, const In1<I> &indices, const In1<I> &indptr, i64 n_features,
+              i64 start = 0, i64 stop = -1) {
     check(indptr.size() > 0, "indptr is empty");
-    check_starts(indptr, i64(indptr.size()) - 1, i64(data.size()), "indptr");
     check_length(indices, i64(data.size()), "indices");
-    check_indices(indices, n_features, "indices");
+    const i64 n = i64(indptr.size()) - 1, last = stop < 0 ? n : stop;
+    check_range(start, last, n);
+    const I *at = indptr.data();
+    bool rises = at[start] >= 0 && i64(at[last]) <= i64(data.size());
+    for (i64 i = start; i < last; i++) rises &= at[i] <= at[i + 1];
+    check(rises, "indptr must rise from 0 to " + std::to_string(data.size()));
+    check_indices(indices.data() + at[start], at[last] - at[start], 0, n_features, "indices");
     return {array(data), array(indices), array(indptr)};
 }
 

@@ -85,7 +85,7 @@ template <class X, class I> void bind_scale_sparse(nb::module_ &m) {
     m.def("scale_rows_sparse",
           [](In1<X> data, In1<I> indices, In1<I> indptr, In1<double> weights, i64 start, i64 stop,
              Out1<double> lengths, Out1<X> out) {
-              const auto x = csr(data, indices, indptr, i64(weights.size()));
+              const auto x = csr(data, indices, indptr, i64(weights.size()), start, stop);
               check_range(start, stop, x.rows());
               check_length(lengths, x.rows(), "lengths");
               check_length(out, x.data.size, "out");

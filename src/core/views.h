@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 namespace linkwise {
 
@@ -26,6 +27,7 @@ template <class T> struct Array {
         return data[i];
     }
     explicit operator bool() const { return size > 0; }
+    operator Array<const T>() const requires(!std::is_const_v<T>) { return {data, size}; }
     T *begin() const { return data; }
     T *end() const { return data + size; }
 };

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .density import ConstrainedHDBSCAN
     from .engines import open_blocks
     from .ensemble import BoostCluster
-    from .geometry import ITML, RCA, ComparisonMetric
+    from .geometry import ITML, RCA, ComparisonMetric, XingMetric
     from .hierarchy import ConstrainedCompleteLink, ReCon
     from .kmeans import (
         ConstrainedKMeans,
@@ -51,6 +51,7 @@ _MODULE_OF = {
     "Studio": "linkwise.studio",
     "TextEmbedder": "linkwise.tables",
     "Tree": "linkwise.constraints",
+    "XingMetric": "linkwise.geometry",
     "load_model": "linkwise.persistence",
     "one_tree": "linkwise.constraints",
     "save_model": "linkwise.persistence",
@@ -94,6 +95,7 @@ __all__ = [
     "Studio",
     "TextEmbedder",
     "Tree",
+    "XingMetric",
     "__version__",
     "load_model",
     "one_tree",

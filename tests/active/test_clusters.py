@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
@@ -144,35 +142,6 @@ def test_clusters_joined_and_parted_keep_the_others_where_they_are():
 def test_clusters_keep_their_numbers(labels, before, expected):
     labels, before = np.array(labels, dtype=np.int32), np.array(before, dtype=np.int32)
     assert keep_numbers(labels, before, int(labels.max()) + 1).tolist() == expected
-
-
-def test_files_of_the_first_format_go_on(tmp_path):
-    X, y = blobs()
-    path = tmp_path / "work.db"
-    with session(X, n_clusters=3, path=path, sample_ids=NAMES) as work:
-        work.tell("same", (0, 1))
-        asked = work.ask()
-    db = sqlite3.connect(path)
-    for statement in (
-        "DROP TABLE cluster_count",
-        "DROP TABLE row_name",
-        "DROP TABLE correction",
-        "ALTER TABLE fit DROP COLUMN prototypes",
-        "ALTER TABLE fit DROP COLUMN owner",
-        "ALTER TABLE fit DROP COLUMN violated",
-        "ALTER TABLE fit DROP COLUMN asked",
-        "ALTER TABLE fit DROP COLUMN guessed",
-        "ALTER TABLE answer DROP COLUMN card",
-        "PRAGMA user_version = 1",
-    ):
-        db.execute(statement)
-    db.close()
-    with Session.open(path, X, sample_ids=NAMES, who="ana") as again:
-        assert again.ask() == asked
-        again.tell(bool(y[2] == y[0]), (2, 0))
-        again.set_n_clusters(2)
-        assert again.n_clusters == 2
-        assert again._store.names() == {0: NAMES[0], 2: NAMES[2]}
 
 
 def test_listening_ends():

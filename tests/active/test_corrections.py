@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits, load_iris
@@ -132,42 +130,3 @@ def test_names_follow_their_cluster(tmp_path):
         work.undo()
         work.undo()
         assert work.cluster_names == {1: "the good one"}
-
-
-def test_a_file_of_format_2_is_brought_up_to_date(tmp_path):
-    X, _ = blobs(60, 3)
-    path = tmp_path / "work.db"
-    with session(X, path=path) as work:
-        work.set_metadata(names={"1": "old name"})
-        expected = work.labels_.tolist()
-    with sqlite3.connect(path) as db:
-        db.execute("DROP TABLE correction")
-        for column in ("prototypes", "owner", "asked", "guessed"):
-            db.execute(f"ALTER TABLE fit DROP COLUMN {column}")
-        db.execute("ALTER TABLE answer DROP COLUMN card")
-        db.execute("PRAGMA user_version = 2")
-    db.close()
-    with Session.open(path, X, background=False) as work:
-        assert work.cluster_names == {1: "old name"}
-        assert work.labels_.tolist() == expected
-        work.merge([0, 1])
-        assert len(set(work.labels_.tolist())) == 2
-
-
-@pytest.mark.parametrize("missing", [("asked", "guessed"), ()])
-def test_a_file_of_format_3_is_brought_up_to_date(missing, tmp_path):
-    X, _ = blobs(60, 3)
-    path = tmp_path / "work.db"
-    with session(X, path=path) as work:
-        expected = work.labels_.tolist()
-    with sqlite3.connect(path) as db:
-        for column in missing:
-            db.execute(f"ALTER TABLE fit DROP COLUMN {column}")
-        if missing:
-            db.execute("ALTER TABLE answer DROP COLUMN card")
-        db.execute("PRAGMA user_version = 3")
-    db.close()
-    with Session.open(path, X, background=False) as work:
-        assert work.labels_.tolist() == expected
-        work.tell_set([[0, 1], [2]])
-        assert work.refit().n_answers == len(work.answers)

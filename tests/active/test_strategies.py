@@ -13,6 +13,7 @@ from linkwise.active import (
     ExploreConsolidate,
     LabelOracle,
     MinMax,
+    NextMerges,
     Question,
     RandomPairs,
     Repair,
@@ -389,3 +390,26 @@ def test_every_question_says_why(name):
             assert not reason.endswith(".")
             work.tell(bool(y[asked.i] == y[asked.j]))
         assert work.reason(work.ask_set(5))
+
+
+# -------------------------------------------------------------------- the next merges
+
+
+def test_next_merges_asks_about_typical_rows_of_the_next_two_groups():
+    X = np.array([[0.0], [0.2], [0.4], [10.0], [10.2], [10.4], [13.0], [13.2], [13.4]])
+    context = QueryContext(X, 2, seed=0)
+    strategy = NextMerges(n_groups=3)
+    first = next(strategy.questions(context))
+    assert first.pair == (4, 7)  # the middles of the two groups that complete link merges next
+    context.known.add(*first, "different")
+    second = next(strategy.questions(context))  # those two stay apart, whatever their distance
+    assert second.pair in {(1, 4), (1, 7)}
+
+
+def test_next_merges_finds_clusters_with_fewer_answers_than_random_pairs():
+    X, y = blobs(60)
+    scores = [
+        sum(len(part) ** 2 for part in run(X, y, name, 20).neighborhoods)
+        for name in ("NextMerges", "RandomPairs")
+    ]
+    assert scores[0] > scores[1]

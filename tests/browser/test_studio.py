@@ -16,7 +16,7 @@ from sklearn.metrics import adjusted_rand_score
 from linkwise import Constraints, MPCKMeans, Session
 from linkwise.studio import Records
 from linkwise.studio._start import Start
-from tests.studio.cases import EVIL, Served, blobs, get, iris, post, write_iris
+from tests.studio.cases import EVIL, Served, blobs, get, iris, post, url, write_iris
 from tests.studio.test_server import fill_disk
 
 from .visitor import ASKED, ask_own, wait_for_other
@@ -24,8 +24,8 @@ from .visitor import ASKED, ask_own, wait_for_other
 pytestmark = pytest.mark.browser
 
 
-def labels_of(url):
-    return json.loads(post(url + "api/refit", {})[1])["labels"]
+def labels_of(studio):
+    return json.loads(post(url(studio, "/api/refit"), {})[1])["labels"]
 
 
 def test_ten_answers_by_keys_on_iris(visit, serve):
@@ -37,7 +37,7 @@ def test_ten_answers_by_keys_on_iris(visit, serve):
     me.page.locator(ASKED).wait_for()
     me.answer(y, 10)
     assert session.progress.n_answers == 10
-    after = adjusted_rand_score(y, labels_of(studio.url))
+    after = adjusted_rand_score(y, labels_of(studio))
     assert after > before + 0.1
     me.page.get_by_text("10 answers").wait_for()
     legend = me.page.locator(".lw-legend")
@@ -88,6 +88,42 @@ def test_a_full_disk_does_not_lock(visit, small):
     fill_disk(session, full=False)
     me.press("d")
     assert [answer.said for answer in session.answers] == ["different"]
+
+
+def test_300_answers_at_15_per_second(visit, serve):
+    """Each is stored once, for the question that was shown when the key was pressed."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(20), 20)
+    X = rng.normal(size=(len(y), 4)) + 8 * rng.normal(size=(20, 4))[y]
+    session = Session(X, "MinMax", n_clusters=20, refit_every=10)
+    me = visit(serve(session).url)
+    me.page.locator(ASKED).wait_for()
+    me.page.evaluate(PRESSES, y.tolist())
+    pressed = me.page.evaluate("window.pressed")
+    stored = [[answer.i, answer.j, answer.said[0]] for answer in session.answers]
+    assert len(pressed) == 300
+    assert stored == pressed
+
+
+# Press a key for the question on the screen, at most 15 times per second; note which one it was.
+PRESSES = """async (y) => {
+  window.pressed = [];
+  let last = "";
+  let due = performance.now();
+  while (window.pressed.length < 300) {
+    const at = document.querySelector(".lw-asked[data-i]");
+    const shown = at ? `${at.dataset.i} ${at.dataset.j}` : last;
+    if (shown !== last && performance.now() >= due) {
+      const [i, j] = shown.split(" ").map(Number);
+      const key = y[i] === y[j] ? "s" : "d";
+      document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+      window.pressed.push([i, j, key]);
+      [last, due] = [shown, performance.now() + 1000 / 15];
+    }
+    await new Promise((next) => setTimeout(next, 2));
+  }
+  await new Promise((next) => setTimeout(next, 2500));
+}"""
 
 
 def test_keys_of_other_layouts(visit, small):
@@ -434,9 +470,9 @@ def test_cells_stay_text(visit, serve):
     assert me.page.evaluate("window.taken") is None
     assert me.page.title() == "linkwise studio"
     assert me.page.locator("img").count() == 0
-    labels = list(csv.reader(io.StringIO(post(studio.url + "api/export/labels.csv", {})[1])))
+    labels = list(csv.reader(io.StringIO(post(url(studio, "/api/export/labels.csv"), {})[1])))
     assert labels[8][0] == "'=cmd()"
-    assert "<script>" not in post(studio.url + "api/export/report.html", {})[1]
+    assert "<script>" not in post(url(studio, "/api/export/report.html"), {})[1]
 
 
 def test_wrong_token(visit, serve):
@@ -484,7 +520,7 @@ def test_images(visit, serve, tmp_path):
         "() => [...document.querySelectorAll('.lw-images img')].filter(i => i.naturalWidth === 40)"
         ".length === 2"
     )
-    assert get(studio.url + "view/image/6")[0] == 404
+    assert get(url(studio, "/view/image/6"))[0] == 404
 
 
 def test_kill_and_restart_loses_nothing(visit, tmp_path):

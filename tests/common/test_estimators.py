@@ -37,6 +37,7 @@ from linkwise import (
     ReCon,
     SeededKMeans,
     SpectralLearning,
+    XingMetric,
     _validation,
 )
 from linkwise.evaluation import LinksScorer
@@ -193,8 +194,10 @@ ESTIMATORS = [
     RCA(),
     RCA(n_components=1),
     ITML(),
+    XingMetric(),
+    XingMetric(kind="full"),
     ComparisonMetric(),
-    AutoCluster([PCKMeans(n_init=1)], [2, 3], n_folds=2),
+    AutoCluster(),
 ]
 
 

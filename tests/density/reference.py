@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import numpy as np
 from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.spatial.distance import cdist
@@ -16,15 +14,11 @@ def reachability(X, n_neighbors):
     return np.maximum(np.maximum(distances, core), core[:, None]), core
 
 
-def spanning_weight(X, n_neighbors, groups):
-    """Total weight of the minimum spanning tree; rows of one group are at distance 0."""
+def spanning_weight(X, n_neighbors):
+    """Total weight of the minimum spanning tree."""
     reach, _ = reachability(X, n_neighbors)
-    names = np.unique(groups)
-    between = np.zeros((len(names), len(names)))
-    for i, j in combinations(range(len(names)), 2):
-        inside = reach[np.ix_(groups == names[i], groups == names[j])]
-        between[i, j] = 1.0 + inside.min()  # SciPy takes 0 for no edge
-    return minimum_spanning_tree(between).sum() - (len(names) - 1)
+    # SciPy reads 0 as no edge.
+    return minimum_spanning_tree(np.triu(1.0 + reach, 1)).sum() - (len(X) - 1)
 
 
 def merge_sets(ends, n, cannot):

@@ -14,10 +14,10 @@ from sklearn.preprocessing import StandardScaler
 
 from linkwise import ConstrainedHDBSCAN, ConstraintError, Constraints
 from linkwise.density._tree import (
-    SpanningTree,
+    cluster_of_rows,
     condense_tree,
-    label_rows,
     link_gains,
+    merge_rows,
     select,
     spanning_tree,
 )
@@ -57,18 +57,10 @@ def test_spanning_tree_is_minimal(shape, n_neighbors):
     rng = np.random.default_rng(sum(shape))
     X = rng.normal(size=shape)
     X[5] = X[3]  # repeated rows
-    groups = np.arange(len(X))
-    groups[rng.choice(len(X), 12, replace=False)] = rng.integers(0, 3, 12) + len(X)
-    found = spanning_tree(X, core_neighbors(X, n_neighbors), groups)
-    parent, total = np.arange(len(X)), 0.0
-    for (p, q), weight in zip(found.ends, found.weight, strict=True):  # Kruskal
-        if parent[p] != parent[q]:
-            parent[parent == parent[p]] = parent[q]
-            total += weight
-    assert len(set(parent)) == 1
-    assert total == pytest.approx(spanning_weight(X, n_neighbors, groups))
-    linked = groups[found.ends[: found.n_grouped]]
-    assert (linked[:, 0] == linked[:, 1]).all()
+    found = spanning_tree(X, core_neighbors(X, n_neighbors))
+    merges = merge_rows(found.ends, found.weight, len(X), np.zeros((0, 2), dtype=np.int64))
+    assert len(merges.children) == len(X) - 1
+    assert found.weight.sum() == pytest.approx(spanning_weight(X, n_neighbors))
 
 
 @settings(max_examples=60, deadline=None)
@@ -79,19 +71,23 @@ def test_cut_trees_hold_what_naive_merging_leaves(n, n_links, seed):
     ends = ends[rng.permutation(n - 1)]
     cannot = np.array([rng.choice(n, 2, replace=False) for _ in range(n_links)]).reshape(-1, 2)
     cannot = cannot.astype(np.int64)
-    spanning = SpanningTree(ends, np.sort(rng.random(n - 1)), 0, np.zeros(n))
-    _, trees = merge_sets(ends, n, cannot)
-    tree = condense_tree(spanning, cannot, 2)
-    large = {members for members in trees if len(members) > 1}
-    assert tree.n_trees == len(large)
-    assert tree.is_cut == (len(trees) > 1)
-    if tree.is_cut:
-        top = np.where(tree.parent > 0, -1, np.arange(len(tree.parent)))
-        for node in range(1, len(top)):
-            top[node] = top[tree.parent[node]] if tree.parent[node] > 0 else node
-        rows = top[tree.row_cluster]
-        found = {frozenset(np.flatnonzero(rows == t).tolist()) for t in set(rows) - {0}}
-        assert found == large
+    merges = merge_rows(ends, np.sort(rng.random(n - 1)), n, cannot)
+    members = [frozenset([p]) for p in range(n)]
+    for a, b in merges.children:
+        members.append(members[a] | members[b])
+    made, trees = merge_sets(ends, n, cannot)
+    assert members[n:] == made
+    assert {members[root] for root in merges.roots} == trees
+    assert merges.size == [len(rows) for rows in members]
+
+
+def test_groups_merge_first():
+    """Rows of a group are together, whatever is between them."""
+    X = np.array([[0.0], [1.0], [2.0], [3.0], [50.0], [51.0], [52.0]])
+    spanning = spanning_tree(X, core_neighbors(X, 2))
+    groups = np.array([0, 1, 2, 3, 4, 5, 0])
+    tree = condense_tree(spanning, groups, np.zeros((0, 2), dtype=np.int64), 2)
+    assert tree.row_cluster[0] == tree.row_cluster[6]
 
 
 # -------------------------------------------------------------------- as scikit-learn's
@@ -103,8 +99,7 @@ def test_cut_trees_hold_what_naive_merging_leaves(n, n_links, seed):
     [
         {"min_samples": 1},
         {"min_samples": 2, "min_cluster_size": 15},
-        {"min_samples": 2, "cluster_selection_method": "leaf"},
-        {"min_samples": 2, "allow_single_cluster": True},
+        {"min_samples": 2, "min_cluster_size": 3},
     ],
 )
 def test_equals_scikit_learn_without_ties(seed, options):
@@ -123,18 +118,19 @@ def test_is_close_to_scikit_learn_where_rows_are_equally_near_to_two_clusters(na
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.integers(0, 10_000), st.sampled_from([1, 2, 5]), st.booleans(), st.booleans())
-def test_the_order_of_rows_has_no_influence(seed, min_samples, hard, grid):
+@given(st.integers(0, 10_000), st.sampled_from([1, 2, 5]), st.booleans())
+def test_the_order_of_rows_has_no_influence(seed, min_samples, grid):
+    """Also with ties and repeated rows, unless equal rows are cannot-linked to each other."""
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 7, (60, 2)).astype(float) if grid else rng.normal(size=(60, 2))
-    X = np.unique(X, axis=0)  # repeated rows with different links cannot be told apart
-    known = Constraints.from_labels(rng.integers(0, 3, len(X)), 8, random_state=seed)
+    value = np.unique(X, axis=0, return_inverse=True)[1].ravel()
+    known = Constraints.from_labels(value % 3, 8, random_state=seed)
     order = rng.permutation(len(X))
     place = np.argsort(order)
     moved = Constraints(
         must_link=place[known.must_link].tolist(), cannot_link=place[known.cannot_link].tolist()
     )
-    model = ConstrainedHDBSCAN(4, min_samples=min_samples, hard=hard)
+    model = ConstrainedHDBSCAN(4, min_samples=min_samples)
     first = model.fit(X, constraints=known).labels_
     second = model.fit(X[order], constraints=moved).labels_
     assert same_partition(first[order], second)
@@ -144,31 +140,26 @@ def test_the_order_of_rows_has_no_influence(seed, min_samples, hard, grid):
 
 
 @settings(max_examples=80, deadline=None)
-@given(st.integers(1, 9), st.integers(0, 100_000), st.sampled_from([0.0, 0.4, 1.0]))
-def test_selection_is_optimal(n, seed, share):
+@given(st.integers(1, 9), st.integers(0, 100_000), st.booleans())
+def test_selection_is_optimal(n, seed, linked):
     rng = np.random.default_rng(seed)
     parent = np.array([-1] + [int(rng.integers(0, node)) for node in range(1, n)])
-    eligible = rng.random(n) < 0.8
-    stability, gain = rng.random(n), rng.integers(-2, 3, n).astype(float)
-    chosen = np.flatnonzero(select(parent, eligible, stability, gain, share)).tolist()
-    assert chosen in list(antichains(parent))
-    assert eligible[chosen].all()
-    reach, whole = np.abs(gain).max() or 1.0, stability[eligible].sum() or 1.0
+    stability = rng.random(n)
+    gain = rng.integers(-2, 3, n).astype(float) if linked else np.zeros(n)
+    chosen = np.flatnonzero(select(parent, stability, gain)).tolist()
 
     def quality(nodes):
-        mixed = share * gain[nodes].sum() / reach + (1 - share) * stability[nodes].sum() / whole
-        if share == 1.0 or not gain.any():
-            return round(gain[nodes].sum(), 9), round(stability[nodes].sum(), 9)
-        return round(mixed, 9), 0.0
+        return round(gain[nodes].sum(), 9), round(stability[nodes].sum(), 9)
 
-    best = max(quality(nodes) for nodes in antichains(parent) if eligible[nodes].all())
-    assert quality(chosen) == pytest.approx(best)
+    choices = [nodes for nodes in antichains(parent) if 0 not in nodes]
+    assert chosen in choices
+    assert quality(chosen) == max(quality(nodes) for nodes in choices)
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000))
-def test_link_gains_count_links_kept(seed):
-    """But for a constant, gains add up to the weight of links kept, for any choice of clusters."""
+def test_link_gains_count_satisfied_links(seed):
+    """But for a constant, gains add up to the weight of links satisfied, for any choice."""
     rng = np.random.default_rng(seed)
     X = np.vstack([rng.normal(c, 0.4, (12, 2)) for c in ((0, 0), (2, 0), (1, 3))])
     pairs = np.array([rng.choice(len(X), 2, replace=False) for _ in range(14)])
@@ -177,15 +168,16 @@ def test_link_gains_count_links_kept(seed):
         must_link=np.column_stack([pairs[:7], weight[:7]]).tolist(),
         cannot_link=[(int(i), int(j), w) for (i, j), w in zip(pairs[7:], weight[7:], strict=True)],
     )
-    spanning = spanning_tree(X, core_neighbors(X, 2), np.arange(len(X)))
-    tree = condense_tree(spanning, np.zeros((0, 2), dtype=np.int64), 3)
-    gain, constant = link_gains(tree, known), float(known.cannot_link_weight.sum())
+    spanning = spanning_tree(X, core_neighbors(X, 2))
+    tree = condense_tree(spanning, np.arange(len(X)), np.zeros((0, 2), dtype=np.int64), 3)
+    gain = link_gains(tree.parent, tree.row_cluster, known)
+    constant = float(known.cannot_link_weight.sum())
     for nodes in list(antichains(tree.parent[:10]))[:50]:
         if 0 in nodes:
             continue
         chosen = np.zeros(len(tree.parent), dtype=bool)
         chosen[nodes] = True
-        labels = label_rows(tree, chosen).labels
+        labels = cluster_of_rows(tree, chosen)
         assert kept_weight(labels, known) == pytest.approx(constant + gain[nodes].sum())
 
 
@@ -218,16 +210,12 @@ def test_links_help_where_density_alone_does_not():
     assert min(found) > 0.9 > plain
 
 
-def test_soft_links_keep_the_hierarchy_and_may_contradict():
+def test_contradictory_links_are_refused():
     X, y = make_moons(300, noise=0.1, random_state=1)
     known = Constraints.from_labels(y, 40, random_state=0)
     wrong = Constraints(must_link=[known.cannot_link[0].tolist()])
     with pytest.raises(ConstraintError, match="must be together, but"):
         ConstrainedHDBSCAN(10).fit(X, constraints=known + wrong)
-    soft = ConstrainedHDBSCAN(10, hard=False).fit(X, constraints=known + wrong)
-    alone = ConstrainedHDBSCAN(10, hard=False, link_share=0.0).fit(X, constraints=known + wrong)
-    assert soft.report_.satisfaction.n_satisfied >= alone.report_.satisfaction.n_satisfied
-    assert same_partition(alone.labels_, ConstrainedHDBSCAN(10).fit(X).labels_)
 
 
 def test_labels_are_links():
@@ -249,30 +237,24 @@ def test_a_large_group_does_not_count_as_infinitely_dense():
     assert (labels[:60] == labels[0]).mean() > 0.9
 
 
-# -------------------------------------------------------------------- the rest of it
+# -------------------------------------------------------------------- attributes, new rows
 
 
 def test_repeated_rows_and_tiny_data():
     assert (ConstrainedHDBSCAN(3).fit_predict(np.ones((10, 2))) == -1).all()
-    single = ConstrainedHDBSCAN(3, allow_single_cluster=True).fit(np.ones((10, 2)))
-    assert (single.labels_ == 0).all()
-    assert np.isfinite(single.probabilities_).all()
     X = np.repeat([[0.0], [5.0]], 8, axis=0)
     model = ConstrainedHDBSCAN(4).fit(X)
     assert model.labels_.tolist() == [0] * 8 + [1] * 8
-    assert np.isfinite(model.stabilities_).all()
     assert ConstrainedHDBSCAN(5).fit_predict([[0.0], [1.0]]).tolist() == [-1, -1]
 
 
-def test_outlier_scores_and_probabilities():
+def test_probabilities():
     X, y = with_noise(600, 2, 3)
     model = ConstrainedHDBSCAN(15).fit(X)
-    score = model.outlier_scores_
-    assert ((score >= 0) & (score <= 1)).all()
-    assert score[y < 0].mean() > score[y >= 0].mean() + 0.2
     assert ((model.probabilities_ > 0) == (model.labels_ >= 0)).all()
     assert model.probabilities_.max() == 1.0
-    assert len(model.stabilities_) == model.n_clusters_ == model.labels_.max() + 1
+    assert model.probabilities_[y < 0].mean() < model.probabilities_[y >= 0].mean() - 0.2
+    assert model.n_clusters_ == model.labels_.max() + 1
 
 
 def test_new_rows():
@@ -283,9 +265,6 @@ def test_new_rows():
     labels = model.predict(X[1::2])
     whole = ConstrainedHDBSCAN(15).fit(X).labels_[1::2]
     assert adjusted_rand_score(labels, whole) > 0.85
-    strength = model.predict_strength(X[1::2])
-    assert ((strength > 0) == (labels >= 0)).all()
-    assert strength.max() <= 1
     assert model.predict([[1e6, 1e6]]).tolist() == [-1]
 
 
@@ -301,8 +280,6 @@ def test_the_report_counts_noise():
     [
         ({"min_cluster_size": 1}, "min_cluster_size=1 must be at least 2"),
         ({"min_samples": 0}, "min_samples=0 must be at least 1"),
-        ({"link_share": 1.5}, "link_share=1.5 must be at most 1"),
-        ({"cluster_selection_method": "best"}, "expected one of 'eom', 'leaf'"),
     ],
 )
 def test_wrong_parameters(options, message):

@@ -176,3 +176,12 @@ def test_wrong_input():
         ITML().fit(np.ones((4, 2)), [0, 0, 1, 1])
     with pytest.warns(ConvergenceWarning, match="did not converge in max_iter=1 passes"):
         ITML(max_iter=1).fit(*data())
+
+
+def test_all_rows_but_one_may_be_equal():
+    X = np.zeros((5000, 2))
+    X[17] = 1.0  # a sample of pairs hardly ever has this row
+    known = Constraints(must_link=[(0, 1)], cannot_link=[(0, 17)])
+    model = ITML(random_state=0).fit(X, constraints=known)
+    assert model.bounds_ == (2.0, 2.0)
+    assert np.isfinite(model.metric_).all()

@@ -14,7 +14,7 @@ from linkwise import (
     Tree,
 )
 from linkwise.datasets import load
-from linkwise.integrations import BoundConstraints, LabelWidget, ProgressBar, cluster_cells
+from linkwise.integrations import BoundConstraints, ProgressBar, cluster_cells, show_studio
 
 IRIS = load("iris")
 X, Y = IRIS.data, IRIS.target
@@ -100,46 +100,15 @@ def test_what_cells_lack_is_told(adata):
 # -------------------------------------------------------------------- notebooks
 
 
-@pytest.fixture
-def session():
+def test_studio_in_a_cell():
+    pytest.importorskip("IPython")
+    pytest.importorskip("nicegui")
     with Session(X, n_clusters=3, random_state=0) as session:
-        yield session
-
-
-def test_buttons_answer_the_session(session):
-    widget = LabelWidget(session, lambda row: {"name": f"<b>{row}", "kind": Y[row]})
-    first = widget.state
-    assert first["sides"][0][0][1].startswith("<b>")
-    widget.press("same")
-    assert session.constraints.n_must_link == 1
-    assert widget.state["number"] == first["number"] + 1
-    widget.press("undo")
-    assert session.constraints.n_constraints == 0
-    widget.press("undo")
-    assert "nothing to undo" in widget.state["note"]
-    with pytest.raises(ValueError, match="expected same"):
-        widget.press("perhaps")
-
-
-def test_records_may_be_a_frame_a_list_or_nothing(session):
-    pd = pytest.importorskip("pandas")
-    row = LabelWidget(session)._question.i
-    frame = pd.DataFrame({"a": X[:, 0]})
-    assert LabelWidget(session, frame)._side(row) == [["a", str(X[row, 0])]]
-    assert LabelWidget(session, [f"text {r}" for r in range(150)])._side(row)[0][1] == f"text {row}"
-    assert LabelWidget(session)._side(row)[0][1] == str(row)
-
-
-def test_the_page_of_the_widget(session):
-    pytest.importorskip("anywidget")
-    widget = LabelWidget(session)
-    number = widget.state["number"]
-    widget.widget  # noqa: B018
-    widget._pressed(widget.widget, {"press": "different", "number": number})
-    assert session.constraints.n_cannot_link == 1
-    assert widget.widget.state["number"] == number + 1
-    widget._pressed(widget.widget, {"press": "different", "number": number})  # a double click
-    assert len(session.answers) == 1
+        frame = show_studio(session, height=500)
+        try:
+            assert frame.studio.url in frame._repr_html_()
+        finally:
+            frame.studio.close()
 
 
 def test_html_of_closure_and_tree():

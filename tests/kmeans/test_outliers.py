@@ -123,7 +123,7 @@ def test_closed_clusters_and_labels_stay(limits):
 
 def test_propagation_around_a_base_with_outliers():
     X, _, known = with_far_rows()
-    model = GPKMeans(3, PCKMeans(outliers=5, min_size=90), random_state=0)
+    model = GPKMeans(3, PCKMeans(outliers=5, min_size=90), threshold=0.9, random_state=0)
     model.fit(X, constraints=known)
     assert model.report_.n_noise == (model.labels_ < 0).sum() == 5
 

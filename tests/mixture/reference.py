@@ -24,8 +24,8 @@ def sum_all(potential, edges):
     return total, marginal, labelings[int(np.argmax(scores))]
 
 
-def log_likelihood(X, known, weights, means, covariances, per_row, strength=np.inf):
-    """Log density of X given that labels keep the links, by summing over all labelings."""
+def posterior(X, known, weights, means, covariances, per_row, strength=np.inf):
+    """Log likelihood given that the links hold, and memberships of rows, over all labelings."""
     closure = known.closure()
     chunklets = [list(rows) for rows in closure.components]
     linked = {row for rows in chunklets for row in rows}
@@ -37,6 +37,11 @@ def log_likelihood(X, known, weights, means, covariances, per_row, strength=np.i
     density = np.column_stack(
         [multivariate_normal(m, c).logpdf(X) for m, c in zip(means, covariances, strict=True)]
     ).reshape(len(X), -1)
-    prior = np.array([np.log(weights) * (len(rows) if per_row else 1) for rows in chunklets])
-    seen = np.array([density[rows].sum(axis=0) for rows in chunklets])
-    return sum_all(prior + seen, edges)[0] - sum_all(prior, edges)[0]
+    powers = [len(rows) if per_row and rows[0] in linked else 1 for rows in chunklets]
+    prior = np.outer(powers, np.log(weights))
+    joint = prior + np.array([density[rows].sum(axis=0) for rows in chunklets])
+    total, marginal, _ = sum_all(joint, edges)
+    share = np.empty(density.shape)
+    for rows, one in zip(chunklets, marginal, strict=True):
+        share[rows] = one
+    return total - sum_all(prior, edges)[0], share

@@ -213,6 +213,7 @@ def test_the_protocol_of_baumann_and_hochbaum(tmp_path, monkeypatch, capsys):
     baumann_hochbaum.main(arguments)
     said = capsys.readouterr().out
     assert "PCCC (published) | 0.413" in said
+    assert (tmp_path / "baumann_hochbaum.md").exists()  # the committed table is not overwritten
     assert "no peer" in said
     rows = (tmp_path / "ours.csv").read_text().splitlines()
     assert len(rows) == 1 + 2 * 4 * 9

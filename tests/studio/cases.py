@@ -62,6 +62,12 @@ def _send(request):
         return error.code, error.read().decode()
 
 
+def url(studio, path, token=True):
+    """Address of a path of a studio, with its token unless told otherwise."""
+    shown = f"{'&' if '?' in path else '?'}token={studio.token}" if token else ""
+    return f"http://127.0.0.1:{studio.port}{path}{shown}"
+
+
 class Served:
     """`linkwise studio` in a process of its own."""
 

@@ -19,14 +19,14 @@ from linkwise.studio._clusters import (
     split_in_two,
     word_columns,
 )
-from linkwise.studio._controller import Controller
+from linkwise.studio._controller import Controller, mark
 from linkwise.studio._map import project, sample_rows
 from linkwise.studio._membership import Membership
 from linkwise.studio._model_choice import ModelChoice
-from linkwise.studio._notes import Notes
+from linkwise.studio._notes import Notes, cluster_note
 from linkwise.studio._passages import Vocabulary, mark_words
 from linkwise.studio._people import agreement, people
-from linkwise.studio._state import suggest_name
+from linkwise.studio._state import look, suggest_name
 
 from .cases import blobs, iris
 
@@ -161,7 +161,7 @@ def test_a_new_group_is_looked_for_at_once():
         for pair in ((a, b), (a, c), (b, c)):
             work.tell("different", pair)
         assert adjusted_rand_score(y, session.latest.labels) == 1
-        assert work.n_violated() == 0
+        assert len(work.session.snapshot().violated) == 0
 
 
 def test_words_set_clusters_apart():
@@ -237,14 +237,14 @@ def test_a_merge_lowers_the_number_of_clusters():
         numbers = [cluster.number for cluster in work.clusters()]
         assert len(numbers) == 3
         assert [mark["number"] for mark in work.picture("PCA")["clusters"]] == numbers
-        history = work.history()
+        history = work.history(work.session.snapshot())
         merged = f"clusters {', '.join(str(c + 1) for c in halves)} merged"
         assert [one["text"] for one in history if one["count"]] == [merged]
         assert {one["who"] for one in history} == {"ana"}
         work.retract(history[0]["id"], True, "bo")
         assert session.n_clusters == 4
         assert session.fit_.labels.tolist() == four.tolist()
-        assert all(one["undone_by"] == "bo" for one in work.history())
+        assert all(one["undone_by"] == "bo" for one in work.history(work.session.snapshot()))
 
 
 def test_the_only_two_clusters_are_not_merged():
@@ -261,19 +261,14 @@ def test_choose_for_me():
         for row in range(1, 60, 2):
             session.tell(bool(y[row] == y[row - 1]), (row, row - 1))
         choosing, seen = ModelChoice(session), []
-        choosing.changed = lambda: seen.append(choosing.now)
+        choosing.changed = lambda: seen.append(choosing.now.state)
         choosing.start()
         session.tell("unsure", (20, 21))  # answers go on meanwhile
         choosing._thread.join()
-        assert choosing.now.state == "done"
+        assert seen == ["running", "done"]
         assert choosing.now.n_clusters == 3
-        assert "k = 3" in choosing.now.reasons[0]
-        assert 0 < max(choice.n_done for choice in seen) <= max(choice.n_total for choice in seen)
+        assert "with 3 clusters" in choosing.now.reasons[1]
         choosing.stop()
-        assert choosing.now.state == "idle"
-        choosing.changed = choosing._stop.set  # somebody does not want to wait
-        choosing.start()
-        choosing._thread.join()
         assert choosing.now.state == "idle"
 
 
@@ -317,7 +312,7 @@ def test_umap_only_if_installed(monkeypatch):
     assert project(blobs(20)[0], "UMAP", 0).shape == (20, 2)
 
 
-def test_picture_marks_what_is_not_kept(work):
+def test_picture_calls_unused_answers_new(work):
     labels = work.session.latest.labels
     one, two = (np.flatnonzero(labels == c).tolist() for c in (0, 1))
     work.session.tell("same", (one[0], one[1]))
@@ -328,9 +323,11 @@ def test_picture_marks_what_is_not_kept(work):
     assert [(link["same"], link["violated"]) for link in picture["links"]] == [
         (True, False),
         (False, False),
-        (True, True),
+        (True, False),  # new: no fit has used it
     ]
-    assert work.n_violated() == 1
+    assert len(work.session.snapshot().violated) == 0
+    now = work.session.snapshot()
+    assert [answer.i for answer in now.answers if answer.id in now.new] == [one[2]]
     assert picture["labels"] == labels.tolist()
     assert len({c["color"] for c in picture["clusters"]}) == 3
 
@@ -434,9 +431,9 @@ def luminance(color):
 
 def test_colors_of_the_map_stand_out(work):
     for number in range(8):
-        mark = work.mark(number)
-        assert 1.05 / (luminance(mark["color"]) + 0.05) >= 3
-        dark = (luminance(mark["dark"]) + 0.05) / (luminance("#1c222b") + 0.05)
+        look = mark(number, {})
+        assert 1.05 / (luminance(look["color"]) + 0.05) >= 3
+        dark = (luminance(look["dark"]) + 0.05) / (luminance("#1c222b") + 0.05)
         assert dark >= 3
 
 
@@ -447,10 +444,10 @@ def test_records_page_by_page(work):
     assert sorted(rows) == np.flatnonzero(labels == 1).tolist()
     far = ((work.session.X[rows] - work.session.X[rows].mean(0)) ** 2).sum(1)
     assert (np.diff(far) >= -1e-9).all()
-    doubtful = work.pages.page(None, "doubtful", "", 0)
-    sure = [record["probability"] for record in doubtful["records"]]
-    assert sure == sorted(sure)
-    assert (len(sure), doubtful["n"]) == (50, 60)
+    unusual = work.pages.page(None, "unusual", "", 0)
+    far = work.membership().distance[[record["row"] for record in unusual["records"]]]
+    assert far.tolist() == sorted(far, reverse=True)
+    assert (len(far), unusual["n"]) == (50, 60)
     assert len(work.pages.page(None, "file", "", 50)["records"]) == 10
     found = work.pages.page(None, "file", "r7", 0)["records"]
     assert [record["name"] for record in found] == ["r7"]
@@ -460,19 +457,32 @@ def test_records_page_by_page(work):
     assert work.pages.page(None, "file", "x1:nothing", 0)["n"] == 0
 
 
-def test_probabilities_are_those_of_a_mixture():
+def test_membership_orders_by_distance():
     X, y = blobs(80)
     found = Membership.of(X, y.astype(np.int32))
-    means = np.array([X[y == c].mean(0) for c in range(3)])
-    apart = ((X[:, None] - means) ** 2).sum(2)
-    variance = apart[np.arange(80), y].mean()
-    share = np.bincount(y) * np.exp(-apart / (2 * variance))
-    share /= share.sum(1, keepdims=True)
-    np.testing.assert_allclose(found.probability, share[np.arange(80), y], rtol=1e-6)
-    share[np.arange(80), y] = -1
-    assert found.runner_up.tolist() == share.argmax(1).tolist()
+    apart = ((X[:, None] - np.array([X[y == c].mean(0) for c in range(3)])) ** 2).sum(2)
+    np.testing.assert_allclose(found.distance, apart[np.arange(80), y], rtol=1e-6)
+    apart[np.arange(80), y] = np.inf
+    assert found.runner_up.tolist() == apart.argmin(1).tolist()
     none = Membership.of(X, np.full(80, -1, np.int32))
-    assert none.probability.max() == 0
+    assert set(none.runner_up.tolist()) == {-1}
+
+
+def test_a_refresh_reads_one_snapshot(tmp_path):
+    X, _ = blobs(60)
+    path = tmp_path / "work.db"
+    with Session(X, n_clusters=3, path=path) as session, Session.open(path, X) as other:
+        work = Controller(session, Records.of(None, X))
+        session.refit()
+        for change in (lambda: session.tell("same", (0, 1)), lambda: other.tell("same", (2, 3))):
+            change()
+            seen = []
+            session._store._db.set_trace_callback(seen.append)
+            state = look(work, "ana", ["ana"])
+            assert look(work, "ana", ["ana"]).version == state.version
+            session._store._db.set_trace_callback(None)
+            assert len(seen) <= 6 + 1, seen  # the second time only whether something changed
+            assert all(statement.startswith(("SELECT", "PRAGMA data")) for statement in seen)
 
 
 def test_corrections_of_selected_records(work):
@@ -500,7 +510,7 @@ def test_corrections_of_selected_records(work):
     assert session.fit_.labels[rows].tolist() == [2, 2]
     session.undo(who="ana")
     work.correct("right", rows, None, "ana")
-    assert "confirmed" in work.history()[0]["text"]
+    assert "confirmed" in work.history(work.session.snapshot())[0]["text"]
     session.refit()
     assert session.fit_.labels[rows].tolist() == labels[rows].tolist()
     session.undo(who="ana")
@@ -548,8 +558,10 @@ def test_notes_and_guidelines(tmp_path):
         notes.set_guidelines("By kind, not by size.")
     with Session.open(tmp_path / "work.db", X) as session:
         notes = Notes(session)
-        assert (notes.of_cluster(1), notes.of_pair(1, 3)) == ("many of them", "twins?")
-        assert notes.guidelines == "By kind, not by size."
+        assert notes.of_pair(1, 3) == "twins?"
+        metadata = session.snapshot().metadata
+        assert cluster_note(metadata, 1) == "many of them"
+        assert metadata["guidelines"] == "By kind, not by size."
         notes.set_pair(1, 3, "")
         assert notes.of_pair(3, 1) == ""
 
@@ -563,7 +575,7 @@ def test_second_look_people_and_review(work):
     work.answer_again("different", (0, 1), "bo")
     assert agreement(session.answers) == {"n_shared": 1, "n_agreed": 0}
     assert work.earlier(0, 1) == "ana said same, bo said different"
-    review = {tuple(one["pair"]): one["why"] for one in work.review()}
+    review = {tuple(one["pair"]): one["why"] for one in work.review(work.session.snapshot())}
     assert review[(0, 1)] == "contradicts other answers"
     assert review[(2, 3)] == "ana was unsure"
     told = {one["name"]: one for one in people(session.answers, ["bo", "cy"])}
@@ -582,11 +594,10 @@ def test_data_taken_home(work, tmp_path):
         path = tmp_path / f"data.{kind}"
         path.write_bytes(take_away.EXPORTS[f"data.{kind}"].make(work))
         frame = read(path)
-        assert list(frame.columns)[-3:] == ["cluster", "cluster_name", "probability"]
+        assert list(frame.columns)[-2:] == ["cluster", "cluster_name"]
         labels = work.session.latest.labels
         assert (frame["cluster"] - 1).tolist() == labels.tolist()
         assert set(frame["cluster_name"][labels == 0]) <= {"=first", "'=first"}
-        assert frame["probability"].between(0, 1).all()
         np.testing.assert_allclose(frame["x0"].astype(float), work.session.X[:, 0], rtol=1e-5)
     picture = take_away.EXPORTS["map.svg"].make(work).decode()
     assert picture.count("<path") == 60 + 3

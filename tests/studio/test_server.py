@@ -14,7 +14,7 @@ from linkwise import Session, Studio
 from linkwise.cli import app
 from linkwise.studio._security import LARGEST_BODY
 
-from .cases import blobs, get, post, write_iris
+from .cases import blobs, get, post, url, write_iris
 
 
 @pytest.fixture
@@ -37,16 +37,16 @@ def guarded(session):
         yield made
 
 
-def url(studio, path):
-    return f"http://127.0.0.1:{studio.port}{path}"
-
-
 def test_interview_in_json(studio, session):
     asked = json.loads(post(url(studio, "/api/question"), {"who": "llm"})[1])["question"]
     assert asked["ids"] == [f"r{asked['i']}", f"r{asked['j']}"]
     assert asked["records"][0]["x0"] == f"{session.X[asked['i'], 0]:.6g}"
     given = {"i": asked["i"], "j": asked["j"], "said": "different", "who": "llm", "weight": 0.5}
-    assert json.loads(post(url(studio, "/api/answer"), given)[1]) == {"dispute": None}
+    reply = json.loads(post(url(studio, "/api/answer"), given)[1])
+    assert reply["dispute"] is None
+    following = json.loads(post(url(studio, "/api/question"), {"who": "llm"})[1])["question"]
+    assert reply["question"] == following
+    assert reply["version"] == session.snapshot().version
     kept = session.answers[-1]
     assert (kept.who, kept.weight, kept.said) == ("llm", 0.5, "different")
     clash = json.loads(post(url(studio, "/api/answer"), {**given, "said": "same"})[1])["dispute"]
@@ -74,7 +74,10 @@ def test_results_in_json(studio, session):
     assert found["n_answers"] == 7
     assert found["ids"][:2] == ["r0", "r1"]
     assert json.loads(get(url(studio, "/api/labels"))[1]) == found
-    assert post(url(studio, "/api/export/labels.csv"), {})[1].splitlines()[0] == "id,cluster,name"
+    assert (
+        post(url(studio, "/api/export/labels.csv"), {})[1].splitlines()[0]
+        == "\ufeffid,cluster,cluster_name"
+    )
     assert post(url(studio, "/api/export/../../etc/passwd"), {})[0] == 404
     assert post(url(studio, "/api/export/secrets.csv"), {})[0] == 404
 
@@ -103,7 +106,7 @@ def test_described_by_openapi_and_nothing_from_elsewhere(studio):
         described["paths"]
     )
     assert get(url(studio, "/docs"))[0] == 404
-    status, page = get(url(studio, "/"))
+    status, page = get(url(studio, "/", token=False), studio.token)
     assert status == 200
     assert "http://" not in page.replace("http://www.w3.org", "")
     assert "https://" not in page
@@ -133,21 +136,23 @@ def test_large_requests_are_refused(studio):
     large = f"Content-Length: {LARGEST_BODY + 1}"
     for header, status in ((large, b"413"), ("Transfer-Encoding: chunked", b"411")):
         with socket.create_connection(("127.0.0.1", studio.port), timeout=10) as line:
-            head = f"POST /api/answer HTTP/1.1\r\nHost: localhost\r\n{header}\r\n\r\n"
-            line.sendall(head.encode())
+            token = f"Authorization: Bearer {studio.token}"
+            lines = ["POST /api/answer HTTP/1.1", "Host: localhost", token, header, "", ""]
+            line.sendall("\r\n".join(lines).encode())
             assert line.recv(100).startswith(b"HTTP/1.1 " + status)
 
 
 def test_other_sites_are_refused(studio, session):
-    assert get(url(studio, "/"), Host="evil.example")[0] == 403
-    assert get(url(studio, "/"), Host=f"localhost:{studio.port}")[0] == 200
+    page = url(studio, "/", token=False)
+    assert get(page, studio.token, Host="evil.example")[0] == 403
+    assert get(page, studio.token, Host=f"localhost:{studio.port}")[0] == 200
     given = {"i": 0, "j": 1, "said": "same"}
     for host in ("[", "127.0.0.1.evil.example", "evil.example:80", "", "127.0.0.1@evil.example"):
         assert get(url(studio, "/api/progress"), Host=host)[0] in (400, 403)
     for origin in ("http://evil.example", "null", "http://127.0.0.1:1", "http://["):
         assert post(url(studio, "/api/answer"), given, Origin=origin)[0] == 403
     assert session.answers == []
-    status, _ = post(url(studio, "/api/answer"), given, Origin=url(studio, ""))
+    status, _ = post(url(studio, "/api/answer"), given, Origin=url(studio, "", token=False))
     assert status == 200
 
 
@@ -163,9 +168,10 @@ def test_what_other_pages_load_is_refused(studio, session, headers):
     for path in ("/", "/api/progress", "/api/labels", "/view/points", "/view/picture"):
         assert get(url(studio, path), **headers)[0] == 403
     opened = {**headers, "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
-    assert get(url(studio, "/"), **opened)[0] == 200  # a link to the studio works
+    page = url(studio, "/", token=False)
+    assert get(page, studio.token, **opened)[0] == 200  # a link to the studio works
     assert get(url(studio, "/api/labels"), **opened)[0] == 403
-    assert get(url(studio, "/"), **{"Sec-Fetch-Site": "same-origin"})[0] == 200
+    assert get(page, studio.token, **{"Sec-Fetch-Site": "same-origin"})[0] == 200
     assert session.pending == {}
 
 
@@ -276,12 +282,17 @@ def websocket(studio, *headers):
 def test_token_is_needed_for_everything(guarded, session):
     paths = ["/", "/api/question", "/api/openapi.json", "/view/points", "/no-such", "/?token=wrong"]
     paths += ["/view/image/0", "/api/export/labels.csv", "/_nicegui/none.js", "//", "/%2e%2e/"]
-    assert {get(url(guarded, path))[0] for path in paths} == {401}
-    assert post(url(guarded, "/api/answer"), {"i": 0, "j": 1, "said": "same"})[0] == 401
-    assert get(url(guarded, "/api/progress"), token="wrong")[0] == 401
-    assert get(url(guarded, "/api/progress"), token="wröng".encode().decode("latin-1"))[0] == 401
-    assert get(url(guarded, "/api/progress"), token=guarded.token)[0] == 200
-    assert get(url(guarded, f"/api/progress?token={guarded.token}"))[0] == 200
+    assert {get(url(guarded, path, token=False))[0] for path in paths} == {401}
+    assert (
+        post(url(guarded, "/api/answer", token=False), {"i": 0, "j": 1, "said": "same"})[0] == 401
+    )
+    assert get(url(guarded, "/api/progress", token=False), token="wrong")[0] == 401
+    assert (
+        get(url(guarded, "/api/progress", token=False), token="wröng".encode().decode("latin-1"))[0]
+        == 401
+    )
+    assert get(url(guarded, "/api/progress", token=False), token=guarded.token)[0] == 200
+    assert get(url(guarded, "/api/progress"))[0] == 200
     assert session.answers == []
     assert len(guarded.token) >= 32
     assert guarded.token in guarded.url
@@ -294,13 +305,14 @@ def test_websocket_needs_token_and_origin(guarded, studio):
     assert " 101 " in websocket(guarded, f"Cookie: {right}")
     assert " 101 " in websocket(guarded, f'Cookie: other={{"a": [1]}}; odd name; {right}')
     assert " 403 " in websocket(guarded, f"Cookie: {right}", "Origin: http://evil.example")
-    assert " 403 " in websocket(studio, "Origin: http://evil.example")
-    assert " 101 " in websocket(studio, f"Origin: http://127.0.0.1:{studio.port}")
+    right = f"Cookie: linkwise_{studio.port}={studio.token}"
+    assert " 403 " in websocket(studio, right, "Origin: http://evil.example")
+    assert " 101 " in websocket(studio, right, f"Origin: http://127.0.0.1:{studio.port}")
 
 
 def test_only_this_machine_by_default(studio):
     assert urlsplit(studio.url).hostname == "127.0.0.1"
-    assert studio.token is None
+    assert get(url(studio, "/api/progress", token=False))[0] == 401
     assert get(url(studio, "/api/progress"))[0] == 200
     (server,) = studio._server._server.servers
     assert {where.getsockname()[0] for where in server.sockets} == {"127.0.0.1"}

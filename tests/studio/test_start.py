@@ -15,7 +15,7 @@ from linkwise.studio._columns import guess_roles
 from linkwise.studio._plan import read_source
 from linkwise.studio._start import Start
 
-from .cases import blobs, get, post, write_iris
+from .cases import blobs, get, post, url, write_iris
 
 CUSTOMERS = """\
 customer_id,name,age,plan,since,comment,photo,empty
@@ -121,10 +121,6 @@ def studio(tmp_path):
         yield made
 
 
-def url(studio, path):
-    return f"http://127.0.0.1:{studio.port}{path}"
-
-
 def test_from_a_file_to_a_session_and_back(studio, customers, tmp_path):
     status, text = get(url(studio, "/api/progress"))
     assert status == 422
@@ -162,7 +158,7 @@ def test_files_by_path_only_on_this_machine(studio, customers, tmp_path):
     assert looked["name"] == "customers.csv"
     assert post(url(studio, "/start/adopt"), {"name": "/no/such.csv"})[0] == 422
     with Studio(port=0, host="127.0.0.1", start=Start(tmp_path / "other")) as other:
-        reply = post(url(other, "/start/adopt"), {"name": str(customers)}, token=other.token)
+        reply = post(url(other, "/start/adopt"), {"name": str(customers)})
         assert reply[0] == 422
         assert "drop the file" in reply[1]
 

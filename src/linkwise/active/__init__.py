@@ -6,6 +6,7 @@
 from ._carry import DataChanges
 from ._corrections import Correction
 from ._imported_answers import ImportedAnswers
+from ._merge_strategy import NextMerges
 from ._neighborhood_strategies import ExploreConsolidate, MinMax, NormalizedPointUncertainty
 from ._oracles import FunctionOracle, LabelOracle, LanguageModelOracle
 from ._pair_strategies import ClosestPairs, FarthestPairs, RandomPairs
@@ -14,6 +15,7 @@ from ._questions import Answer, ClusterCountAnswer, Dispute, Question
 from ._repair import Repair
 from ._repaired_clustering import RepairedClustering
 from ._session import Session
+from ._session_model import SessionSnapshot
 from ._set_questions import SetQuestion
 from ._strategy import QueryContext, Strategy
 from ._terminal import TerminalOracle
@@ -32,6 +34,7 @@ __all__ = [
     "LabelOracle",
     "LanguageModelOracle",
     "MinMax",
+    "NextMerges",
     "NormalizedPointUncertainty",
     "Progress",
     "QueryContext",
@@ -40,6 +43,7 @@ __all__ = [
     "Repair",
     "RepairedClustering",
     "Session",
+    "SessionSnapshot",
     "SetQuestion",
     "Strategy",
     "TerminalOracle",

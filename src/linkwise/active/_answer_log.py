@@ -77,8 +77,15 @@ class AnswerLog:
 
     def read(self) -> None:
         """Read everything from the store again."""
-        self.answers, self.counts = self._store.answers(), self._store.counts()
-        self.corrections = self._store.corrections()
+        self._use(self._store.answers(), self._store.counts(), self._store.corrections())
+
+    def _use(
+        self,
+        answers: list[Answer],
+        counts: list[ClusterCountAnswer],
+        corrections: list[Correction],
+    ) -> None:
+        self.answers, self.counts, self.corrections = answers, counts, corrections
         self.active = [answer for answer in self.answers if answer.is_active]
         self.known, self.accepted, self.disputed = fold_with(self.active, self.standing)
         self.phases = self._find_phases()
@@ -104,7 +111,7 @@ class AnswerLog:
         if self._store.changed():
             there = (self._store.answers(), self._store.counts(), self._store.corrections())
             if there != (self.answers, self.counts, self.corrections):
-                self.read()
+                self._use(*there)
                 return True
         elif own is not None:
             self.answers.append(own)

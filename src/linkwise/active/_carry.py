@@ -29,11 +29,6 @@ from ._fingerprint import check_same_data, fingerprint
 from ._refit import AnswerPrefix, FitAnchor
 from ._store import Store, StoredFit
 
-_TABLES = (
-    "CREATE TABLE IF NOT EXISTS data_row (name TEXT PRIMARY KEY, value BLOB NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS left_out (kind TEXT NOT NULL, names TEXT NOT NULL, "
-    "line TEXT NOT NULL)",
-)
 _MAX_SHOWN = 5
 REFUSE, CARRY = "refuse", "carry"
 _ROWS = ("added", "removed", "changed")
@@ -133,15 +128,10 @@ def remember_rows(store: Store, X: Matrix, ids: Sequence[Hashable] | None) -> No
 
 
 def _keep(store: Store, name: str, value: bytes) -> None:
-    for statement in _TABLES:
-        store._execute(statement)
     store._execute("INSERT OR REPLACE INTO data_row VALUES (?, ?)", (name, zlib.compress(value, 1)))
 
 
 def _kept(store: Store, name: str) -> bytes | None:
-    there = store._execute("SELECT count(*) FROM sqlite_master WHERE name = 'data_row'")
-    if not there.fetchone()[0]:
-        return None
     row = store._execute("SELECT value FROM data_row WHERE name = ?", (name,)).fetchone()
     return None if row is None else zlib.decompress(row[0])
 
@@ -179,11 +169,9 @@ class DataCarry:
         self.changes = self._compare(old)
 
     def _old_ids(self) -> dict[int, str]:
-        """Ids of the earlier rows; only of those with answers in files of earlier versions."""
+        """Ids of the earlier rows; empty if they have none."""
         found = _kept(self._store, "ids")
-        if found is not None:
-            return dict(enumerate(json.loads(found)))
-        return self._store.names()
+        return {} if found is None else dict(enumerate(json.loads(found)))
 
     def _mapping(self, old: dict[int, str]) -> Ints:
         """New number of each earlier row; -1 if it is gone."""
@@ -201,9 +189,8 @@ class DataCarry:
         gone = [old[row] for row in np.flatnonzero(self._to_new < 0).tolist() if row in old]
         names: Sequence[Hashable] = range(self._X.shape[0]) if self._ids is None else self._ids
         new = np.setdiff1d(np.arange(self._X.shape[0]), stays).tolist()
-        complete = len(old) == self._n_old or self._place is None
         return DataChanges(
-            added=[names[row] for row in new] if complete else [],
+            added=[names[row] for row in new],
             removed=list(gone),
             changed=self._changed_rows(names),
             reordered=bool(len(stays) > 1 and (np.diff(stays) < 0).any()),
@@ -260,7 +247,7 @@ class DataCarry:
 
     def _find_returning(self) -> list[tuple[str, int, JsonDict]]:
         """Answers that were left out and whose rows are back: text, line of the table, values."""
-        if self._place is None or _kept(self._store, "ids") is None:
+        if self._place is None:
             return []
         lines = self._store._execute(
             "SELECT rowid, names, line FROM left_out WHERE kind = 'answer'"
@@ -291,8 +278,6 @@ class DataCarry:
         store = self._store
         with store.writing():
             anchor = self._find_anchor(refit_every, about)
-            for statement in _TABLES:
-                store._execute(statement)
             self._write_answers()
             self._write_corrections()
             store._execute("DELETE FROM in_hand")

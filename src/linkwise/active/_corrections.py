@@ -151,6 +151,19 @@ def parts_of(X: Matrix, rows: Ints, parts: int, seed: int) -> list[Ints]:
     return [rows[found == part] for part in range(parts)]
 
 
+def names_of_clusters(corrections: Sequence[Correction]) -> dict[int, str]:
+    """Names given to clusters; a merged cluster keeps the first name."""
+    names: dict[int, str] = {}
+    for one in corrections:
+        numbers = one.details["clusters"]
+        if one.is_active and one.kind == "rename":
+            names[numbers[0]] = one.details["name"]
+        elif one.is_active and one.kind == "merge":
+            found = [names.pop(number, "") for number in numbers]
+            names[numbers[0]] = next((name for name in found if name), "")
+    return {number: name for number, name in names.items() if name}
+
+
 class CorrectionsMixin:
     """What a session does with corrections."""
 
@@ -173,10 +186,6 @@ class CorrectionsMixin:
         @property
         def X(self) -> Matrix:
             """The data."""
-
-        @property
-        def metadata(self) -> JsonDict:
-            """Values stored with the session."""
 
         def _person(self, who: str | None) -> str: ...
 
@@ -387,15 +396,7 @@ class CorrectionsMixin:
     @property
     def cluster_names(self) -> dict[int, str]:
         """Names that people gave to clusters."""
-        names = {int(n): text for n, text in self.metadata.get("names", {}).items()}
-        for one in self.corrections:
-            numbers = one.details["clusters"]
-            if one.is_active and one.kind == "rename":
-                names[numbers[0]] = one.details["name"]
-            elif one.is_active and one.kind == "merge":
-                found = [names.pop(number, "") for number in numbers]
-                names[numbers[0]] = next((name for name in found if name), "")
-        return {number: name for number, name in names.items() if name}
+        return names_of_clusters(self.corrections)
 
     def _checked(self, number: int, labels: Labels) -> int:
         if not (labels == number).any() or number < 0:

@@ -307,7 +307,7 @@ class RefitScheduler:
         self._lock = threading.Lock()
         self._futures: dict[str, Future[Fit]] = {}
         self._fits: dict[str, Fit] = {}
-        self._told: tuple[str, list[RefitSummary]] = ("", [])
+        self._summaries: dict[str, RefitSummary] = {}
         self._pool = ThreadPoolExecutor(1, "linkwise-refit") if background else None
         self.latest: Fit | None = None
         self._latest_at: AnswerPrefix | None = None
@@ -344,22 +344,28 @@ class RefitScheduler:
 
     def refit_history(self, prefix: AnswerPrefix) -> list[RefitSummary]:
         """The last fits up to a prefix, the oldest first."""
-        if self._told[0] == self._key(prefix):
-            return self._told[1]
         found: list[RefitSummary] = []
         at: AnswerPrefix | None = prefix
         while at is not None and len(found) < _MOST_ROUNDS:
-            fit = self._fits.get(self._key(at)) or self._store.fit(self._key(at))
-            if fit is None and found:
+            summary = self._summary(at)
+            if summary is None and found:
                 break
-            if fit is not None:
-                found.append(
-                    RefitSummary(len(at.answers), fit.changed, fit.violated, fit.asked, fit.guessed)
-                )
+            if summary is not None:
+                found.append(summary)
             at = at.before
-        if found and found[0].n_answers == len(prefix.answers):  # all there is to tell
-            self._told = (self._key(prefix), found[::-1])
         return found[::-1]
+
+    def _summary(self, at: AnswerPrefix) -> RefitSummary | None:
+        """Summary of the fit at a prefix; each is read from the store at most once."""
+        key = self._key(at)
+        if key not in self._summaries:
+            fit = self._fits.get(key) or self._store.fit(key)
+            if fit is None:
+                return None
+            self._summaries[key] = RefitSummary(
+                len(at.answers), fit.changed, fit.violated, fit.asked, fit.guessed
+            )
+        return self._summaries[key]
 
     def close(self) -> None:
         """Finish the running fit and start no other."""

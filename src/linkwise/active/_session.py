@@ -313,6 +313,7 @@ class Session(SessionModel, CorrectionsMixin, SetQuestionsMixin):
         """
         with self._lock:
             self._store.reserve(self._person(who), [], PENDING_SECONDS)
+        self._notify()
 
     def _in_hand_of(self, who: str) -> Question:
         asked = self._store.pending().get(who, [])

@@ -237,7 +237,7 @@ class SessionCore:
         """
         return row if self._ids is None else self._ids[row]
 
-    # ---------------------------------------------------------------- inside
+    # ---------------------------------------------------------------- internal
 
     def _sync(self, own: Answer | None = None) -> None:
         """Read what others wrote, or add `own`, an answer just written here."""

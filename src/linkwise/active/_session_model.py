@@ -2,21 +2,73 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise._types import Estimator
+from linkwise._types import Estimator, JsonDict
 
+from ._corrections import Correction, names_of_clusters
 from ._meter import Round, measure
 from ._progress import ROUNDS, Progress
-from ._questions import Question, as_question
+from ._questions import Answer, ClusterCountAnswer, Dispute, Question, as_question
 from ._refit import Fit, RefitSummary, continued_labels
 from ._session_core import SessionCore
 from ._set_questions import SetQuestion
 
 
+@dataclass(frozen=True, eq=False)
+class SessionSnapshot:
+    """The state of a session at one moment, read by page, API and exports.
+
+    Attributes
+    ----------
+    version : int
+        Increases with every change that this process sees.
+    pending : dict
+        Questions that were asked and are still open, by person.
+    answers, cluster_counts, corrections : tuple
+        All of them in order, including retracted ones.
+    counted : tuple of Answer
+        Active answers that contradict nothing and that no correction overrules.
+    disputes : tuple of Dispute
+    cluster_names : dict
+        Names given to clusters.
+    metadata : dict
+    fit : Fit or None
+        The newest finished fit.
+    violated : frozenset of int
+        The `id` of each counted answer that the fit has used and violates.
+    new : frozenset of int
+        The `id` of each counted answer that contradicts the fit, which has not used it yet.
+    rounds : tuple of RefitSummary
+        The last refits, the newest last.
+    progress : Progress
+    """
+
+    version: int
+    pending: dict[str, tuple[Question, ...]]
+    answers: tuple[Answer, ...]
+    cluster_counts: tuple[ClusterCountAnswer, ...]
+    corrections: tuple[Correction, ...]
+    counted: tuple[Answer, ...]
+    disputes: tuple[Dispute, ...]
+    cluster_names: dict[int, str]
+    metadata: JsonDict
+    fit: Fit | None
+    violated: frozenset[int]
+    new: frozenset[int]
+    rounds: tuple[RefitSummary, ...]
+    progress: Progress
+
+
 class SessionModel(SessionCore):
-    """What the answers of a `Session` have brought."""
+    """The model of a `Session` and its snapshots."""
+
+    _snapshot: SessionSnapshot | None = None
+    _snapshot_key: tuple[object, ...] = ()
 
     @property
     def model_(self) -> Estimator:
@@ -106,29 +158,72 @@ class SessionModel(SessionCore):
     @property
     def progress(self) -> Progress:
         """Progress of the session; does not wait for a refit."""
+        return self.snapshot().progress
+
+    def snapshot(self) -> SessionSnapshot:
+        """The state of the session now; the same object until something changes.
+
+        Does not wait for a refit and writes nothing.
+        """
         with self._lock:
             self._sync()
-            said = [answer.said for answer in self._log.accepted]
-            found = self._context.neighborhoods()
-            return Progress(
-                n_rows=self._n,
-                n_clusters=self.n_clusters,
-                n_answers=len(self._log.active),
-                n_same=said.count("same"),
-                n_different=said.count("different"),
-                n_unsure=said.count("unsure"),
-                n_disputed=len(self._log.disputed),
-                n_undone=len(self._log.answers) - len(self._log.active),
-                n_groups=len(found.roots),
-                n_covered=len(found.rows),
-                changed=tuple(self.changes(ROUNDS)),
-                meter=measure(
-                    [
-                        Round(one.n_asked, one.n_guessed, one.changed)
-                        for one in self.refit_history()
-                        if one.n_asked is not None and one.n_guessed is not None
-                    ],
-                    self._n,
-                    self._n - len(found.rows),
-                ),
-            )
+            fit = self._refits.latest
+            key = (self._store.n_changes, fit)
+            if self._snapshot is None or self._snapshot_key != key:
+                self._snapshot_key = key
+                version = 1 if self._snapshot is None else self._snapshot.version + 1
+                self._snapshot = self._take_snapshot(version, fit)
+            return self._snapshot
+
+    def _take_snapshot(self, version: int, fit: Fit | None) -> SessionSnapshot:
+        log = self._log
+        rounds = tuple(self._refits.refit_history(self._prefix.due))
+        used = set() if fit is None else {answer.id for answer in log.told[: fit.n_answers]}
+        open_ = [] if fit is None else [a.id for a in log.counted if not a.is_kept(fit.labels)]
+        return SessionSnapshot(
+            version=version,
+            pending=self._open_questions(),
+            answers=tuple(log.answers),
+            cluster_counts=tuple(log.counts),
+            corrections=tuple(log.corrections),
+            counted=tuple(log.counted),
+            disputes=tuple(log.disputes()),
+            cluster_names=names_of_clusters(log.corrections),
+            metadata=self.metadata,
+            fit=fit,
+            violated=frozenset(number for number in open_ if number in used),
+            new=frozenset(number for number in open_ if number not in used),
+            rounds=rounds,
+            progress=self._measure_progress(rounds),
+        )
+
+    def _open_questions(self) -> dict[str, tuple[Question, ...]]:
+        asked, known = self._store.pending(), self._context.known
+        return {
+            who: tuple(one for one in questions if known.is_undecided(*one))
+            for who, questions in asked.items()
+        }
+
+    def _measure_progress(self, rounds: Sequence[RefitSummary]) -> Progress:
+        said = [answer.said for answer in self._log.accepted]
+        found = self._context.neighborhoods()
+        changed = [one.changed for one in rounds if one.changed is not None]
+        guesses = [
+            Round(one.n_asked, one.n_guessed, one.changed)
+            for one in rounds
+            if one.n_asked is not None and one.n_guessed is not None
+        ]
+        return Progress(
+            n_rows=self._n,
+            n_clusters=self.n_clusters,
+            n_answers=len(self._log.active),
+            n_same=said.count("same"),
+            n_different=said.count("different"),
+            n_unsure=said.count("unsure"),
+            n_disputed=len(self._log.disputed),
+            n_undone=len(self._log.answers) - len(self._log.active),
+            n_groups=len(found.roots),
+            n_covered=len(found.rows),
+            changed=tuple(changed[max(0, len(changed) - ROUNDS) :]),
+            meter=measure(guesses, self._n, self._n - len(found.rows)),
+        )

@@ -20,6 +20,7 @@ from linkwise._validation import check_number, refuse_unknown_ids
 from linkwise.constraints import as_constraints
 
 from ._imported_answers import sort_answers
+from ._merge_strategy import NextMerges
 from ._neighborhood_strategies import ExploreConsolidate, MinMax, NormalizedPointUncertainty
 from ._pair_strategies import ClosestPairs, FarthestPairs, RandomPairs
 from ._questions import Verdict
@@ -40,6 +41,7 @@ STRATEGIES: dict[str, type[Strategy]] = {
         RandomPairs,
         ClosestPairs,
         FarthestPairs,
+        NextMerges,
     )
 }
 
@@ -150,8 +152,7 @@ def make_model(kept: JsonDict) -> Estimator:
             f"the session's model is {kept['name']}; {what} cannot be kept in a file. Give the "
             "same model again: Session.open(path, X, model=...)"
         )
-    package = ".".join(kept["module"].split(".")[:2])  # older files name a private module
-    return getattr(importlib.import_module(package), kept["name"])(**kept["params"])
+    return getattr(importlib.import_module(kept["module"]), kept["name"])(**kept["params"])
 
 
 def changed(kept: JsonDict, given: JsonDict, path: PathLike | None, uses_model: bool) -> JsonDict:

@@ -26,14 +26,14 @@ from linkwise._types import JsonDict, PathLike
 
 from ._corrections import Correction, correction_of
 from ._questions import Answer, ClusterCountAnswer, Question, Verdict
-from ._salvage import answer_of, damage, time_of
 
 _APPLICATION = 0x6C6E6B77  # "lnkw": tells a session from any other SQLite file
-_VERSION = 4
+_VERSION = 1
 _PATIENCE = 30.0  # seconds to wait for another process to finish writing
 _FIT = "changed, centers, labels, violated, prototypes, owner, asked, guessed"
 _LABELS_KEPT = 20  # labels of so many fits are kept, centers of all
 
+# The only place where tables are created.
 _SCHEMA = """
 CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE answer (
@@ -45,24 +45,12 @@ CREATE TABLE answer (
     who TEXT NOT NULL,
     at TEXT NOT NULL,
     undone_at TEXT,
-    undone_by TEXT
+    undone_by TEXT,
+    card INTEGER
 );
 CREATE TABLE in_hand (
     who TEXT NOT NULL, i INTEGER NOT NULL, j INTEGER NOT NULL, until REAL NOT NULL
 );
-CREATE TABLE fit (
-    key TEXT PRIMARY KEY,
-    n_answers INTEGER NOT NULL,
-    changed REAL,
-    centers BLOB,
-    labels BLOB,
-    at TEXT NOT NULL
-);
-"""
-# What later formats added, in the order in which they came.
-_LATER = {
-    2: """
-ALTER TABLE fit ADD COLUMN violated INTEGER;
 CREATE TABLE cluster_count (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     n_clusters INTEGER,
@@ -73,11 +61,6 @@ CREATE TABLE cluster_count (
     undone_at TEXT,
     undone_by TEXT
 );
-CREATE TABLE row_name (row INTEGER PRIMARY KEY, name TEXT NOT NULL);
-""",
-    3: """
-ALTER TABLE fit ADD COLUMN prototypes BLOB;
-ALTER TABLE fit ADD COLUMN owner TEXT;
 CREATE TABLE correction (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     kind TEXT NOT NULL CHECK (kind IN ('merge', 'split', 'move', 'rename')),
@@ -89,13 +72,24 @@ CREATE TABLE correction (
     undone_at TEXT,
     undone_by TEXT
 );
-""",
-    4: """
-ALTER TABLE fit ADD COLUMN asked INTEGER;
-ALTER TABLE fit ADD COLUMN guessed INTEGER;
-ALTER TABLE answer ADD COLUMN card INTEGER;
-""",
-}
+CREATE TABLE row_name (row INTEGER PRIMARY KEY, name TEXT NOT NULL);
+CREATE TABLE data_row (name TEXT PRIMARY KEY, value BLOB NOT NULL);
+CREATE TABLE left_out (kind TEXT NOT NULL, names TEXT NOT NULL, line TEXT NOT NULL);
+CREATE TABLE fit (
+    key TEXT PRIMARY KEY,
+    n_answers INTEGER NOT NULL,
+    changed REAL,
+    centers BLOB,
+    labels BLOB,
+    at TEXT NOT NULL,
+    violated INTEGER,
+    prototypes BLOB,
+    owner TEXT,
+    asked INTEGER,
+    guessed INTEGER
+);
+CREATE TABLE replied (key TEXT PRIMARY KEY, body TEXT NOT NULL, messages TEXT NOT NULL);
+"""
 
 
 @dataclass(frozen=True)
@@ -110,7 +104,7 @@ class StoredFit:
     labels : ndarray or None
         None when they were let go of.
     violated : int or None
-        Answers that it does not keep; None in files of earlier versions.
+        Answers that it does not satisfy.
     prototypes, owner : ndarray or None
         As in `Grouping`, if there were corrections.
     asked, guessed : int or None
@@ -152,6 +146,7 @@ class Store:
         self._db = self._connect()
         self._file = self._file_id()
         self._seen: int | None = None
+        self._n_foreign = 0  # changes by other processes, as seen by `changed`
         self.generation: int | None = None  # of the data; answers name its rows by number
 
     def _connect(self) -> sqlite3.Connection:
@@ -164,7 +159,7 @@ class Store:
             raise ValueError(f"session {self.path} cannot be used: {error}") from None
         except sqlite3.DatabaseError as error:
             db.close()
-            raise ValueError(damage(self.path, error, "cannot be used")) from None
+            raise ValueError(_damage(self.path, error, "cannot be used")) from None
         except BaseException:
             db.close()
             raise
@@ -182,10 +177,9 @@ class Store:
             raise ValueError(f"{self.path} is a database, but not a session of linkwise")
         if application not in (0, _APPLICATION):
             raise ValueError(f"{self.path} is a database of another program, not a session")
-        if version > _VERSION:
+        if not is_empty and version != _VERSION:
             raise ValueError(
-                f"session {self.path} was made by a later linkwise (format {version}, this one "
-                f"knows {_VERSION}); update linkwise"
+                f"session {self.path} has format {version}; this linkwise reads format {_VERSION}"
             )
         if (found := db.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
             raise sqlite3.DatabaseError(found)
@@ -193,13 +187,9 @@ class Store:
         db.execute("PRAGMA synchronous = FULL")
         db.execute("BEGIN IMMEDIATE")
         if self._is_empty(db):
-            _run(db, _SCHEMA)
+            for statement in _SCHEMA.split(";"):  # `executescript` would end the transaction
+                db.execute(statement)
             db.execute(f"PRAGMA application_id = {_APPLICATION}")
-        version = db.execute("PRAGMA user_version").fetchone()[0]
-        for number, script in _LATER.items():
-            if number > version:
-                _run(db, script)
-        if version < _VERSION:
             db.execute(f"PRAGMA user_version = {_VERSION}")
         db.execute("COMMIT")
 
@@ -261,7 +251,7 @@ class Store:
         except sqlite3.DatabaseError as error:
             if isinstance(error, sqlite3.OperationalError) and "decode" not in str(error):
                 raise OSError(f"session {self.path or 'in memory'}: {error}") from error
-            raise OSError(damage(self.path, error, "is damaged")) from error
+            raise OSError(_damage(self.path, error, "is damaged")) from error
 
     def _file_id(self) -> tuple[int, int] | None:
         """Tells the open file from another one of the same name; None if there is no such file."""
@@ -314,7 +304,7 @@ class Store:
         try:
             return {name: json.loads(value) for name, value in rows}
         except (TypeError, ValueError) as error:
-            raise ValueError(damage(self.path, error, "is damaged")) from error
+            raise ValueError(_damage(self.path, error, "is damaged")) from error
 
     def set(self, **values: object) -> None:
         """Store settings."""
@@ -331,8 +321,14 @@ class Store:
         with self._lock:
             version = self._execute("PRAGMA data_version").fetchone()[0]
             changed = version != self._seen
+            self._n_foreign += changed
             self._seen = version
         return changed
+
+    @property
+    def n_changes(self) -> int:
+        """Increases with every row written here, and with every change that `changed` saw."""
+        return self._db.total_changes + self._n_foreign
 
     def answers(self) -> list[Answer]:
         """All answers in order, including retracted ones."""
@@ -517,14 +513,19 @@ def _write_ahead(db: sqlite3.Connection) -> None:
             time.sleep(0.01)
 
 
-def _run(db: sqlite3.Connection, script: str) -> None:
-    """Run statements within the open transaction (`executescript` would end it)."""
-    for statement in script.split(";"):
-        try:
-            db.execute(statement)
-        except sqlite3.OperationalError as error:
-            if "duplicate column name" not in str(error):  # some files of format 3 have those of 4
-                raise
+def _damage(path: Path | None, error: Exception, what: str) -> str:
+    return f"session {path or 'in memory'} {what}: {error}; use a copy, or begin a new session"
+
+
+def answer_of(row: Sequence[Any]) -> Answer:
+    """The answer in a row of its table."""
+    number, i, j, said, weight, who, at, undone_at, undone_by, card = row
+    given = datetime.fromisoformat(at)
+    return Answer(number, i, j, said, weight, who, given, time_of(undone_at), undone_by, card)
+
+
+def time_of(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
 
 
 def _count(row: Sequence[Any]) -> ClusterCountAnswer:

@@ -103,10 +103,10 @@ def _move(label: Ints, stage: Stage, evidence: Evidence) -> None:
     ends = np.concatenate([one, two]), np.concatenate([two, one])
     answers = sparse.csr_array((np.tile(odds, 2), ends), shape=(m, m))
     told = np.flatnonzero(np.diff(answers.indptr))
-    each = (answers, walk)
     move_parts(
-        label, told, *(x for a in each for x in (a.indptr, a.indices, a.data)), _VOTES, LEAST_SHARE
-    )
+        label, told, answers.indptr, answers.indices, answers.data, walk.indptr, walk.indices,
+        walk.data, _VOTES, LEAST_SHARE,
+    )  # fmt: skip
 
 
 def _contract(root: Ints, evidence: Evidence, closeness: Callable[[int, int], float]) -> Ints:

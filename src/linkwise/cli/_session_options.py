@@ -29,6 +29,7 @@ STRATEGIES = {
     "random": "RandomPairs",
     "closest": "ClosestPairs",
     "farthest": "FarthestPairs",
+    "merges": "NextMerges",
 }
 SessionFile = Annotated[
     Path | None,

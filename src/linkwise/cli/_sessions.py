@@ -32,14 +32,6 @@ def sessions(
         Path | None,
         option(OUTPUT, about="File for the answers as constraints: .csv, .jsonl, .parquet."),
     ] = None,
-    salvage: Annotated[
-        Path | None,
-        option(
-            OUTPUT,
-            rare=True,
-            about="Write what can be read of a damaged file.",
-        ),
-    ] = None,
     as_json: opt.Json = False,
     help_all: opt.HelpAll = False,
 ) -> None:
@@ -50,13 +42,7 @@ def sessions(
         linkwise sessions work.db
 
         linkwise sessions work.db --last 20
-
-        linkwise sessions damaged.db --salvage links.csv
     """
-    if salvage is not None:
-        with out.plain_errors():
-            _salvage(files, salvage)
-        return
     with out.plain_errors():
         if constraints_out is not None and len(files) > 1:
             raise ValueError("--constraints-out writes the answers of one session; name one file")
@@ -66,25 +52,6 @@ def sessions(
         return
     for session in found:
         _show(session)
-
-
-def _salvage(files: list[Path], target: Path) -> None:
-    """Write the answers of a damaged file that count."""
-    from linkwise.active._incremental_closure import fold, links
-    from linkwise.active._salvage import salvage as read
-
-    if len(files) > 1:
-        raise ValueError("--salvage writes the answers of one session; name one file")
-    if not files[0].is_file():
-        raise FileNotFoundError(f"there is no session {files[0]}")
-    answers, names = read(files[0])
-    accepted = fold(answer for answer in answers if answer.is_active)[1]
-    if not accepted:
-        raise ValueError(f"session {files[0]}: no answer can be read from it")
-    rows = {row for answer in accepted for row in (answer.i, answer.j)}
-    links(accepted, names if rows <= names.keys() else None).write(target)
-    told = f"{len(accepted):,} answers read from {files[0]}, written to {target}"
-    out.console.print(escape(told), soft_wrap=True, highlight=False)
 
 
 def _read(path: Path, last: int, constraints_out: Path | None) -> JsonDict:
@@ -104,7 +71,7 @@ def _read(path: Path, last: int, constraints_out: Path | None) -> JsonDict:
     finally:
         store.close()
     rows = {row for answer in answers for row in (answer.i, answer.j)}
-    called = names if rows <= names.keys() else None  # rows have no ids, or an old file lacks some
+    called = names if rows <= names.keys() else None  # None: rows have no ids
     standing = [answer for answer in answers if answer.is_active]
     known, accepted, disputed = fold_with(standing, corrections)
     overruled = overruled_by(corrections)

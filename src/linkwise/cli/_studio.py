@@ -76,7 +76,7 @@ def studio(
         str | None,
         option(
             OUTPUT,
-            about="Address to listen on, for others too; the link then has a secret token in it.  "
+            about="Address to listen on, so that others can connect with the link.  "
             "[default: this machine only]",
         ),
     ] = None,

@@ -15,7 +15,8 @@ from linkwise._types import RandomState, Seed
 from linkwise.constraints._tree import Tree
 
 # Means and covariances of the two halves of slides_2d.csv, the slide author's own draw. The
-# covariances printed on the slides are not positive definite.
+# covariances printed on the slides are not positive definite; NumPy draws from such matrices by
+# their singular values, and these are the covariances of what it draws.
 SLIDES_MEANS = np.array([[-0.0333, -0.2018], [29.7638, 50.3276]])
 SLIDES_COVARIANCES = np.array(
     [
@@ -26,24 +27,37 @@ SLIDES_COVARIANCES = np.array(
 
 
 def make_slides(
-    n_samples: int = 1000, random_state: Seed = None
+    n_samples: int = 1000,
+    *,
+    means: ArrayLike = SLIDES_MEANS,
+    covariances: ArrayLike = SLIDES_COVARIANCES,
+    condition: str = "x > 0 & y < 0",
+    random_state: Seed = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Make data like that of Teja's slides: two normal clouds, and a third class cut out of them.
+    """Make data like that of Teja's slides: normal clouds, and one more class cut out of them.
 
-    Half of the points come from each cloud. The points with x > 0 and y < 0, about a third of the
-    first cloud, are class 2; the rest of the first cloud is class 0, that of the second class 1. No
-    clustering by distance finds class 2 without help.
+    Each cloud has the same number of points and is one class. The points that satisfy a condition
+    (on the slides x > 0 and y < 0, about a third of the first cloud) are a class of their own. No
+    clustering by distance finds that class without constraints.
 
     Parameters
     ----------
     n_samples : int, default=1000
         Number of points.
+    means : array-like of shape (n_clouds, n_features), default=those of the author's data
+        Mean of each cloud.
+    covariances : array-like of shape (n_clouds, n_features, n_features), \
+            default=those of the author's data
+        Covariance of each cloud.
+    condition : str, default="x > 0 & y < 0"
+        Which points are the last class, as `pandas.DataFrame.eval` takes it. The columns are x
+        and y, or x0, x1, ... if there are more than two.
     random_state : int, RandomState or None, default=None
         Pass an int for the same points each time.
 
     Returns
     -------
-    X : ndarray of shape (n_samples, 2)
+    X : ndarray of shape (n_samples, n_features)
     y : ndarray of shape (n_samples,)
 
     Examples
@@ -55,14 +69,33 @@ def make_slides(
     """
     _check_count("n_samples", n_samples, 2)
     random = check_random_state(random_state)
-    sizes = (n_samples - n_samples // 2, n_samples // 2)
-    clouds = [
-        random.multivariate_normal(mean, covariance, size)
-        for mean, covariance, size in zip(SLIDES_MEANS, SLIDES_COVARIANCES, sizes, strict=True)
-    ]
-    X = np.vstack(clouds)
-    y = np.repeat(np.arange(2), sizes)
-    y[(X[:, 0] > 0) & (X[:, 1] < 0)] = 2
+    import pandas as pd  # only for the condition
+
+    means, covariances = np.asarray(means, float), np.asarray(covariances, float)
+    k, d = means.shape
+    if covariances.shape != (k, d, d):
+        raise ValueError(
+            f"covariances has shape {covariances.shape}; {k} means of {d} features need {(k, d, d)}"
+        )
+    sizes = n_samples // k + (np.arange(k) < n_samples % k)
+    X = np.vstack(
+        [
+            random.multivariate_normal(m, c, n)
+            for m, c, n in zip(means, covariances, sizes, strict=True)
+        ]
+    )
+    y = np.repeat(np.arange(k), sizes)
+    columns = ["x", "y"] if d == 2 else [f"x{i}" for i in range(d)]
+    try:
+        chosen = np.asarray(pd.DataFrame(X, columns=columns).eval(condition))
+    except Exception as error:  # pandas and the parser of Python raise many kinds
+        raise ValueError(
+            f"condition={condition!r} cannot be evaluated on the columns {', '.join(columns)} "
+            f"({error})"
+        ) from error
+    if chosen.dtype != bool or chosen.shape != (n_samples,):
+        raise ValueError(f"condition={condition!r} should be true or false for each point")
+    y[chosen] = k
     return X, y
 
 

@@ -1,11 +1,10 @@
 """The hierarchy of HDBSCAN* under links, and the choice of clusters in it.
 
-`spanning_tree` joins all rows, must-linked ones at distance 0. `condense_tree` merges its edges in
-ascending order; an edge is refused if a cannot-link joins its two sides, as in Kruskal's algorithm
-with forbidden pairs, so that no tree of the forest violates a cannot-link. An edge refused at a
-distance w counts as a split at w: at densities below 1/w the data joins what must be apart, so
-those levels add nothing to the stability of the two sides. `select` takes the best disjoint
-clusters, `label_rows` assigns the rows.
+Edges of the minimum spanning tree are merged in ascending order, after must-linked rows. A merge
+is refused if a cannot-link joins its two sides, as in Kruskal's algorithm with forbidden pairs, so
+no tree of the resulting forest violates a cannot-link. An edge refused at a distance w counts as a
+split at w: at densities below 1/w the data joins what must be apart, so those levels add nothing
+to the stability of the two sides.
 
 References
 ----------
@@ -18,14 +17,16 @@ References
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise import _core
 from linkwise.constraints import Constraints
-
-from . import _kernels as kernels
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -33,130 +34,199 @@ Rows = NDArray[np.int64]
 
 
 class SpanningTree(NamedTuple):
-    """Edges of a minimum spanning tree, ascending by weight; the first `n_grouped` weigh 0."""
+    """Edges of a minimum spanning tree, ascending by weight, and the core distances of rows."""
 
     ends: Rows
     weight: Floats
-    n_grouped: int
     core: Floats
 
 
 class Merges(NamedTuple):
-    """Merges of a forest; merge t makes node n_samples + t."""
+    """A forest of merges: merge t makes node n_samples + t of two nodes."""
 
-    children: Rows
-    density: Floats
-    size: Rows
+    children: list[tuple[int, int]]
+    distance: list[float]
+    size: list[int]  # rows of each node
+    # Distance of the first merge that was refused to a node, or to the larger of its two parts and
+    # so on down; infinite if none.
+    refused: list[float]
+    roots: list[int]
 
 
 class CondensedTree(NamedTuple):
-    """Clusters of at least the least size, and the density at which each row leaves its last one.
+    """Clusters of at least the minimum size, and the density at which each row leaves its last one.
 
-    Parents have lower numbers than their children; node 0 is the root. With `n_trees` above 1, or
-    rows outside of the only large tree, the root is no cluster (`is_cut`).
+    Parents have lower numbers than their children. Node 0 is the root and never chosen.
     """
 
     parent: Rows
     birth: Floats
     row_cluster: Rows
     row_density: Floats
-    n_trees: int
-    is_cut: bool
-
-    @property
-    def size(self) -> Rows:
-        """Number of rows of each cluster at its birth."""
-        size = np.bincount(self.row_cluster, minlength=len(self.parent)).astype(np.int64)
-        _add_to_ancestors(size, self.parent)
-        return size
 
     @property
     def stability(self) -> Floats:
         """Excess of mass: how long rows stay in each cluster, summed over rows ([1], eq. 3)."""
         n, (up, birth) = len(self.parent), (self.parent, self.birth)
+        size = np.bincount(self.row_cluster, minlength=n)
+        _add_to_ancestors(size, up)
         stayed = np.maximum(self.row_density - birth[self.row_cluster], 0.0)
         total = np.bincount(self.row_cluster, stayed, minlength=n)
-        passed_on = self.size[1:] * np.maximum(birth[1:] - birth[up[1:]], 0.0)
+        passed_on = size[1:] * np.maximum(birth[1:] - birth[up[1:]], 0.0)
         return np.asarray(total + np.bincount(up[1:], passed_on, minlength=n))
 
     @property
     def death(self) -> Floats:
-        """Density at which the last rows leave each cluster, or go on in its children."""
+        """Density at which the last rows leave each cluster, or continue in its children."""
         last = self.birth.copy()
         np.maximum.at(last, self.row_cluster, self.row_density)
         np.maximum.at(last, self.parent[1:], self.birth[1:])
         return last
 
 
-class Labeled(NamedTuple):
-    """Labels, probabilities, and the node of the condensed tree of each label."""
-
-    labels: NDArray[np.int32]
-    probabilities: Floats
-    chosen: Rows
+# -------------------------------------------------------------------- hierarchy
 
 
-def spanning_tree(X: Floats, neighbor: Rows, groups: Rows) -> SpanningTree:
-    """Minimum spanning tree of the mutual reachability distances, rows of a group at distance 0.
+def order_by_value(X: Floats, pairs: Constraints) -> Rows:
+    """Order of the rows by their values, and of repeated rows by their links.
 
-    `neighbor` is the row that defines the core distance of each row.
+    Equal distances are then resolved alike, whatever the order in which the rows are given.
+    """
+    n_distinct = 0
+    rank = np.unique(X + 0.0, axis=0, return_inverse=True)[1].ravel()  # + 0.0: no -0.0
+    links: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for kind, ends in enumerate((pairs.must_link, pairs.cannot_link)):
+        for i, j in ends.tolist():
+            links[i].append((kind, j))
+            links[j].append((kind, i))
+    # Rows that are alike are told apart by the ranks of the rows they are linked to, until no
+    # more are.
+    while links and n_distinct < rank.max() + 1 < len(X):
+        n_distinct = int(rank.max()) + 1
+        keys = [
+            (r, sorted((kind, int(rank[j])) for kind, j in links.get(i, ())))
+            for i, r in enumerate(rank.tolist())
+        ]
+        order = sorted(range(len(X)), key=keys.__getitem__)
+        steps = [keys[a] != keys[b] for a, b in pairwise(order)]
+        rank[order] = np.cumsum([0, *steps])
+    return np.argsort(rank, kind="stable")
+
+
+def spanning_tree(X: Floats, neighbor: Rows) -> SpanningTree:
+    """Minimum spanning tree of the mutual reachability distances.
+
+    `neighbor` is the row that defines the core distance of each row. Edges of equal reachability
+    are ordered by distance, so that a row whose core distance makes it equally near to two
+    clusters joins the nearer one.
     """
     n = len(X)
-    core, ends = np.empty(n), np.empty((n - 1, 2), dtype=np.int64)
+    ends, core = np.empty((n - 1, 2), dtype=np.int64), np.empty(n)
     reach, distance = np.empty(n - 1), np.empty(n - 1)
-    kernels.spanning_edges(X, neighbor, core, ends, reach, distance)
+    _core.spanning_tree(X, neighbor, ends, reach, distance, core)
     order = np.lexsort((distance, reach))
-    # Edges that leave the tree when others of weight 0 join the graph close a ring with them:
-    # merging in ascending order, weight 0 first, passes over these.
-    _, first, place = np.unique(groups, return_index=True, return_inverse=True)
-    hub = first[place]
-    others = np.flatnonzero(hub != np.arange(n))
-    grouped = np.column_stack([hub[others], others])
-    weight = np.concatenate([np.zeros(len(others)), np.sqrt(reach[order])])
-    return SpanningTree(np.concatenate([grouped, ends[order]]), weight, len(others), np.sqrt(core))
+    return SpanningTree(ends[order], np.sqrt(reach[order]), np.sqrt(core))
 
 
-def condense_tree(spanning: SpanningTree, cannot_link: Rows, min_size: int) -> CondensedTree:
-    """Merge rows along the spanning tree, and keep the splits into large parts.
+def merge_rows(ends: Rows, weight: Floats, n: int, cannot_link: Rows) -> Merges:
+    """Merge the ends of edges in order, except where a cannot-link joins the two sides."""
+    parent = list(range(n))  # disjoint sets
 
-    No cannot-link may be inside a group of the spanning tree.
+    def find(p: int) -> int:
+        while parent[p] != p:
+            parent[p] = parent[parent[p]]
+            p = parent[p]
+        return p
+
+    apart: dict[int, set[int]] = defaultdict(set)  # sets that may not merge
+    for i, j in cannot_link.tolist():
+        apart[i].add(j)
+        apart[j].add(i)
+    node = list(range(n))  # node of each set
+    found = Merges([], [], [1] * n, [np.inf] * n, [])
+    size, refused = found.size, found.refused
+    for (p, q), w in zip(ends.tolist(), weight.tolist(), strict=True):
+        a, b = find(p), find(q)
+        if a == b:
+            continue
+        x, y = node[a], node[b]
+        if b in apart.get(a, ()):
+            refused[x], refused[y] = min(refused[x], w), min(refused[y], w)
+            continue
+        if len(apart.get(a, ())) > len(apart.get(b, ())):
+            a, b = b, a
+        for c in apart.pop(a, ()):
+            apart[c].discard(a)
+            apart[c].add(b)
+            apart[b].add(c)
+        parent[a], node[b] = b, n + len(found.children)
+        found.children.append((x, y))
+        found.distance.append(w)
+        size.append(size[x] + size[y])
+        refused.append(refused[x] if size[x] > size[y] else refused[y])
+    found.roots.extend(sorted({node[find(p)] for p in range(n)}))
+    return found
+
+
+def condense_tree(
+    spanning: SpanningTree, groups: Rows, cannot_link: Rows, min_size: int
+) -> CondensedTree:
+    """Merge rows, those of a group first, and keep the splits into parts of at least `min_size`.
+
+    No cannot-link may be inside a group.
     """
-    n, tiny = len(spanning.core), _least_distance(spanning.weight)
-    children, distance = np.empty((n - 1, 2), dtype=np.int64), np.empty(n - 1)
-    size, ceiling = np.empty(2 * n - 1, dtype=np.int64), np.empty(2 * n - 1)
-    top = np.empty(n, dtype=np.int64)
-    n_merges = kernels.merge_edges(
-        spanning.ends, spanning.weight, n, cannot_link, children, distance, size, ceiling, top
+    n = len(spanning.core)
+    # Edges of the spanning tree that are not minimal any more close a ring with those of groups:
+    # merging in ascending order, groups first, ignores them.
+    _, first, place = np.unique(groups, return_index=True, return_inverse=True)
+    others = np.flatnonzero(first[place] != np.arange(n))
+    inside = np.column_stack([first[place][others], others])
+    merges = merge_rows(
+        np.concatenate([inside, spanning.ends]),
+        np.concatenate([np.zeros(len(inside)), spanning.weight]),
+        n,
+        cannot_link,
     )
-    density = 1.0 / np.maximum(distance[:n_merges], tiny)
-    roots = np.unique(top)
-    latest = 1.0 / np.maximum(ceiling, tiny)
-    cluster = np.zeros(2 * n - 1, dtype=np.int64)
-    fall = np.full(2 * n - 1, np.nan)
-    most = 2 * n // min_size + len(roots) + 2
-    parent, birth = np.full(most, -1, dtype=np.int64), np.zeros(most)
-    large = size[roots] >= min_size
-    n_given = 1
-    if len(roots) > 1:
-        n_given += int(large.sum())
-        cluster[roots[large]] = np.arange(1, n_given)
-        parent[1:n_given] = 0
-        birth[1:n_given] = latest[roots[large]]
-        fall[roots[~large]] = latest[roots[~large]]
-    n_clusters = kernels.condense(
-        Merges(children[:n_merges], density, size), spanning.n_grouped, min_size,
-        1.0 / np.maximum(spanning.core, tiny), latest, cluster, fall, parent, birth, n_given,
-    )  # fmt: skip
-    return CondensedTree(
-        parent[:n_clusters], birth[:n_clusters], cluster[:n], fall[:n],
-        int(large.sum()), len(roots) > 1,
-    )  # fmt: skip
+    positive = spanning.weight[spanning.weight > 0]
+    tiny = 0.5 * float(positive.min()) if len(positive) else 1.0  # keeps densities finite
+    density = (1.0 / np.maximum(merges.distance, tiny)).tolist()
+    latest = (1.0 / np.maximum(merges.refused, tiny)).tolist()
 
-
-def _least_distance(weight: Floats) -> float:
-    """Distance that counts as 0, so that densities of repeated rows stay finite."""
-    positive = weight[weight > 0]
-    return 0.5 * float(positive.min()) if len(positive) else 1.0
+    n_nodes, size = len(merges.size), merges.size
+    parent, birth = [-1], [0.0]
+    cluster, fall = [0] * n_nodes, [np.nan] * n_nodes  # NaN: is still in its cluster
+    large = [root for root in merges.roots if size[root] >= min_size]
+    for root in merges.roots if len(merges.roots) > 1 else ():
+        if size[root] < min_size:
+            fall[root] = latest[root]
+        elif len(large) > 1:
+            cluster[root] = len(parent)
+            parent.append(0)
+            birth.append(latest[root])
+    for merge in range(len(density) - 1, -1, -1):  # from the roots down
+        at, here = n + merge, cluster[n + merge]
+        for child in merges.children[merge]:
+            cluster[child] = here
+        a, b = merges.children[merge]
+        if not math.isnan(fall[at]):
+            fall[a] = fall[b] = fall[at]
+        elif merge < len(others):
+            fall[a] = fall[b] = -1.0  # a group falls apart row by row
+        elif min(size[a], size[b]) >= min_size:
+            for child in (a, b):
+                cluster[child] = len(parent)
+                parent.append(here)
+                birth.append(max(density[merge], latest[child]))
+        else:
+            for child in (a, b):
+                if size[child] < min_size:
+                    fall[child] = density[merge]
+    row_cluster, row_density = np.array(cluster[:n]), np.array(fall[:n])
+    born = np.array(birth)
+    # Rows of groups, and rows that never left a cluster, leave at their core distance.
+    own = np.maximum(1.0 / np.maximum(spanning.core, tiny), born[row_cluster])
+    row_density = np.where(row_density > 0, row_density, own)
+    return CondensedTree(np.array(parent), born, row_cluster, row_density)
 
 
 def _add_to_ancestors(value: NDArray, parent: Rows) -> None:
@@ -165,116 +235,53 @@ def _add_to_ancestors(value: NDArray, parent: Rows) -> None:
         value[parent[node]] += value[node]
 
 
-# -------------------------------------------------------------------- choosing clusters
+# -------------------------------------------------------------------- choice of clusters
 
 
-def link_gains(tree: CondensedTree, known: Constraints) -> Floats:
+def link_gains(parent: Rows, row_cluster: Rows, pairs: Constraints) -> Floats:
     """Weight of the must-links inside each cluster minus that of the cannot-links inside.
 
     Noise satisfies every cannot-link and no must-link. So the weight of satisfied links is, but
     for a constant, the sum of these gains over the chosen clusters, and `select` is exact.
     """
-    gain = np.zeros(len(tree.parent))
-    kinds = (
-        (known.must_link, known.must_link_weight),
-        (known.cannot_link, -known.cannot_link_weight),
-    )
-    for pairs, weight in kinds:
-        for (i, j), w in zip(pairs.tolist(), weight.tolist(), strict=True):
-            a, b = int(tree.row_cluster[i]), int(tree.row_cluster[j])
-            while a != b:
-                a, b = min(a, b), int(tree.parent[max(a, b)])
-            gain[a] += w
-    _add_to_ancestors(gain, tree.parent)
+    gain = np.zeros(len(parent))
+    links = np.concatenate([pairs.must_link, pairs.cannot_link])
+    weight = np.concatenate([pairs.must_link_weight, -pairs.cannot_link_weight])
+    for (a, b), w in zip(row_cluster[links].tolist(), weight.tolist(), strict=True):
+        while a != b:
+            a, b = min(a, b), int(parent[max(a, b)])
+        gain[a] += w
+    _add_to_ancestors(gain, parent)
     return gain
 
 
-def is_eligible(tree: CondensedTree, *, leaves_only: bool, allow_single: bool) -> Mask:
-    """Nodes of the tree that may be chosen.
+def select(parent: Rows, stability: Floats, gain: Floats) -> Mask:
+    """Disjoint clusters of the greatest total gain; those of greatest stability if gains are equal.
 
-    The root of a forest is no cluster. The root of a tree that has all rows, or all but too few
-    for a cluster, is one only if a single cluster is allowed.
+    By dynamic programming from the leaves. Of choices that are equal in both, that with fewer
+    clusters.
     """
-    n = len(tree.parent)
-    is_leaf = np.ones(n, dtype=bool)
-    is_leaf[tree.parent[1:]] = False
-    eligible = is_leaf.copy() if leaves_only else np.ones(n, dtype=bool)
-    eligible[0] = allow_single and not tree.is_cut and eligible[0]
-    if tree.is_cut and tree.n_trees == 1 and not allow_single:
-        eligible[1] = False
-    return eligible
-
-
-def select(
-    parent: Rows, eligible: Mask, stability: Floats, gain: Floats, link_share: float
-) -> Mask:
-    """Disjoint clusters of the greatest total quality, by dynamic programming from the leaves.
-
-    Of choices of equal quality, that with fewer clusters; a leaf of quality 0 is chosen.
-    """
-    quality = _quality(eligible, stability, gain, link_share)
-    below = np.zeros_like(quality)
+    below = np.zeros((len(parent), 2))  # gain and stability of the best choice below each node
     takes = np.zeros(len(parent), dtype=bool)
-    for node in range(len(parent) - 1, -1, -1):
-        takes[node] = eligible[node] and _is_at_least(quality[node], below[node])
-        if parent[node] >= 0:
-            below[parent[node]] += quality[node] if takes[node] else below[node]
+    for node in range(len(parent) - 1, 0, -1):
+        least_gain, least_stability = below[node]
+        # Sums of the same weights in another order differ by rounding.
+        if math.isclose(gain[node], least_gain, rel_tol=1e-9, abs_tol=1e-12):
+            takes[node] = stability[node] >= least_stability
+        else:
+            takes[node] = gain[node] > least_gain
+        best = (gain[node], stability[node]) if takes[node] else below[node]
+        below[parent[node]] += best
     covered = np.zeros(len(parent), dtype=bool)
     for node in range(1, len(parent)):
-        up = parent[node]
-        covered[node] = covered[up] or takes[up]
+        covered[node] = covered[parent[node]] or takes[parent[node]]
     return takes & ~covered
 
 
-def _quality(eligible: Mask, stability: Floats, gain: Floats, link_share: float) -> Floats:
-    """First and second criterion of each node, shape (n_nodes, 2).
-
-    Links and stability are scaled to their greatest sums. If links have all the weight, stability
-    decides among choices that satisfy the same weight of links.
-    """
-    reach = float(np.abs(gain).max())
-    if not reach or not link_share:
-        return np.column_stack([stability, np.zeros(len(gain))])
-    if link_share == 1.0:
-        return np.column_stack([gain / reach, stability])
-    whole = float(stability[eligible].sum())
-    mixed = link_share * gain / reach + (1.0 - link_share) * stability / (whole or 1.0)
-    return np.column_stack([mixed, np.zeros(len(gain))])
-
-
-def _is_at_least(a: Floats, b: Floats) -> bool:
-    """Whether a is not worse than b; the second criterion counts where the first is equal."""
-    # Sums of the same numbers in another order differ by rounding.
-    if not np.isclose(a[0], b[0], rtol=1e-12, atol=0.0):
-        return bool(a[0] > b[0])
-    return bool(a[1] >= b[1])
-
-
-def label_rows(tree: CondensedTree, chosen: Mask) -> Labeled:
-    """Labels and probabilities of rows under the chosen clusters, numbered by their first row."""
+def cluster_of_rows(tree: CondensedTree, chosen: Mask) -> Rows:
+    """The chosen cluster that each row is in, -1 if in none."""
     at = np.where(chosen, np.arange(len(chosen)), -1)
     for node in range(1, len(at)):
         if at[node] < 0:
             at[node] = at[tree.parent[node]]
-    cluster, death = at[tree.row_cluster], tree.death
-    if chosen[0]:
-        # A single cluster of everything: rows that leave before its end are noise.
-        cluster = np.where((cluster == 0) & (tree.row_density < death[0]), -1, cluster)
-    inside = np.flatnonzero(cluster >= 0)
-    nodes, first, place = np.unique(cluster[inside], return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    labels = np.full(len(cluster), -1, dtype=np.int32)
-    labels[inside] = np.argsort(order)[place]
-    probabilities = np.zeros(len(cluster))
-    end = death[cluster[inside]]
-    probabilities[inside] = np.minimum(tree.row_density[inside], end) / end
-    return Labeled(labels, probabilities, nodes[order])
-
-
-def outlier_scores(tree: CondensedTree) -> Floats:
-    """GLOSH [1]: how much earlier a row leaves than the densest one below the cluster it leaves."""
-    last = tree.death
-    for node in range(len(last) - 1, 0, -1):
-        up = tree.parent[node]
-        last[up] = max(last[up], last[node])
-    return np.maximum(1.0 - tree.row_density / last[tree.row_cluster], 0.0)
+    return np.asarray(at[tree.row_cluster])

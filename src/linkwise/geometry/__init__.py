@@ -2,15 +2,14 @@
 
 from ._bregman import Bregman, Divergence
 from ._comparison import ComparisonMetric
-from ._cosine import Cosine
-from ._geometry import Eta, Geometry, RowSlices
+from ._cosine import Cosine, Pearson
+from ._geometry import Eta, Geometry, Rayleigh, RowSlices
 from ._indicators import one_hot_groups
 from ._itml import ITML
 from ._mahalanobis import Mahalanobis, variances
 from ._moments import Moments
-from ._pearson import Pearson
-from ._prior import Rayleigh
 from ._rca import RCA
+from ._xing import XingMetric
 
 __all__ = [
     "ITML",
@@ -26,6 +25,7 @@ __all__ = [
     "Pearson",
     "Rayleigh",
     "RowSlices",
+    "XingMetric",
     "one_hot_groups",
     "variances",
 ]

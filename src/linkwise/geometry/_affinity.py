@@ -10,7 +10,7 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +21,11 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 
 from linkwise._adapters import as_fitted
+from linkwise._types import Floats, Matrix, is_sparse
 from linkwise.constraints import Constraints
 
 from ._eigen import without_rounding
 
-Floats = NDArray[np.float64]
 Gamma = float | Literal["local", "median"]
 
 MOST_RBF = 30_000  # rows; beyond, n x n numbers do not fit
@@ -36,31 +36,17 @@ _TRIED, _TIES = 50, 10  # rows of a part that look outside, and closest pairs th
 
 @dataclass(frozen=True, eq=False)
 class Affinity:
-    """An affinity with its parameters settled.
-
-    Attributes
-    ----------
-    kind : {"rbf", "nearest_neighbors", "precomputed"}
-    gamma : float
-        Affinities are ``exp(-gamma * squared distance)``; NaN with local bandwidths.
-    n_neighbors : int
-    index : NearestNeighbors or None
-        Finds neighbors among the rows of the fit.
-    X : array or None
-        The rows of the fit, where new rows are compared with all of them.
-    bandwidth : ndarray of shape (n,) or None
-        Of each row of the fit: affinities are exp(-(distance / the larger of two bandwidths)^2).
-    """
+    """An affinity with its parameters settled."""
 
     kind: str
-    gamma: float
+    gamma: float  # affinities are ``exp(-gamma * squared distance)``; NaN with local bandwidths
     n_neighbors: int
-    index: Any = None
-    X: Any = None
+    index: NearestNeighbors | None = None  # finds neighbors among the rows of the fit
+    X: Matrix | None = None  # the rows of the fit, where new rows are compared with all of them
     bandwidth: Floats | None = None
 
     @classmethod
-    def of(cls, X: Any, kind: str, gamma: Gamma, n_neighbors: int) -> tuple[Any, Affinity]:
+    def of(cls, X: Matrix, kind: str, gamma: Gamma, n_neighbors: int) -> tuple[Matrix, Affinity]:
         """The affinities of the rows among each other (dense or CSR), and how they were made."""
         n = X.shape[0]
         if kind == "precomputed":
@@ -84,7 +70,9 @@ class Affinity:
         return graph.maximum(graph.T).tocsr(), made
 
     @classmethod
-    def _settled(cls, kind: str, squared: Floats, gamma: Gamma, n: int, **where: Any) -> Affinity:
+    def _settled(
+        cls, kind: str, squared: Floats, gamma: Gamma, n: int, **where: Matrix | NearestNeighbors
+    ) -> Affinity:
         """The affinity for given squared distances of rows to others."""
         if gamma != "local":
             width = _gamma(squared) if gamma == "median" else float(gamma)
@@ -102,7 +90,7 @@ class Affinity:
         # close together that the product leaves it without any affinity, a cluster of its own.
         return np.exp(-squared / np.maximum(rows[:, None], columns) ** 2)
 
-    def to(self, X: Any) -> tuple[Any, NDArray[np.int64] | None]:
+    def to(self, X: Matrix) -> tuple[Matrix, NDArray[np.int64] | None]:
         """Affinities of new rows to those of the fit, and which of those is the nearest."""
         if self.kind == "precomputed":
             return X, None
@@ -110,6 +98,7 @@ class Affinity:
             squared = euclidean_distances(X, self.X, squared=True).astype(np.float64, copy=False)
             rows, columns = self._bandwidths(squared, None)
             return self._values(squared, rows, columns), squared.argmin(axis=1)
+        assert self.index is not None
         distance, near = self.index.kneighbors(as_fitted(self.index, X))
         squared = distance.astype(np.float64) ** 2
         values = self._values(squared, *self._bandwidths(squared, near)).ravel()
@@ -132,9 +121,9 @@ class Affinity:
 
 
 def linked_graph(
-    X: Any, links: Constraints, k: int, kind: str = "nearest_neighbors", gamma: Gamma = "local",
+    X: Matrix, links: Constraints, k: int, kind: str = "nearest_neighbors", gamma: Gamma = "local",
     n_neighbors: int = 10,
-) -> tuple[Any, Affinity]:  # fmt: skip
+) -> tuple[Matrix, Affinity]:  # fmt: skip
     """Affinities of rows that obey links, in at most k connected parts unless they are given."""
     A, made = Affinity.of(X, kind, gamma, n_neighbors)
     A = without_rounding(with_links(A, links))
@@ -153,17 +142,7 @@ def _refuse_many(n: int) -> None:
 
 
 def _nearest(squared: Floats, every: bool, itself: bool = True) -> Floats:
-    """Squared distance of each row to its seventh neighbor, or to the last it has.
-
-    Parameters
-    ----------
-    squared : ndarray of shape (n, m)
-        To all rows, or to neighbors in ascending order.
-    every : bool
-        Whether it is to all rows.
-    itself : bool, default=True
-        Whether each row is among all rows.
-    """
+    """Squared distance of each row to its seventh neighbor, or to the last it has."""
     place = _SCALED_BY - 1
     if not every:
         return squared[:, min(place, squared.shape[1] - 1)]
@@ -171,7 +150,7 @@ def _nearest(squared: Floats, every: bool, itself: bool = True) -> Floats:
     return np.partition(squared, place, axis=1)[:, place]
 
 
-def joined(A: Any, X: Any) -> Any:
+def joined(A: sparse.csr_array, X: Matrix) -> sparse.csr_array:
     """A neighbor graph in one part: rows of each part are tied to the nearest rows outside.
 
     A graph with more parts than clusters has no eigenvectors left that could tell which of the
@@ -189,7 +168,7 @@ def joined(A: Any, X: Any) -> Any:
         A = sparse.csr_array(A.maximum(new).maximum(new.T))
 
 
-def _ties(X: Any, inside: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _ties(X: Matrix, inside: NDArray[np.bool_]) -> NDArray[np.int64]:
     """The closest pairs between some rows of a part and the rows outside, (at most 10, 2)."""
     own, others = np.flatnonzero(inside), np.flatnonzero(~inside)
     own = own[:: max(1, len(own) // _TRIED)]
@@ -207,12 +186,12 @@ def _gamma(squared: NDArray) -> float:
     return 1.0 / (2.0 * float(np.median(values))) if len(values) else 1.0
 
 
-def _checked(A: Any) -> Any:
+def _checked(A: Matrix) -> Matrix:
     """A given affinity matrix: square, symmetric, without negative entries."""
     n, columns = A.shape
     if n != columns:
         raise ValueError(f'affinity="precomputed" needs a square matrix; X has shape {A.shape}')
-    values = A.data if sparse.issparse(A) else A
+    values = A.data if is_sparse(A) else A
     if values.min(initial=0.0) < 0:
         raise ValueError(f"affinities must not be negative; the least is {values.min():.4g}")
     gap = abs(A - A.T).max() if n else 0.0
@@ -222,7 +201,7 @@ def _checked(A: Any) -> Any:
             "(A + A.T) / 2"
         )
     A = A.astype(np.float64, copy=True)
-    if sparse.issparse(A):
+    if is_sparse(A):
         A = sparse.csr_array(A - sparse.diags(A.diagonal()))
         A.eliminate_zeros()
     else:
@@ -230,13 +209,13 @@ def _checked(A: Any) -> Any:
     return A
 
 
-def with_links(A: Any, known: Constraints) -> Any:
+def with_links(A: Matrix, known: Constraints) -> Matrix:
     """Affinity 1 (or the largest, if more) between must-linked rows, 0 between cannot-linked.
 
     A pair that is both is cannot-linked: the paper sets zeros last. Dense matrices are changed in
     place.
     """
-    values = A.data if sparse.issparse(A) else A
+    values = A.data if is_sparse(A) else A
     top = max(1.0, float(values.max(initial=0.0)))
     must = known.must_link.astype(np.int64)
     cannot = known.cannot_link.astype(np.int64)
@@ -244,7 +223,7 @@ def with_links(A: Any, known: Constraints) -> Any:
         return A
     i, j = np.concatenate([must, must[:, ::-1], cannot, cannot[:, ::-1]]).T
     value = np.repeat([top, 0.0], [2 * len(must), 2 * len(cannot)])
-    if not sparse.issparse(A):
+    if isinstance(A, np.ndarray):
         A[i, j] = value
         return A
     n = A.shape[0]

@@ -29,10 +29,16 @@ from scipy import sparse
 
 from linkwise._types import Floats, Ints, Labels, Matrix, is_sparse
 
-from ._divide import divided, refuse_zeros
-from ._geometry import Geometry, GeometryState, HasSimilaritySquares, RowSlices
+from ._geometry import (
+    Geometry,
+    GeometryState,
+    HasSimilaritySquares,
+    RowSlices,
+    divided,
+    refuse_zeros,
+    step_down,
+)
 from ._moments import Moments, sums_by_cluster
-from ._prior import step_down
 
 _ETA = 0.08  # the step of the published experiments
 _TINY = 1e-300
@@ -100,13 +106,7 @@ class Bregman(Geometry):
     # ---------------------------------------------------------------- costs
 
     def row_terms(self, X: Matrix) -> Floats:
-        """f(x) of each row, weighted.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_rows, n_features)
-            Validated rows.
-        """
+        """f(x) of each row, weighted."""
         if self.per_cluster:
             return np.zeros(1)  # part of the costs
         return np.asarray(self._each(X) @ self.metrics[0]).ravel()
@@ -154,30 +154,12 @@ class Bregman(Geometry):
         return (self.k, 1, self.centers.shape[1]) if self.per_cluster else (0, 0, 0)
 
     def costs(self, X: Matrix) -> Floats:
-        """Divergence from each center under its weights, and what smoothing costs, (m, k).
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_rows, n_features)
-            Validated rows.
-        """
+        """Divergence from each center under its weights, and what smoothing costs, (m, k)."""
         slope, bias = self._linear()
         return np.asarray(self._each(X) @ self.metrics.T) + np.asarray(X @ slope) + bias
 
     def add_rows(self, X: Matrix, labels: Labels, weight: Floats, moments: Moments) -> None:
-        """Add rows and their f(x) to the moments of their clusters.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_rows, n_features)
-            Validated rows.
-        labels : ndarray of shape (n_rows,)
-            Cluster of each row.
-        weight : ndarray of shape (n_rows,)
-            Weight of each row; negative to take rows away.
-        moments : Moments
-            Changed in place.
-        """
+        """Add rows and their f(x) to the moments of their clusters."""
         moments.counts[:] += np.bincount(labels, weight, minlength=self.k)
         moments.sums[:] += sums_by_cluster(X, labels, weight, self.k)
         moments.squares[:, 0] += sums_by_cluster(self._each(X), labels, weight, self.k)
@@ -185,15 +167,7 @@ class Bregman(Geometry):
     # ---------------------------------------------------------------- sums over rows
 
     def block_stats(self, X: Matrix, sample_weight: Floats) -> Floats:
-        """Weighted sum of f(x) per feature.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_rows, n_features)
-            Validated rows.
-        sample_weight : ndarray of shape (n_rows,)
-            Weight of each row.
-        """
+        """Weighted sum of f(x) per feature."""
         weight = sample_weight if sample_weight.size else np.ones(X.shape[0])
         total = np.zeros(X.shape[1])
         for start in range(0, X.shape[0], _BLOCK):
@@ -202,13 +176,7 @@ class Bregman(Geometry):
         return total
 
     def set_stats(self, stats: Sequence[Floats]) -> None:
-        """Add up f(x) of all rows.
-
-        Parameters
-        ----------
-        stats : sequence
-            What `block_stats` returned, one entry per block.
-        """
+        """Add up f(x) of all rows."""
         self._values = np.sum(stats, axis=0)
 
     def _by_feature(self, moments: Moments) -> Floats:
@@ -221,37 +189,17 @@ class Bregman(Geometry):
         return (self._values + rest.sum(axis=0))[None]
 
     def distortion(self, moments: Moments) -> float:
-        """Sum of the divergences of all rows, and what smoothing costs.
-
-        Parameters
-        ----------
-        moments : Moments
-            Sums over the rows of each cluster.
-        """
+        """Sum of the divergences of all rows, and what smoothing costs."""
         return float((self._by_feature(moments) * self.metrics).sum())
 
     # ---------------------------------------------------------------- updates
 
     def set_centers(self, centers: Floats) -> None:
-        """Mix the uniform row into the centers: equation (3.23) over the features.
-
-        Parameters
-        ----------
-        centers : ndarray of shape (n_clusters, n_features)
-            The new centers.
-        """
+        """Mix the uniform row into the centers: equation (3.23) over the features."""
         self.centers = self._mixed(centers)
 
     def set_center(self, cluster: int, row: Floats) -> None:
-        """Put one center at a row, mixed like the others.
-
-        Parameters
-        ----------
-        cluster : int
-            Number of the cluster.
-        row : ndarray of shape (n_features,)
-            The new center.
-        """
+        """Put one center at a row, mixed like the others."""
         super().set_center(cluster, self._mixed(row))
 
     def _mixed(self, centers: Floats) -> Floats:
@@ -259,13 +207,7 @@ class Bregman(Geometry):
         return (centers + self.smoothing / centers.shape[-1]) / (1 + self.smoothing)
 
     def move_centers(self, moments: Moments) -> float:
-        """Means of the rows; a cluster without any keeps its center.
-
-        Parameters
-        ----------
-        moments : Moments
-            Sums over the rows of each cluster.
-        """
+        """Means of the rows; a cluster without any keeps its center."""
         before, empty = self.centers, moments.counts <= 0
         shift = super().move_centers(moments)
         if not empty.any():
@@ -276,28 +218,13 @@ class Bregman(Geometry):
         return float(((self.centers - before) ** 2).sum())
 
     def scatter(self, moments: Moments, assignments: HasSimilaritySquares) -> Floats:
-        """The distortion by feature: costs are linear in the weights.
-
-        Parameters
-        ----------
-        moments : Moments
-            Sums over the rows of each cluster.
-        assignments : object with similarity squares
-            The present assignments; only distances that scale rows use them.
-        """
+        """The distortion by feature: costs are linear in the weights."""
         return self._by_feature(moments)
 
     def proposal(self, slope: Floats, weights: Floats) -> Floats:
         """A gradient step, or the minimum under the prior.
 
         Without a prior the objective is linear in the weights, and its minimum would be at 0.
-
-        Parameters
-        ----------
-        slope : ndarray
-            Derivative of the objective by the metrics, in their shape.
-        weights : ndarray of shape (n_metrics,)
-            Weight of the rows under each metric.
         """
         eta = self.eta if isinstance(self.eta, float) else _ETA
         if self.per_cluster and self.prior is not None:
@@ -335,46 +262,17 @@ class Bregman(Geometry):
         return self._each(a) + self._each(b) - 2 * self._each((a + b) / 2)
 
     def pairs(self, X: RowSlices, i: Ints, j: Ints) -> Floats:
-        """Divergence of two rows from their mean, equation (3.20).
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_rows, n_features)
-            Validated rows.
-        i : ndarray of shape (n_pairs,)
-            First row of each pair.
-        j : ndarray of shape (n_pairs,)
-            Second row of each pair.
-        """
+        """Divergence of two rows from their mean, equation (3.20)."""
         phi = np.asarray(self._pair_terms(X, i, j) @ self.metrics.T)
         return phi if self.per_cluster else phi.ravel()
 
     def pair_slopes(self, X: RowSlices, i: Ints, j: Ints, weight: Floats, group: int = 0) -> Floats:
-        """Weighted sum of the divergences by feature.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_rows, n_features)
-            Validated rows.
-        i : ndarray of shape (n_pairs,)
-            First row of each pair.
-        j : ndarray of shape (n_pairs,)
-            Second row of each pair.
-        weight : ndarray of shape (n_pairs,)
-            Weight of each pair.
-        group : int, default=0
-            Number of the metric; the derivative is the same for all.
-        """
+        """Weighted sum of the divergences by feature."""
         return np.asarray(self._pair_terms(X, i, j).T @ weight).ravel()
 
 
 class Divergence(Bregman):
     """I-divergence between distributions: rows are made to sum to one (Basu et al., 3.19).
-
-    Parameters
-    ----------
-    smoothing
-        As in `Bregman`.
 
     Examples
     --------
@@ -385,13 +283,7 @@ class Divergence(Bregman):
     """
 
     def validate_rows(self, X: Matrix) -> Matrix:
-        """Rows that sum to one; negative entries and rows of zeros are refused.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_rows, n_features)
-            The rows as they were given.
-        """
+        """Rows that sum to one; negative entries and rows of zeros are refused."""
         values = X.data if is_sparse(X) else X
         if values.min(initial=0) < 0:
             raise ValueError(
@@ -403,23 +295,11 @@ class Divergence(Bregman):
         return divided(X, total)
 
     def value(self, x: Floats) -> Floats:
-        """The function x log x - x.
-
-        Parameters
-        ----------
-        x : ndarray
-            Entries of rows.
-        """
+        """The function x log x - x."""
         return x * np.log(np.maximum(x, _TINY)) - x
 
     def derivative(self, x: Floats) -> Floats:
-        """Its derivative, log x.
-
-        Parameters
-        ----------
-        x : ndarray
-            Entries of rows.
-        """
+        """Its derivative, log x."""
         return np.log(np.maximum(x, _TINY))
 
     def bound(self) -> float:

@@ -1,4 +1,4 @@
-"""Cosine distance with weights of the features (Basu et al. 2006, 3.17).
+"""Cosine distance with weights of the features (Basu et al. 2006, 3.17), and correlation.
 
     d(x, mu) = 1 - x'A mu / (|x|_A |mu|_A)
 
@@ -26,8 +26,7 @@ from linkwise import _core
 from linkwise._types import Floats, Ints, Labels, Matrix, is_sparse
 from linkwise._validation import check_scale
 
-from ._divide import refuse_zeros
-from ._geometry import Geometry, HasSimilaritySquares, MapRanges, RowSlices
+from ._geometry import Geometry, HasSimilaritySquares, MapRanges, RowSlices, refuse_zeros
 from ._moments import Moments, sums_by_cluster
 
 _ETA = 100.0  # the step of the published experiments
@@ -37,11 +36,6 @@ _NARROW = 1e-2  # variance of directions; unit vectors of random ones have 1
 
 class Cosine(Geometry):
     """Cosine distance: the angle between rows (Basu et al., 3.17).
-
-    Parameters
-    ----------
-    n_clusters, n_features, mean_variance, learns, prior, eta, per_cluster
-        As in `Geometry`.
 
     Examples
     --------
@@ -55,13 +49,7 @@ class Cosine(Geometry):
     signed = False  # whether any row has negative entries, so that angles may be obtuse
 
     def validate_rows(self, X: Matrix) -> Matrix:
-        """Rows of length one; a row of zeros has no direction and is refused.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_rows, n_features)
-            The rows as they were given.
-        """
+        """Rows of length one; a row of zeros has no direction and is refused."""
         check_scale(X, vanishing=False)
         scaled, length = _scaled(X, np.ones(X.shape[1]))
         refuse_zeros(
@@ -72,65 +60,29 @@ class Cosine(Geometry):
         return scaled
 
     def block_stats(self, X: Matrix, sample_weight: Floats) -> bool:
-        """Whether angles may be obtuse.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_rows, n_features)
-            Validated rows.
-        sample_weight : ndarray of shape (n_rows,)
-            Weight of each row.
-        """
+        """Whether angles may be obtuse."""
         return bool((X.data if is_sparse(X) else X).min(initial=0) < 0)
 
     def set_stats(self, stats: Sequence[bool]) -> None:
-        """Whether any block has negative entries.
-
-        Parameters
-        ----------
-        stats : sequence
-            What `block_stats` returned, one entry per block.
-        """
+        """Whether any block has negative entries."""
         self.signed = any(stats)
 
     def scaled(
         self, X: Matrix, map_ranges: MapRanges | None = None, out: Matrix | None = None
     ) -> Matrix:
-        """Rows of length one under the metric; validated rows have it under equal weights.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_rows, n_features)
-            Validated rows.
-        map_ranges : callable, default=None
-            Calls a function for ranges of rows, possibly in threads.
-        out : array or CSR matrix of shape (n_rows, n_features), default=None
-            An earlier result whose memory may be used again.
-        """
+        """Rows of length one under the metric; validated rows have it under equal weights."""
         if self.per_cluster or (self.metrics == 1.0).all():
             return X
         return _scaled(X, self.metrics[0], map_ranges, out)[0]
 
     def row_terms(self, X: Matrix) -> float:
-        """One minus the cosine.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_rows, n_features)
-            Validated rows.
-        """
+        """One minus the cosine."""
         return 1.0
 
     # ---------------------------------------------------------------- rows by cluster
 
     def costs(self, X: Matrix) -> Floats:
-        """Minus the cosines under the metric of each cluster, (m, k).
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_rows, n_features)
-            Validated rows.
-        """
+        """Minus the cosines under the metric of each cluster, (m, k)."""
         return -np.asarray(X @ (self.centers * self.metrics).T) / self._lengths(X)
 
     def _lengths(self, X: Matrix) -> Floats:
@@ -139,19 +91,7 @@ class Cosine(Geometry):
         return np.sqrt(np.maximum(squares, _TINY))
 
     def add_rows(self, X: Matrix, labels: Labels, weight: Floats, moments: Moments) -> None:
-        """Add rows, divided by their length in their cluster, to counts and sums.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_rows, n_features)
-            Validated rows.
-        labels : ndarray of shape (n_rows,)
-            Cluster of each row.
-        weight : ndarray of shape (n_rows,)
-            Weight of each row; negative to take rows away.
-        moments : Moments
-            Changed in place.
-        """
+        """Add rows, divided by their length in their cluster, to counts and sums."""
         length = self._lengths(X)[np.arange(len(labels)), labels]
         moments.counts[:] += np.bincount(labels, weight, minlength=self.k)
         moments.sums[:] += sums_by_cluster(X, labels, weight / length, self.k)
@@ -159,19 +99,7 @@ class Cosine(Geometry):
     def similarity_squares(
         self, X: Matrix, labels: Labels, directions: Floats, weight: Floats
     ) -> Floats:
-        """Per cluster and feature, the sum of cosines times squared entries of unit rows.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_rows, n_features)
-            Validated rows.
-        labels : ndarray of shape (n_rows,)
-            Cluster of each row.
-        directions : ndarray of shape (k, n_features)
-            Direction of each cluster.
-        weight : ndarray of shape (n_rows,)
-            Weight of each row.
-        """
+        """Per cluster and feature, the sum of cosines times squared entries of unit rows."""
         own = np.arange(len(labels)), labels
         products = np.asarray(X @ directions.T)[own] / self._lengths(X)[own] ** 3
         return sums_by_cluster(_squared(X), labels, weight * products, self.k)
@@ -204,49 +132,21 @@ class Cosine(Geometry):
         return 2.0 * slope, curve, np.ones(self.k)
 
     def distortion(self, moments: Moments) -> float:
-        """Sum of the distances of all rows to their centers.
-
-        Parameters
-        ----------
-        moments : Moments
-            Sums over the rows of each cluster.
-        """
+        """Sum of the distances of all rows to their centers."""
         return float(moments.counts.sum() - (self.centers * self.metrics * moments.sums).sum())
 
     def set_centers(self, centers: Floats) -> None:
-        """Centers of length one under the metric.
-
-        Parameters
-        ----------
-        centers : ndarray of shape (n_clusters, n_features)
-            The new centers.
-        """
+        """Centers of length one under the metric."""
         length = np.sqrt((centers**2 * self.metrics).sum(axis=1, keepdims=True))
         self.centers = np.asarray(centers, dtype=np.float64) / np.maximum(length, _TINY)
 
     def set_center(self, cluster: int, row: Floats) -> None:
-        """Put one center at a row, made of length one.
-
-        Parameters
-        ----------
-        cluster : int
-            Number of the cluster.
-        row : ndarray of shape (n_features,)
-            The new center.
-        """
+        """Put one center at a row, made of length one."""
         super().set_center(cluster, row)
         self.set_centers(self.centers)
 
     def scatter(self, moments: Moments, assignments: HasSimilaritySquares) -> Floats:
-        """Derivative of the distortion by the weights: (3.29) with its sign corrected.
-
-        Parameters
-        ----------
-        moments : Moments
-            Sums over the rows of each cluster.
-        assignments : object with similarity squares
-            The present assignments; only distances that scale rows use them.
-        """
+        """Derivative of the distortion by the weights: (3.29) with its sign corrected."""
         scaled = self.centers * self.metrics
         cosines = (scaled * moments.sums).sum(axis=1, keepdims=True)
         slope = 0.5 * cosines * self.centers**2 - self.centers * moments.sums
@@ -255,25 +155,11 @@ class Cosine(Geometry):
         return slope + 0.5 * assignments.similarity_squares(scaled)
 
     def proposal(self, slope: Floats, weights: Floats) -> Floats:
-        """A gradient step; costs do not depend on the scale of the weights.
-
-        Parameters
-        ----------
-        slope : ndarray
-            Derivative of the objective by the metrics, in their shape.
-        weights : ndarray of shape (n_metrics,)
-            Weight of the rows under each metric.
-        """
+        """A gradient step; costs do not depend on the scale of the weights."""
         return self._descended(slope, self.eta if isinstance(self.eta, float) else _ETA)
 
     def set_metrics(self, metrics: Floats) -> None:
-        """Set the weights; centers keep their directions.
-
-        Parameters
-        ----------
-        metrics : ndarray
-            Weights or matrices: one for all clusters, or one per cluster.
-        """
+        """Set the weights; centers keep their directions."""
         self.metrics = metrics
         self.set_centers(self.centers)
 
@@ -282,17 +168,7 @@ class Cosine(Geometry):
         return 2.0 if self.signed else 1.0
 
     def pairs(self, X: RowSlices, i: Ints, j: Ints) -> Floats:
-        """Cosine distance of rows; under a shared metric they have length one.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_rows, n_features)
-            Validated rows.
-        i : ndarray of shape (n_pairs,)
-            First row of each pair.
-        j : ndarray of shape (n_pairs,)
-            Second row of each pair.
-        """
+        """Cosine distance of rows; under a shared metric they have length one."""
         if self.per_cluster:
             a, b = X[i], X[j]
             products = a.multiply(b) if is_sparse(a) else a * b
@@ -305,21 +181,7 @@ class Cosine(Geometry):
         return 1.0 - cosines
 
     def pair_slopes(self, X: RowSlices, i: Ints, j: Ints, weight: Floats, group: int = 0) -> Floats:
-        """Weighted sum of the derivatives of the distances.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_rows, n_features)
-            Validated rows.
-        i : ndarray of shape (n_pairs,)
-            First row of each pair.
-        j : ndarray of shape (n_pairs,)
-            Second row of each pair.
-        weight : ndarray of shape (n_pairs,)
-            Weight of each pair.
-        group : int, default=0
-            Number of the metric.
-        """
+        """Weighted sum of the derivatives of the distances."""
         a, b = X[i], X[j]
         if self.per_cluster:
             a, b = (_scaled(end, self.metrics[group])[0] for end in (a, b))
@@ -328,6 +190,40 @@ class Cosine(Geometry):
             squares = (a.multiply(a) + b.multiply(b)).T @ half
             return np.asarray(squares - a.multiply(b).T @ weight).ravel()
         return half @ (a**2 + b**2) - weight @ (a * b)
+
+
+class Pearson(Cosine):
+    """Profiles: what counts is the correlation of rows over their features.
+
+    Rows lose their mean over the features, which learnt weights do not change; then distances are
+    those of `Cosine`.
+
+    Examples
+    --------
+    >>> from linkwise import PCKMeans
+    >>> X = [[1.0, 2.0, 3.0], [10.0, 20.0, 31.0], [3.0, 2.0, 1.0], [9.0, 5.0, 1.0]]
+    >>> PCKMeans(2, distortion="pearson", random_state=0).fit_predict(X).tolist()
+    [1, 1, 0, 0]
+    """
+
+    def validate_rows(self, X: Matrix) -> Matrix:
+        """Rows without their mean and of length one; constant rows have no shape."""
+        if is_sparse(X):
+            raise ValueError(
+                'distortion="pearson" needs dense data: rows without their mean are not sparse; '
+                'use distortion="cosine"'
+            )
+        centered = X - X.mean(axis=1, keepdims=True)
+        size = np.abs(X).max(axis=1, initial=0.0)
+        # What is left of a constant row is rounding.
+        flat = np.abs(centered).max(axis=1, initial=0.0) <= 8 * np.finfo(X.dtype).eps * size
+        refuse_zeros(
+            np.where(flat, 0.0, 1.0),
+            "they are constant, so that correlations with them are not defined; leave them out, or "
+            'use distortion="euclidean"',
+            what="have the same value in all features",
+        )
+        return super().validate_rows(centered)
 
 
 def _squared(X: Matrix) -> Matrix:

@@ -7,18 +7,16 @@ below:
 - additive: N = (A + d_max I - D) / d_max = I - L / d_max with the Laplacian L = D - A (Kamvar,
   Klein and Manning 2003).
 
-Entry points: `embedded` and `leading`. Connected parts are solved apart, since Lanczos' method
-cannot tell apart the eigenvectors of an eigenvalue that occurs several times. Within a part, small
-ones go to a dense solver; larger ones to Lanczos' method on N, which needs products only and is
-fast where the graph mixes well; where it does not converge within its budget, to a factorization of
-I - N if that fits, and last to LOBPCG, which returns the best it has after a fixed number of steps.
-So every input ends.
+Connected parts are solved one by one, since Lanczos' method cannot separate the eigenvectors of an
+eigenvalue that occurs several times. A small part goes to a dense solver, a larger one to Lanczos'
+method; where that does not converge within its budget, LOBPCG returns the best it has after a fixed
+number of steps, so that every input ends.
 """
 
 from __future__ import annotations
 
 import warnings
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,18 +25,17 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, lobpcg, spilu
 from sklearn.exceptions import ConvergenceWarning
 
-Floats = NDArray[np.float64]
-Matrix = Any  # ndarray or CSR matrix; SciPy has no types
+from linkwise._types import Floats, Matrix, is_sparse
+
 Normalization = Literal["symmetric", "additive"]
 
-_SMALL = 500  # rows; below, a dense solver is the fastest
-_RESTARTS = 20
-_TOLERANCE = 1e-7
-_SHIFT = 1e-5  # keeps I - N + shift regular
-_FACTORIZED = 5_000  # rows; a factorization of more may fill up to a dense matrix
+_SMALL = 500  # rows up to which a dense solver is the fastest
+_RESTARTS = 20  # of Lanczos' method; graphs that mix well need about 5
+_TOLERANCE = 1e-7  # of eigenvalues, which lie in [-1, 1]
+_SHIFT = 1e-5  # makes I - N, which is singular, factorizable
 _STEPS = 100  # of LOBPCG
-_ROUGH = 1e-3  # residual from which on eigenvectors are worth a warning
-_LEAST = 1e-10  # affinities below this share of the largest are rounding, not edges
+_ROUGH = 1e-3  # residual above which a warning is issued: angles of about this size
+_LEAST = 1e-10  # share of the largest affinity below which an entry is rounding, not an edge
 
 
 def without_rounding(A: Matrix) -> Matrix:
@@ -47,9 +44,9 @@ def without_rounding(A: Matrix) -> Matrix:
     An entry of 1e-200 connects two parts of a graph for a graph algorithm, but not for floating
     point arithmetic, in which the eigenvalue 1 then occurs several times.
     """
-    values = A.data if sparse.issparse(A) else A
+    values = A.data if is_sparse(A) else A
     least = _LEAST * float(values.max(initial=0.0))
-    if sparse.issparse(A):
+    if is_sparse(A):
         A = sparse.csr_array(A)
         A.data[A.data < least] = 0.0
         A.eliminate_zeros()
@@ -60,25 +57,7 @@ def without_rounding(A: Matrix) -> Matrix:
 def leading(
     A: Matrix, k: int, rng: np.random.RandomState, normalization: Normalization = "symmetric"
 ) -> tuple[Floats, Floats]:
-    """The k largest eigenvalues of the normalized affinities, descending, and their eigenvectors.
-
-    Parameters
-    ----------
-    A : ndarray or CSR matrix of shape (n, n)
-        Symmetric, not negative, zero diagonal, without entries of the size of rounding.
-    k : int
-        At most n.
-    rng : RandomState
-        Draws start vectors.
-    normalization : {"symmetric", "additive"}, default="symmetric"
-
-    Returns
-    -------
-    values : ndarray of shape (k,)
-        At most 1.
-    vectors : ndarray of shape (n, k)
-        Orthonormal. With more connected parts than k, only the k largest parts have entries.
-    """
+    """Return the k largest eigenvalues of the normalized affinities, and their eigenvectors."""
     n = A.shape[0]
     degree = np.asarray(A.sum(axis=1)).ravel()
     part = connected_components(A, directed=False)[1]
@@ -138,7 +117,7 @@ def _connected(
         return np.ones(1), first
     own = degree * scale**2
     if n <= _SMALL or k >= n - 1:
-        dense = A.toarray() if sparse.issparse(A) else A
+        dense = A.toarray() if is_sparse(A) else A
         L = np.diag(own) - dense * np.outer(scale, scale)
         values, vectors = linalg.eigh(L, subset_by_index=(0, k - 1))
         values[0] = 0.0
@@ -161,7 +140,7 @@ def _beyond(
         return v - own * v + scale * (A @ (scale * v)) - 2.0 * first[:, 0] * (first[:, 0] @ v)
 
     operator = LinearOperator((n, n), matvec=product, dtype=np.float64)
-    restarts = _RESTARTS if sparse.issparse(A) else max(_RESTARTS, n // (9 * k))
+    restarts = _RESTARTS if is_sparse(A) else max(_RESTARTS, n // (9 * k))
     try:
         values, vectors = eigsh(
             operator, k=k, which="LA", v0=start, tol=_TOLERANCE, maxiter=restarts,
@@ -169,34 +148,16 @@ def _beyond(
         )  # fmt: skip
         values = 1.0 - values
     except ArpackError:
-        values, vectors = _inverted(A, own, scale, first, k, start, rng)
+        values, vectors = _preconditioned(_laplacian(A, own, scale), first, k, rng)
     order = np.argsort(values, kind="stable")
     return values[order], vectors[:, order]
 
 
 def _laplacian(A: Matrix, own: Floats, scale: Floats) -> Matrix:
-    if not sparse.issparse(A):
+    if not is_sparse(A):
         return np.diag(own) - A * np.outer(scale, scale)
     unit = sparse.diags_array(scale)
     return sparse.csc_array(sparse.diags_array(own) - unit @ A @ unit)
-
-
-def _inverted(
-    A: Matrix, own: Floats, scale: Floats, first: Floats, k: int, start: Floats,
-    rng: np.random.RandomState,
-) -> tuple[Floats, Floats]:  # fmt: skip
-    """The same by factorizing L, where that fits: one eigenvector more, which then drops out."""
-    L = _laplacian(A, own, scale)
-    if sparse.issparse(A) and len(own) > _FACTORIZED:
-        return _preconditioned(L, first, k, rng)
-    try:
-        values, vectors = eigsh(
-            L, k=k + 1, sigma=-_SHIFT, which="LM", v0=start + first[:, 0], maxiter=10 * _RESTARTS
-        )
-    except (ArpackError, RuntimeError):  # RuntimeError: singular up to rounding
-        return _preconditioned(L, first, k, rng)
-    order = np.argsort(values)[1:]
-    return values[order], vectors[:, order]
 
 
 def _preconditioned(

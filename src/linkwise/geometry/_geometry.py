@@ -12,15 +12,18 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol
 
 import numpy as np
+from scipy import sparse
 
-from linkwise._types import Floats, Ints, Labels, Matrix
+from linkwise._types import Floats, Ints, Labels, Matrix, is_sparse
 
 from ._moments import Moments
-from ._prior import Rayleigh, step_down
 
 Eta = float | Literal["exact"] | None
 GeometryState = dict[str, Any]  # arrays and numbers by name
 MapRanges = Callable[[Callable[[int, int], None]], object]  # calls work(start, stop) for ranges
+
+_LEAST = 1 / 16  # a step divides a weight by at most 16
+_MOST = 4.0  # and multiplies it by at most 4: the step is halved for all if one overshoots
 
 
 class RowSlices(Protocol):
@@ -65,6 +68,12 @@ class Geometry:
     log_det : ndarray of shape (groups,)
         Logarithms of the determinants of the metrics; see `offsets`.
 
+    Notes
+    -----
+    Arguments mean the same in all methods: X are validated rows (an array or a CSR matrix), labels
+    and weight their clusters and weights, i and j row numbers of pairs, moments the `Moments` of
+    the clusters, slope a derivative by the metrics, in their shape.
+
     Examples
     --------
     Distortions are classes, passed to a method by name or as the class:
@@ -108,46 +117,20 @@ class Geometry:
         self.log_det: Floats = np.zeros(self.n_groups)
 
     def group(self, clusters: Ints | Labels) -> Ints | Labels:
-        """Which metric each cluster uses.
-
-        Parameters
-        ----------
-        clusters : ndarray of int
-            Numbers of clusters.
-        """
+        """Which metric each cluster uses."""
         return clusters if self.per_cluster else np.zeros_like(clusters)
 
     # ---------------------------------------------------------------- rows
 
     def validate_rows(self, X: Matrix) -> Matrix:
-        """Rows as this geometry needs them; raises if they are outside its domain.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_rows, n_features)
-            The rows as they were given.
-        """
+        """Rows as this geometry needs them; raises if they are outside its domain."""
         return X
 
     def block_stats(self, X: Matrix, sample_weight: Floats) -> object:
-        """Statistics of a block of validated rows that the geometry needs.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_rows, n_features)
-            Validated rows.
-        sample_weight : ndarray of shape (n_rows,)
-            Weight of each row.
-        """
+        """Statistics of a block of validated rows that the geometry needs."""
 
     def set_stats(self, stats: Sequence[Any]) -> None:
-        """Combine the `block_stats` of all blocks; called once, before anything else.
-
-        Parameters
-        ----------
-        stats : sequence
-            What `block_stats` returned, one entry per block.
-        """
+        """Combine the `block_stats` of all blocks; called once, before anything else."""
 
     def scaled(
         self, X: Matrix, map_ranges: MapRanges | None = None, out: Matrix | None = None
@@ -156,72 +139,27 @@ class Geometry:
 
         `map_ranges(work)` calls ``work(start, stop)`` for ranges of rows, possibly in threads.
         `out` is an earlier result, whose memory may be used again.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_rows, n_features)
-            Validated rows.
-        map_ranges : callable, default=None
-            Calls a function for ranges of rows, possibly in threads.
-        out : array or CSR matrix of shape (n_rows, n_features), default=None
-            An earlier result whose memory may be used again.
         """
         return X
 
     def row_terms(self, X: Matrix) -> Floats | float:
-        """Per-row constant, equal for all clusters, that `forms` and `own` leave out.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_rows, n_features)
-            Validated rows.
-        """
+        """Per-row constant, equal for all clusters, that `forms` and `own` leave out."""
         return 0.0
 
     # ---------------------------------------------------------------- rows by cluster
 
     def costs(self, X: Matrix) -> Floats:
-        """Costs of rows in all clusters, (m, k), without `row_terms`; if `rows_by_cluster`.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_rows, n_features)
-            Validated rows.
-        """
+        """Costs of rows in all clusters, (m, k), without `row_terms`; if `rows_by_cluster`."""
         raise NotImplementedError
 
     def add_rows(self, X: Matrix, labels: Labels, weight: Floats, moments: Moments) -> None:
-        """Add rows in their clusters to the moments, in place; if `rows_by_cluster`.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_rows, n_features)
-            Validated rows.
-        labels : ndarray of shape (n_rows,)
-            Cluster of each row.
-        weight : ndarray of shape (n_rows,)
-            Weight of each row; negative to take rows away.
-        moments : Moments
-            Changed in place.
-        """
+        """Add rows in their clusters to the moments, in place; if `rows_by_cluster`."""
         raise NotImplementedError
 
     def similarity_squares(
         self, X: Matrix, labels: Labels, directions: Floats, weight: Floats
     ) -> Floats:
-        """Part of `scatter` that needs the rows, (k, d); if `rows_by_cluster`.
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_rows, n_features)
-            Validated rows.
-        labels : ndarray of shape (n_rows,)
-            Cluster of each row.
-        directions : ndarray of shape (k, n_features)
-            Direction of each cluster.
-        weight : ndarray of shape (n_rows,)
-            Weight of each row.
-        """
+        """Part of `scatter` that needs the rows, (k, d); if `rows_by_cluster`."""
         raise NotImplementedError
 
     # ---------------------------------------------------------------- costs
@@ -251,13 +189,7 @@ class Geometry:
         return np.zeros(0)
 
     def distortion(self, moments: Moments) -> float:
-        """Cost of all rows in their clusters.
-
-        Parameters
-        ----------
-        moments : Moments
-            Sums over the rows of each cluster.
-        """
+        """Cost of all rows in their clusters."""
         raise NotImplementedError
 
     def regularizer(self) -> float:
@@ -267,37 +199,17 @@ class Geometry:
     # ---------------------------------------------------------------- updates
 
     def set_centers(self, centers: Floats) -> None:
-        """Set all centers.
-
-        Parameters
-        ----------
-        centers : ndarray of shape (n_clusters, n_features)
-            The new centers.
-        """
+        """Set all centers."""
         self.centers = np.array(centers, dtype=np.float64)
 
     def set_center(self, cluster: int, row: Floats) -> None:
-        """Set one center to a row.
-
-        Parameters
-        ----------
-        cluster : int
-            Number of the cluster.
-        row : ndarray of shape (n_features,)
-            The new center.
-        """
+        """Set one center to a row."""
         centers = self.centers.copy()
         centers[cluster] = row
         self.centers = centers
 
     def move_centers(self, moments: Moments) -> float:
-        """Set centers to the means of their rows; returns the squared distance moved.
-
-        Parameters
-        ----------
-        moments : Moments
-            Sums over the rows of each cluster.
-        """
+        """Set centers to the means of their rows; returns the squared distance moved."""
         before = self.centers
         filled = moments.counts > 0
         means = before.copy()
@@ -306,37 +218,15 @@ class Geometry:
         return float(((self.centers - before) ** 2).sum())
 
     def scatter(self, moments: Moments, assignments: HasSimilaritySquares) -> Floats:
-        """Derivative of the distortion by the metrics, with centers and labels held.
-
-        Parameters
-        ----------
-        moments : Moments
-            Sums over the rows of each cluster.
-        assignments : object with similarity squares
-            The present assignments; only distances that scale rows use them.
-        """
+        """Derivative of the distortion by the metrics, with centers and labels held."""
         raise NotImplementedError
 
     def weights(self, moments: Moments) -> Floats:
-        """Weight of the rows under each metric.
-
-        Parameters
-        ----------
-        moments : Moments
-            Sums over the rows of each cluster.
-        """
+        """Weight of the rows under each metric."""
         return moments.counts if self.per_cluster else np.array([moments.counts.sum()])
 
     def proposal(self, slope: Floats, weights: Floats) -> Floats:
-        """Metrics that should lower the objective, given its derivative (rows and links).
-
-        Parameters
-        ----------
-        slope : ndarray
-            Derivative of the objective by the metrics, in their shape.
-        weights : ndarray of shape (n_metrics,)
-            Weight of the rows under each metric.
-        """
+        """Metrics that should lower the objective, given its derivative (rows and links)."""
         raise NotImplementedError
 
     def _descended(self, slope: Floats, eta: float) -> Floats:
@@ -347,13 +237,7 @@ class Geometry:
         return found * (found.shape[1] / found.sum(axis=1, keepdims=True))
 
     def set_metrics(self, metrics: Floats) -> None:
-        """Set the metrics.
-
-        Parameters
-        ----------
-        metrics : ndarray
-            Weights or matrices: one for all clusters, or one per cluster.
-        """
+        """Set the metrics."""
         self.metrics = metrics
 
     def state(self) -> GeometryState:
@@ -361,13 +245,7 @@ class Geometry:
         return {"centers": self.centers, "metrics": self.metrics, "log_det": self.log_det}
 
     def restore(self, state: GeometryState) -> None:
-        """Continue from such a state.
-
-        Parameters
-        ----------
-        state : GeometryState
-            What `state` returned.
-        """
+        """Continue from such a state."""
         for name, value in state.items():
             setattr(self, name, value)
 
@@ -393,33 +271,77 @@ class Geometry:
         return bound, np.zeros(self.metrics.shape[1])
 
     def pairs(self, X: RowSlices, i: Ints, j: Ints) -> Floats:
-        """phi: distances between rows i and j of X, (m,); with metrics per cluster (m, k).
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_rows, n_features)
-            Validated rows.
-        i : ndarray of shape (n_pairs,)
-            First row of each pair.
-        j : ndarray of shape (n_pairs,)
-            Second row of each pair.
-        """
+        """phi: distances between rows i and j of X, (m,); with metrics per cluster (m, k)."""
         raise NotImplementedError
 
     def pair_slopes(self, X: RowSlices, i: Ints, j: Ints, weight: Floats, group: int = 0) -> Floats:
-        """Weighted sum of the derivatives of phi by the feature weights of a group, (d,).
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_rows, n_features)
-            Validated rows.
-        i : ndarray of shape (n_pairs,)
-            First row of each pair.
-        j : ndarray of shape (n_pairs,)
-            Second row of each pair.
-        weight : ndarray of shape (n_pairs,)
-            Weight of each pair.
-        group : int, default=0
-            Number of the metric.
-        """
+        """Weighted sum of the derivatives of phi by the feature weights of a group, (d,)."""
         raise NotImplementedError
+
+
+# -------------------------------------------------------------------- prior and steps
+
+
+class Rayleigh:
+    """Rayleigh distribution of each weight: a / s^2 exp(-a^2 / 2 s^2) (Basu et al., 3.10, 3.26).
+
+    The width s is the mode, the most likely weight.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from linkwise.geometry import Rayleigh
+    >>> prior = Rayleigh(width=2.0)
+    >>> prior.slope(np.array([[1.0, 2.0, 4.0]])).tolist()
+    [[-0.75, 0.0, 0.75]]
+    """
+
+    def __init__(self, width: float):
+        self.width = width
+
+    def cost(self, metrics: Floats) -> float:
+        """Minus the log density; of matrices, only the diagonal has a prior."""
+        a = _diagonals(metrics)
+        s = self.width
+        return float((a**2 / (2 * s**2) - np.log(a) + 2 * np.log(s)).sum())
+
+    def slope(self, metrics: Floats) -> Floats:
+        """Derivative of `cost`, in the shape of the metrics."""
+        a = _diagonals(metrics)
+        slope = a / self.width**2 - 1 / a
+        return slope if metrics.ndim == 2 else slope[:, :, None] * np.eye(a.shape[1])
+
+    def minimum(self, linear: Floats, count: Floats | float) -> Floats:
+        """The weights at which linear a - count log a + cost(a) is least."""
+        half = 0.5 * self.width**2 * linear
+        product = self.width**2 * (np.asarray(count) + 1.0)
+        root = np.sqrt(half**2 + product)
+        # Two forms of one root of the quadratic: each is free of cancellation for its sign.
+        return np.where(half > 0, product / (root + np.abs(half)), root - half)
+
+
+def _diagonals(metrics: Floats) -> Floats:
+    return metrics if metrics.ndim == 2 else np.diagonal(metrics, axis1=1, axis2=2)
+
+
+def step_down(weights: Floats, slope: Floats, eta: float) -> Floats:
+    """A gradient step that keeps weights positive and of the same order."""
+    return np.clip(weights - eta * slope, _LEAST * weights, _MOST * weights)
+
+
+# -------------------------------------------------------------------- rows
+
+
+def refuse_zeros(size: Floats, why: str, what: str = "are zero in all features") -> None:
+    """Raise if rows have length or sum 0, with the reason."""
+    empty = np.flatnonzero(size == 0)
+    if len(empty):
+        raise ValueError(f"{len(empty)} rows {what} (the first is row {empty[0]}): {why}")
+
+
+def divided(X: Matrix, by: Floats) -> Matrix:
+    """Each row divided by its number, dense or CSR."""
+    if not is_sparse(X):
+        return (X / by[:, None]).astype(X.dtype)
+    data = (X.data / np.repeat(by, np.diff(X.indptr))).astype(X.dtype)
+    return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape)

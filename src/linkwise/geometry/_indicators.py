@@ -15,17 +15,6 @@ def one_hot_groups(X: Floats, *, single: bool = False) -> list[tuple[int, int]]:
 
     They are the indicators of one category, also after each was shifted and scaled.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    single : bool, default=False
-        Whether a two-valued column by itself counts too.
-
-    Returns
-    -------
-    groups : list of pairs of int
-        First column of each group, and the column after its last.
-
     Examples
     --------
     >>> import numpy as np

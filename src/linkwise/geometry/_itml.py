@@ -22,7 +22,6 @@ from linkwise._validation import (
     read_data,
     read_knowledge,
     read_labels,
-    with_entailed,
 )
 from linkwise.constraints import Constraints
 
@@ -55,8 +54,6 @@ class ITML(LinearMetric):
         or the inverse covariance of the data.
     quantiles : tuple of two floats, default=(0.05, 0.95)
         u and l: these quantiles of the squared distances between rows under the prior.
-    entailed : bool, default=False
-        Whether links that follow from the given ones count too.
     max_iter : int, default=1000
         The most passes over the links.
     tol : float, default=1e-3
@@ -119,7 +116,6 @@ class ITML(LinearMetric):
         *,
         prior: Literal["identity", "covariance"] = "identity",
         quantiles: tuple[float, float] = (0.05, 0.95),
-        entailed: bool = False,
         max_iter: int = 1000,
         tol: float = 1e-3,
         random_state: Seed = None,
@@ -127,7 +123,6 @@ class ITML(LinearMetric):
         self.gamma = gamma
         self.prior = prior
         self.quantiles = quantiles
-        self.entailed = entailed
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -166,7 +161,6 @@ class ITML(LinearMetric):
         known, _ = read_knowledge(constraints, X.shape[0], sample_ids, given_X)
         if (labels := read_labels(y, X.shape[0])) is not None:
             known = known + Constraints(labels=labels)
-        known = with_entailed(known) if self.entailed else known
         if not known.n_must_link + known.n_cannot_link:
             raise ValueError("ITML needs must-links or cannot-links; give constraints or labels")
         rng = check_random_state(self.random_state)

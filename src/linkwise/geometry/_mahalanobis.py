@@ -24,9 +24,8 @@ import numpy as np
 
 from linkwise._types import Floats, Matrix, is_sparse
 
-from ._geometry import Eta, Geometry, HasSimilaritySquares
+from ._geometry import Eta, Geometry, HasSimilaritySquares, Rayleigh, step_down
 from ._moments import Moments
-from ._prior import Rayleigh, step_down
 
 Metric = Literal["identity", "diagonal", "full"]
 _CATEGORY_FLOOR = 0.25  # of the variance inside clusters, as a share of that in all the data
@@ -44,31 +43,6 @@ def variances(total: Floats, total_weight: float, mean: Floats | None = None) ->
 
 class Mahalanobis(Geometry):
     """Centers and metrics of a clustering, in coordinates relative to the mean of the data.
-
-    Parameters
-    ----------
-    n_clusters : int
-    total : ndarray of shape (d,) or (d, d)
-        Sum of squares of all rows (relative to the mean); the matrix of products for a full
-        metric that all clusters share.
-    total_weight : float
-        Weight of all rows.
-    metric : {"identity", "diagonal", "full"}
-    per_cluster : bool
-        Whether every cluster has a metric of its own.
-    regularization : float
-        Floor of the variance inside a cluster, as a share of the variance in all the data; it
-        caps the metric and keeps it positive definite.
-    mean : ndarray of shape (d,), default=None
-        Mean of the rows, where they are not relative to it (sparse data).
-    prior : Rayleigh, default=None
-        Prior of the metric's diagonal.
-    eta : float or "exact", default=None
-        Step of the gradient; otherwise the minimum in closed form, where there is one.
-    categories : sequence of pairs of int, default=()
-        Features that are the indicators of one category. A diagonal metric has one weight for
-        each of these, which is at most 4 over their mean variance: clusters that are the values of
-        a category have no variance in it, and would learn that nothing else counts.
 
     Examples
     --------
@@ -169,13 +143,7 @@ class Mahalanobis(Geometry):
         return factors, offsets, -self.log_det
 
     def distances(self, X: Floats) -> Floats:
-        """Cost of every row of X (relative to the mean) in every cluster, (m, k).
-
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n_rows, n_features)
-            Validated rows.
-        """
+        """Cost of every row of X (relative to the mean) in every cluster, (m, k)."""
         if self.metric == "full" and self.per_cluster:
             cost = np.empty((len(X), self.k))
             for c in range(self.k):
@@ -192,13 +160,7 @@ class Mahalanobis(Geometry):
         return cost + (own * X).sum(axis=1)[:, None]
 
     def lengths(self, difference: Matrix) -> Floats:
-        """Squared length of each difference under each metric, (m, groups).
-
-        Parameters
-        ----------
-        difference : array or CSR matrix of shape (m, n_features)
-            Differences of rows.
-        """
+        """Squared length of each difference under each metric, (m, groups)."""
         if is_sparse(difference):
             return np.asarray(difference.multiply(difference) @ self.metrics.T)
         if self.metric == "full":
@@ -209,15 +171,7 @@ class Mahalanobis(Geometry):
     # ---------------------------------------------------------------- sums over rows
 
     def scatter(self, moments: Moments, assignments: HasSimilaritySquares | None = None) -> Floats:
-        """Sum of (x - mu)(x - mu)' over the rows of each group: diagonals or matrices.
-
-        Parameters
-        ----------
-        moments : Moments
-            Sums over the rows of each cluster.
-        assignments : object with similarity squares
-            The present assignments; only distances that scale rows use them.
-        """
+        """Sum of (x - mu)(x - mu)' over the rows of each group: diagonals or matrices."""
         mu, counts, sums = self.centers, moments.counts, moments.sums
         if self.metric == "full" and self.per_cluster:
             cross = mu[:, :, None] * (0.5 * counts[:, None] * mu - sums)[:, None, :]
@@ -232,13 +186,7 @@ class Mahalanobis(Geometry):
         return (total + about.sum(axis=0))[None]
 
     def distortion(self, moments: Moments) -> float:
-        """Cost of all rows in their clusters.
-
-        Parameters
-        ----------
-        moments : Moments
-            Sums over the rows of each cluster.
-        """
+        """Cost of all rows in their clusters."""
         spread = np.vdot(self.metrics, self.scatter(moments))
         return float(spread - np.vdot(self.weights(moments), self.log_det))
 
@@ -250,13 +198,6 @@ class Mahalanobis(Geometry):
         Flooring S caps A; under that cap the result is still the exact minimizer, so the
         objective does not rise. A group without rows keeps its metric. With a prior or a gradient
         step, the objective of HMRF-KMeans is minimized instead.
-
-        Parameters
-        ----------
-        slope : ndarray
-            Derivative of the objective by the metrics, in their shape.
-        weights : ndarray of shape (n_metrics,)
-            Weight of the rows under each metric.
         """
         metrics = self.metrics.copy()
         exact = not isinstance(self.eta, float)
@@ -296,25 +237,8 @@ class Mahalanobis(Geometry):
         inverse = (vectors / np.maximum(values, self.regularization)) @ vectors.T
         return inverse / np.outer(root, root)
 
-    def fix(self, metric: Floats) -> None:
-        """Use a given full metric for all clusters; none is learnt.
-
-        Parameters
-        ----------
-        metric : ndarray of shape (d, d)
-            Positive definite.
-        """
-        self.learns = False
-        self.set_metrics(metric[None])
-
     def set_metrics(self, metrics: Floats) -> None:
-        """Take over metrics.
-
-        Parameters
-        ----------
-        metrics : ndarray
-            Weights or matrices: one for all clusters, or one per cluster.
-        """
+        """Take over metrics."""
         self.metrics = metrics
         if metrics.ndim == 2:
             self.log_det = np.log(metrics).sum(axis=1)

@@ -13,13 +13,6 @@ from linkwise._types import Floats, Labels, Matrix, is_sparse
 class Moments(NamedTuple):
     """Weighted counts, sums and squares of the rows per cluster.
 
-    Attributes
-    ----------
-    counts : ndarray of shape (k,)
-    sums : ndarray of shape (k, d)
-    squares : ndarray of shape (k, 1, d), (k, d, d) or (0, 0, 0)
-        Sums of squared features, of products of features, or nothing.
-
     Examples
     --------
     >>> import numpy as np
@@ -32,21 +25,11 @@ class Moments(NamedTuple):
 
     counts: Floats
     sums: Floats
-    squares: Floats
+    squares: Floats  # sums of squared features, of products of features, or nothing
 
     @classmethod
     def zeros(cls, k: int, n_features: int, squares: tuple[int, int, int] = (0, 0, 0)) -> Moments:
-        """Moments of no rows.
-
-        Parameters
-        ----------
-        k : int
-            Number of clusters.
-        n_features : int
-            Number of columns.
-        squares : tuple of three ints
-            Shape of the sums of squares; zeros for none.
-        """
+        """Moments of no rows."""
         return cls(np.zeros(k), np.zeros((k, n_features)), np.zeros(squares))
 
     def like(self) -> Moments:
@@ -59,13 +42,7 @@ class Moments(NamedTuple):
             part[:] = 0.0
 
     def add(self, other: Moments) -> None:
-        """Add the moments of other rows, in place.
-
-        Parameters
-        ----------
-        other : Moments
-            What to add.
-        """
+        """Add the moments of other rows, in place."""
         for mine, more in zip(self, other, strict=True):
             np.add(mine, more, out=mine)
 

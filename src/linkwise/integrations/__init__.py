@@ -1,8 +1,8 @@
 """linkwise inside other tools: BERTopic, scanpy, notebooks.
 
-Entry points: `BoundConstraints` (a clusterer that brings its constraints, for tools that call
-``fit(X)``), `cluster_cells` (AnnData), `LabelWidget` (questions in a notebook), `ProgressBar` (the
-progress of a fit). None of the tools is imported before it is used.
+`BoundConstraints` binds constraints to a clusterer, for tools that call ``fit(X)``;
+`cluster_cells` clusters AnnData; `show_studio` shows the studio in a notebook cell; `ProgressBar`
+shows the progress of a fit. None of the tools is imported before it is used.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ._anndata import cluster_cells
     from ._bound import BoundConstraints
+    from ._notebook import show_studio
     from ._progress import ProgressBar
-    from ._widget import LabelWidget
 
 _MODULE_OF = {
     "BoundConstraints": "_bound",
-    "LabelWidget": "_widget",
     "ProgressBar": "_progress",
     "cluster_cells": "_anndata",
+    "show_studio": "_notebook",
 }
 
-__all__ = ["BoundConstraints", "LabelWidget", "ProgressBar", "cluster_cells"]
+__all__ = ["BoundConstraints", "ProgressBar", "cluster_cells", "show_studio"]
 
 
 def __getattr__(name: str) -> Any:

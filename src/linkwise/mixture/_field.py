@@ -1,9 +1,9 @@
-"""The field of chunklets: which labels linked rows have, given what each looks like.
+"""Label inference for must-link groups under cannot-links (a pairwise Markov random field).
 
-Rows that must be together form a chunklet with one label. Cannot-links between chunklets make
-equal labels impossible, or cost a penalty. Components of that graph are summed over exactly as long
-as `MAX_TERMS` terms suffice; in larger ones, labels are taken to be independent (mean field), which
-gives a lower bound of the sum.
+Rows connected by must-links form a chunklet with one label. A cannot-link between two chunklets
+forbids equal labels, or makes them cost a penalty. Connected components of that graph are summed
+over exactly if `MAX_TERMS` terms suffice. In larger ones the labels are taken as independent (mean
+field), which gives a lower bound of the sum.
 
 References
 ----------
@@ -20,42 +20,33 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import logsumexp
 
+from linkwise import _core
 from linkwise.constraints import Closure
-
-from . import _kernels
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-MAX_TERMS = 1_000_000  # per component: labelings of the cutset, times nodes, times labels
-_STRONGEST = 30.0  # what a cannot-link costs at most in the mean field
-_SWEEPS, _SETTLED = 50, 1e-6
-_COLD, _TIES = 1e6, 1e-4  # a factor that leaves only the best labeling; noise in potentials
+_LEAST = 1e-300  # weights whose logarithm is taken are at least this
+# Labelings of the cutset, times nodes, times labels: about 20 ms of an E-step per component.
+MAX_TERMS = 1_000_000
+_STRONGEST = 30.0  # largest cost in the mean field: exp(-30) is no probability that matters
+_SWEEPS, _SETTLED = 50, 1e-6  # of the mean field: sweeps, and the change at which they end
+_COLD, _TIES = 1e6, 1e-4  # a factor that leaves only the best labeling; noise that breaks ties
 
 
 class Plan(NamedTuple):
-    """Components to sum over exactly; nodes of a component stand in a row, its cutset first.
+    """Components for exact sums, one after another; in each, the cutset comes first.
 
-    Attributes
-    ----------
-    node : ndarray of shape (n_nodes,)
-        Chunklet of each node.
-    start : ndarray of shape (n_components + 1,)
-        First node of each component.
-    n_cut : ndarray of shape (n_components,)
-        Size of each cutset.
-    parent, parent_penalty : ndarrays of shape (n_nodes,)
-        The forest that is left without the cutsets; -1 at its roots.
-    edge_start : ndarray of shape (n_components + 1,)
-    edge_cut, edge_node, edge_penalty : ndarrays of shape (n_edges,)
-        Edges with an end in a cutset, by position in the component.
+    `start` is the first node of each component and `n_cut` the size of its cutset. `parent` and
+    `parent_penalty` describe the forest without the cutsets (-1 at its roots); the edges with an
+    end in a cutset are given by position in their component.
     """
 
-    node: Ints
     start: Ints
     n_cut: Ints
     parent: Ints
@@ -65,64 +56,54 @@ class Plan(NamedTuple):
     edge_node: Ints
     edge_penalty: Floats
 
-
-class Summed(NamedTuple):
-    """Sums over all labelings: their log, and the probability of each label of each chunklet."""
-
-    log_sum: float
-    marginal: Floats
+    def sum(self, potential: Floats) -> tuple[Floats, Floats]:
+        """Log sum over the labelings of each component, and the marginals of all nodes."""
+        log_sum, marginal = np.empty(len(self.n_cut)), np.empty(potential.shape)
+        _core.sum_components(*self, np.ascontiguousarray(potential), log_sum, marginal)
+        return log_sum, marginal
 
 
 @dataclass(frozen=True)
 class Field:
-    """Chunklets and what keeps them apart.
+    """Chunklets and the cannot-links between them.
 
     Attributes
     ----------
     rows : ndarray of shape (n_rows,)
         Rows in chunklets, chunklet after chunklet.
     first : ndarray of shape (n_chunklets,)
-        Where each begins.
+        Position of the first row of each.
     exponent : ndarray of shape (n_chunklets,)
-        How often the weight of its component counts: once per chunklet, or once per row.
+        Power of the component's weight: 1, or the number of rows of the chunklet.
     alone : ndarray of int
         Chunklets without cannot-links.
+    exact : ndarray of int
+        Chunklets with exact sums, in the order of `plan`.
     plan : Plan
-        Components that are summed over exactly.
     loose : ndarray of int
-        Chunklets in components that are too large for that.
+        Chunklets in components that are too large for exact sums.
     graph : csr_array of shape (n_loose, n_loose)
-        Penalties between them.
+        Costs of equal labels among these.
     """
 
     rows: Ints
     first: Ints
     exponent: Floats
     alone: Ints
+    exact: Ints
     plan: Plan
     loose: Ints
     graph: csr_array
 
     @classmethod
     def of(cls, closure: Closure, k: int, *, per_row: bool, strength: float) -> Field:
-        """The field of given constraints.
+        """The field of a closure by row number, for k labels.
 
-        Parameters
-        ----------
-        closure : Closure
-            By row number.
-        k : int
-            Number of labels.
-        per_row : bool
-            Whether the weight of a component counts once per row of a chunklet.
-        strength : float
-            Cost of a violated cannot-link of weight 1; may be infinite.
+        With `per_row`, the weight of a component counts once per row of a chunklet. A violated
+        cannot-link of weight 1 costs `strength`, which may be infinite.
         """
-        order = closure.by_component
-        sizes = closure.sizes.astype(float)
-        penalty = strength * closure.weight
-        graph = _symmetric(closure.cannot_link, penalty, closure.n_components)
-        exact: list[_Piece] = []
+        graph = _symmetric(closure.cannot_link, strength * closure.weight, closure.n_components)
+        pieces: list[_Piece] = []
         loose: list[int] = []
         alone: list[int] = []
         for nodes in _components(graph):
@@ -130,20 +111,21 @@ class Field:
                 alone.append(int(nodes[0]))
                 continue
             piece = _plan_component(nodes, _neighbors(graph, nodes))
-            terms = float(k) ** min(piece[1], 60) * len(nodes) * k
-            if terms <= MAX_TERMS:
-                exact.append(piece)
+            # The power would overflow for large cutsets, which are too large anyway.
+            if float(k) ** min(piece.n_cut, 60) * len(nodes) * k <= MAX_TERMS:
+                pieces.append(piece)
             else:
                 loose.extend(nodes.tolist())
         rest = np.array(loose, dtype=np.int64)
         between = graph[rest][:, rest].tocsr()
         between.data = np.minimum(between.data, _STRONGEST)
         return cls(
-            rows=closure.nodes[order],
+            rows=closure.nodes[closure.by_component],
             first=np.cumsum(closure.sizes) - closure.sizes,
-            exponent=sizes if per_row else np.ones(len(sizes)),
+            exponent=closure.sizes.astype(float) if per_row else np.ones(closure.n_components),
             alone=np.array(alone, dtype=np.int64),
-            plan=_join(exact),
+            exact=_chain([piece.nodes for piece in pieces], np.int64),
+            plan=_join(pieces),
             loose=rest,
             graph=between,
         )
@@ -159,69 +141,99 @@ class Field:
         sizes = np.diff(np.append(self.first, len(self.rows)))
         return np.repeat(np.arange(self.n_chunklets), sizes)
 
-    def gather(self, log_density: Floats) -> Floats:
-        """Log density of each chunklet under each component: rows of one are independent."""
-        return np.add.reduceat(log_density, self.first, axis=0)
+    def sum_rows(self, values: Floats) -> Floats:
+        """Sums over the rows of each chunklet: of log densities, as rows are independent."""
+        return np.add.reduceat(values, self.first, axis=0)
 
-    def sum_labels(self, density: Floats, log_weight: Floats, loose: Floats) -> Summed:
-        """Sum over the labels of all chunklets.
+    def sum_labels(
+        self, density: Floats, log_weight: Floats, loose: Floats
+    ) -> tuple[float, Floats]:
+        """Log of the sum over all labelings, and the probability of each label of each chunklet.
 
-        Parameters
-        ----------
-        density : ndarray of shape (n_chunklets, k)
-            Log densities of chunklets.
-        log_weight : ndarray of shape (k,)
-        loose : ndarray of shape (n_loose, k)
-            INOUT: probabilities in components that are too large for exact sums.
+        `density` holds the log densities of chunklets; `loose`, the probabilities in components
+        that are too large for exact sums, is updated in place.
         """
         potential = density + self.exponent[:, None] * log_weight
         marginal = np.empty_like(potential)
         single = logsumexp(potential[self.alone], axis=1)
         marginal[self.alone] = np.exp(potential[self.alone] - single[:, None])
         total = float(single.sum())
-        if len(self.plan.node):
-            log_sum, found = sum_plan(self.plan, potential[self.plan.node])
-            marginal[self.plan.node] = found
+        if len(self.exact):
+            log_sum, marginal[self.exact] = self.plan.sum(potential[self.exact])
             total += float(log_sum.sum())
         if len(self.loose):
-            total += self._fit_loose(potential[self.loose], loose)
+            total += _core.mean_field(
+                self.graph.indptr.astype(np.int64), self.graph.indices.astype(np.int64),
+                self.graph.data, potential[self.loose], loose, _SWEEPS, _SETTLED,
+            )  # fmt: skip
             marginal[self.loose] = loose
-        return Summed(total, marginal)
-
-    def _fit_loose(self, potential: Floats, loose: Floats) -> float:
-        graph = self.graph
-        return float(
-            _kernels.mean_field(
-                graph.indptr.astype(np.int64), graph.indices.astype(np.int64), graph.data,
-                np.ascontiguousarray(potential), loose, _SWEEPS, _SETTLED,
-            )
-        )  # fmt: skip
+        return total, marginal
 
     def best_labels(self, density: Floats, log_weight: Floats, loose: Floats) -> Ints:
-        """The likeliest labels of all chunklets together; in large components, one by one."""
+        """The most probable labels of all chunklets jointly; in large components, one by one."""
         potential = density + self.exponent[:, None] * log_weight
         labels = potential.argmax(axis=1)
-        if len(self.plan.node):
-            # Sums over cold labelings are maxima; noise far below what matters breaks ties.
-            chosen = potential[self.plan.node]
+        if len(self.exact):
+            # At a low temperature, sums over labelings are maxima; noise far below what matters
+            # breaks ties between labelings.
+            chosen = potential[self.exact]
             chosen = chosen - chosen.max(axis=1, keepdims=True)
             chosen += _TIES * np.random.RandomState(0).uniform(size=chosen.shape)
-            labels[self.plan.node] = sum_plan(self._cold_plan, _COLD * chosen)[1].argmax(axis=1)
+            cold = self.plan._replace(
+                parent_penalty=_COLD * self.plan.parent_penalty,
+                edge_penalty=_COLD * self.plan.edge_penalty,
+            )
+            labels[self.exact] = cold.sum(_COLD * chosen)[1].argmax(axis=1)
         if len(self.loose):
             labels[self.loose] = loose.argmax(axis=1)
         return labels
 
-    @property
-    def _cold_plan(self) -> Plan:
-        cost, edges = self.plan.parent_penalty, self.plan.edge_penalty
-        return self.plan._replace(parent_penalty=_COLD * cost, edge_penalty=_COLD * edges)
+    def log_normalizer(self, log_weight: Floats) -> tuple[float, Floats]:
+        """Log probability that labels drawn from the weights satisfy the links; its derivative.
+
+        Components with mean field are left out: a bound cannot be divided by a bound.
+        """
+        power = self.exponent[self.alone]
+        powers = power[:, None] * log_weight
+        single = logsumexp(powers, axis=1)
+        value, counts = float(single.sum()), power @ np.exp(powers - single[:, None])
+        if len(self.exact):
+            power = self.exponent[self.exact]
+            log_sum, marginal = self.plan.sum(power[:, None] * log_weight)
+            value, counts = value + float(log_sum.sum()), counts + power @ marginal
+        return value, counts
+
+    def best_weights(self, counts: Floats, weight: Floats) -> Floats:
+        """Weights of the M-step, given the expected counts and the present weights.
+
+        The labels of linked rows are conditioned on the links, so the likelihood is divided by the
+        probability Z(w) that labels drawn from the weights satisfy them. In the log weights,
+        counts @ log(w) - log Z(w) is concave, because log Z is a log-sum-exp of linear functions.
+        """
+        if not len(self.exact) and (self.exponent[self.alone] == 1).all():
+            return counts / counts.sum()  # Z is 1
+
+        def loss(theta: Floats) -> tuple[float, Floats]:
+            log_weight = theta - logsumexp(theta)
+            log_z, expected = self.log_normalizer(log_weight)
+            slope = counts - expected
+            return log_z - float(counts @ log_weight), np.exp(log_weight) * slope.sum() - slope
+
+        start = np.log(np.maximum(weight, _LEAST))
+        found = minimize(loss, start, jac=True, method="L-BFGS-B")
+        if found.fun > loss(start)[0]:  # rounding at the maximum
+            return weight
+        return np.exp(found.x - logsumexp(found.x))
 
 
-def sum_plan(plan: Plan, potential: Floats) -> tuple[Floats, Floats]:
-    """Log sum of each component of a plan, and marginals of its nodes."""
-    log_sum, marginal = np.empty(len(plan.n_cut)), np.empty(potential.shape)
-    _kernels.sum_components(plan, np.ascontiguousarray(potential), log_sum, marginal)
-    return log_sum, marginal
+class _Piece(NamedTuple):
+    """Cutset and forest of one component; parents and edges by position in `nodes`."""
+
+    nodes: Ints
+    n_cut: int
+    parent: Ints
+    parent_penalty: Floats
+    edges: list[tuple[int, int, float]]
 
 
 def _symmetric(pairs: Ints, value: Floats, n: int) -> csr_array:
@@ -238,9 +250,6 @@ def _components(graph: csr_array) -> list[Ints]:
     return np.split(order, np.cumsum(np.bincount(label, minlength=n))[:-1])
 
 
-_Piece = tuple[Ints, int, Ints, Floats, list[tuple[int, int, float]]]
-
-
 def _neighbors(graph: csr_array, nodes: Ints) -> list[dict[int, float]]:
     """Penalties by neighbor of each node, by position among the nodes of a component."""
     place = {node: position for position, node in enumerate(nodes.tolist())}
@@ -253,7 +262,7 @@ def _neighbors(graph: csr_array, nodes: Ints) -> list[dict[int, float]]:
 
 
 def _plan_component(nodes: Ints, near: list[dict[int, float]]) -> _Piece:
-    """Cutset and forest of one component: nodes in order, size of the cutset, parents, edges."""
+    """Split one component into a cutset and a forest."""
     cut = _cutset([set(others) for others in near])
     order, parent = _walk(near, cut)
     place = {node: position for position, node in enumerate(order)}
@@ -267,34 +276,27 @@ def _plan_component(nodes: Ints, near: list[dict[int, float]]) -> _Piece:
         for b, penalty in near[a].items()
         if b not in cut or place[a] < place[b]
     ]
-    return nodes[order], len(cut), above, cost, edges
+    return _Piece(nodes[order], len(cut), above, cost, edges)
 
 
 def _cutset(near: list[set[int]]) -> list[int]:
-    """Nodes without which no ring is left: always the one with the most edges left."""
-    near = [set(others) for others in near]
+    """Nodes whose removal leaves no cycle; greedily, the one with the most edges left."""
     left, cut = set(range(len(near))), []
-    ends = [node for node in left if len(near[node]) < 2]
+    ends = [node for node in left if len(near[node]) < 2]  # on no cycle
     while left:
-        while ends:
+        if ends:
             node = ends.pop()
-            if node not in left:
-                continue
-            left.discard(node)
-            for other in near[node]:
-                near[other].discard(node)
-                if len(near[other]) < 2:
-                    ends.append(other)
-            near[node] = set()
-        if left:
+        else:
             node = max(left, key=lambda i: (len(near[i]), -i))
             cut.append(node)
-            left.discard(node)
-            for other in near[node]:
-                near[other].discard(node)
-                if len(near[other]) < 2:
-                    ends.append(other)
-            near[node] = set()
+        if node not in left:
+            continue
+        left.discard(node)
+        for other in near[node]:
+            near[other].discard(node)
+            if len(near[other]) < 2:
+                ends.append(other)
+        near[node] = set()
     return cut
 
 
@@ -321,21 +323,18 @@ def _walk(near: list[dict[int, float]], cut: list[int]) -> tuple[list[int], list
 
 def _join(pieces: list[_Piece]) -> Plan:
     """Components one after another."""
-    sizes = np.array([len(piece[0]) for piece in pieces], dtype=np.int64)
-    start = np.append(0, np.cumsum(sizes)).astype(np.int64)
+    start = np.cumsum([0, *(len(piece.nodes) for piece in pieces)])
+    edges = [edge for piece in pieces for edge in piece.edges]
     parents = [
-        np.where(piece[2] < 0, -1, piece[2] + begin)
+        np.where(piece.parent < 0, -1, piece.parent + begin)
         for piece, begin in zip(pieces, start[:-1].tolist(), strict=True)
     ]
-    edges = [edge for piece in pieces for edge in piece[4]]
-    n_edges = np.array([len(piece[4]) for piece in pieces], dtype=np.int64)
     return Plan(
-        node=_chain([piece[0] for piece in pieces], np.int64),
-        start=start,
-        n_cut=np.array([piece[1] for piece in pieces], dtype=np.int64),
+        start=start.astype(np.int64),
+        n_cut=np.array([piece.n_cut for piece in pieces], dtype=np.int64),
         parent=_chain(parents, np.int64),
-        parent_penalty=_chain([piece[3] for piece in pieces], np.float64),
-        edge_start=np.append(0, np.cumsum(n_edges)).astype(np.int64),
+        parent_penalty=_chain([piece.parent_penalty for piece in pieces], np.float64),
+        edge_start=np.cumsum([0, *(len(piece.edges) for piece in pieces)]).astype(np.int64),
         edge_cut=np.array([edge[0] for edge in edges], dtype=np.int64),
         edge_node=np.array([edge[1] for edge in edges], dtype=np.int64),
         edge_penalty=np.array([edge[2] for edge in edges], dtype=np.float64),
@@ -344,57 +343,3 @@ def _join(pieces: list[_Piece]) -> Plan:
 
 def _chain(parts: list[NDArray], dtype: type) -> NDArray:
     return np.concatenate([np.zeros(0, dtype), *parts]).astype(dtype)
-
-
-def distinct(field: Field) -> tuple[Plan, Floats, Floats]:
-    """Components that differ as priors see them, their exponents, and how often each occurs.
-
-    Without densities, components of the same shape, penalties and exponents have the same sum.
-    """
-    plan = field.plan
-    seen: dict[bytes, int] = {}
-    chosen: list[int] = []
-    count: list[float] = []
-    for c in range(len(plan.n_cut)):
-        first, last = plan.start[c : c + 2]
-        edges = slice(plan.edge_start[c], plan.edge_start[c + 1])
-        parent = plan.parent[first:last]
-        key = b"|".join(
-            part.tobytes()
-            for part in (
-                field.exponent[plan.node[first:last]],
-                np.where(parent < 0, -1, parent - first),
-                plan.parent_penalty[first:last],
-                plan.edge_cut[edges],
-                plan.edge_node[edges],
-                plan.edge_penalty[edges],
-            )
-        )
-        if key not in seen:
-            seen[key] = len(chosen)
-            chosen.append(c)
-            count.append(0.0)
-        count[seen[key]] += 1.0
-    part = _choose(plan, chosen)
-    return part, field.exponent[part.node], np.array(count)
-
-
-def _choose(plan: Plan, components: list[int]) -> Plan:
-    pieces: list[_Piece] = []
-    for c in components:
-        first, last = plan.start[c : c + 2].tolist()
-        edges = range(plan.edge_start[c], plan.edge_start[c + 1])
-        parent = plan.parent[first:last]
-        pieces.append(
-            (
-                plan.node[first:last],
-                int(plan.n_cut[c]),
-                np.where(parent < 0, -1, parent - first),
-                plan.parent_penalty[first:last],
-                [
-                    (int(plan.edge_cut[e]), int(plan.edge_node[e]), float(plan.edge_penalty[e]))
-                    for e in edges
-                ],
-            )
-        )
-    return _join(pieces)

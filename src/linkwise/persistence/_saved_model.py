@@ -145,7 +145,7 @@ class SavedModel:
         if not hasattr(self.model, "update"):
             raise ValueError(
                 f"{type(self.model).__name__} cannot take in new rows; save a model of a k-means "
-                "method or of ConstrainedMixture, or fit again with all rows"
+                "method, or fit again with all rows"
             )
         has_rows = hasattr(self.model, "labels_")
         if self.ids is not None and sample_ids is None:

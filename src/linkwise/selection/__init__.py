@@ -1,9 +1,8 @@
-"""Model selection by constraints: number of clusters, algorithm, metric and preprocessing."""
+"""AutoCluster: the number of clusters and the space they are found in, chosen by held-out links."""
 
 from ._auto import AutoCluster
-from ._expected import Expected
 from ._report import ChoiceReport
-from ._splits import can_hold_out
+from ._score import Expected
 from ._table import Results
 
-__all__ = ["AutoCluster", "ChoiceReport", "Expected", "Results", "can_hold_out"]
+__all__ = ["AutoCluster", "ChoiceReport", "Expected", "Results"]

@@ -1,338 +1,394 @@
-"""What is tried: algorithms, preprocessings and numbers of clusters.
-
-Entry points: `default_kinds` and `given_kinds` make candidates without a number of clusters,
-`with_counts` and `with_clusters` give them one.
-"""
+"""The list of clusterings that are compared: spaces, methods, and all numbers of clusters."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+import warnings
+from typing import Any, NamedTuple, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, clone
 from sklearn.cluster import KMeans
-from sklearn.decomposition import PCA, TruncatedSVD
-from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import Normalizer
+from sklearn.exceptions import ConvergenceWarning
 
-from linkwise._adapters import check_base, last_step, listens
-from linkwise._types import Matrix
+from linkwise._types import Floats, Matrix, is_sparse
 from linkwise.constraints import Constraints
-from linkwise.ensemble import BoostCluster
-from linkwise.geometry import ITML, RCA
-from linkwise.hierarchy import ReCon
-from linkwise.kmeans import COPKMeans, GPKMeans, HMRFKMeans, MPCKMeans, PCKMeans
-from linkwise.mixture import ConstrainedMixture
-from linkwise.spectral import ConstrainedKernelKMeans, SpectralLearning
+from linkwise.kmeans import PCKMeans
 
-from ._densities import Densities
-from ._scaling import ColumnScaler
+from ._folds import Fold, all_links, held_out
+from ._score import CONSENSUS, Expected, LinkModel, consensus, plausibility
+from ._spaces import (
+    MOST_SPECTRAL,
+    MainDirections,
+    learned_metric,
+    neighbor_graph,
+    spectral_embedding,
+    spectral_rows,
+)
+from ._trees import WardTree, contracted
 
-KMEANS = "k-means"
-_MOST_ROWS = 3000  # beyond, methods over all pairs of rows are left out
-_MOST_FEATURES = 30  # beyond, full metrics are learnt in a PCA space
-_WIDE = 100  # features beyond which everything is clustered in a PCA space of so many dimensions
-_SHAPES = 5  # features up to which clusters of any shape are looked for
-_FEW_LINKS, _FEW_ROWS = 30, 500  # up to so many links are worth spreading, in so many rows
-_BOOSTED = 200  # rows up to which boosting is cheap enough
-_RUNS, _KMEANS_RUNS = 2, 4  # of each fit in a fold
-_SAME_SCALE = 1.2
-_LIKE_SCALES = 10.0
+Numbers = NDArray[np.int64]
+Labels = NDArray[np.int32]
+
+_STEP, _STEP_KMEANS = 1.15, 1.25  # ratio of the numbers compared; each k-means is a fit of its own
+_ROWS_PER_CLUSTER, _ROWS_PER_VECTOR = 4, 5  # at least, on average
+_REFINED = 3  # spaces whose best clusters are refined and compared again
+SOUND = 0.02  # share of wrong links up to which all links are taken as right
+_MOST_WRONG = 0.4  # that PCK-Means is given; near .5 links say nothing
+_HELD_OUT = 0.632  # weight of held-out links in what is expected (Efron and Tibshirani 1997)
+_N_PAIRS = 4000  # random pairs of rows by which clusterings are compared with each other
 
 
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """One way to cluster.
+class Kind(NamedTuple):
+    """A space and a method that clusters in it.
 
     Attributes
     ----------
-    algorithm, preprocessing : str
-        In a few words.
-    n_clusters : int or None
-        None for a clusterer that finds it out by itself.
-    estimator : clusterer or Pipeline
-        Not fitted.
-    rank : int
-        0 for the simplest; decides between equals.
-    n_runs : pair of str and value, or None
-        The parameter that holds the number of runs, and its value in the last fit: folds are many,
-        and do with fewer runs.
-    is_scout : bool
-        Whether it is cheap and simple enough to look for the number of clusters.
+    base : {"as given", "scaled", "words"}
+        Columns that the space starts from.
+    space : {"plain", "ITML", "RCA", "spectral"}
+    linked : bool
+        Whether links are used: must-linked rows contracted, or links written into the graph.
+        Metrics are learned from links in any case.
+    method : {"Ward", "k-means"}
+    refined : bool
+        Whether PCK-Means continues from the clusters, with all links.
     """
 
-    algorithm: str
-    preprocessing: str
-    n_clusters: int | None
-    estimator: BaseEstimator
-    rank: int
-    n_runs: tuple[str, Any] | None = None
-    is_scout: bool = False
+    base: str
+    space: str
+    linked: bool = False
+    method: str = "Ward"
+    refined: bool = False
 
     @property
-    def final(self) -> Any:
-        """The estimator of the fit with everything."""
-        if self.n_runs is None:
-            return self.estimator
-        return clone(self.estimator).set_params(**dict([self.n_runs]))
+    def uses_links(self) -> bool:
+        """Whether the clustering depends on links at all."""
+        return self.linked or self.refined or self.space in ("ITML", "RCA")
 
     @property
-    def kind(self) -> str:
-        """Algorithm and preprocessing, without k."""
-        if self.preprocessing in ("", "as is"):
-            return self.algorithm
-        return f"{self.algorithm}, {self.preprocessing}"
-
-    @property
-    def is_kmeans(self) -> bool:
-        """Whether it is plain k-means, which ignores constraints."""
-        return isinstance(last_step(self.estimator), KMeans)
-
-    @property
-    def listens(self) -> bool:
-        """Whether any of its steps receives the constraints."""
-        return listens(self.estimator)
-
-    @property
-    def is_soft(self) -> bool:
-        """Whether the weights of constraints count in it, from the first step to the last."""
-        methods = PCKMeans | MPCKMeans | HMRFKMeans | ConstrainedKernelKMeans
-        soft = isinstance(last_step(self.estimator), methods)
-        steps = [step for _, step in getattr(self.estimator, "steps", ())]
-        return soft and not any(isinstance(step, RCA) for step in steps)
+    def name(self) -> str:
+        """The space in words."""
+        own = "linked spectral" if self.linked and self.space == "spectral" else self.space
+        return f"{own}, {self.base}"
 
     def __str__(self) -> str:
-        k = "" if self.n_clusters is None else f", k = {self.n_clusters}"
-        return self.kind + k
+        return f"{self.method}{', PCK-Means' * self.refined} ({self.name})"
 
 
-# ------------------------------------------------------------------------ the default ones
+class Candidate(NamedTuple):
+    """One clustering of the list, and what held-out links say about it.
+
+    Attributes
+    ----------
+    kind : Kind
+    n_clusters : int
+    counts : ndarray of shape (n_folds, 4)
+        See `Fold.counts`.
+    share : float
+        Share of all pairs that it puts together.
+    together : ndarray of shape (n_pairs,)
+        Whether it puts each of some random pairs together.
+    """
+
+    kind: Kind
+    n_clusters: int
+    counts: Floats
+    share: float
+    together: NDArray[np.bool_]
 
 
-def default_kinds(X: Matrix, known: Constraints, n_samples: int) -> list[Candidate]:
-    """Every method that fits the data, with the preprocessings that suit it, without k.
+def numbers_of_clusters(least: int, most: int, step: float = _STEP) -> Numbers:
+    """Numbers from `least` to `most`, each about `step` times the one before."""
+    n_steps = 2 + int(np.log(most / least) / np.log(step))
+    return np.unique(np.geomspace(least, most, n_steps).round().astype(np.int64))
+
+
+class Spaces:
+    """Clusterings of some rows by any kind, with any links; what folds share is computed once.
 
     Parameters
     ----------
-    X : array or CSR matrix of shape (n_sampled, n_features)
-        The data, or a sample of it.
+    X : array or CSR matrix of shape (n_samples, n_features)
+    seed : int
+    """
+
+    def __init__(self, X: Matrix, seed: int):
+        self._seed = seed
+        names = {"words": False} if is_sparse(X) else {"as given": False, "scaled": True}
+        self.bases = {
+            name: MainDirections(scale, random_state=seed).fit(X) for name, scale in names.items()
+        }
+        self.coordinates = {name: base.transform(X) for name, base in self.bases.items()}
+        self._made: dict[tuple[str, str, int], Any] = {}
+        self._kept: list[Constraints] = []  # so that an id means the same constraints
+
+    def labels(self, kind: Kind, known: Constraints, k: int) -> Labels:
+        """A clustering."""
+        if kind.method == "Ward":
+            return self._tree(kind, known).cut(k)
+        Z = self.space(kind, known, k)
+        with warnings.catch_warnings():  # fewer distinct rows than clusters
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = KMeans(k, n_init=1, random_state=self._seed).fit(Z)
+        return np.asarray(model.labels_, dtype=np.int32)
+
+    def _tree(self, kind: Kind, known: Constraints) -> WardTree:
+        def grow() -> WardTree:
+            Z = self.space(kind, known)
+            return WardTree(contracted(Z, known) if kind.linked else Z)
+
+        own = known if kind.uses_links else _NOTHING
+        return cast("WardTree", self._once(kind._replace(space=f"{kind.space} tree"), own, grow))
+
+    def space(self, kind: Kind, known: Constraints, k: int = 0) -> Floats:
+        """Coordinates of the rows; k is the number of eigenvectors of the spectral space."""
+        Z = self.coordinates[kind.base]
+        if kind.space == "plain":
+            return Z
+        if kind.space == "spectral":
+            return spectral_rows(self._embedding(kind, known if kind.linked else _NOTHING), k)
+        metric = self.metric(kind, known)
+        return Z if metric is None else np.asarray(metric.transform(Z))
+
+    def metric(self, kind: Kind, known: Constraints) -> Any:
+        """The fitted metric; None if links are too few."""
+        Z = self.coordinates[kind.base]
+        return self._once(kind, known, lambda: learned_metric(kind.space, Z, known, self._seed))
+
+    def most(self, method: str) -> int:
+        """The largest number of clusters by a method."""
+        n_rows = len(next(iter(self.coordinates.values())))
+        if method == "Ward":
+            return max(2, n_rows // _ROWS_PER_CLUSTER)
+        return max(2, min(MOST_SPECTRAL, n_rows // _ROWS_PER_VECTOR))
+
+    def _embedding(self, kind: Kind, known: Constraints) -> Floats:
+        graph = self._once(
+            kind._replace(space="graph"), _NOTHING,
+            lambda: neighbor_graph(self.coordinates[kind.base]),
+        )  # fmt: skip
+        return np.asarray(
+            self._once(kind, known, lambda: spectral_embedding(graph, known, self.most("k-means")))
+        )
+
+    def _once(self, kind: Kind, known: Constraints, make: Any) -> Any:
+        key = kind.base, kind.space, id(known)
+        if key not in self._made:
+            self._kept.append(known)
+            self._made[key] = make()
+        return self._made[key]
+
+
+_NOTHING = Constraints()
+
+
+class Comparison:
+    """All clusterings of the list, scored by held-out links.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n_samples, n_features)
     known : Constraints
         By row number.
-    n_samples : int
-        Rows that the choice is fitted to.
-    """
-    if sparse.issparse(X):
-        return _for_words(X, known)
-    return _for_numbers(X, known, n_samples)
+    pairs : Constraints
+        The same with all pairs of labeled rows.
+    limits : pair of int
+        The least and the most clusters.
+    seed : int
 
-
-def with_counts(kinds: Sequence[Candidate], ks: Sequence[int]) -> list[Candidate]:
-    """Each kind with each number of clusters; those that find it by themselves once."""
-    fixed = [kind for kind in kinds if not takes_clusters(kind)]
-    free = [kind for kind in kinds if takes_clusters(kind)]
-    return fixed + [with_clusters(kind, k) for k in ks for kind in free]
-
-
-def _for_words(X: Matrix, known: Constraints) -> list[Candidate]:
-    """Methods for directions, and the simplest others in the space of latent semantic analysis."""
-    spaces: dict[str, list[Any]] = {"as is": []}
-    n_links, reduced = known.n_must_link + known.n_cannot_link, min(_WIDE, min(X.shape) - 1)
-    if reduced >= 2:
-        spaces["LSA"] = [TruncatedSVD(reduced), Normalizer()]
-        if known.n_must_link >= 2:
-            spaces["RCA"] = [*spaces["LSA"], RCA()]
-    dense, consistent = ("LSA", "RCA"), known.closure().consistent
-    methods: list[tuple[str, Any, tuple[str, ...], bool]] = [
-        ("PCK-Means, cosine", PCKMeans(distortion="cosine"), ("as is",), True),
-        (KMEANS, KMeans(n_init=10), ("as is", *dense), True),
-        ("PCK-Means", PCKMeans(penalty="distance"), dense, n_links > 0),
-        ("COP-KMeans", COPKMeans(n_init=5), dense, consistent and n_links > 0),
-        ("MPCK-Means", MPCKMeans(), ("LSA",), n_links > 0),
-        ("HMRF-KMeans, cosine", HMRFKMeans(distortion="cosine"), ("as is",), True),
-    ]
-    scouts = {(KMEANS, "LSA"), ("PCK-Means", "LSA"), ("PCK-Means", "RCA")}
-    if "LSA" not in spaces:
-        scouts = {(KMEANS, "as is"), ("PCK-Means, cosine", "as is")}
-    return _kinds(methods, spaces, scouts)
-
-
-def _for_numbers(X: Matrix, known: Constraints, n_samples: int) -> list[Candidate]:
-    spaces = _spaces(X, known)
-    n_links, d = known.n_must_link + known.n_cannot_link, X.shape[1]
-    small, consistent = n_samples <= _MOST_ROWS, known.closure().consistent
-    both = known.n_must_link > 0 and known.n_cannot_link > 0
-    every, plain = tuple(spaces), ("PCA",) if d > _WIDE else ("standardized",)
-    learnt, narrow = (*plain, "RCA", "ITML"), plain if d <= _MOST_FEATURES else ("few PCA",)
-    few = n_samples <= _FEW_ROWS and 0 < n_links <= _FEW_LINKS
-    # The simplest that listens comes first: where all do alike, it keeps what was said. Without
-    # links, what would be k-means again is left out.
-    methods: list[tuple[str, Any, tuple[str, ...], bool]] = [
-        ("PCK-Means", PCKMeans(penalty="distance"), every, n_links > 0),
-        (KMEANS, KMeans(n_init=10), every, True),
-        ("COP-KMeans", COPKMeans(n_init=5), learnt, consistent and n_links > 0),
-        ("MPCK-Means", MPCKMeans(), plain, True),
-        ("MPCK-Means, full metric", MPCKMeans(metric="full"), narrow, True),
-        ("MPCK-Means, full metric per cluster", MPCKMeans(metric="full", per_cluster=True),
-         narrow, d <= _SHAPES and n_links > 0),
-        ("HMRF-KMeans", HMRFKMeans(), plain, True),
-        ("mixture", ConstrainedMixture(max_iter=30), narrow, small and consistent and n_links > 0),
-        ("kernel k-means", ConstrainedKernelKMeans(), (*plain, "RCA"), small),
-        ("spectral learning", SpectralLearning(), learnt, small),
-        ("ReCon", ReCon(2, linkage="ward"), (*plain, "RCA"), small and consistent),
-        ("ReCon, single link", ReCon(2, linkage="single"), plain,
-         small and consistent and d <= _SHAPES),
-        ("densities", Densities(), plain, small and consistent and both and d <= _SHAPES),
-        ("GPK-Means", GPKMeans(), plain, few),
-        ("BoostCluster", BoostCluster(KMeans(n_init=3)), plain,
-         n_samples <= _BOOSTED and n_links > 0),
-    ]  # fmt: skip
-    scouts = {(KMEANS, space) for space in plain} | {
-        ("PCK-Means" if n_links else KMEANS, space) for space in (*plain, "RCA")
-    }
-    return _kinds(methods, spaces, scouts)
-
-
-def _kinds(
-    methods: Iterable[tuple[str, Any, tuple[str, ...], bool]],
-    spaces: dict[str, list[Any]],
-    scouts: set[tuple[str, str]],
-) -> list[Candidate]:
-    """Methods that fit, in the spaces that suit them and are there; the simplest first.
-
-    Parameters
+    Attributes
     ----------
-    methods : iterable of (name, clusterer, names of spaces, whether it fits)
-    spaces : dict
-        Steps of each preprocessing.
-    scouts : set of (name, space)
+    candidates : list of Candidate
+    score : ndarray of shape (n_candidates,)
+        What the choice is made by.
+    model : LinkModel or None
+        What held-out links say; None if there are too few to hold some out.
+    best : int
+        Place of the choice in the list.
     """
-    fitting = [method[:3] for method in methods if method[3]]
-    return [
-        _kind(
-            name, space, method, spaces[space], rank * len(spaces) + place, (name, space) in scouts
-        )
-        for rank, (name, method, suited) in enumerate(fitting)
-        for place, space in enumerate(suited)
-        if space in spaces
-    ]  # fmt: skip
+
+    def __init__(
+        self, X: Matrix, known: Constraints, pairs: Constraints, limits: tuple[int, int], seed: int
+    ):
+        self.spaces, self._limits, self._seed = Spaces(X, seed), limits, seed
+        self.model: LinkModel | None = None
+        closure, n_rows = known.closure(), X.shape[0]
+        self.consistent = bool(closure.consistent)
+        # Share of all pairs that follow from links.
+        self._decided = closure.n_pairs / (n_rows * (n_rows - 1) / 2) if self.consistent else 0.0
+        rng = np.random.RandomState(seed)
+        self.folds = held_out(known, rng)
+        self._asked = all_links(known, pairs, rng)
+        self._pairs = rng.randint(X.shape[0], size=(_N_PAIRS, 2))
+        self._pairs = self._pairs[self._pairs[:, 0] != self._pairs[:, 1]]
+        self.candidates: list[Candidate] = []
+        self.ari, self.score, self._n_unrefined = np.zeros(0), np.zeros(0), 0
+        for base in self.spaces.bases:
+            self._add(Kind(base, "plain"))
+            self._add(Kind(base, "plain", method="k-means"))
+            self._add(Kind(base, "spectral", method="k-means"))
+        self._judge(known)
+        if self.folds:
+            self._use_links()
+        self.best = self._n_unrefined + int(self.score[self._n_unrefined :].argmax())
+
+    def _use_links(self) -> None:
+        """Add spaces that use links, from the columns with the best clusters, and refine."""
+        base = self.candidates[int(self.score.argmax())].kind.base
+        n_free = len(self.candidates)
+        # Must-linked rows are contracted if no links contradict.
+        self._add(Kind(base, "ITML", self.consistent))
+        self._add(Kind(base, "RCA", self.consistent))
+        self._add(Kind(base, "spectral", True, "k-means"))
+        self._score(self.candidates[n_free:])
+        self._n_unrefined = len(self.candidates)
+        best: dict[Kind, int] = {}
+        for place in np.argsort(-self.score, kind="stable").tolist():
+            best.setdefault(self.candidates[place].kind, place)
+        some = [self.candidates[place] for place in list(best.values())[:_REFINED]]
+        refined = [self._candidate(one.kind._replace(refined=True), one.n_clusters) for one in some]
+        self.candidates += refined
+        self._score(refined)
+
+    def _add(self, kind: Kind) -> None:
+        least, most = self._limits
+        most = max(least, min(most, self.spaces.most(kind.method)))
+        step = _STEP if kind.method == "Ward" else _STEP_KMEANS
+        for k in numbers_of_clusters(least, most, step).tolist():
+            self.candidates.append(self._candidate(kind, k))
+
+    def _candidate(self, kind: Kind, k: int) -> Candidate:
+        folds = self.folds if kind.uses_links else self._asked
+        if kind.uses_links:
+            found = [self._labels(kind, k, fold.known) for fold in folds]
+        else:
+            found = [self._labels(kind, k, _NOTHING)] * len(folds)
+        counts = np.array([f.counts(own) for f, own in zip(folds, found, strict=True)])
+        a, b = found[0][self._pairs].T
+        share = float(np.mean([_share_together(own) for own in found]))
+        return Candidate(kind, k, counts, share, a == b)
+
+    def _labels(self, kind: Kind, k: int, known: Constraints) -> Labels:
+        labels = self.spaces.labels(kind._replace(refined=False), known, k)
+        if not kind.refined:
+            return labels
+        Z = self.spaces.space(kind, known, k)
+        return np.asarray(refine(Z, labels, known, self.noise, self._seed).labels_)
+
+    @staticmethod
+    def _table(candidates: list[Candidate]) -> tuple[Floats, Floats]:
+        shares = np.array([one.share for one in candidates])
+        return np.array([one.counts.sum(axis=0) for one in candidates]), shares
+
+    def _judge(self, known: Constraints) -> None:
+        """Prior and model of links by the clusterings that used none, and their scores."""
+        counts, shares = self._table(self.candidates)
+        together = np.array([one.together for one in self.candidates])
+        self._plausible = plausibility(counts, shares), together
+        if self.folds:
+            self.model = LinkModel(counts, shares, known)
+            n_must, n_cannot = known.n_must_link, known.n_cannot_link
+            self._n = 4 * n_must * n_cannot / (n_must + n_cannot)  # as if kinds were balanced
+        self._score(self.candidates)
+
+    def _score(self, some: list[Candidate]) -> None:
+        """Append the scores of some candidates."""
+        ari = np.full(len(some), np.nan)
+        score = self._agreement(np.array([one.together for one in some]))
+        if self.model is not None:
+            ari = self.model.ari(*self._table(some))
+            score = self._combined(ari, score)
+        self.ari, self.score = np.append(self.ari, ari), np.append(self.score, score)
+
+    def _agreement(self, together: NDArray[np.bool_]) -> Floats:
+        weight, models = self._plausible
+        return consensus(together, models, weight)
+
+    def _combined(self, ari: Floats, agreement: Floats) -> Floats:
+        return np.asarray((self._n * ari + CONSENSUS * agreement) / (self._n + CONSENSUS))
+
+    def _of_other_folds(self) -> tuple[Floats, float]:
+        """Counts of each fold for the choice by the other folds, summed, and the mean share."""
+        assert self.model is not None
+        counts = np.array([one.counts for one in self.candidates])
+        shares = np.array([one.share for one in self.candidates])
+        agreement = self._agreement(np.array([one.together for one in self.candidates]))
+        total, held = counts.sum(axis=1), []
+        for fold in range(counts.shape[1]):
+            ari = self.model.rough_ari(total - counts[:, fold], shares)
+            held.append(int(self._combined(ari, agreement).argmax()))
+        own = counts[held, np.arange(len(held))].sum(axis=0)
+        return own, float(shares[held].mean())
+
+    @property
+    def noise(self) -> float:
+        """Estimated share of wrong links; 0 if it is unknown."""
+        return 0.0 if self.model is None else self.model.noise
+
+    @property
+    def chosen(self) -> Candidate:
+        """The choice."""
+        return self.candidates[self.best]
+
+    @property
+    def kmeans(self) -> int:
+        """Place of the best plain k-means."""
+        places = [
+            place for place, one in enumerate(self.candidates)
+            if one.kind.method == "k-means" and one.kind.space == "plain"
+        ]  # fmt: skip
+        return max(places, key=lambda place: self.score[place])
+
+    def expected(self, labels: Labels) -> Expected:
+        """Expected ARI of the choice, given its labels fitted with all links.
+
+        The choice is the best of many by chance, too: each fold counts what the others would have
+        chosen. Folds lack a third of the links, so that held-out links alone would be too
+        pessimistic, and the links used too optimistic: they are combined by the .632+ rule of the
+        bootstrap, where as much is left out.
+        """
+        if self.model is None:
+            return Expected()
+        held_out, share = self._of_other_folds()
+        used = np.sum([fold.counts(labels) for fold in self._asked], axis=0)
+        overfit = np.clip(1 - _lift(held_out) / max(_lift(used), 1e-9), 0.0, 1.0)
+        weight = _HELD_OUT / (1 - (1 - _HELD_OUT) * overfit)
+        found = self.model.expected(weight * held_out + (1 - weight) * used, share)
+        return found.with_decided(self._decided) if self.noise <= SOUND else found
 
 
-def _kind(
-    name: str, space: str, method: BaseEstimator, steps: Iterable[Any], rank: int, is_scout: bool
-) -> Candidate:
-    """A default candidate, with few runs per fold."""
-    n_runs = method.get_params().get("n_init")
-    estimator = in_space(steps, method)
-    if n_runs is None or isinstance(method, ConstrainedMixture):
-        return Candidate(name, space, None, estimator, rank, is_scout=is_scout)
-    key = _prefix(estimator) + "n_init"
-    # Plain k-means is fitted once for all folds, if no step before it listens.
-    plain = isinstance(method, KMeans) and not listens(estimator)
-    runs = _KMEANS_RUNS if plain else _RUNS
-    return Candidate(
-        name, space, None, estimator.set_params(**{key: runs}), rank, (key, n_runs), is_scout
-    )
+def _lift(counts: Floats) -> float:
+    """How much more often must-links are together than cannot-links."""
+    kept, broken, joined, apart = counts
+    return float(kept / max(kept + broken, 1e-9) - joined / max(joined + apart, 1e-9))
 
 
-def _spaces(X: Matrix, known: Constraints) -> dict[str, list[Any]]:
-    """Preprocessings that make a difference here, the simplest first.
+def refine(Z: Floats, labels: NDArray, known: Constraints, noise: float, seed: int) -> Any:
+    """Clusters continued by PCK-Means with links, or by k-means if there are none.
 
-    Rows of many features are seen in few dimensions throughout. Features of like scales, such as
-    embeddings, are not standardized for that: their scales mean something.
+    Links are taken as right if very few seem wrong.
     """
-    spread = X.std(axis=0, dtype=np.float64)
-    spread = spread[spread > 0]
-    uneven = bool(len(spread)) and spread.max() > _SAME_SCALE * spread.min()
-    alike = bool(len(spread)) and spread.max() < _LIKE_SCALES * spread.min()
-    n, d = X.shape
-    found: dict[str, list[Any]] = {}
-    scaled = [] if d > _WIDE and alike else [ColumnScaler()]
-    if d <= _WIDE:
-        found["standardized"] = scaled
-        if uneven:
-            found["as is"] = []
-    if d >= 8 and n > 2:
-        found["PCA"] = [*scaled, *_reduced(n, d, _WIDE)]
-    if d > _MOST_FEATURES and n > 2:
-        found["few PCA"] = [*scaled, *_reduced(n, d, _MOST_FEATURES)]
-    base = found.get("PCA") or found["standardized"]
-    if known.n_must_link >= 2:
-        found["RCA"] = [*base, RCA()]
-    if known.n_must_link and known.n_cannot_link:
-        found["ITML"] = [*(found.get("few PCA") or base), ITML()]
-    return found
+    labels = np.unique(labels, return_inverse=True)[1].reshape(-1)
+    centers = means(Z, labels)
+    n_clusters = len(centers)
+    if not known.n_must_link + known.n_cannot_link:
+        return KMeans(n_clusters, init=centers, n_init=1).fit(Z)
+    sound = noise <= SOUND
+    options = {"penalty": "distance"} if sound else {"noise": min(noise, _MOST_WRONG)}
+    model = PCKMeans(n_clusters, init=centers, n_init=1, random_state=seed, **options)
+    return model.fit(Z, constraints=known)
 
 
-def _reduced(n: int, d: int, most: int) -> list[Any]:
-    """PCA that keeps 90 % of the variance of few features, or a fixed number of dimensions."""
-    if d <= most:
-        return [PCA(0.9, svd_solver="full")]
-    return [PCA(min(most, n - 1), svd_solver="randomized")]
+def means(Z: Floats, labels: NDArray) -> Floats:
+    """Mean of each cluster."""
+    member = sparse.csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))))
+    return np.asarray((member @ Z) / np.bincount(labels)[:, None])
 
 
-def in_space(steps: Iterable[Any], method: BaseEstimator) -> Any:
-    """A clusterer behind preprocessing steps."""
-    steps = [clone(step) for step in steps]
-    return make_pipeline(*steps, clone(method)) if steps else clone(method)
+def _share_together(labels: NDArray) -> float:
+    size, n = np.bincount(labels).astype(np.float64), len(labels)
+    return float(((size * size).sum() - n) / max(n * (n - 1.0), 1.0))
 
 
-# ------------------------------------------------------------------------ those of the user
-
-
-def given_kinds(given: Any) -> list[Candidate]:
-    """Candidates given by the user, without k: clusterers, or (name, clusterer) pairs.
-
-    k-means is added if it is not among them, for comparison.
-    """
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise TypeError(f'candidates={given!r}: expected "default" or a list of clusterers')
-    kinds = []
-    for rank, item in enumerate(given):
-        name, method = item if isinstance(item, tuple) else (_name(item), item)
-        check_base(method, "candidate")
-        kinds.append(Candidate(str(name), "", None, method, rank))
-    if not any(kind.is_kmeans for kind in kinds):
-        kinds.append(Candidate(KMEANS, "", None, KMeans(n_init=10), len(kinds)))
-    names = [kind.algorithm for kind in kinds]
-    return [
-        replace(kind, algorithm=f"{kind.algorithm} ({place + 1})")
-        if names.count(kind.algorithm) > 1
-        else kind
-        for place, kind in enumerate(kinds)
-    ]
-
-
-def _name(method: BaseEstimator) -> str:
-    steps = [step for _, step in getattr(method, "steps", (("", method),))]
-    return " of ".join(type(step).__name__ for step in reversed(steps))
-
-
-def _prefix(method: BaseEstimator) -> str:
-    """Prefix of the parameters of the last step."""
-    return f"{method.steps[-1][0]}__" if isinstance(method, Pipeline) else ""
-
-
-def _cluster_parameter(method: BaseEstimator) -> str | None:
-    """The parameter that holds the number of clusters; None if there is none."""
-    prefix = _prefix(method)
-    names = method.get_params(deep=True)
-    wanted = ["n_clusters", "base__n_clusters", "base__n_components"]
-    if isinstance(last_step(method), GaussianMixture | BayesianGaussianMixture):
-        wanted = ["n_components"]
-    return next((prefix + name for name in wanted if prefix + name in names), None)
-
-
-def takes_clusters(kind: Candidate) -> bool:
-    """Whether a number of clusters can be given to it."""
-    return _cluster_parameter(kind.estimator) is not None
-
-
-def with_clusters(kind: Candidate, k: int) -> Candidate:
-    """The same candidate with a number of clusters."""
-    name = _cluster_parameter(kind.estimator)
-    assert name is not None
-    return replace(kind, n_clusters=int(k), estimator=clone(kind.estimator).set_params(**{name: k}))
+__all__ = ["Candidate", "Comparison", "Fold", "Kind", "Spaces"]

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -20,7 +19,15 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from linkwise._adapters import check_base, cluster, seeded
-from linkwise._types import Labels, Matrix, MatrixLike, RandomState, SampleIds, Seed
+from linkwise._types import (
+    Labels,
+    Matrix,
+    MatrixLike,
+    RandomState,
+    SampleIds,
+    Seed,
+    is_sparse,
+)
 from linkwise._validation import (
     ConstrainedClusterMixin,
     Knowable,
@@ -289,7 +296,7 @@ class SpectralLearning(
         lost_degree = degree if self.normalization == "symmetric" else self._top
         below = np.maximum(degree - (1.0 - self.eigenvalues_) * lost_degree, degree / 2)
         product = A @ self._vectors
-        product = product.toarray() if sparse.issparse(product) else np.asarray(product)
+        product = product.toarray() if is_sparse(product) else np.asarray(product)
         vectors = product / np.where(below > 0, below, 1.0)
         lost = np.flatnonzero(degree.ravel() <= 0)
         if len(lost) and nearest is not None:

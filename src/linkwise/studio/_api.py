@@ -19,7 +19,7 @@ from linkwise._types import JsonDict
 from linkwise._version import __version__
 from linkwise.active._refit import Fit
 
-from ._controller import Controller
+from ._controller import Controller, name_of
 from ._exports import EXPORTS
 from ._record_pages import Order
 from ._replay import ReplayMiddleware
@@ -132,20 +132,7 @@ def _add_interview(app: FastAPI, current: Current) -> None:
     @app.post("/api/question")
     def next_question(given: Asking | None = None) -> JsonDict:
         """The next question with both records; null when nothing is left to ask."""
-        controller = current()
-        asked = controller.session.ask(who=None if given is None else given.who)
-        if asked is None:
-            return {"question": None}
-        rows = list(asked)
-        return {
-            "question": {
-                "i": asked.i,
-                "j": asked.j,
-                "ids": [controller.name(row) for row in rows],
-                "records": [controller.records.fields(row) for row in rows],
-                "reason": controller.session.reason(asked),
-            }
-        }
+        return {"question": _ask(current(), None if given is None else given.who)}
 
     @app.post("/api/set-question")
     def next_set(given: AskingSet | None = None) -> JsonDict:
@@ -176,7 +163,7 @@ def _add_interview(app: FastAPI, current: Current) -> None:
 
     @app.post("/api/answer")
     def answer(given: GivenAnswer) -> JsonDict:
-        """Record an answer. It is on disk when this returns.
+        """Record an answer and return the next question. It is on disk when this returns.
 
         The same answer of the same person to the same pair counts once. Other requests count once
         if they carry the same ``Idempotency-Key`` header.
@@ -184,7 +171,11 @@ def _add_interview(app: FastAPI, current: Current) -> None:
         controller = current()
         pair = (given.i, given.j)
         clash = controller.tell(given.said, pair, given.who, given.weight)
-        return {"dispute": None if clash is None else controller.dispute(clash)}
+        return {
+            "dispute": None if clash is None else controller.dispute(clash),
+            "question": _ask(controller, given.who),
+            "version": controller.session.snapshot().version,
+        }
 
     @app.post("/api/undo")
     def undo(given: Undo) -> JsonDict:
@@ -210,16 +201,34 @@ def _add_interview(app: FastAPI, current: Current) -> None:
     def answers() -> JsonDict:
         """Active answers, and the disputes among them."""
         controller = current()
-        standing = [controller.answer(one) for one in controller.session.answers if one.is_active]
-        return {"answers": standing, "disputes": controller.disputes()}
+        now = controller.session.snapshot()
+        return {
+            "answers": [controller.answer(one) for one in now.answers if one.is_active],
+            "disputes": [controller.dispute(one) for one in now.disputes],
+        }
+
+
+def _ask(controller: Controller, who: str | None) -> JsonDict | None:
+    """The next question with both records; None when nothing is left to ask."""
+    asked = controller.session.ask(who=who)
+    if asked is None:
+        return None
+    return {
+        "i": asked.i,
+        "j": asked.j,
+        "ids": controller.names(*asked),
+        "records": [controller.records.fields(row) for row in asked],
+        "reason": controller.session.reason(asked),
+    }
 
 
 def _add_results(app: FastAPI, current: Current) -> None:
     @app.get("/api/progress")
     def progress() -> JsonDict:
         """How far the session is, and whether to stop."""
-        controller = current()
-        return {**controller.session.progress.to_dict(), "n_violated": controller.n_violated()}
+        now = current().session.snapshot()
+        n_violated = None if now.fit is None else len(now.violated)
+        return {**now.progress.to_dict(), "n_violated": n_violated, "n_new": len(now.new)}
 
     @app.get("/api/labels")
     def labels() -> JsonDict:
@@ -247,7 +256,8 @@ def _add_results(app: FastAPI, current: Current) -> None:
 
 
 def _labels(controller: Controller, fit: Fit) -> JsonDict:
-    names = {c: controller.cluster_name(c) for c in sorted(set(fit.labels.tolist())) if c >= 0}
+    given = controller.session.snapshot().cluster_names
+    names = {c: name_of(c, given) for c in sorted(set(fit.labels.tolist())) if c >= 0}
     return {
         "ids": [controller.name(row) for row in range(len(fit.labels))],
         "labels": fit.labels.tolist(),

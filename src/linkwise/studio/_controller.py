@@ -6,13 +6,21 @@ Nothing here knows of the web, and everything may be called from any thread.
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from linkwise._types import JsonDict
-from linkwise.active import Answer, ClusterCountAnswer, Correction, Dispute, Session
+from linkwise.active import (
+    Answer,
+    ClusterCountAnswer,
+    Correction,
+    Dispute,
+    Session,
+    SessionSnapshot,
+)
 
 from ._clusters import (
     Cluster,
@@ -147,7 +155,8 @@ class Controller:
         fit = self.session.latest
         if fit is None:
             return "The model has no opinion yet."
-        a, b = (self.cluster_name(int(fit.labels[row])) for row in (i, j))
+        names = self.session.snapshot().cluster_names
+        a, b = (name_of(int(fit.labels[row]), names) for row in (i, j))
         return f"The model puts both in {a}." if a == b else f"The model: A in {a}, B in {b}."
 
     def names(self, *rows: int) -> list[str]:
@@ -177,8 +186,6 @@ class Controller:
         the new group gets a cluster.
         """
         session = self.session
-        if self._is_repeated(said, pair, who, weight):
-            return None
         dispute = session.tell(said, pair, who=who, weight=weight)
         fit = session.latest
         if said == "different" and session.n_clusters is None and fit is not None:
@@ -186,25 +193,6 @@ class Controller:
             if session.progress.n_groups > n_shown:
                 session.request_refit()
         return dispute
-
-    def _is_repeated(
-        self, said: str, pair: tuple[int, int], who: str | None, weight: float
-    ) -> bool:
-        """Whether this is the answer that the same person gave to the same pair last."""
-        me, rows = self.session.who if who is None else who, set(pair)
-        for answer in reversed(self.session.answers):
-            if answer.is_active and answer.who == me and {answer.i, answer.j} == rows:
-                return (answer.said, answer.weight) == (said, weight)
-        return False
-
-    def others_asked(self, who: str | None) -> list[str]:
-        """Other people with a pending question."""
-        me = self.session.who if who is None else who
-        return [name for name, asked in self.session.pending.items() if asked and name != me]
-
-    def disputes(self) -> list[JsonDict]:
-        """Answers that contradict, each with its chain."""
-        return [self.dispute(dispute) for dispute in self.session.disputes]
 
     def dispute(self, dispute: Dispute) -> JsonDict:
         """A dispute in plain values."""
@@ -238,16 +226,12 @@ class Controller:
             return str(answer)
         return f"{self.name(answer.i)} and {self.name(answer.j)}: {answer.said}"
 
-    def history(self) -> list[JsonDict]:
+    def history(self, now: SessionSnapshot) -> list[JsonDict]:
         """Log entries, the newest first, including undone ones."""
-        disputed = {dispute.answer.id for dispute in self.session.disputes}
-        said: list[Entry] = [
-            *self.session.answers,
-            *self.session.cluster_counts,
-            *self.session.corrections,
-        ]
+        disputed = {dispute.answer.id for dispute in now.disputes}
+        said: list[Entry] = [*now.answers, *now.cluster_counts, *now.corrections]
         said.sort(key=lambda one: one.at)
-        violated = self.violated()
+        violated = now.violated
         return [
             {
                 # The page sends both back to `retract`: corrections have negative ids.
@@ -272,13 +256,6 @@ class Controller:
         found += [one for one in self.session.corrections if count and one.id == -number]
         self.session.retract(found[0] if found else number, who=who)
 
-    def accepted(self) -> list[Answer]:
-        """Active answers that contradict nothing, and that no correction overrules."""
-        disputed = {dispute.answer.id for dispute in self.session.disputes}
-        corrections = [one for one in self.session.corrections if one.is_active]
-        left_out = disputed | {number for one in corrections for number in one.overruled}
-        return [a for a in self.session.answers if a.is_active and a.id not in left_out]
-
     # ---------------------------------------------------------------- the map
 
     def places(self, kind: str) -> NDArray[np.float32]:
@@ -302,20 +279,22 @@ class Controller:
 
     def picture(self, kind: str) -> JsonDict:
         """Clusters and links on the map; updated after each change."""
-        fit, places = self.session.latest, self.places(kind)
-        labels = np.full(len(places), -1) if fit is None else fit.labels
-        links = [a for a in self.accepted() if a.said != "unsure"][-_MOST_LINKS:]
+        now, places = self.session.snapshot(), self.places(kind)
+        labels = np.full(len(places), -1) if now.fit is None else now.fit.labels
+        links = [a for a in now.counted if a.said != "unsure"][-_MOST_LINKS:]
         return {
             "labels": labels[self.rows].tolist(),
             "links": [
                 {
                     "ends": places[[a.i, a.j]].round(4).ravel().tolist(),
                     "same": a.said == "same",
-                    "violated": fit is not None and not a.is_kept(labels),
+                    "violated": a.id in now.violated,
                 }
                 for a in links
             ],
-            "clusters": [self.mark(c) for c in np.unique(labels[labels >= 0]).tolist()],
+            "clusters": [
+                mark(c, now.cluster_names) for c in np.unique(labels[labels >= 0]).tolist()
+            ],
         }
 
     def fit_number(self) -> int:
@@ -326,30 +305,19 @@ class Controller:
                 self._newest = (fit, self._newest[1] + 1)
             return self._newest[1]
 
-    def n_violated(self) -> int | None:
-        """Number of answers that the newest fit violates; None before the first fit."""
-        return None if self.session.latest is None else len(self.violated())
-
-    def violated(self) -> set[int]:
-        """The ids of the answers that the newest fit violates."""
-        fit = self.session.latest
-        if fit is None:
-            return set()
-        return {answer.id for answer in self.accepted() if not answer.is_kept(fit.labels)}
-
-    def review(self) -> list[JsonDict]:
+    def review(self, now: SessionSnapshot) -> list[JsonDict]:
         """Pairs to look at again: disputed, violated, unsure."""
-        disputed = {dispute.answer.id for dispute in self.session.disputes}
+        disputed = {dispute.answer.id for dispute in now.disputes}
         return [
             {"id": one.id, "pair": [one.i, one.j], "names": self.names(one.i, one.j), "why": why}
-            for one, why in to_review(self.session.answers, disputed, self.violated())
+            for one, why in to_review(now.answers, disputed, set(now.violated))
         ]
 
     def earlier(self, i: int, j: int) -> str:
         """What was said of a pair so far, in words."""
         said = [
             f"{answer.who} said {answer.said}"
-            for answer in self.session.answers
+            for answer in self.session.snapshot().answers
             if answer.is_active and {answer.i, answer.j} == {i, j}
         ]
         return ", ".join(said)
@@ -363,7 +331,7 @@ class Controller:
         return self.tell(said, pair, who)
 
     def membership(self) -> Membership:
-        """Probabilities of the clusters of the newest fit."""
+        """Distances to the clusters of the newest fit."""
         fit = self.session.latest or self.session.fit_
         with self._lock:
             if self._members[0] is not fit:
@@ -374,22 +342,7 @@ class Controller:
 
     def cluster_name(self, number: int) -> str:
         """What a cluster is called."""
-        return self.cluster_names().get(number, f"cluster {number + 1}")
-
-    def mark(self, number: int) -> JsonDict:
-        """Color and shape of a cluster; constant, since clusters keep their numbers."""
-        color = COLORS[number % len(COLORS)]
-        return {
-            "number": number,
-            "name": self.cluster_name(number),
-            "color": color,
-            "dark": _lighter(color),
-            "shape": _SHAPES[number // len(COLORS) % len(_SHAPES)],
-        }
-
-    def cluster_names(self) -> dict[int, str]:
-        """Names that people gave."""
-        return self.session.cluster_names
+        return name_of(number, self.session.snapshot().cluster_names)
 
     def rename(self, number: int, name: str) -> None:
         """Rename a cluster; an empty name restores the default."""
@@ -489,6 +442,23 @@ class Controller:
             self.session.merge(proposal.clusters, who=who)
         else:
             self.session.split(proposal.clusters[0], proposal.parts, who=who)
+
+
+def name_of(number: int, names: Mapping[int, str]) -> str:
+    """What a cluster is called: the name that somebody gave, else its number counted from 1."""
+    return names.get(number, f"cluster {number + 1}")
+
+
+def mark(number: int, names: Mapping[int, str]) -> JsonDict:
+    """Color and shape of a cluster; constant, since clusters keep their numbers."""
+    color = COLORS[number % len(COLORS)]
+    return {
+        "number": number,
+        "name": name_of(number, names),
+        "color": color,
+        "dark": _lighter(color),
+        "shape": _SHAPES[number // len(COLORS) % len(_SHAPES)],
+    }
 
 
 def _sentence(text: str) -> str:

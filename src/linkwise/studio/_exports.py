@@ -25,7 +25,7 @@ from linkwise.active import RepairedClustering
 from linkwise.active._refit import Fit
 from linkwise.active._settings import public_module
 
-from ._controller import Controller
+from ._controller import Controller, name_of
 from ._map_picture import map_svg
 
 # The last four are the wide forms of the first, which some spreadsheets read alike.
@@ -52,14 +52,25 @@ def _csv(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(head)
     writer.writerows([harmless(cell) for cell in row] for row in rows)
-    return text.getvalue()
+    # Excel reads a CSV file as UTF-8 only if it begins with a byte order mark.
+    return "\ufeff" + text.getvalue()
 
 
 def labels_csv(controller: Controller) -> str:
     """One line per row: id, number and name of its cluster."""
+    found = _cluster_columns(controller)
+    ids = [controller.name(row) for row in range(len(found["cluster"]))]
+    return _csv(("id", *found), zip(ids, *found.values(), strict=True))
+
+
+def _cluster_columns(controller: Controller) -> dict[str, list[object]]:
+    """Number and name of the cluster of each row, as on the page; none for outliers."""
     labels = controller.session.refit().labels.tolist()
-    rows = ((controller.name(row), c, controller.cluster_name(c)) for row, c in enumerate(labels))
-    return _csv(("id", "cluster", "name"), rows)
+    names = controller.session.snapshot().cluster_names
+    return {
+        "cluster": [c + 1 if c >= 0 else None for c in labels],
+        "cluster_name": [name_of(c, names) if c >= 0 else "" for c in labels],
+    }
 
 
 class Columns(NamedTuple):
@@ -70,16 +81,10 @@ class Columns(NamedTuple):
 
 
 def data_columns(controller: Controller) -> Columns:
-    """All columns of the data, then number and name of the cluster, probability and note."""
-    fit = controller.session.refit()
-    labels = fit.labels.tolist()
+    """All columns of the data, then number and name of the cluster."""
+    found = _cluster_columns(controller)
     given = controller.records.all_columns or {
-        "id": [controller.name(row) for row in range(len(labels))]
-    }
-    found: dict[str, Sequence[object]] = {
-        "cluster": [c + 1 if c >= 0 else None for c in labels],
-        "cluster_name": [controller.cluster_name(c) if c >= 0 else "" for c in labels],
-        "probability": [round(p, 4) for p in controller.membership().probability.tolist()],
+        "id": [controller.name(row) for row in range(len(found["cluster"]))]
     }
     names = list(given)
     for name in found:  # a column of the data with the same name stays
@@ -175,11 +180,11 @@ def _predicting(fit: Fit, X: Matrix) -> Estimator:
 def _model_names(controller: Controller, model: Estimator, fit: Fit) -> dict[int, str]:
     """Names by the model's own numbers: those of the cluster that most of its rows are in."""
     own = np.asarray(model.labels_)
-    found = {}
+    found, names = {}, controller.session.snapshot().cluster_names
     for number in np.unique(own[own >= 0]).tolist():
         mine = fit.labels[(own == number) & (fit.labels >= 0)]
         if len(mine):
-            found[number] = controller.cluster_name(int(np.bincount(mine).argmax()))
+            found[number] = name_of(int(np.bincount(mine).argmax()), names)
     return found
 
 
@@ -194,7 +199,7 @@ def constraints_csv(controller: Controller) -> str:
     kinds = {"same": "must", "different": "cannot"}
     rows = (
         (kinds[a.said], controller.name(a.i), controller.name(a.j), a.weight)
-        for a in controller.accepted()
+        for a in controller.session.snapshot().counted
         if a.said in kinds
     )
     return _csv(("kind", "i", "j", "weight"), rows)
@@ -255,7 +260,7 @@ def _text(make: Callable[[Controller], str]) -> Callable[[Controller], bytes]:
 
 _EXCEL = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 _DATA = "Your data with the clusters"
-_WITH = "All your columns; for each record its cluster, the cluster's name and how sure it is."
+_WITH = "All your columns; for each record its cluster and the cluster's name."
 EXPORTS: dict[str, Export] = {
     "data.csv": Export(_text(data_csv), "text/csv; charset=utf-8", _DATA, "CSV", _WITH),
     "data.xlsx": Export(data_excel, _EXCEL, _DATA, "Excel", _WITH),

@@ -16,10 +16,6 @@ from typing import Any, NamedTuple
 
 _MOST = 10_000  # the oldest are forgotten
 _PATIENCE = 10.0  # seconds to wait for another writer
-_TABLE = (
-    "CREATE TABLE IF NOT EXISTS replied (key TEXT PRIMARY KEY, body TEXT NOT NULL, "
-    "messages TEXT NOT NULL)"
-)
 
 Message = MutableMapping[str, Any]
 
@@ -34,9 +30,6 @@ class KeptReply(NamedTuple):
 def find_reply(file: Path, key: str) -> KeptReply | None:
     """The reply to an earlier request; None if there was none."""
     with closing(sqlite3.connect(file, timeout=_PATIENCE)) as db:
-        there = db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'replied'").fetchone()
-        if not there[0]:
-            return None
         row = db.execute("SELECT body, messages FROM replied WHERE key = ?", (key,)).fetchone()
     return None if row is None else KeptReply(row[0], _read(row[1]))
 
@@ -44,7 +37,6 @@ def find_reply(file: Path, key: str) -> KeptReply | None:
 def keep_reply(file: Path, key: str, body: str, messages: Sequence[Message]) -> None:
     """Keep a reply with the session."""
     with closing(sqlite3.connect(file, timeout=_PATIENCE)) as db, db:
-        db.execute(_TABLE)
         db.execute("INSERT OR REPLACE INTO replied VALUES (?, ?, ?)", (key, body, _write(messages)))
         db.execute(
             "DELETE FROM replied WHERE rowid <= (SELECT max(rowid) FROM replied) - ?", (_MOST,)

@@ -1,8 +1,8 @@
-"""How sure the clusters of rows are: probabilities, and the next best cluster."""
+"""Distances of rows to the clusters: how typical a row is, and its second nearest cluster."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,70 +10,41 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from linkwise._types import Labels, Matrix
 
-_BLOCK = 4_096  # rows whose distances are in memory at once
+_BLOCK = 4_096  # rows whose distances to all clusters are in memory at once
 
 
-@dataclass(frozen=True, eq=False)
-class Membership:
-    """Probabilities of the clusters of a fit.
+class Membership(NamedTuple):
+    """Distances of the rows to the means of the clusters.
 
-    The posterior of a mixture of spherical normal distributions with the clusters' means, sizes
-    and one pooled variance. Its accuracy depends on how well that describes the data.
+    No probability: one from distances alone was found to be uncalibrated (issue 41).
 
     Attributes
     ----------
-    probability : ndarray of shape (n_rows,)
-        Of the cluster that each row is in.
     distance : ndarray of shape (n_rows,)
-        Squared distance to the mean of that cluster.
+        Squared distance to the mean of the row's own cluster; inf for rows without a cluster.
     runner_up : ndarray of shape (n_rows,)
-        The most probable other cluster; -1 if there is none.
+        The nearest other cluster; -1 if there is none.
     """
 
-    probability: NDArray[np.float64]
     distance: NDArray[np.float64]
     runner_up: Labels
 
     @classmethod
     def of(cls, X: Matrix, labels: Labels) -> Membership:
-        """Compute it from the rows and their clusters.
-
-        Parameters
-        ----------
-        X : ndarray or CSR matrix of shape (n_rows, n_features)
-        labels : ndarray of shape (n_rows,)
-            -1 for rows without a cluster; their probability is 0.
-        """
-        numbers, place = np.unique(labels, return_inverse=True)
-        first = int((numbers < 0).sum())  # rows without a cluster come first
-        numbers, place = numbers[first:], place - first
-        n_rows = len(labels)
+        """Compute it from the rows and their clusters (-1: none)."""
+        numbers = np.unique(labels[labels >= 0])
+        distance = np.full(len(labels), np.inf)
+        runner_up = np.full(len(labels), -1, dtype=np.int32)
         if not len(numbers):
-            return cls(np.zeros(n_rows), np.zeros(n_rows), np.full(n_rows, -1, np.int32))
+            return cls(distance, runner_up)
         means = np.vstack([np.asarray(X[labels == c].mean(axis=0)).ravel() for c in numbers])
-        apart = np.empty((n_rows, len(numbers)))
-        for start in range(0, n_rows, _BLOCK):
-            stop = start + _BLOCK
-            apart[start:stop] = euclidean_distances(X[start:stop], means, squared=True)
-        return cls._from_distances(apart, numbers, place)
-
-    @classmethod
-    def _from_distances(
-        cls, apart: NDArray[np.float64], numbers: Labels, place: NDArray[np.intp]
-    ) -> Membership:
-        n_rows = len(apart)
-        rows, inside = np.arange(n_rows), place >= 0
-        own = np.where(inside, apart[rows, place], np.inf)
-        sizes = np.bincount(place[inside], minlength=len(numbers))
-        # The mean squared distance estimates (number of dimensions) x variance; taking it as the
-        # variance of one dimension keeps many correlated columns from counting as evidence each.
-        variance = max(float(own[inside].mean()), 1e-12)
-        score = np.log(sizes) - apart / (2 * variance)
-        score -= score.max(axis=1, keepdims=True)
-        share = np.exp(score)
-        share /= share.sum(axis=1, keepdims=True)
-        others = share.copy()
-        others[rows[inside], place[inside]] = -1.0
-        runner_up = numbers[others.argmax(axis=1)] if len(numbers) > 1 else np.full(n_rows, -1)
-        probability = np.where(inside, share[rows, place], 0.0)
-        return cls(probability, own, np.asarray(runner_up, dtype=np.int32))
+        for start in range(0, len(labels), _BLOCK):
+            part = slice(start, start + _BLOCK)
+            apart = euclidean_distances(X[part], means, squared=True)
+            own = labels[part, None] == numbers
+            distance[part] = np.where(own, apart, 0).sum(axis=1)
+            apart[own] = np.inf
+            has_other = np.isfinite(apart.min(axis=1))
+            runner_up[part] = np.where(has_other, numbers[apart.argmin(axis=1)], -1)
+        distance[labels < 0] = np.inf
+        return cls(distance, runner_up)

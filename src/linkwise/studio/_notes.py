@@ -20,7 +20,7 @@ class Notes:
         self._session = session
 
     def _read(self, kind: str) -> JsonDict:
-        return dict(self._session.metadata.get(f"notes_{kind}", {}))
+        return dict(self._session.snapshot().metadata.get(f"notes_{kind}", {}))
 
     def _write(self, kind: str, key: str, text: str) -> None:
         notes = self._read(kind)
@@ -29,10 +29,6 @@ class Notes:
         else:
             notes.pop(key, None)
         self._session.set_metadata(**{f"notes_{kind}": notes})
-
-    def of_cluster(self, number: int) -> str:
-        """The note on a cluster; empty if there is none."""
-        return str(self._read("cluster").get(str(number), ""))
 
     def of_pair(self, i: int, j: int) -> str:
         """The note on a pair of rows; empty if there is none."""
@@ -46,14 +42,14 @@ class Notes:
         """Write a note on a pair of rows; empty text takes it away."""
         self._write("pair", _pair(i, j), text)
 
-    @property
-    def guidelines(self) -> str:
-        """What everybody who answers should know."""
-        return str(self._session.metadata.get("guidelines", ""))
-
     def set_guidelines(self, text: str) -> None:
         """Write the guidelines; empty text takes them away."""
         self._session.set_metadata(guidelines=text.strip()[:LONGEST_NOTE])
+
+
+def cluster_note(metadata: JsonDict, number: int) -> str:
+    """The note on a cluster; empty if there is none."""
+    return str(metadata.get("notes_cluster", {}).get(str(number), ""))
 
 
 def _pair(i: int, j: int) -> str:

@@ -56,7 +56,7 @@ def register() -> None:
         # A GET only lays the page out; the first question is asked by the connected page.
         view = View(studio, client, request.cookies)
         view.build()
-        ui.timer(0, view.refresh, once=True)
+        ui.timer(0, view.begin, once=True)
 
 
 def _remember(name: str, value: str) -> None:
@@ -99,17 +99,19 @@ class View:
         self._studio, self._client, self.controller = studio, client, studio.controller
         name = _tidy(unquote(cookies.get(_NAME, "")))
         # Those who come by a link from elsewhere are not whoever started the studio.
-        self._is_stranger = not name and studio.token is not None
+        self._is_stranger = not name and studio.is_shared
         self.who = name or ("guest" if self._is_stranger else studio.controller.session.who)
         theme = cookies.get(_THEME, "")
         self._theme = theme if theme in _THEMES else "system"
-        self._turn = 0
+        self._turn = 0  # of the question; only the answer to the newest question may change it
+        self._version = 0  # of the newest state shown
         self._picked: list[int] = []
         self._own: tuple[int, int] | None = None
         self._question: JsonDict | None = None
         self._refreshing = self._again = False
         self._complained = ("", 0.0)
         self._earlier = ""
+        self._done = -1  # version of the state in which nothing was left to ask
 
     # ---------------------------------------------------------------- building
 
@@ -157,6 +159,12 @@ class View:
     def _asks(self) -> bool:
         """Whether the next question is wanted: not beside one's own, or a card of several."""
         return self._own is None and self._views.value != self._grouping.props["name"]
+
+    def _needs_question(self, state: TabState) -> bool:
+        """Whether none is shown, or others have decided the one that is."""
+        shown = self._question
+        is_open = shown is not None and (shown["i"], shown["j"]) in state.pending
+        return self._asks() and not is_open and not (shown is None and self._done == state.version)
 
     def _show_records(self, cluster: int | None) -> None:
         self._views.set_value(self._listing)
@@ -280,6 +288,7 @@ class View:
     async def _on_answer(self, event: events.GenericEventArguments) -> None:
         given = event.args
         pair = (given["i"], given["j"])
+        self._turn += 1  # a question that is being looked for now is out of date
         put(self._card, note="")
         tell = self.controller.answer_again if self._own == pair else self.controller.tell
         kept = await self.call(lambda: (tell(given["said"], pair, self.who),))
@@ -323,14 +332,23 @@ class View:
         put(self._card, note=note, turn=self._turn)
 
     async def _next(self) -> None:
-        """Show the next question; everything else follows with the next refresh."""
+        """Show the next question; everything else follows with the next refresh.
+
+        The only place that asks: a question comes after an answer, or when none is shown. What
+        was looked for before a later answer is dropped.
+        """
+        self._turn += 1
+        turn = self._turn
         if self._own is None:
             found = await self.call(lambda: (self.controller.question(self.who),))
+            if turn != self._turn or self._own is not None:
+                return
             if found is None:
                 self._unlock("The next question could not be saved. Try again.")
                 return
             (self._question,) = found
-        self._turn += 1
+            if self._question is None:
+                self._done = self._version
         self._show_question()
 
     def _show_question(self) -> None:
@@ -377,6 +395,11 @@ class View:
 
     # ---------------------------------------------------------------- keeping up
 
+    async def begin(self) -> None:
+        """Ask the first question, then show everything else."""
+        await self._next()
+        await self.refresh()
+
     async def refresh(self) -> None:
         """Update the tab; coalesce concurrent requests."""
         if self._refreshing or not self._studio.is_open:
@@ -385,11 +408,15 @@ class View:
         self._refreshing = True
         here = self._studio.people
         try:
-            state = await self.call(look, self.controller, self.who, self._asks(), here)
+            turn = self._turn
+            state = await self.call(look, self.controller, self.who, here)
             if state is not None and not self._client.is_deleted:
                 with self._client:
-                    self._show(state)
-                    await self._contradictions.update(state)
+                    if state.version >= self._version:
+                        self._show(state)
+                        await self._contradictions.update(state)
+                    if turn == self._turn and self._needs_question(state):
+                        await self._next()
         finally:
             self._refreshing = False
         if self._again and self._studio.is_open:
@@ -397,10 +424,8 @@ class View:
             await self.refresh()
 
     def _show(self, state: TabState) -> None:
-        if self._own is None and state.asked:
-            self._question = state.question
-            put(self._card, others=state.others)
-        self._show_question()
+        self._version = state.version
+        put(self._card, others=state.others)
         put(self._map, version=state.version)
         self._facts.set_text(state.facts)
         self._clash.set_visibility(bool(state.disputes))

@@ -1,4 +1,4 @@
-"""Records of a cluster, page by page: typical or doubtful first, found by words."""
+"""Records of a cluster, page by page: typical or unusual first, found by words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from linkwise._types import JsonDict
 if TYPE_CHECKING:
     from ._controller import Controller
 
-Order = Literal["typical", "doubtful", "file"]
+Order = Literal["typical", "unusual", "file"]
 _MOST_FIELDS = 40  # sent of a record; more are shown by looking at it
 _LONGEST_CELL = 400
 _LOOKED_AT = 5  # rows, to see which field repeats their names
@@ -43,8 +43,8 @@ class RecordPages:
         ----------
         cluster : int or None
             None: all records.
-        order : {"typical", "doubtful", "file"}
-            Nearest to the middle of their cluster first, least sure first, or as in the file.
+        order : {"typical", "unusual", "file"}
+            Nearest to the mean of their cluster first, farthest first, or as in the file.
         search : str
             Words that must all stand in a record; ``field:word`` looks into one field.
         start, count : int
@@ -61,7 +61,7 @@ class RecordPages:
         }
 
     def record(self, row: int) -> JsonDict:
-        """One record with its cluster and how sure that is."""
+        """One record with its cluster."""
         controller = self._controller
         fit, fields = controller.session.latest, self._fields()[:_MOST_FIELDS]
         number = -1 if fit is None else int(fit.labels[row])
@@ -70,7 +70,6 @@ class RecordPages:
             "row": row,
             "name": controller.name(row),
             "cluster": number,
-            "probability": None if fit is None else self._probability(row),
             "fields": {name: text[:_LONGEST_CELL] for name, text in cells.items()},
             "image": controller.records.image(row) is not None,
         }
@@ -86,9 +85,6 @@ class RecordPages:
             self._named = (telling, left)
         return self._named[1]
 
-    def _probability(self, row: int) -> float:
-        return round(float(self._controller.membership().probability[row]), 3)
-
     def _rows(self, cluster: int | None, order: Order, search: str) -> NDArray[np.int64]:
         controller = self._controller
         fit = controller.session.latest
@@ -99,10 +95,8 @@ class RecordPages:
             rows = np.array([row for row in rows.tolist() if self._matches(row, search)], int)
         if fit is None or order == "file" or not len(rows):
             return rows
-        members = controller.membership()
-        if order == "typical":
-            return rows[np.argsort(members.distance[rows], kind="stable")]
-        return rows[np.argsort(members.probability[rows], kind="stable")]
+        distance = controller.membership().distance[rows]
+        return rows[np.argsort(distance if order == "typical" else -distance, kind="stable")]
 
     def _matches(self, row: int, search: str) -> bool:
         text = self._texts()[row]

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linkwise._types import JsonDict
-from linkwise.active import Progress
+from linkwise.active import Progress, SessionSnapshot
 from linkwise.report._profiles import Trait
 
 from ._clusters import Cluster
-from ._controller import LONGEST_NAME, Controller
+from ._controller import LONGEST_NAME, Controller, mark
 from ._model_choice import Choice
+from ._notes import cluster_note
 from ._people import agreement, people
 
 _MOST_CLUSTERS = 60  # shown in words
@@ -25,11 +26,10 @@ class TabState:
 
     Attributes
     ----------
-    asked : bool
-        Whether `question` was looked for.
-    question : dict or None
+    pending : list of (int, int)
+        The open questions of this person.
     others : list of str
-        Who else has a question in hand; looked for only if there is none for this person.
+        Who else has open questions.
     progress : Progress
     n_violated : int or None
     disputes : list of dict
@@ -43,8 +43,8 @@ class TabState:
     n_said : int
         All that was ever said; `history` has the newest.
     choice : Choice
-    version : str
-        Differs whenever the map does.
+    version : int
+        Version of the snapshot of the session.
     guidelines : str
     people : list of dict
     agreement : dict
@@ -52,8 +52,7 @@ class TabState:
         Pairs to look at again.
     """
 
-    asked: bool
-    question: JsonDict | None
+    pending: list[tuple[int, int]]
     others: list[str]
     progress: Progress
     n_violated: int | None
@@ -64,7 +63,7 @@ class TabState:
     history: list[JsonDict]
     n_said: int
     choice: Choice
-    version: str
+    version: int
     guidelines: str
     people: list[JsonDict]
     agreement: JsonDict
@@ -95,42 +94,39 @@ def _counted(n: int, what: str) -> str:
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
-def look(controller: Controller, who: str, ask: bool, here: Sequence[str]) -> TabState:
-    """Snapshot of a session for a person; `ask` also gets the next question.
+def look(controller: Controller, who: str, here: Sequence[str]) -> TabState:
+    """State of a session for a person; `here` names everybody with an open page.
 
-    `here` names everybody with an open page.
+    Reads one snapshot and writes nothing: questions are asked by the page itself.
     """
-    session = controller.session
-    question = controller.question(who) if ask else None
-    answers, names = session.answers, controller.cluster_names()
-    undone = sum(not answer.is_active for answer in answers)
+    now = controller.session.snapshot()
+    answers = now.answers
     clusters = controller.clusters()
     return TabState(
-        asked=ask,
-        question=question,
-        others=controller.others_asked(who) if ask and question is None else [],
-        progress=session.progress,
-        n_violated=controller.n_violated(),
-        disputes=controller.disputes(),
-        clusters=[_in_words(controller, cluster) for cluster in clusters[:_MOST_CLUSTERS]],
+        pending=[(one.i, one.j) for one in now.pending.get(who, ())],
+        others=[name for name, asked in now.pending.items() if asked and name != who],
+        progress=now.progress,
+        n_violated=None if now.fit is None else len(now.violated),
+        disputes=[controller.dispute(one) for one in now.disputes],
+        clusters=[_in_words(controller, now, cluster) for cluster in clusters[:_MOST_CLUSTERS]],
         n_more=max(0, len(clusters) - _MOST_CLUSTERS),
-        rounds=[one._asdict() for one in session.refit_history()],
-        history=controller.history(),
-        n_said=len(answers) + len(session.cluster_counts) + len(session.corrections),
+        rounds=[one._asdict() for one in now.rounds],
+        history=controller.history(now),
+        n_said=len(answers) + len(now.cluster_counts) + len(now.corrections),
         choice=controller.model_choice.now,
-        version=f"{len(answers)} {undone} {controller.fit_number()} {names}",
-        guidelines=controller.notes.guidelines,
+        version=now.version,
+        guidelines=str(now.metadata.get("guidelines", "")),
         people=people(answers, here),
         agreement=agreement(answers),
-        review=controller.review(),
+        review=controller.review(now),
     )
 
 
-def _in_words(controller: Controller, cluster: Cluster) -> JsonDict:
+def _in_words(controller: Controller, now: SessionSnapshot, cluster: Cluster) -> JsonDict:
     return {
-        **controller.mark(cluster.number),
+        **mark(cluster.number, now.cluster_names),
         "suggestion": suggest_name(cluster.traits),
-        "note": controller.notes.of_cluster(cluster.number),
+        "note": cluster_note(now.metadata, cluster.number),
         "size": cluster.size,
         "share": f"{cluster.size / controller.session.X.shape[0]:.0%}",
         "traits": [(trait.arrow, trait.words) for trait in cluster.traits],

@@ -33,12 +33,14 @@ class Studio:
     features : sequence of str, default=None
         Names of the columns of the data, where they are not in `records`.
     host : str, default=None
-        Address to listen on. Given one, anybody who reaches it and knows the link, which has a
-        random token in it, may answer. None: this machine only.
+        Address to listen on; everybody who can reach it and knows the link, which contains a
+        random token, can answer. None: this machine only.
     port : int, default=None
         Port to listen on, 0 for any; if not given, 8765 or another one that is free.
     start : Start, default=None
         Where the start page keeps projects; ``~/linkwise`` if not given.
+    embedded : bool, default=False
+        Whether pages on this machine, such as notebooks, may show the studio in a frame.
 
     Attributes
     ----------
@@ -53,7 +55,7 @@ class Studio:
 
     Notes
     -----
-    The JSON interface is described at ``/api/openapi.json``. With a token, it takes it as
+    The JSON API is described at ``/api/openapi.json``. It requires the token of the link as
     ``Authorization: Bearer``.
 
     Examples
@@ -75,6 +77,7 @@ class Studio:
         host: str | None = None,
         port: int | None = None,
         start: Start | None = None,
+        embedded: bool = False,
     ):
         optional("nicegui", extra="studio", need="The studio")
         from . import _page
@@ -85,7 +88,7 @@ class Studio:
 
         self._controller: Controller | None = None
         self._owned: Session | None = None  # begun on the start page, closed by the studio
-        self._token = None if host is None else secrets.token_urlsafe(24)
+        self._token, self.is_shared = secrets.token_urlsafe(24), host is not None
         self._loop = _host.event_loop()
         self._views: set[Any] = set()
         self._tasks: set[asyncio.Future[Any]] = set()
@@ -106,7 +109,10 @@ class Studio:
         self._open = True
         if session is not None:
             self.show(session, records, features)
-        self._server = _host.Server(bound, SecurityMiddleware(app, self._token, self.port, self))
+        guarded = SecurityMiddleware(
+            app, self._token, self.port, self, local=host is None, embedded=embedded
+        )
+        self._server = _host.Server(bound, guarded)
 
     @property
     def controller(self) -> Controller:
@@ -169,8 +175,7 @@ class Studio:
     def url(self) -> str:
         """The link to open."""
         host = f"[{self._host}]" if ":" in self._host else self._host
-        token = "" if self._token is None else f"?token={self._token}"
-        return f"http://{host}:{self.port}/{token}"
+        return f"http://{host}:{self.port}/?token={self._token}"
 
     @property
     def is_open(self) -> bool:
@@ -178,8 +183,8 @@ class Studio:
         return self._open
 
     @property
-    def token(self) -> str | None:
-        """Access token; None if only this machine can connect."""
+    def token(self) -> str:
+        """Access token."""
         return self._token
 
     def close(self) -> None:

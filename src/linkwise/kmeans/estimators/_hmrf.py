@@ -17,7 +17,6 @@ from linkwise.kmeans.solver._penalties import Penalty
 from linkwise.kmeans.solver._problem import Problem
 
 from ._distortion_base import DistortionKMeans, Learning
-from ._soft_base import Noise
 
 
 class HMRFKMeans(DistortionKMeans):
@@ -67,13 +66,6 @@ class HMRFKMeans(DistortionKMeans):
         1 or with negative entries 2 (cosine), 2 log 2 (divergence). "published": the sum over
         all cannot-links (Euclidean), the sum of the weights (divergence); it outweighs
         all other terms as constraints or features grow.
-    noise : "auto", float or None, default=None
-        The probability that a link is wrong. None takes links as right and minimizes the
-        published objective. With a number, a violated link costs the log odds that it is right,
-        in units of the likelihood that the metric implies; "auto" estimates that number
-        (`noise_`), starting from clusters of neighbors and links, unless held-out links agree
-        more with a search for the lowest objective, with the others taken as right, or with
-        k-means. See the user guide.
     min_size, max_size : int, float or array-like of shape (n_clusters,), default=None
         Limits on the size of clusters: a number of rows, a share of the rows (a fraction up to
         1), or one of these per cluster. Links are violated, at their cost, rather than limits.
@@ -94,8 +86,8 @@ class HMRFKMeans(DistortionKMeans):
         Number of runs; the one with the lowest objective is kept. "auto" is 1 from given centers
         or without constraints. With init="auto" and no labels it is three different starts and then
         swaps: a center is replaced by a row, and the run repeated, as long as that lowers the
-        objective. Otherwise it is 5. With `noise` it is the time of 5 to 30 runs, fewer for more
-        rows; with limits on sizes or outliers at least 5, without swaps.
+        objective. Otherwise it is 5. With limits on sizes or outliers it is at least 5, without
+        swaps.
     max_iter : int, default=300
         The most iterations of a run.
     tol : float, default=1e-4
@@ -126,8 +118,6 @@ class HMRFKMeans(DistortionKMeans):
         The objective after every iteration; it never rises.
     n_iter_ : int
         Iterations of the best run.
-    noise_ : float
-        Estimated share of wrong links; only if `noise` is not None.
     report_ : Report
         Every constraint satisfied or violated, and what it cost.
     n_features_in_ : int
@@ -179,7 +169,6 @@ class HMRFKMeans(DistortionKMeans):
         eta: Eta = None,
         smoothing: float = 1.0,
         bound: Literal["tight", "published"] = "tight",
-        noise: Noise = None,
         min_size: Size = None,
         max_size: Size = None,
         size_by: Literal["rows", "weight"] = "rows",
@@ -218,7 +207,6 @@ class HMRFKMeans(DistortionKMeans):
         self.eta = eta
         self.smoothing = smoothing
         self.bound = bound
-        self.noise = noise
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -237,16 +225,15 @@ class HMRFKMeans(DistortionKMeans):
             )
 
     def _learning(self) -> Learning:
-        learns = self.learn and not self._is_kmeans
-        prior = Rayleigh(float(self.width)) if self.prior and learns else None
-        metric = self.metric if learns else "identity"
+        prior = Rayleigh(float(self.width)) if self.prior and self.learn else None
+        metric = self.metric if self.learn else "identity"
         eta = self.eta if self.eta in (None, "exact") else float(self.eta)
         return Learning(metric, prior, eta, float(self.smoothing), bool(self.per_cluster))
 
     def _assigner(self, problem: Problem, penalty: Penalty) -> Assigner:
         return make_assigner(self.inference, problem)
 
-    def _published_penalty(self, problem: Problem) -> Penalty:
+    def _penalty(self, problem: Problem) -> Penalty:
         return self._distance_penalty(problem, published=self.bound == "published")
 
     def __sklearn_tags__(self) -> Tags:

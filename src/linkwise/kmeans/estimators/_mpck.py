@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from numbers import Real
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 
-from linkwise._types import FitCallback, Floats, Init, PathLike, RandomState, Seed
+from linkwise._types import FitCallback, Init, PathLike, Seed
 from linkwise._validation import check_choice, check_number
-from linkwise.geometry import ITML, Mahalanobis, one_hot_groups
-from linkwise.kmeans.rows._local_rows import LocalRows
+from linkwise.geometry import Mahalanobis, one_hot_groups
 from linkwise.kmeans.rows._protocols import RowStore
 from linkwise.kmeans.solver._limits import Outliers, Size
-from linkwise.kmeans.solver._noise import FEWEST
 from linkwise.kmeans.solver._penalties import DistancePenalty, Penalty
-from linkwise.kmeans.solver._problem import Problem, Solution
+from linkwise.kmeans.solver._problem import Problem
 
-from ._soft_base import FULL_NEEDS_DENSE, Belief, Noise, Reading, Shape, SoftKMeans
+from ._soft_base import FULL_NEEDS_DENSE, SoftKMeans
 
 _SCREENED, _SCREENED_CELLS = 5_000, 20_000_000  # rows that show which features are indicators
-_MOST_FEATURES = 100  # for a full metric, if it is left open
-_FEW_ROWS, _MANY_ROWS = 5, 10  # per feature: for it, and for a long search with it
-_PASSES = 100  # over the links, for a metric learnt from them
-_LEAST = 1e-10  # eigenvalue of such a metric, as a share of the largest
 
 
 class MPCKMeans(SoftKMeans):
@@ -44,25 +35,13 @@ class MPCKMeans(SoftKMeans):
     ----------
     n_clusters : int, default=8
         Number of clusters.
-    metric : {"diagonal", "full", "auto"}, default="diagonal"
-        Weights of the features, or a full matrix. "auto" is "full" for dense data of at most 100
-        features with at least five rows per feature, else "diagonal". If links may be wrong, no
-        metric ("identity") comes before "diagonal", and with fewer than 40 links before "full".
-        With `noise="auto"`, 40 links and at most 100 dense features, held-out links choose among
-        "full", "identity" and "linked": a full matrix that right links teach before there are
-        clusters (`ITML`). See `metric_`.
+    metric : {"diagonal", "full"}, default="diagonal"
+        Weights of the features, or a full matrix.
     per_cluster : bool, default=False
         Whether each cluster learns its own metric.
     regularization : float, default=0.01
         Floor of the variance of a direction inside a cluster, as a share of its variance in all
         the data; keeps metrics positive definite.
-    noise : "auto", float or None, default=None
-        The probability that a link is wrong. None takes links as right and minimizes the
-        published objective. With a number, a violated link costs the log odds that it is right,
-        in units of the likelihood that the metric implies; "auto" estimates that number
-        (`noise_`), starting from clusters of neighbors and links, unless held-out links agree
-        more with a search for the lowest objective, with the others taken as right, or with
-        k-means. See the user guide.
     min_size, max_size : int, float or array-like of shape (n_clusters,), default=None
         Limits on the size of clusters: a number of rows, a share of the rows (a fraction up to
         1), or one of these per cluster. Links are violated, at their cost, rather than limits.
@@ -80,11 +59,8 @@ class MPCKMeans(SoftKMeans):
         Number of runs; the one with the lowest objective is kept. "auto" is 1 from given centers
         or without constraints. With init="auto" and no labels it is three different starts and then
         swaps: a center is replaced by a row, and the run repeated, as long as that lowers the
-        objective. Otherwise it is 5. With `noise` it is the time of 5 to 30 runs, fewer for more
-        rows; with limits on sizes or outliers at least 5, without swaps. With `noise`, a full
-        metric and less than ten rows per feature it is 8, without swaps: a long search finds
-        directions in which any clusters look compact. One run if, with `noise="auto"`, it starts
-        from clusters of neighbors and links.
+        objective. Otherwise it is 5. With limits on sizes or outliers it is at least 5, without
+        swaps.
     max_iter : int, default=300
         The most iterations of a run.
     tol : float, default=1e-4
@@ -107,17 +83,13 @@ class MPCKMeans(SoftKMeans):
     metrics_ : ndarray
         Metric, or one for each cluster: diagonals of shape (n_features,) or
         (n_clusters, n_features), matrices of shape (n_features, n_features) or
-        (n_clusters, n_features, n_features). Ones of shape (n_features,) if none was learnt.
+        (n_clusters, n_features, n_features).
     objective_ : float
         The objective of the result; it may be negative.
     objective_path_ : ndarray of shape (n_iterations,)
         The objective after every iteration; it never rises.
     n_iter_ : int
         Iterations of the best run.
-    metric_ : {"identity", "diagonal", "full", "linked"}
-        The shape that was learnt; "identity" if none was.
-    noise_ : float
-        Estimated share of wrong links; only if `noise` is not None.
     report_ : Report
         Every constraint satisfied or violated, and what it cost.
     n_features_in_ : int
@@ -162,10 +134,9 @@ class MPCKMeans(SoftKMeans):
         self,
         n_clusters: int = 8,
         *,
-        metric: Literal["diagonal", "full", "auto"] = "diagonal",
+        metric: Literal["diagonal", "full"] = "diagonal",
         per_cluster: bool = False,
         regularization: float = 1e-2,
-        noise: Noise = None,
         min_size: Size = None,
         max_size: Size = None,
         size_by: Literal["rows", "weight"] = "rows",
@@ -197,128 +168,40 @@ class MPCKMeans(SoftKMeans):
         self.metric = metric
         self.per_cluster = per_cluster
         self.regularization = regularization
-        self.noise = noise
 
     _categories: Sequence[tuple[int, int]] = ()
-    _linked: _LinkedSpace | None = None  # while it is used to fit
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_choice("metric", self.metric, ("diagonal", "full", "auto"))
+        check_choice("metric", self.metric, ("diagonal", "full"))
         check_number("regularization", self.regularization, Real, 1e-12)
 
     def _geometry(self, problem: Problem) -> Mahalanobis:
-        rows, metric = problem.rows, self._shape(problem)
-        if rows.is_sparse and metric == "full":
+        rows = problem.rows
+        if rows.is_sparse and self.metric == "full":
             raise ValueError(FULL_NEEDS_DENSE)
-        is_full = metric == "linked" or (metric == "full" and not self.per_cluster)
-        geometry = Mahalanobis(
+        return Mahalanobis(
             problem.k,
-            rows.total(full=is_full),
+            rows.total(full=self.metric == "full" and not self.per_cluster),
             rows.total_weight,
-            "full" if metric == "linked" else metric,
-            self.per_cluster and metric not in ("identity", "linked"),
+            self.metric,
+            self.per_cluster,
             self.regularization,
             rows.uncentered_mean(),
             categories=self._categories,
         )
-        if metric == "linked":
-            assert self._linked is not None
-            geometry.fix(self._linked.metric)
-        return geometry
 
-    def _shape(self, problem: Problem) -> Shape:
-        """The shape of the metric; a full one has d (d + 1) / 2 numbers to learn from the rows."""
-        return self._reading.shape or self._shapes(problem, self._reading.belief)[0]
+    def _prepare(self, problem: Problem) -> Problem:
+        self._categories = _indicators(problem.rows) if self.metric == "diagonal" else []
+        return super()._prepare(problem)
 
-    def _readings(self, problem: Problem, belief: Belief) -> list[Reading]:
-        shapes = self._shapes(problem, belief)
-        if not self._may_ask_neighbors(problem, belief):
-            return [Reading(belief, shape) for shape in shapes]
-        return [*(Reading(belief, shape, True) for shape in shapes), Reading(belief, shapes[0])]
-
-    def _shapes(self, problem: Problem, belief: Belief) -> list[Shape]:
-        """Shapes of the metric among which held-out links choose; the usual one first."""
-        if belief == "ignored":
-            return ["identity"]
-        if self.metric != "auto":
-            return [self.metric]
-        rows, known, trusts = problem.rows, problem.known, belief == "right"
-        is_narrow = not rows.is_sparse and rows.d <= _MOST_FEATURES
-        full: list[Shape] = ["full"] if is_narrow and rows.n >= _FEW_ROWS * rows.d else []
-        if is_narrow and self.noise == "auto" and self._folds(problem) is not None:
-            if not trusts:
-                return [*full, "identity"]
-            return ["linked"] if rows.total().any() else ["identity"]  # equal rows teach nothing
-        if trusts:
-            return [*full, "diagonal", "identity"]
-        # Links that may be wrong mislead the weights of features more than they teach them, and
-        # few cannot show that a full metric means something.
-        are_few = known.n_must_link + known.n_cannot_link < FEWEST
-        return [*([] if are_few else full), "identity", "diagonal"]
-
-    def _overfits(self, problem: Problem) -> bool:
-        if self._is_published or self._shape(problem) != "full":
-            return False
-        return problem.rows.n < _MANY_ROWS * problem.rows.d
-
-    def _best_run(self, problem: Problem) -> Solution:
-        self.metric_ = self._shape(problem)
-        self._categories = _indicators(problem.rows) if self.metric_ == "diagonal" else []
-        self._linked = _LinkedSpace.of(problem) if self.metric_ == "linked" else None
-        try:
-            return super()._best_run(problem)
-        finally:
-            if self._linked is not None:
-                self._linked.problem.rows.close()
-            self._linked = None
-
-    def _centers(self, problem: Problem, rng: RandomState, run: int) -> Floats:
-        space = self._linked
-        if space is None or not isinstance(self._init(), str):
-            return super()._centers(problem, rng, run)
-        # Rows that start clusters are drawn, and neighborhoods compared, under the metric.
-        return super()._centers(space.problem, rng, run) @ space.back
-
-    def _published_penalty(self, problem: Problem) -> Penalty:
+    def _penalty(self, problem: Problem) -> Penalty:
         return DistancePenalty(problem.links, problem.rows)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.metric != "full"
         return tags
-
-
-class _LinkedSpace(NamedTuple):
-    """A metric learnt from links alone, before any clusters, and rows transformed by it.
-
-    Attributes
-    ----------
-    metric : ndarray of shape (d, d)
-    problem : Problem
-        With transformed rows, whose squared distances are those of the metric.
-    back : ndarray of shape (d, d)
-        Transforms centers back.
-    """
-
-    metric: Floats
-    problem: Problem
-    back: Floats
-
-    @classmethod
-    def of(cls, problem: Problem) -> _LinkedSpace:
-        rows = problem.rows
-        assert isinstance(rows, LocalRows)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # near is enough
-            model = ITML(max_iter=_PASSES, random_state=0).fit(rows.X, constraints=problem.known)
-        values, vectors = np.linalg.eigh(model.metric_)
-        values = np.maximum(values, _LEAST * values[-1])
-        root = (vectors * np.sqrt(values)) @ vectors.T
-        weight = rows.weight if rows.weighted else None
-        space = LocalRows(np.ascontiguousarray(rows.take(np.arange(rows.n)) @ root), weight)
-        back = (vectors / np.sqrt(values)) @ vectors.T
-        return cls((vectors * values) @ vectors.T, replace(problem, rows=space), back)
 
 
 def _indicators(rows: RowStore) -> list[tuple[int, int]]:

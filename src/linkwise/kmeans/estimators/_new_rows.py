@@ -111,7 +111,7 @@ class NewRowsMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         `effective_features_` independent ones. The probabilities are the softmax of minus half the
         squared distance in units of this variance, times the share of independent features. Links
         have no part in it. They say how clear the choice among the clusters is, not whether the
-        clusters are right; `ConstrainedMixture` estimates shares and covariances too.
+        clusters are right; `ConstrainedMixture` estimates weights and covariances too.
 
         Parameters
         ----------

@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from numbers import Real
 from typing import Literal
 
-from linkwise._types import FitCallback, Init, PathLike, Seed
-from linkwise._validation import check_choice
+import numpy as np
+
+from linkwise._types import FitCallback, Floats, Init, PathLike, RandomState, Seed
+from linkwise._validation import MAX_ENTAILED, Knowledge, check_choice, check_number
+from linkwise.constraints import Constraints
 from linkwise.geometry import Geometry
+from linkwise.kmeans.rows._local_rows import LocalRows
+from linkwise.kmeans.solver._constrained_costs import ConstrainedCosts
+from linkwise.kmeans.solver._init_centers import from_kmeans_plusplus
 from linkwise.kmeans.solver._limits import Outliers, Size
+from linkwise.kmeans.solver._noise import (
+    LogOddsPenalty,
+    estimated_share,
+    likelihood_unit,
+    probability_wrong,
+    rough_costs,
+)
 from linkwise.kmeans.solver._penalties import Penalty
-from linkwise.kmeans.solver._problem import Problem
+from linkwise.kmeans.solver._problem import Problem, Solution
+from linkwise.report import Report
 
 from ._distortion_base import DistortionKMeans
-from ._soft_base import Noise
+
+_SAMPLE = 5_000  # rows that the unit of likelihood is estimated from: enough for a variance
 
 
 class PCKMeans(DistortionKMeans):
@@ -35,12 +51,10 @@ class PCKMeans(DistortionKMeans):
             default="euclidean"
         Distance between rows and centers; see `HMRFKMeans`.
     noise : "auto", float or None, default=None
-        The probability that a link is wrong. None takes links as right and minimizes the
-        published objective. With a number, a violated link costs the log odds that it is right,
-        in units of the likelihood that the metric implies; "auto" estimates that number
-        (`noise_`), starting from clusters of neighbors and links, unless held-out links agree
-        more with a search for the lowest objective, with the others taken as right, or with
-        k-means. See the user guide.
+        Probability that a link is wrong, below 0.5. None is the published objective, in which
+        links are right. With a number, a violated link costs the log odds that it is right, in
+        units of the likelihood that the distances imply; "auto" estimates the number from the
+        links that the fit violates. See the user guide.
     min_size, max_size : int, float or array-like of shape (n_clusters,), default=None
         Limits on the size of clusters: a number of rows, a share of the rows (a fraction up to
         1), or one of these per cluster. Links are violated, at their cost, rather than limits.
@@ -61,8 +75,8 @@ class PCKMeans(DistortionKMeans):
         Number of runs; the one with the lowest objective is kept. "auto" is 1 from given centers
         or without constraints. With init="auto" and no labels it is three different starts and then
         swaps: a center is replaced by a row, and the run repeated, as long as that lowers the
-        objective. Otherwise it is 5. With `noise` it is the time of 5 to 30 runs, fewer for more
-        rows; with limits on sizes or outliers at least 5, without swaps.
+        objective. Otherwise it is 5. With limits on sizes or outliers it is at least 5, without
+        swaps.
     max_iter : int, default=300
         The most iterations of a run.
     tol : float, default=1e-4
@@ -131,7 +145,7 @@ class PCKMeans(DistortionKMeans):
         *,
         penalty: Literal["scaled", "weight", "distance"] = "scaled",
         distortion: str | type[Geometry] = "euclidean",
-        noise: Noise = None,
+        noise: float | Literal["auto"] | None = None,
         min_size: Size = None,
         max_size: Size = None,
         size_by: Literal["rows", "weight"] = "rows",
@@ -167,20 +181,71 @@ class PCKMeans(DistortionKMeans):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice("penalty", self.penalty, ("scaled", "weight", "distance"))
+        if isinstance(self.noise, str):
+            check_choice("noise", self.noise, ("auto",))
+        elif self.noise is not None:
+            check_number("noise", self.noise, Real, 0)
+            if self.noise >= 0.5:
+                raise ValueError(
+                    f"noise={self.noise} must be below 0.5: links that are wrong as often as right "
+                    "carry no information"
+                )
 
     @property
     def _takes_groups(self) -> bool:  # type: ignore[override]
         # Distances, and the chance that a link is wrong, differ from pair to pair.
         return self.penalty != "distance" and self.noise is None
 
-    def _as_read(self, problem: Problem) -> Problem:
-        problem = super()._as_read(problem)
-        if self.penalty == "scaled" and self._is_published and self._is_euclidean:
+    @property
+    def _max_entailed(self) -> int:  # type: ignore[override]
+        # What follows from wrong links is wrong more often than they are.
+        return MAX_ENTAILED if self.noise is None else 0
+
+    def _prepare(self, problem: Problem) -> Problem:
+        problem = super()._prepare(problem)
+        if self.noise is not None:
+            self._unit = self._likelihood_unit(problem)
+        elif self.penalty == "scaled" and self._is_euclidean:
             spread = self._geometry(problem).mean_variance * problem.rows.d
             problem = replace(problem, link_unit=spread if spread > 0 else 1.0)
         return problem
 
-    def _published_penalty(self, problem: Problem) -> Penalty:
+    def _likelihood_unit(self, problem: Problem) -> float:
+        """Cost of rows that makes a factor e in likelihood, from a sample of the rows."""
+        some = problem.rows.sample(problem.k, np.random.RandomState(0))
+        chosen = slice(None, None, max(1, some.n // _SAMPLE))
+        rows = LocalRows(some.X[chosen], None, centered=bool(some.shift.any()))
+        try:
+            geometry = self._geometry(Problem(rows, problem.k, Constraints()))
+            return likelihood_unit(rough_costs(rows, problem.k, geometry))
+        finally:
+            rows.close()
+
+    def _penalty(self, problem: Problem) -> Penalty:
+        if self.noise is not None:
+            p = None if isinstance(self.noise, str) else float(self.noise)
+            return LogOddsPenalty(problem.links, self._unit, p)
         if self.penalty == "distance":
             return self._distance_penalty(problem)
-        return super()._published_penalty(problem)
+        return super()._penalty(problem)
+
+    def _centers(self, problem: Problem, rng: RandomState, run: int) -> Floats:
+        # Components that wrong must-links join are no neighborhoods.
+        if self.noise is not None and self._is_mixed(problem):
+            return from_kmeans_plusplus(problem.rows, problem.k, rng)
+        return super()._centers(problem, rng, run)
+
+    def _report(self, problem: Problem, best: Solution, given: Knowledge, started: float) -> Report:
+        report = super()._report(problem, best, given, started)
+        self.__dict__.pop("noise_", None)
+        if self.noise is None:
+            return report
+        links = problem.links
+        labels = best.assignments.labels_of(links.rows)
+        self.noise_ = estimated_share(links.violated(labels), links.weight)
+        wrong = np.zeros(0)
+        if len(links.rows):
+            costs = ConstrainedCosts(problem.rows, links.rows, best.geometry).of_all_rows()
+            wrong = probability_wrong(links, labels, costs, self.noise_, self._unit)
+        wrong = np.concatenate([wrong, np.full(problem.known.n_relative, np.nan)])
+        return replace(report, wrong=wrong, noise=self.noise_)

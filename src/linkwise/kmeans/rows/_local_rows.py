@@ -11,11 +11,10 @@ from sklearn.utils.random import sample_without_replacement
 
 from linkwise._types import Bools, Floats, Ints, Labels, Matrix, RandomState, is_sparse
 from linkwise._validation import check_range
-from linkwise.engines import Threads, single_blas_thread
+from linkwise.engines import Threads
 from linkwise.geometry import Geometry, Mahalanobis, Moments
 from linkwise.kmeans.kernels import _dense_kernels
 from linkwise.kmeans.kernels import _row_kernels as _kernels
-from linkwise.kmeans.kernels._dense_kernels import Tile
 from linkwise.kmeans.kernels._row_kernels import CostForm
 
 from . import _by_cluster
@@ -249,21 +248,21 @@ class LocalRows:
             return out
         if geometry.metrics.ndim == 3:
             return self._mixed_distances(rows, geometry, out)
-        data = self.arrays()
-        with single_blas_thread():
-            if self.is_sparse:
-                form = cost_form(geometry)
-                self.threads.map(
-                    lambda a, b: _kernels.costs_sparse(*data, rows[a:b], form, out[a:b]), len(rows)
-                )
-            else:
-                dense = dense_form(geometry, np.float64)
-                self.threads.map(
-                    lambda a, b: _dense_kernels.costs_dense(
-                        *data, rows[a:b], *dense, out[a:b], Tile.of(dense[0])
-                    ),
-                    len(rows),
-                )
+        X, shift = self.X, self.shift
+        if is_sparse(X):
+            form = cost_form(geometry)
+            self.threads.map(
+                lambda a, b: _kernels.costs_sparse(
+                    X.data, X.indices, X.indptr, rows[a:b], form, out[a:b]
+                ),
+                len(rows),
+            )
+        else:
+            dense = dense_form(geometry, np.float64)
+            self.threads.map(
+                lambda a, b: _dense_kernels.costs_dense(X, shift, rows[a:b], *dense, out[a:b]),
+                len(rows),
+            )
         return out
 
     def _mixed_distances(self, rows: Ints, geometry: Geometry, out: Floats) -> Floats:
@@ -271,13 +270,12 @@ class LocalRows:
         assert isinstance(geometry, Mahalanobis)
         if geometry.per_cluster:
             form = geometry.factors()
-            with single_blas_thread():
-                self.threads.map(
-                    lambda a, b: _dense_kernels.costs_mixed(
-                        self.X, self.shift, rows[a:b], *form, out[a:b]
-                    ),
-                    len(rows),
-                )
+            self.threads.map(
+                lambda a, b: _dense_kernels.costs_mixed(
+                    self.X, self.shift, rows[a:b], *form, out[a:b]
+                ),
+                len(rows),
+            )
             return out
         done = 0
         for part in dense_blocks(rows, self.d):
@@ -295,10 +293,10 @@ class LocalRows:
                 out[part] = costs[np.arange(len(costs)), labels[part]]
             return out
         form, bias, own = dense_form(geometry, np.float64)
-        data = self.arrays()
+        X, shift = self.X, self.shift
         self.threads.map(
             lambda a, b: _dense_kernels.own_costs_dense(
-                *data, rows[a:b], labels[a:b], form, bias, own, out[a:b]
+                X, shift, rows[a:b], labels[a:b], form, bias, own, out[a:b]
             ),
             len(rows),
         )
@@ -383,15 +381,14 @@ class LocalRows:
         else:
             kernel, data = self._tiled(geometry, closed)
         rest: tuple[object, ...] = (labels, pinned, self.weight)
-        if kernel is _assign_tiles:
+        if kernel is _dense_kernels.assign_dense:
             rest = (*rest, None if bounds is None else bounds.arguments(geometry))
 
         def work(start: int, stop: int) -> tuple[int, Moments]:
             part = moments.like()
             return kernel(*data, *rest, start, stop, part), part
 
-        with single_blas_thread():
-            parts = self.threads.map(work)
+        parts = self.threads.map(work)
         for _, part in parts:
             moments.add(part)
         return sum(number for number, _ in parts)
@@ -405,7 +402,7 @@ class LocalRows:
         if closed is not None:
             bias[closed] = np.inf
         data = (self.X, self.shift.astype(dtype), form, bias)
-        return _assign_tiles, data
+        return _dense_kernels.assign_dense, data
 
     def _sparse(self, geometry: Geometry, closed: Bools | None) -> KernelCall:
         form = cost_form(geometry, self.precision(geometry))
@@ -428,7 +425,7 @@ class LocalRows:
                 self.X, self.by_cluster, labels, directions, self.weight
             )
         data = self.arrays() if self.is_sparse else (self.X,)
-        kernel = (
+        kernel: Callable[..., None] = (
             _kernels.similarity_squares_sparse
             if self.is_sparse
             else _kernels.similarity_squares_dense
@@ -459,7 +456,7 @@ class LocalRows:
         if self.by_cluster is not None:
             _by_cluster.move(self.X, self.by_cluster, rows, old, new, self.weight, moments)
             return
-        move = _kernels.move_sparse if self.is_sparse else _kernels.move_dense
+        move: Callable[..., None] = _kernels.move_sparse if self.is_sparse else _kernels.move_dense
         move(*self.arrays(), rows, old, new, self.weight, moments)
 
 
@@ -543,10 +540,6 @@ class LocalAssignments:
     def similarity_squares(self, directions: Floats) -> Floats:
         """Per feature, the sum over rows of (x . direction of its cluster) times x squared."""
         return self.rows.similarity_squares(self._labels, directions)
-
-
-def _assign_tiles(X: NDArray, shift: NDArray, form: NDArray, *rest: object) -> int:
-    return int(_dense_kernels.assign_dense(X, shift, form, *rest, Tile.of(form)))
 
 
 def cost_form(geometry: Geometry, dtype: DTypeLike = np.float64) -> CostForm:

@@ -239,12 +239,12 @@ class ICM:
         self, graph: WeightedGraph, order: Ints, costs: ConstrainedCosts, labels: Labels,
         paid: Floats,
     ) -> int:  # fmt: skip
-        moved = _group_kernels.icm_groups(
+        assert self._satisfied is not None
+        return _group_kernels.icm_groups(
             order, self._groups, costs.of_all_rows(), *graph.costs, graph.measure,
             self._links.lists_of_cliques, self._counts, graph.total, paid, self._clashing, labels,
             self._edge, self._satisfied,
         )  # fmt: skip
-        return int(moved)
 
     def _paid_by_groups(self, graph: WeightedGraph, labels: Labels) -> Floats:
         """At least what the violated links of each must-link component cost."""
@@ -395,7 +395,7 @@ class Hard(StatelessAssigner):
         return min(tries, key=lambda labels: self._total(cost, labels))
 
     def _total(self, cost: Floats, labels: Labels) -> float:
-        return float(_hard_kernels.total_cost(cost, labels))
+        return float(cost[np.arange(len(cost)), labels].sum())
 
     def _greedy(self, cost: Floats, rng: RandomState) -> Labels | None:
         """Most constrained first; a component without a free cluster goes first in the next try."""
@@ -403,9 +403,7 @@ class Hard(StatelessAssigner):
         urgency = self._degree + rng.random_sample(len(cost))
         for _ in range(_RESTARTS):
             order = np.argsort(-urgency)
-            stuck = _hard_kernels.greedy_hard(
-                order, cost, labels, self._indptr, self._neighbor, np.empty(self._k, np.bool_)
-            )
+            stuck = _hard_kernels.greedy_hard(order, cost, labels, self._indptr, self._neighbor)
             if stuck < 0:
                 return labels
             urgency[stuck] = urgency.max() + 1
@@ -414,9 +412,8 @@ class Hard(StatelessAssigner):
     def _improved(self, cost: Floats, nearest: Labels, labels: Labels, rng: RandomState) -> Labels:
         labels = labels.astype(np.int32).copy()
         order = rng.permutation(self._linked)
-        graph = (self._indptr, self._neighbor)
         _hard_kernels.improve_hard(
-            order, cost, nearest, labels, *graph, np.empty(self._k, np.int64), _MAX_SWEEPS
+            order, cost, nearest, labels, self._indptr, self._neighbor, _MAX_SWEEPS
         )
         return labels
 

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwise._types import Bools, Floats, Ints, Labels
-from linkwise.engines import single_blas_thread
 from linkwise.geometry import Cosine, Geometry
 from linkwise.kmeans.kernels import _dense_kernels
 from linkwise.kmeans.kernels import _row_kernels as _kernels
@@ -126,13 +125,9 @@ class ConstrainedCosts:
             X, shift.astype(X.dtype), chosen, form, bias, own, self._beyond(),
             rounding_margin(local.d, X.dtype), labels, slack, self._known, drift, upper, lower,
         )  # fmt: skip
-        with single_blas_thread():
-            self._threads.map(
-                lambda a, b: _dense_kernels.undecided_dense(
-                    *what, a, b, undecided, _dense_kernels.Tile.of(form)
-                ),
-                len(labels),
-            )
+        self._threads.map(
+            lambda a, b: _dense_kernels.undecided_dense(*what, a, b, undecided), len(labels)
+        )
         found = np.flatnonzero(undecided)
         self._mostly = 2 * len(found) > len(labels)
         costs = self._new_space()[: len(found)]

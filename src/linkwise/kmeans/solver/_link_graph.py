@@ -70,7 +70,7 @@ class LinkGraph:
 
     @property
     def lists_of_cliques(self) -> CliqueLists | None:
-        """Apart groups for kernels that are compiled without them if there are none."""
+        """Apart groups as kernels take them, None if there are none."""
         return self.cliques if self.n_cliques else None
 
     def clique_counts(self, labels: NDArray, k: int) -> NDArray[np.int32]:
@@ -280,7 +280,7 @@ class WeightedGraph:
 
     @property
     def costs(self) -> tuple[LinkLists, Floats | None, Floats | None, LinkCosts | None]:
-        """Lists and costs, as kernels take them: what is None is not compiled."""
+        """Lists and costs, as kernels take them."""
         return self.lists, self.flat, self.signed, self.each
 
 
@@ -315,7 +315,6 @@ def neighbors(
     ends: NDArray, n_vertices: int, edges: bool = False
 ) -> tuple[NDArray, NDArray, NDArray]:
     """Adjacency lists of an undirected graph: indptr, neighbors, and edges if asked for."""
-    # Unsigned: numba tests every signed index for being negative.
     indptr = np.zeros(n_vertices + 1, dtype=np.uint32)
     neighbor = np.empty(2 * len(ends), dtype=np.uint32)
     edge = np.empty(len(neighbor) if edges else 0, dtype=np.uint32)

@@ -14,10 +14,7 @@ export default {
           Use {{ groups }}, as many as your answers tell apart</button>
         <button v-if="choice.state !== 'running'" class="lw-plain" @click="$emit('choose')">Choose for me</button>
         <template v-else>
-          <progress :value="choice.n_done" :max="choice.n_total || 1" aria-label="choosing"></progress>
-          <span class="lw-soft">{{ choice.n_total ? choice.n_done + " of " + choice.n_total + " trials" : "beginning…" }};
-            go on answering</span>
-          <button class="lw-plain" @click="$emit('stop')">Stop</button>
+          <span class="lw-spin" aria-hidden="true"></span> <span class="lw-soft">choosing…; go on answering</span>
         </template>
         <span v-if="count == null && choice.state === 'idle'" class="lw-soft">as many as your answers tell apart</span>
       </div>

@@ -1,7 +1,7 @@
 // The records of a cluster, as a table or a gallery; several can be selected and corrected.
 import { get } from "linkwise/lib/request.js";
 import { isTaken, letter } from "linkwise/lib/keys.js";
-import { breakable, count, isShort, percent } from "linkwise/lib/words.js";
+import { breakable, count, isShort } from "linkwise/lib/words.js";
 import { Selection } from "linkwise/lib/selection.js";
 
 const ACTIONS = [
@@ -23,7 +23,7 @@ export default {
       <div class="lw-tools">
         <select v-model="cluster" aria-label="which cluster"><option :value="null">All clusters</option>
           <option v-for="c in clusters" :key="c.number" :value="c.number">{{ c.name }}</option></select>
-        <select v-model="order" aria-label="order"><option value="doubtful">Doubtful first</option>
+        <select v-model="order" aria-label="order"><option value="unusual">Unusual first</option>
           <option value="typical">Typical first</option><option value="file">As in the file</option></select>
         <input ref="search" type="search" v-model="search" placeholder="Search (/)" aria-label="search in all records"
           title="Words that must all occur; field:word looks into one field">
@@ -36,7 +36,6 @@ export default {
         <table v-if="!gallery" class="lw-rows">
           <thead><tr><th scope="col"><input type="checkbox" :checked="allChosen" aria-label="select all shown" @change="toggleAll"></th>
             <th scope="col">Record</th><th v-if="cluster === null" scope="col">Cluster</th>
-            <th scope="col" title="How probable the cluster is">Sure</th>
             <th v-for="name in columns" :key="name" scope="col">{{ breakable(name) }}</th></tr></thead>
           <tbody>
             <tr v-for="(r, k) in records" :key="r.row" :class="{ chosen: chosen.has(r.row), at: k === at }" :data-row="r.row"
@@ -44,7 +43,6 @@ export default {
               <td><input type="checkbox" :checked="chosen.has(r.row)" :aria-label="'select ' + r.name" @click.stop="toggle($event, k)"></td>
               <th scope="row"><span class="lw-named"><img v-if="r.image" :src="'/view/image/' + r.row" :alt="'image of ' + r.name" loading="lazy">{{ r.name }}</span></th>
               <td v-if="cluster === null">{{ nameOf(r.cluster) }}</td>
-              <td>{{ percent(r.probability) }}</td>
               <td v-for="name in columns" :key="name" :class="{ 'lw-short': isShort(r.fields[name]) }"><div class="lw-clamp">{{ r.fields[name] }}</div></td>
             </tr>
           </tbody>
@@ -53,7 +51,7 @@ export default {
           <li v-for="(r, k) in records" :key="r.row" :class="{ chosen: chosen.has(r.row), at: k === at }" :data-row="r.row"
             draggable="true" @dragstart="drag($event, r)" @click="point($event, k)">
             <label class="lw-record-head"><input type="checkbox" :checked="chosen.has(r.row)" @click.stop="toggle($event, k)"> <b>{{ r.name }}</b>
-              <span class="lw-soft" :title="'How probable the cluster is'">{{ cluster === null ? nameOf(r.cluster) + ", " : "" }}{{ percent(r.probability) }}</span></label>
+              <span class="lw-soft" v-if="cluster === null">{{ nameOf(r.cluster) }}</span></label>
             <img v-if="r.image" :src="'/view/image/' + r.row" :alt="'image of ' + r.name" loading="lazy" @load="enlarge">
             <dl><template v-for="name in columns" :key="name"><div v-if="r.fields[name]" :class="{ 'lw-short': isShort(r.fields[name]) }"><dt>{{ breakable(name) }}</dt><dd class="lw-clamp">{{ r.fields[name] }}</dd></div></template></dl>
           </li>
@@ -74,7 +72,7 @@ export default {
     </section>`,
   props: { clusters: Array, version: String, note: String, turn: Number, wanted: Object },
   data: () => ({
-    cluster: null, order: "doubtful", search: "", gallery: false, wide: false, records: [], fields: [], n: 0, at: -1,
+    cluster: null, order: "unusual", search: "", gallery: false, wide: false, records: [], fields: [], n: 0, at: -1,
     chosen: new Set(), busy: false, working: false, error: "", actions: ACTIONS, few: FEW,
   }),
   computed: {
@@ -123,7 +121,7 @@ export default {
     document.removeEventListener("keydown", this.listener);
   },
   methods: {
-    breakable, count, isShort, percent,
+    breakable, count, isShort,
     nameOf(number) {
       return this.clusters.find((c) => c.number === number)?.name ?? (number < 0 ? "none" : `cluster ${number + 1}`);
     },
