@@ -30,11 +30,11 @@ from linkwise._validation import (
 from linkwise.constraints import Constraints
 from linkwise.report import Report
 
-from ._candidates import SOUND, Comparison, Kind, Spaces, means, refine
+from ._candidates import Comparison, Kind, Spaces, means, refine
 from ._folds import ends_of
 from ._probability import row_probabilities
 from ._report import ChoiceReport
-from ._score import Expected
+from ._score import SOUND, Expected
 from ._spaces import MainDirections
 from ._table import Results
 

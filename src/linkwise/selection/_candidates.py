@@ -16,7 +16,7 @@ from linkwise.constraints import Constraints
 from linkwise.kmeans import PCKMeans
 
 from ._folds import Fold, all_links, held_out
-from ._score import CONSENSUS, Expected, LinkModel, consensus, plausibility
+from ._score import CONSENSUS, SOUND, Expected, LinkModel, consensus, plausibility
 from ._spaces import (
     MOST_SPECTRAL,
     MainDirections,
@@ -33,7 +33,6 @@ Labels = NDArray[np.int32]
 _STEP, _STEP_KMEANS = 1.15, 1.25  # ratio of the numbers compared; each k-means is a fit of its own
 _ROWS_PER_CLUSTER, _ROWS_PER_VECTOR = 4, 5  # at least, on average
 _REFINED = 3  # spaces whose best clusters are refined and compared again
-SOUND = 0.02  # share of wrong links up to which all links are taken as right
 _MOST_WRONG = 0.4  # that PCK-Means is given; near .5 links say nothing
 _HELD_OUT = 0.632  # weight of held-out links in what is expected (Efron and Tibshirani 1997)
 _N_PAIRS = 4000  # random pairs of rows by which clusterings are compared with each other

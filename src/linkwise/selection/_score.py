@@ -33,6 +33,7 @@ _MEAN_WRONG = 0.1  # of p beforehand, an exponential distribution: one answer in
 _QUALITY = np.linspace(0, 1, 20)  # ARI, as a share of the highest that s and pi allow
 _N_INDEPENDENT = 6.0  # clusterings of one list err together: they count as about one per space
 _FLOOR = 1e-3  # probability of what the model excludes, such as a fine cut that joins wrong pairs
+SOUND = 0.02  # share of wrong links up to which all links are taken as right
 CONSENSUS = 30.0  # links, that the agreement of clusterings with each other counts as much as
 _EM = 20  # steps; the likelihood hardly changes afterwards
 _INTERVAL = 0.9
@@ -115,7 +116,9 @@ class LinkModel:
         self._must_share = must / (must + cannot)
         # More wrong links than links of one kind are impossible.
         most = 0.95 * min(self._must_share, 1 - self._must_share)
-        self._wrong = _WRONG[: np.searchsorted(_WRONG, most)]
+        self._wrong = _WRONG[: max(1, np.searchsorted(_WRONG, most))]
+        if not known.closure().consistent and self._wrong[-1] > SOUND:
+            self._wrong = self._wrong[np.searchsorted(self._wrong, SOUND, "right") :]
         self._equal = np.geomspace(_EQUAL[0], _EQUAL[1], _N_EQUAL)
         told = triangles(known, self._wrong)[:, None]
         evidence = self._evidence(counts, shares) + self._prior(must, cannot) + told
