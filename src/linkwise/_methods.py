@@ -147,16 +147,16 @@ _TREE_FILES = (
 METHODS: list[Method] = [
     Method(
         "SeededKMeans", "seeded", "linkwise.kmeans",
-        "labels", "as a start", "Euclidean", "Basu et al. 2002", blocks=True, options=_SIZES,
+        "labels", "as a start", "Euclidean", "Basu et al. 2002", blocks=True,
     ),
     Method(
         "ConstrainedKMeans", "constrained", "linkwise.kmeans",
-        "labels", "always", "Euclidean", "Basu et al. 2002", blocks=True, options=_SIZES,
+        "labels", "always", "Euclidean", "Basu et al. 2002", blocks=True,
     ),
     Method(
         "PreIdentifiedKMeans", "preidentified", "linkwise.kmeans",
         "one tagged group", "always", "Euclidean", "Teja", blocks=True,
-        options=(Option("tag", "label of the known cluster"), *_SIZES),
+        options=(Option("tag", "label of the known cluster"),),
     ),
     Method(
         "COPKMeans", "cop", "linkwise.kmeans",
@@ -179,14 +179,14 @@ METHODS: list[Method] = [
         "MPCKMeans", "mpck", "linkwise.kmeans",
         "weighted pairs", "at a cost", "learnt: diagonal or full, one or per cluster",
         "Bilenko et al. 2004", sparse="diagonal", blocks=True, cost="1.4-2.6 x k-means",
-        options=(_METRIC, _PER_CLUSTER, *_SIZES),
+        options=(_METRIC, _PER_CLUSTER),
     ),
     Method(
         "HMRFKMeans", "hmrf", "linkwise.kmeans",
         "weighted pairs", "at a cost", "learnt: Euclidean, cosine, Pearson, divergence, your own",
         "Basu et al. 2006", blocks=True, cost="2-3 x k-means",
         options=(
-            _METRIC, _PER_CLUSTER, _DISTORTION, *_SIZES,
+            _METRIC, _PER_CLUSTER, _DISTORTION,
             Option("inference", "how constrained rows get their clusters",
                    choices=("icm", "belief_propagation", "mean_field")),
         ),
@@ -197,7 +197,7 @@ METHODS: list[Method] = [
         sparse="as its base", cost="a few x its base", rows="100,000",
         options=(
             Option("base", "method inside", choices=("mpck", "pck", "cop", "hmrf")),
-            _METRIC, _PER_CLUSTER, _DISTORTION, *_SIZES,
+            _METRIC, _PER_CLUSTER, _DISTORTION,
             Option("threshold", "least weight of an inferred link, above 0, at most 1", "number"),
             Option("reduced", "only the heaviest link per pair of rows", "flag"),
         ),

@@ -15,13 +15,12 @@ X, Y = make_blobs(600, 4, centers=5, cluster_std=4.0, random_state=0)
 X = np.abs(X)
 KNOWN = Constraints.from_labels(Y, 100, "balanced", random_state=0)
 METHODS = {
-    "pck": PCKMeans(5, n_init=3),
+    "pck": PCKMeans(5, init="k-means++", n_init=3),
     "mpck": MPCKMeans(5, metric="full", per_cluster=True, n_init=2),
     "hmrf-cosine": HMRFKMeans(5, distortion="cosine", eta=1.0, n_init=2),
     "hmrf-divergence": HMRFKMeans(5, distortion="divergence", eta=0.01, n_init=1),
-    "cop": COPKMeans(5, n_init=3),
+    "cop": COPKMeans(5, init="k-means++", n_init=3),
     "swaps": PCKMeans(5),
-    "swaps-mpck": MPCKMeans(5),
     "outliers": PCKMeans(5, outliers=20, n_init=2),
     "seeded": SeededKMeans(5, init="k-means++", n_init=2),
 }

@@ -56,7 +56,7 @@ def test_pck_with_groups_equals_pck_with_pairs(weight, must):
     X, _, photo = photos()
     known = Constraints(must_link=must, apart=photo, apart_weight=weight)
     fits = [
-        PCKMeans(6, random_state=0, n_init=1).fit(X, constraints=c)
+        PCKMeans(6, init="k-means++", random_state=0, n_init=1).fit(X, constraints=c)
         for c in (known, known.as_pairs())
     ]
     assert (fits[0].labels_ == fits[1].labels_).all()

@@ -92,8 +92,8 @@ def test_contradictory_components(method):
         cannot_link=[(0, 3, 2.0), (1, 3, 2.0), (0, 2, 1.0)],
     )
     for seed in range(5):
-        # Swaps of centers, which n_init leaves out, end before they converge.
-        model = made(method, 3, n_init=3, random_state=seed)
+        # Swaps of centers, which only init="auto" has, end before they converge.
+        model = made(method, 3, init="k-means++", n_init=3, random_state=seed)
         spy = watched(model, X, constraints=known)
         assert rises(spy, X) <= 1e-9
         assert all(found.converged for found in spy.solutions)
@@ -104,7 +104,11 @@ def test_callback_sees_the_path(method):
     X, _ = load_iris(return_X_y=True)
     seen = []
     model = METHODS[method](
-        n_clusters=3, n_init=1, random_state=0, callback=lambda *step: seen.append(step)
+        n_clusters=3,
+        init="k-means++",
+        n_init=1,
+        random_state=0,
+        callback=lambda *step: seen.append(step),
     ).fit(X)
     assert [step[:2] for step in seen] == [(0, i + 1) for i in range(model.n_iter_)]
     assert [step[2] for step in seen] == model.objective_path_.tolist()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from linkwise import Constraints, COPKMeans, HMRFKMeans, MPCKMeans, PCKMeans
+from linkwise import Constraints, COPKMeans, HMRFKMeans, PCKMeans
 
 
 def unequal_clusters(k, n, seed):
@@ -31,7 +31,7 @@ def test_swaps_reach_a_better_optimum_than_repeated_starts(method):
     assert found >= former - 0.01  # a lower objective need not be a better clustering
 
 
-@pytest.mark.parametrize("method", [COPKMeans, PCKMeans, MPCKMeans, HMRFKMeans])
+@pytest.mark.parametrize("method", [COPKMeans, PCKMeans])
 def test_swaps_depend_on_the_seed_only(method):
     X, y = unequal_clusters(6, 200, 0)
     known = Constraints.from_labels(y, 60, random_state=0)
@@ -40,17 +40,16 @@ def test_swaps_depend_on_the_seed_only(method):
     assert first.objective_ == second.objective_
 
 
-@pytest.mark.parametrize("method", [COPKMeans, PCKMeans, MPCKMeans])
-def test_swaps_never_end_above_their_starts(method):
-    for seed in range(4):
-        X, y = unequal_clusters(8, 150, seed)
-        known = Constraints.from_labels(y, 40, random_state=seed)
-        found = method(8, random_state=seed).fit(X, constraints=known)
-        starts = method(8, n_init=2, random_state=seed).fit(X, constraints=known)
-        assert found.objective_ <= starts.objective_ + 1e-9 * abs(starts.objective_)
+@pytest.mark.parametrize("method", [COPKMeans, PCKMeans])
+def test_an_integer_n_init_keeps_the_swaps(method):
+    X, y = unequal_clusters(8, 150, 0)
+    known = Constraints.from_labels(y, 40, random_state=0)
+    usual = method(8, random_state=0).fit(X, constraints=known)
+    same = method(8, n_init=3, random_state=0).fit(X, constraints=known)
+    np.testing.assert_array_equal(usual.labels_, same.labels_)
 
 
-@pytest.mark.parametrize("method", [COPKMeans, PCKMeans, MPCKMeans, HMRFKMeans])
+@pytest.mark.parametrize("method", [COPKMeans, PCKMeans])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_swaps_keep_to_max_iter(method):
     X, y = unequal_clusters(6, 200, 0)

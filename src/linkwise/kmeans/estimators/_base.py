@@ -34,7 +34,6 @@ from linkwise._validation import (
     ConstrainedClusterMixin,
     Knowable,
     Knowledge,
-    check_choice,
     check_number,
     progress_reporter,
     read_data,
@@ -58,17 +57,10 @@ from linkwise.kmeans.solver._checkpoint import FitCheckpoint, restore_seed, seed
 from linkwise.kmeans.solver._limited import Limited
 from linkwise.kmeans.solver._limits import (
     Limits,
-    Outliers,
-    Size,
-    check_outliers,
-    check_size,
-    count_outliers,
-    read_limits,
 )
 from linkwise.kmeans.solver._loop import solve
 from linkwise.kmeans.solver._outliers import (
     centers_without,
-    estimated_outliers,
     judged_labels,
     nearest_centers,
 )
@@ -103,10 +95,6 @@ class BaseKMeans(
         self,
         n_clusters: int = 8,
         *,
-        min_size: Size = None,
-        max_size: Size = None,
-        size_by: Literal["rows", "weight"] = "rows",
-        outliers: Outliers = None,
         init: Init = "auto",
         n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
@@ -117,10 +105,6 @@ class BaseKMeans(
         random_state: Seed = None,
     ):
         self.n_clusters = n_clusters
-        self.min_size = min_size
-        self.max_size = max_size
-        self.size_by = size_by
-        self.outliers = outliers
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
@@ -253,10 +237,6 @@ class BaseKMeans(
         check_number("n_clusters", self.n_clusters, Integral, 1)
         check_number("max_iter", self.max_iter, Integral, 1)
         check_number("tol", self.tol, Real, 0)
-        check_size("min_size", self.min_size, self.n_clusters)
-        check_size("max_size", self.max_size, self.n_clusters)
-        check_choice("size_by", self.size_by, ("rows", "weight"))
-        check_outliers(self.outliers)
         if self.n_init != "auto":
             check_number("n_init", self.n_init, Integral, 1)
         if isinstance(self.init, str) and self.init not in (*_INITS, "neighbourhoods"):
@@ -267,19 +247,7 @@ class BaseKMeans(
 
     def _read_limits(self, rows: LocalRows | RemoteRows) -> Limits | None:
         """Limits on sizes and outliers in numbers; None if there are none."""
-        if self.min_size is None and self.max_size is None and self.outliers is None:
-            return None
-        k, by_weight = self.n_clusters, self.size_by == "weight" and rows.weighted
-        number = 0
-        if self.outliers is not None:
-            self._check_can_trim()
-            found = estimated_outliers(rows, k) if isinstance(self.outliers, str) else self.outliers
-            number = count_outliers(found, rows.n, k)
-        total = rows.total_weight if by_weight else float(rows.n)
-        return read_limits(self.min_size, self.max_size, number, k, total, by_weight)
-
-    def _check_can_trim(self) -> None:
-        """Hook to refuse outliers."""
+        return None
 
     def _seeds(self, y: ArrayLike | None, n_samples: int) -> Ints | None:
         return read_labels(y, n_samples, self.n_clusters)
@@ -432,8 +400,7 @@ class BaseKMeans(
         """Centers in an order in which those of many rows have the higher limits."""
         some = problem.rows.sample(problem.k, np.random.RandomState(0))
         sizes = np.bincount(nearest_centers(some, centers), minlength=problem.k)
-        total = problem.rows.total_weight if limits.by_weight else float(problem.rows.n)
-        wanted = limits.low + np.minimum(limits.high, total)
+        wanted = limits.low + np.minimum(limits.high, problem.rows.n)
         ordered = np.empty_like(centers)
         ordered[np.argsort(wanted, kind="stable")] = centers[np.argsort(sizes, kind="stable")]
         return ordered

@@ -20,13 +20,14 @@ from linkwise.kmeans.solver._problem import Problem
 from linkwise.kmeans.solver._relaxation import fewest_violations
 
 from ._base import N_STARTS, BaseKMeans
+from ._sizes import LimitsMixin
 
 _AUTO_RUNS = 10  # of one start each
 _REPLACED = 6  # runs whose iterations the starts and swaps may take: at most twice the time of ten
 _EXACT_REPLACED = 40  # the same, where the optimum is asked for
 
 
-class COPKMeans(BaseKMeans):
+class COPKMeans(LimitsMixin, BaseKMeans):
     """k-means that satisfies every must-link and cannot-link.
 
     Must-linked rows move as one weighted point. Cannot-linked groups are assigned greedily, the
@@ -47,8 +48,6 @@ class COPKMeans(BaseKMeans):
     min_size, max_size : int, float or array-like of shape (n_clusters,), default=None
         Limits on the size of clusters: a number of rows, a share of the rows (a fraction up to
         1), or one of these per cluster. Limits and constraints are all kept.
-    size_by : {"rows", "weight"}, default="rows"
-        Whether sizes are numbers of rows or sums of `sample_weight`.
     outliers : int, float, "auto" or None, default=None
         Rows that stay without a cluster (label -1): their number, their share (below 1), or
         "auto" for those far outside of all clusters. They are chosen together with the centers;
@@ -60,10 +59,9 @@ class COPKMeans(BaseKMeans):
         turn, k-means on all rows with each group contracted to its mean, k-means on the means of
         the groups, and k-means++.
     n_init : "auto" or int, default="auto"
-        Number of runs; the one with the lowest objective is kept. "auto" is 1 from given centers.
-        With init="auto" it is three different starts and then swaps: a center is replaced by a row,
-        and the run repeated, as long as that lowers the objective; with limits on sizes or
-        outliers 5 starts, without swaps. Otherwise it is 10.
+        Number of runs; the best is kept and, with init="auto", improved by swaps of centers.
+        "auto" is 3 for init="auto" (5 with limits, which exclude swaps), 1 from given centers,
+        otherwise 10.
     max_iter : int, default=300
         The most iterations of a run.
     tol : float, default=1e-4
@@ -129,7 +127,6 @@ class COPKMeans(BaseKMeans):
         on_infeasible: Literal["raise", "relax"] = "raise",
         min_size: Size = None,
         max_size: Size = None,
-        size_by: Literal["rows", "weight"] = "rows",
         outliers: Outliers = None,
         init: Init = "auto",
         n_init: int | Literal["auto"] = "auto",
@@ -142,10 +139,6 @@ class COPKMeans(BaseKMeans):
     ):
         super().__init__(
             n_clusters,
-            min_size=min_size,
-            max_size=max_size,
-            size_by=size_by,
-            outliers=outliers,
             init=init,
             n_init=n_init,
             max_iter=max_iter,
@@ -155,11 +148,15 @@ class COPKMeans(BaseKMeans):
             checkpoint=checkpoint,
             random_state=random_state,
         )
+        self.min_size = min_size
+        self.max_size = max_size
+        self.outliers = outliers
         self.assignment = assignment
         self.on_infeasible = on_infeasible
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        self._check_limits()
         check_choice("assignment", self.assignment, ("auto", "greedy", "exact"))
         check_choice("on_infeasible", self.on_infeasible, ("raise", "relax"))
 
@@ -195,9 +192,10 @@ class COPKMeans(BaseKMeans):
         return N_STARTS if self._init_is_auto else _AUTO_RUNS if isinstance(self.init, str) else 1
 
     def _n_replaced(self, problem: Problem) -> int:
-        if self.n_init != "auto" or not self._init_is_auto:
+        if not self._init_is_auto:
             return 0
-        return _EXACT_REPLACED if self.assignment == "exact" and problem.known else _REPLACED
+        usual = _EXACT_REPLACED if self.assignment == "exact" and problem.known else _REPLACED
+        return max(usual, self._n_runs(problem))
 
     def _centers(self, problem: Problem, rng: RandomState, run: int) -> Floats:
         """With init="auto": contracted rows, clusters of neighborhoods, and k-means++ in turn."""

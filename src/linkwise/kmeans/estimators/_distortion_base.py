@@ -55,15 +55,6 @@ class DistortionKMeans(SoftKMeans):
     def _is_euclidean(self) -> bool:
         return isinstance(self.distortion, str) and self.distortion == "euclidean"
 
-    def _check_can_trim(self) -> None:
-        given = self.distortion
-        kind = DISTORTIONS.get(given) if isinstance(given, str) else given
-        if kind is not None and not issubclass(kind, Cosine):
-            raise ValueError(
-                f"outliers={self.outliers!r}: the total of {kind.__name__} is over all rows; use "
-                'distortion="euclidean", "cosine" or "pearson"'
-            )
-
     def _learning(self) -> Learning:
         return Learning()
 

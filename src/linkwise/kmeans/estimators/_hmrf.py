@@ -12,7 +12,6 @@ from linkwise._validation import check_choice, check_number
 from linkwise.geometry import Eta, Geometry, Rayleigh
 from linkwise.kmeans.solver._assigners import Assigner
 from linkwise.kmeans.solver._inference import Inference, make_assigner
-from linkwise.kmeans.solver._limits import Outliers, Size
 from linkwise.kmeans.solver._penalties import Penalty
 from linkwise.kmeans.solver._problem import Problem
 
@@ -66,15 +65,6 @@ class HMRFKMeans(DistortionKMeans):
         1 or with negative entries 2 (cosine), 2 log 2 (divergence). "published": the sum over
         all cannot-links (Euclidean), the sum of the weights (divergence); it outweighs
         all other terms as constraints or features grow.
-    min_size, max_size : int, float or array-like of shape (n_clusters,), default=None
-        Limits on the size of clusters: a number of rows, a share of the rows (a fraction up to
-        1), or one of these per cluster. Links are violated, at their cost, rather than limits.
-    size_by : {"rows", "weight"}, default="rows"
-        Whether sizes are numbers of rows or sums of `sample_weight`.
-    outliers : int, float, "auto" or None, default=None
-        Rows that stay without a cluster (label -1): their number, their share (below 1), or
-        "auto" for those far outside of all clusters. They are chosen together with the centers;
-        must-linked rows leave only together.
     init : {"auto", "neighborhoods", "k-means++", "random"}, callable or array of shape \
             (n_clusters, n_features), default="auto"
         Initial centers: means of groups of must-linked rows that are far apart (missing centers
@@ -83,11 +73,8 @@ class HMRFKMeans(DistortionKMeans):
         too few or do not cover the data) and k-means on all rows, each group contracted to its
         mean. With labels it starts from their means.
     n_init : "auto" or int, default="auto"
-        Number of runs; the one with the lowest objective is kept. "auto" is 1 from given centers
-        or without constraints. With init="auto" and no labels it is three different starts and then
-        swaps: a center is replaced by a row, and the run repeated, as long as that lowers the
-        objective. Otherwise it is 5. With limits on sizes or outliers it is at least 5, without
-        swaps.
+        Number of runs; the best is kept. "auto" is 5, or 1 from
+        given centers or without constraints.
     max_iter : int, default=300
         The most iterations of a run.
     tol : float, default=1e-4
@@ -106,7 +93,7 @@ class HMRFKMeans(DistortionKMeans):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each row; -1 for outliers.
+        Cluster of each row.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Centers: means, directions of length one under the metric (cosine), or distributions.
     metrics_ : ndarray of shape (n_features,) or (n_features, n_features)
@@ -169,10 +156,6 @@ class HMRFKMeans(DistortionKMeans):
         eta: Eta = None,
         smoothing: float = 1.0,
         bound: Literal["tight", "published"] = "tight",
-        min_size: Size = None,
-        max_size: Size = None,
-        size_by: Literal["rows", "weight"] = "rows",
-        outliers: Outliers = None,
         init: Init = "auto",
         n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
@@ -184,10 +167,6 @@ class HMRFKMeans(DistortionKMeans):
     ):
         super().__init__(
             n_clusters,
-            min_size=min_size,
-            max_size=max_size,
-            size_by=size_by,
-            outliers=outliers,
             init=init,
             n_init=n_init,
             max_iter=max_iter,

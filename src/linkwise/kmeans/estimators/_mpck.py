@@ -13,7 +13,6 @@ from linkwise._types import FitCallback, Init, PathLike, Seed
 from linkwise._validation import check_choice, check_number
 from linkwise.geometry import Mahalanobis, one_hot_groups
 from linkwise.kmeans.rows._protocols import RowStore
-from linkwise.kmeans.solver._limits import Outliers, Size
 from linkwise.kmeans.solver._penalties import DistancePenalty, Penalty
 from linkwise.kmeans.solver._problem import Problem
 
@@ -42,25 +41,13 @@ class MPCKMeans(SoftKMeans):
     regularization : float, default=0.01
         Floor of the variance of a direction inside a cluster, as a share of its variance in all
         the data; keeps metrics positive definite.
-    min_size, max_size : int, float or array-like of shape (n_clusters,), default=None
-        Limits on the size of clusters: a number of rows, a share of the rows (a fraction up to
-        1), or one of these per cluster. Links are violated, at their cost, rather than limits.
-    size_by : {"rows", "weight"}, default="rows"
-        Whether sizes are numbers of rows or sums of `sample_weight`.
-    outliers : int, float, "auto" or None, default=None
-        Rows that stay without a cluster (label -1): their number, their share (below 1), or
-        "auto" for those far outside of all clusters. They are chosen together with the centers;
-        must-linked rows leave only together.
     init : {"auto", "neighborhoods", "k-means++", "random"}, callable or array of shape \
             (n_clusters, n_features), default="auto"
         Initial centers: means of groups of must-linked rows, k-means++, random rows, or as given.
         "auto" uses several kinds in turn; see `PCKMeans`.
     n_init : "auto" or int, default="auto"
-        Number of runs; the one with the lowest objective is kept. "auto" is 1 from given centers
-        or without constraints. With init="auto" and no labels it is three different starts and then
-        swaps: a center is replaced by a row, and the run repeated, as long as that lowers the
-        objective. Otherwise it is 5. With limits on sizes or outliers it is at least 5, without
-        swaps.
+        Number of runs; the best is kept. "auto" is 5, or 1 from
+        given centers or without constraints.
     max_iter : int, default=300
         The most iterations of a run.
     tol : float, default=1e-4
@@ -77,7 +64,7 @@ class MPCKMeans(SoftKMeans):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each row; -1 for outliers.
+        Cluster of each row.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Centers.
     metrics_ : ndarray
@@ -137,10 +124,6 @@ class MPCKMeans(SoftKMeans):
         metric: Literal["diagonal", "full"] = "diagonal",
         per_cluster: bool = False,
         regularization: float = 1e-2,
-        min_size: Size = None,
-        max_size: Size = None,
-        size_by: Literal["rows", "weight"] = "rows",
-        outliers: Outliers = None,
         init: Init = "auto",
         n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
@@ -152,10 +135,6 @@ class MPCKMeans(SoftKMeans):
     ):
         super().__init__(
             n_clusters,
-            min_size=min_size,
-            max_size=max_size,
-            size_by=size_by,
-            outliers=outliers,
             init=init,
             n_init=n_init,
             max_iter=max_iter,

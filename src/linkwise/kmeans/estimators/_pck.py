@@ -11,7 +11,7 @@ import numpy as np
 from linkwise._types import FitCallback, Floats, Init, PathLike, RandomState, Seed
 from linkwise._validation import MAX_ENTAILED, Knowledge, check_choice, check_number
 from linkwise.constraints import Constraints
-from linkwise.geometry import Geometry
+from linkwise.geometry import Cosine, Geometry
 from linkwise.kmeans.rows._local_rows import LocalRows
 from linkwise.kmeans.solver._constrained_costs import ConstrainedCosts
 from linkwise.kmeans.solver._init_centers import from_kmeans_plusplus
@@ -27,12 +27,15 @@ from linkwise.kmeans.solver._penalties import Penalty
 from linkwise.kmeans.solver._problem import Problem, Solution
 from linkwise.report import Report
 
-from ._distortion_base import DistortionKMeans
+from ._base import N_STARTS
+from ._distortion_base import DISTORTIONS, DistortionKMeans
+from ._sizes import LimitsMixin
+from ._soft_base import AUTO_RUNS
 
 _SAMPLE = 5_000  # rows that the unit of likelihood is estimated from: enough for a variance
 
 
-class PCKMeans(DistortionKMeans):
+class PCKMeans(LimitsMixin, DistortionKMeans):
     """k-means with pairwise constraints whose violation costs their weight.
 
     Minimizes the sum of squared distances to the centers plus the costs of violated links.
@@ -58,8 +61,6 @@ class PCKMeans(DistortionKMeans):
     min_size, max_size : int, float or array-like of shape (n_clusters,), default=None
         Limits on the size of clusters: a number of rows, a share of the rows (a fraction up to
         1), or one of these per cluster. Links are violated, at their cost, rather than limits.
-    size_by : {"rows", "weight"}, default="rows"
-        Whether sizes are numbers of rows or sums of `sample_weight`.
     outliers : int, float, "auto" or None, default=None
         Rows that stay without a cluster (label -1): their number, their share (below 1), or
         "auto" for those far outside of all clusters. They are chosen together with the centers,
@@ -72,11 +73,9 @@ class PCKMeans(DistortionKMeans):
         too few or do not cover the data) and k-means on all rows, each group contracted to its
         mean. With labels it starts from their means.
     n_init : "auto" or int, default="auto"
-        Number of runs; the one with the lowest objective is kept. "auto" is 1 from given centers
-        or without constraints. With init="auto" and no labels it is three different starts and then
-        swaps: a center is replaced by a row, and the run repeated, as long as that lowers the
-        objective. Otherwise it is 5. With limits on sizes or outliers it is at least 5, without
-        swaps.
+        Number of runs; the best is kept and, with init="auto", improved by swaps of centers.
+        "auto" is 3 with swaps and 5 without (limits on sizes, outliers, labels, another `init`),
+        or 1 from given centers or without constraints.
     max_iter : int, default=300
         The most iterations of a run.
     tol : float, default=1e-4
@@ -148,7 +147,6 @@ class PCKMeans(DistortionKMeans):
         noise: float | Literal["auto"] | None = None,
         min_size: Size = None,
         max_size: Size = None,
-        size_by: Literal["rows", "weight"] = "rows",
         outliers: Outliers = None,
         init: Init = "auto",
         n_init: int | Literal["auto"] = "auto",
@@ -161,10 +159,6 @@ class PCKMeans(DistortionKMeans):
     ):
         super().__init__(
             n_clusters,
-            min_size=min_size,
-            max_size=max_size,
-            size_by=size_by,
-            outliers=outliers,
             init=init,
             n_init=n_init,
             max_iter=max_iter,
@@ -174,12 +168,17 @@ class PCKMeans(DistortionKMeans):
             checkpoint=checkpoint,
             random_state=random_state,
         )
+        self.min_size = min_size
+        self.max_size = max_size
+        self.outliers = outliers
         self.penalty = penalty
         self.distortion = distortion
         self.noise = noise
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        self._check_limits()
+        self._check_can_trim()
         check_choice("penalty", self.penalty, ("scaled", "weight", "distance"))
         if isinstance(self.noise, str):
             check_choice("noise", self.noise, ("auto",))
@@ -190,6 +189,27 @@ class PCKMeans(DistortionKMeans):
                     f"noise={self.noise} must be below 0.5: links that are wrong as often as right "
                     "carry no information"
                 )
+
+    def _check_can_trim(self) -> None:
+        if self.outliers is None:
+            return
+        given = self.distortion
+        kind = DISTORTIONS.get(given) if isinstance(given, str) else given
+        if kind is not None and not issubclass(kind, Cosine):
+            raise ValueError(
+                f"outliers={self.outliers!r}: the total of {kind.__name__} is over all rows; use "
+                'distortion="euclidean", "cosine" or "pearson"'
+            )
+
+    def _n_runs(self, problem: Problem) -> int:
+        number = super()._n_runs(problem)
+        swaps = self.n_init == "auto" and self._n_replaced(problem)
+        return N_STARTS if swaps else number
+
+    def _n_replaced(self, problem: Problem) -> int:
+        if not self._is_mixed(problem) or not problem.known:
+            return 0
+        return max(AUTO_RUNS, super()._n_runs(problem))
 
     @property
     def _takes_groups(self) -> bool:  # type: ignore[override]

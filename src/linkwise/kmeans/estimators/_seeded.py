@@ -26,7 +26,6 @@ from linkwise.kmeans.solver._init_centers import (
     component_means,
     from_kmeans_plusplus,
 )
-from linkwise.kmeans.solver._limits import Outliers, Size
 from linkwise.kmeans.solver._penalties import NoPenalty, Penalty
 from linkwise.kmeans.solver._problem import Problem
 
@@ -43,23 +42,13 @@ class SeededKMeans(BaseKMeans):
     ----------
     n_clusters : int, default=8
         Number of clusters.
-    min_size, max_size : int, float or array-like of shape (n_clusters,), default=None
-        Limits on the size of clusters: a number of rows, a share of the rows (a fraction up to
-        1), or one of these per cluster.
-    size_by : {"rows", "weight"}, default="rows"
-        Whether sizes are numbers of rows or sums of `sample_weight`.
-    outliers : int, float, "auto" or None, default=None
-        Rows that stay without a cluster (label -1): their number, their share (below 1), or
-        "auto" for those far outside of all clusters. They are chosen together with the centers;
-        must-linked rows leave only together.
     init : {"auto", "neighborhoods", "k-means++", "random"}, callable or array of shape \
             (n_clusters, n_features), default="auto"
         Initial centers: means of groups of must-linked rows that are far apart (missing centers
         are drawn as in k-means++), k-means++, random rows, or the given centers.
         "auto" starts from the labeled rows.
     n_init : "auto" or int, default="auto"
-        Number of runs; the one with the lowest objective is kept. "auto" is 1; with limits on
-        sizes or outliers 5, unless centers are given.
+        Number of runs; the one with the lowest objective is kept. "auto" is 1.
     max_iter : int, default=300
         The most iterations of a run.
     tol : float, default=1e-4
@@ -78,7 +67,7 @@ class SeededKMeans(BaseKMeans):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each row; rows labeled c in `y` seed cluster c; -1 for outliers.
+        Cluster of each row; rows labeled c in `y` seed cluster c.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Centers.
     objective_ : float
@@ -128,23 +117,13 @@ class ConstrainedKMeans(BaseKMeans):
     ----------
     n_clusters : int, default=8
         Number of clusters.
-    min_size, max_size : int, float or array-like of shape (n_clusters,), default=None
-        Limits on the size of clusters: a number of rows, a share of the rows (a fraction up to
-        1), or one of these per cluster. Labels are kept.
-    size_by : {"rows", "weight"}, default="rows"
-        Whether sizes are numbers of rows or sums of `sample_weight`.
-    outliers : int, float, "auto" or None, default=None
-        Rows that stay without a cluster (label -1): their number, their share (below 1), or
-        "auto" for those far outside of all clusters. They are chosen together with the centers;
-        must-linked rows leave only together.
     init : {"auto", "neighborhoods", "k-means++", "random"}, callable or array of shape \
             (n_clusters, n_features), default="auto"
         Initial centers: means of groups of must-linked rows that are far apart (missing centers
         are drawn as in k-means++), k-means++, random rows, or the given centers.
         "auto" starts from the labeled rows.
     n_init : "auto" or int, default="auto"
-        Number of runs; the one with the lowest objective is kept. "auto" is 1; with limits on
-        sizes or outliers 5, unless centers are given.
+        Number of runs; the one with the lowest objective is kept. "auto" is 1.
     max_iter : int, default=300
         The most iterations of a run.
     tol : float, default=1e-4
@@ -163,7 +142,7 @@ class ConstrainedKMeans(BaseKMeans):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each row; rows labeled c in `y` are in cluster c; -1 for outliers.
+        Cluster of each row; rows labeled c in `y` are in cluster c.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Centers.
     objective_ : float
@@ -219,15 +198,6 @@ class PreIdentifiedKMeans(BaseKMeans):
     tag : default=None
         Label in `y` of the known cluster; None if `y` has only one label besides -1. Without `y`,
         the largest group of must-linked rows is the known cluster.
-    min_size, max_size : int, float or array-like of shape (n_clusters,), default=None
-        Limits on the size of clusters: a number of rows, a share of the rows (a fraction up to
-        1), or one of these per cluster. Labels are kept.
-    size_by : {"rows", "weight"}, default="rows"
-        Whether sizes are numbers of rows or sums of `sample_weight`.
-    outliers : int, float, "auto" or None, default=None
-        Rows that stay without a cluster (label -1): their number, their share (below 1), or
-        "auto" for those far outside of all clusters. They are chosen together with the centers;
-        must-linked rows leave only together.
     init : {"auto", "neighborhoods", "k-means++", "random"}, callable or array of shape \
             (n_clusters, n_features), default="auto"
         Initial centers: means of groups of must-linked rows that are far apart (missing centers
@@ -254,7 +224,7 @@ class PreIdentifiedKMeans(BaseKMeans):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each row; the known cluster is 0; -1 for outliers.
+        Cluster of each row; the known cluster is 0.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Centers; the known cluster's first.
     tag_ : object
@@ -301,10 +271,6 @@ class PreIdentifiedKMeans(BaseKMeans):
         n_clusters: int = 8,
         *,
         tag: object = None,
-        min_size: Size = None,
-        max_size: Size = None,
-        size_by: Literal["rows", "weight"] = "rows",
-        outliers: Outliers = None,
         init: Init = "auto",
         n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
@@ -316,10 +282,6 @@ class PreIdentifiedKMeans(BaseKMeans):
     ):
         super().__init__(
             n_clusters,
-            min_size=min_size,
-            max_size=max_size,
-            size_by=size_by,
-            outliers=outliers,
             init=init,
             n_init=n_init,
             max_iter=max_iter,

@@ -16,7 +16,6 @@ References
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -27,7 +26,7 @@ from linkwise.kmeans.kernels import _flow_kernels
 from linkwise.kmeans.kernels._flow_kernels import UnitLinks
 
 from . import _transport
-from ._assigners import ICM, Assigner, Hard, LinkCost, Pinned
+from ._assigners import ICM, Assigner, LinkCost
 from ._constrained_costs import ConstrainedCosts, Undecided
 from ._limits import Limits
 from ._problem import Problem, RunState
@@ -70,17 +69,10 @@ class Limited:
     def __init__(self, inner: Assigner, problem: Problem, limits: Limits):
         rows, self._k = problem.rows, problem.k
         self.rows = np.arange(rows.n)
-        if inner.closed is not None:  # a known cluster is as large as it is
-            low, high = np.where(inner.closed, 0.0, limits.low), limits.high
-            limits = replace(limits, low=low, high=np.where(inner.closed, np.inf, high))
         self._inner, self._problem, self._limits = inner, problem, limits
         self._soft = isinstance(inner, ICM)
-        self._size = np.ones(rows.n)
-        if limits.by_weight and rows.weighted:
-            self._size = rows.weight_of(self.rows)
         self._own = np.zeros(rows.n, dtype=bool)
         self._own[inner.rows] = True
-        self._free = np.flatnonzero(~self._own)
         self._inner_labels = np.full(len(inner.rows), -1, dtype=np.int32)
         self._price: Floats | None = None
         self._big = 0.0  # a prohibitive cost
@@ -101,30 +93,20 @@ class Limited:
         self._grouped = self._group_size[self._group] > 1
 
     def _check_groups(self) -> None:
-        """Refuse what is too large for every cluster, or for its own."""
+        """Refuse a must-link component that is too large for every cluster."""
         high, ids = self._limits.high, self._problem.ids
-        load = np.bincount(self._group, self._size, minlength=len(self._group))
-        largest = int(load.argmax()) if len(load) else 0
-        if isinstance(self._inner, Hard) and load[largest] > high.max():
-            rows = np.flatnonzero(self._group == largest)
-            if self.trims and len(rows) <= self._limits.n_outliers:
-                return
-            names = [str(row if ids is None else ids[row]) for row in rows[:4].tolist()]
-            raise ConstraintError(
-                f"must-links put {len(rows):,} rows of total size {load[largest]:,g} into one "
-                f"cluster ({', '.join(names)}{', ...' * (len(rows) > 4)}), more than "
-                f"max_size={high.max():,g}; raise max_size, take must-links away, or use PCKMeans, "
-                "which may violate them", topic="groups",
-            )  # fmt: skip
-        if isinstance(self._inner, Pinned):
-            rows = self._inner.rows
-            load = np.bincount(self._inner._labels, self._size[rows], minlength=self._k)
-            for c in np.flatnonzero(load > high)[:1]:
-                raise ConstraintError(
-                    f"labels put rows of total size {load[c]:,g} into cluster {c}, more than its "
-                    f"max_size={high[c]:,g}; raise max_size, or use SeededKMeans, in which labels "
-                    "do not bind", topic="groups",
-                )  # fmt: skip
+        largest = int(self._group_size.argmax())
+        number = int(self._group_size[largest])
+        if self._soft or number <= high.max() or number <= self._limits.n_outliers:
+            return
+        rows = np.flatnonzero(self._group == largest)
+        names = [str(row if ids is None else ids[row]) for row in rows[:4].tolist()]
+        raise ConstraintError(
+            f"must-links put {number:,} rows into one cluster "
+            f"({', '.join(names)}{', ...' * (number > 4)}), more than max_size={high.max():,g}; "
+            "raise max_size, remove must-links, or use PCKMeans, which may violate them",
+            topic="groups",
+        )
 
     # ---------------------------------------------------------------- the call
 
@@ -162,11 +144,9 @@ class Limited:
                 self._refuse()
             assert found is not None
             labels, self._price = found
-            self._check_closed(labels)
-            return self._unwidened(labels)
+            return np.where(labels == self._k, -1, labels).astype(np.int32)
         price = self._prices(wide, low, high)
-        open_cost = np.ascontiguousarray(wide[:, : self._k])  # without closed clusters
-        labels = self._inside(open_cost, price, link_cost, rng)
+        labels = self._inside(cost, price, link_cost, rng)
         out = self._leaving(cost, labels, price)
         return self._within(cost, labels, out, price, link_cost)
 
@@ -180,76 +160,44 @@ class Limited:
 
     @property
     def _is_plain(self) -> bool:
-        """Whether rows count alike and no link takes part."""
-        alike = not np.ptp(self._size) if len(self._size) else True
-        free = len(self._inner.rows) == 0 or isinstance(self._inner, Pinned)
+        """Whether no link takes part: the transportation problem is solved exactly."""
         grouped = self._limits.n_outliers > 0 and bool(self._grouped.any())
-        return bool(alike and free and not grouped and self._size[:1].sum() == 1)
+        return len(self._inner.rows) == 0 and not grouped
 
     def _widened(self, cost: Floats) -> tuple[Floats, Floats, Floats]:
-        """Costs with a last column for outliers, and prohibitive ones where rows may not go."""
+        """Costs and limits with a last column for outliers."""
         limits, n_out = self._limits, self._limits.n_outliers
         low, high = limits.low, limits.high
         if n_out:
             cost = np.concatenate([cost, np.zeros((len(cost), 1))], axis=1)
             low, high = np.append(low, float(n_out)), np.append(high, float(n_out))
         self._big = 10.0 * (self._k + 2) * (float(np.ptp(cost)) + 1.0)
-        pinned = isinstance(self._inner, Pinned)
-        if pinned and (len(self._inner.rows) or self._inner.closed is not None):
-            cost = cost if n_out else cost.copy()
-            rows = self._inner.rows
-            keep = cast(Pinned, self._inner)._labels
-            held = cost[rows, keep]
-            cost[rows] = self._big
-            cost[rows, keep] = held
-            closed = self._inner.closed
-            if closed is not None and closed.any():
-                cost[np.ix_(self._free, np.flatnonzero(closed))] = self._big
         return np.ascontiguousarray(cost), low, high
-
-    def _unwidened(self, labels: Labels) -> Labels:
-        return np.where(labels == self._k, -1, labels).astype(np.int32)
-
-    def _check_closed(self, labels: Labels) -> None:
-        """Refuse labels that only break what is pinned."""
-        if isinstance(self._inner, Pinned):
-            kept = labels[self._inner.rows] == self._inner._labels
-            closed = self._inner.closed
-            free = labels[self._free]
-            if not kept.all() or (closed is not None and closed[free[free < self._k]].any()):
-                self._refuse()
 
     # ---------------------------------------------------------------- with links
 
     def _prices(self, wide: Floats, low: Floats, high: Floats) -> Floats:
-        """Prices of the problem without links, per unit of size."""
+        """Prices of the problem without links."""
         self._guide = np.full(len(wide), -1, dtype=np.int32)
         if not self._limits.on_sizes:
             return np.zeros(self._k)
-        if np.ptp(self._size) or self._size[0] != 1:
-            size = self._size
-            if self._limits.n_outliers:  # they are counted in rows, not by weight
-                wide, low, high = wide[:, :-1], low[:-1], high[:-1]
-            start = np.zeros(wide.shape[1]) if self._price is None else self._price
-            self._price = _transport.prices(np.ascontiguousarray(wide), size, low, high, start)
-        else:
-            found = _transport.transport(wide, low, high, self._price, self._first_price(wide))
-            if found is None:
-                self._refuse()
-            assert found is not None
-            self._guide, self._price = found
+        found = _transport.transport(wide, low, high, self._price, self._first_price(wide))
+        if found is None:
+            self._refuse()
+        assert found is not None
+        self._guide, self._price = found
         return self._price[: self._k]
 
     def _inside(self, cost: Floats, price: Floats, link_cost: Floats, rng: RandomState) -> Labels:
         """Cheapest clusters at these prices; those of constrained rows by the assigner inside."""
         labels, load = np.empty(len(cost), dtype=np.int32), np.empty(self._k)
-        _flow_kernels.priced_labels(cost, self._size, price, labels, load)
+        _flow_kernels.priced_labels(cost, np.ones(len(cost)), price, labels, load)
         # At the right prices some rows are indifferent: rounding must not decide for them.
         guided = (self._guide >= 0) & (self._guide < self._k)
         labels[guided] = self._guide[guided]
         rows = self._inner.rows
         if len(rows):
-            priced = cost[rows] + price * self._size[rows][:, None]
+            priced = cost[rows] + price
             priced[np.arange(len(rows)), labels[rows]] -= _TIE * self._big
             found, _ = self._inner(
                 cast(ConstrainedCosts, PricedCosts(priced)), self._inner_labels, link_cost, rng
@@ -266,15 +214,13 @@ class Limited:
         if not most:
             return out
         # A row that leaves also frees its place.
-        paid = cost[np.arange(n), labels] + price[labels] * self._size
+        paid = cost[np.arange(n), labels] + price[labels]
         paid[self._guide == self._k] += _TIE * self._big
         each = np.bincount(self._group, paid, minlength=n)
         with np.errstate(invalid="ignore", divide="ignore"):
             each = np.where(self._group_size > 0, each / self._group_size, -np.inf)
         order = np.argsort(-each, kind="stable")
         order = order[self._group_size[order] > 0]
-        if isinstance(self._inner, Pinned):
-            order = order[~self._own[order]]
         taken = _fitting(self._group_size[order], most)
         leaves = np.zeros(n, dtype=bool)
         leaves[order[taken]] = True
@@ -287,7 +233,7 @@ class Limited:
         labels = labels.copy()
         rest = np.flatnonzero(~out)
         if self._limits.on_sizes:
-            if self._soft or isinstance(self._inner, Pinned):
+            if self._soft:
                 found = self._repaired_rows(cost, labels, rest, price, link_cost)
             else:
                 found = self._repaired_groups(cost, labels, rest, price)
@@ -299,20 +245,10 @@ class Limited:
         self, cost: Floats, labels: Labels, rest: Ints, price: Floats, link_cost: Floats
     ) -> Labels:
         """Rows move one by one; links cost what they cost."""
-        wide, _, _ = self._widened(cost)
-        paid, links = self._linked(
-            np.ascontiguousarray(wide[:, : self._k]), labels, rest, link_cost
-        )
-        found, size = labels[rest], self._size[rest]
-        low, high = self._limits.low, self._limits.high
-        if not np.ptp(size) and (not len(size) or size[0] == 1):
-            if _transport.shipped(paid, found, low, high, price, links) is None:
-                self._refuse()
-        elif not _transport.settled(paid, size, low, high, found, links):
-            found = self._program(paid, size, np.zeros((0, 2), dtype=np.int64))
-        everyone = labels.copy()
-        everyone[rest] = found
-        self._check_closed(everyone)
+        paid, links = self._linked(cost, labels, rest, link_cost)
+        found, limits = labels[rest], self._limits
+        if _transport.shipped(paid, found, limits.low, limits.high, price, links) is None:
+            self._refuse()
         return found
 
     def _linked(
@@ -343,7 +279,7 @@ class Limited:
     def _repaired_groups(self, cost: Floats, labels: Labels, rest: Ints, price: Floats) -> Labels:
         """Must-linked rows move together, and cannot-linked ones do not meet."""
         low, high = self._limits.low, self._limits.high
-        units = _Units.of(self._problem, rest, self._group, self._own, self._size, cost)
+        units = _Units.of(self._problem, rest, self._group, self._own, cost)
         found = labels[units.first].astype(np.int32)
         fixed = np.bincount(
             found[units.bound], units.size[units.bound], minlength=self._k
@@ -445,9 +381,7 @@ class _Units:
         self.cost, self._pairs, self._groups = cost, pairs, groups
 
     @classmethod
-    def of(
-        cls, problem: Problem, rest: Ints, group: Ints, own: Bools, size: Floats, cost: Floats
-    ) -> _Units:
+    def of(cls, problem: Problem, rest: Ints, group: Ints, own: Bools, cost: Floats) -> _Units:
         """Units of the rows in `rest`."""
         first, at, of_row = np.unique(group[rest], return_index=True, return_inverse=True)
         of_row = of_row.reshape(-1)
@@ -461,7 +395,7 @@ class _Units:
         row[closure.component[::-1]] = closure.nodes[::-1]
         pairs = unit[row[closure.cannot_link]].reshape(-1, 2)
         number = np.repeat(np.arange(len(closure.apart_starts) - 1), np.diff(closure.apart_starts))
-        sizes: Floats = np.bincount(of_row, size[rest], minlength=len(first)).astype(np.float64)
+        sizes: Floats = np.bincount(of_row, minlength=len(first)).astype(np.float64)
         return cls(
             rest[at], of_row, own[rest[at]], sizes, summed, pairs[(pairs >= 0).all(axis=1)],
             (number, unit[row[closure.apart]]),

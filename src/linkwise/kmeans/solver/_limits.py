@@ -26,15 +26,12 @@ class Limits:
     ----------
     low, high : ndarray of shape (k,)
         Smallest and largest size of each cluster; 0 and infinity where there is no limit.
-    by_weight : bool
-        Whether sizes are sums of sample weights instead of numbers of rows.
     n_outliers : int
         The most rows without a cluster.
     """
 
     low: Floats
     high: Floats
-    by_weight: bool = False
     n_outliers: int = 0
 
     @property
@@ -86,34 +83,31 @@ def check_outliers(value: Outliers) -> None:
         )
 
 
-def read_limits(
-    min_size: Size, max_size: Size, n_outliers: int, k: int, total: float, by_weight: bool = False
-) -> Limits:
-    """Limits in rows (or weight) for `total` rows (or weight), proved to fit together."""
-    low = _bounds(min_size, k, total, 0.0, np.ceil, by_weight)
-    high = _bounds(max_size, k, total, np.inf, np.floor, by_weight)
-    what = "weight" if by_weight else "rows"
+def read_limits(min_size: Size, max_size: Size, n_outliers: int, k: int, total: int) -> Limits:
+    """Limits as numbers of rows, for `total` rows; refused if they cannot all hold."""
+    low = _bounds(min_size, k, total, 0.0, np.ceil)
+    high = _bounds(max_size, k, total, np.inf, np.floor)
     for c in np.flatnonzero(low > high)[:1]:
         one = all(size is None or isinstance(size, Real) for size in (min_size, max_size))
         place = "" if one else f"[{c}]"
         raise InputError(
-            f"{{min_size}}{place} ({low[c]:,g} {what}) is above {{max_size}}{place} "
+            f"{{min_size}}{place} ({low[c]:,g} rows) is above {{max_size}}{place} "
             f"({high[c]:,g}): no cluster has such a size", topic="groups",
         )  # fmt: skip
     if low.sum() > total * (1 + _ROUNDING):
         raise InputError(
-            f"{{min_size}}: {{n_clusters={k}}} clusters need {_sum(low)} = {low.sum():,g} {what} "
+            f"{{min_size}}: {{n_clusters={k}}} clusters need {_sum(low)} = {low.sum():,g} rows "
             f"at least, and there are {total:,g}; lower it, or ask for fewer clusters",
             topic="groups",
         )
-    rest = total - (0 if by_weight else n_outliers)
+    rest = total - n_outliers
     if high.sum() < rest * (1 - _ROUNDING):
         raise InputError(
-            f"{{max_size}}: {{n_clusters={k}}} clusters hold {_sum(high)} = {high.sum():,g} {what} "
+            f"{{max_size}}: {{n_clusters={k}}} clusters hold {_sum(high)} = {high.sum():,g} rows "
             f"at most, and there are {rest:,g}; raise it, or ask for more clusters",
             topic="groups",
         )
-    return Limits(low, high, by_weight, n_outliers)
+    return Limits(low, high, n_outliers)
 
 
 def count_outliers(value: Outliers, n: int, k: int) -> int:
@@ -136,22 +130,18 @@ def _values(value: Size) -> list[object]:
     return list(np.asarray(value).ravel() if isinstance(value, np.ndarray) else value)  # type: ignore[arg-type]
 
 
-def _bounds(
-    value: Size, k: int, total: float, default: float, rounded: np.ufunc, by_weight: bool
-) -> Floats:
+def _bounds(value: Size, k: int, total: float, default: float, rounded: np.ufunc) -> Floats:
     if value is None:
         return np.full(k, default)
-    found = np.array([_number(one, total, rounded, by_weight) for one in _values(value)])
+    found = np.array([_number(one, total, rounded) for one in _values(value)])
     return np.broadcast_to(found, (k,)).astype(np.float64)
 
 
-def _number(one: object, total: float, rounded: np.ufunc, by_weight: bool) -> float:
+def _number(one: object, total: float, rounded: np.ufunc) -> float:
     """A whole number, or a number above 1, is a size; a fraction up to 1 is a share."""
     assert isinstance(one, Real)
     is_share = not isinstance(one, Integral) and float(one) <= 1
     size = float(one) * total if is_share else float(one)
-    if by_weight:
-        return size
     # Shares such as 0.1 are not exact: 0.1 * 30 is 3.
     near = round(size)
     return float(near if abs(size - near) <= _ROUNDING * max(total, 1.0) else rounded(size))

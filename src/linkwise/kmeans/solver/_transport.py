@@ -34,61 +34,6 @@ def no_links(n: int) -> UnitLinks:
     return UnitLinks(zeros, none, flat, zeros, none, np.zeros(1, dtype=np.int64), none, flat)
 
 
-def prices(cost: Floats, size: Floats, low: Floats, high: Floats, start: Floats) -> Floats:
-    """Prices per cluster at which cheapest clusters are about within their limits.
-
-    Gauss-Seidel on the dual: the price of the cluster that is farthest outside its limits, or that
-    has a price without being at a limit, becomes the one at which its size is right.
-    """
-    step = max(1, len(cost) // _SAMPLE)
-    if step > 1:
-        total = size.sum()
-        cost, size = np.ascontiguousarray(cost[::step]), size[::step]
-        share = size.sum() / total
-        low, high = low * share, high * share
-    price, k = start.copy(), cost.shape[1]
-    labels, load = np.empty(len(cost), dtype=np.int32), np.empty(k)
-    margin = np.empty(len(cost))
-    largest = float(size.max(initial=1.0))
-    for _ in range(_UPDATES * k):
-        kernels.priced_labels(cost, size, price, labels, load)
-        over, under = load - high, low - load
-        # A price above 0 is for clusters at their maximum, one below 0 for those at their minimum.
-        slack = np.where(price > 0, high - load, np.where(price < 0, load - low, 0.0))
-        off = np.maximum(np.maximum(over, under), slack)
-        c = int(off.argmax())
-        if off[c] < largest:
-            break
-        kernels.margins(cost, size, price, c, margin)
-        order = np.argsort(-margin)  # the most attached first
-        reach = np.cumsum(size[order])
-        price[c] += _step(margin[order], reach, low[c], high[c], price[c])
-    return price
-
-
-def _step(margin: Floats, reach: Floats, low: float, high: float, price: float) -> float:
-    """The change of a price after which the cluster's size is within its limits.
-
-    With the price raised by t the cluster keeps the units of margin above t.
-    """
-    n = len(margin)
-    stay = int(np.searchsorted(reach, high, side="right"))  # the most units it may keep
-    need = int(np.searchsorted(reach, low, side="left"))  # the fewest but one
-    least = margin[stay] if stay < n else -np.inf
-    most = margin[need] if need < n and low > 0 else np.inf
-    if low > 0 and need >= n:
-        most = margin[-1]
-    # Any step in [least, most] is right; take the one that brings the price nearest to 0.
-    return float(np.clip(-price, _between(margin, stay, least), _between(margin, need, most)))
-
-
-def _between(margin: Floats, place: int, edge: float) -> float:
-    """Halfway to the next margin above, so that no unit is undecided."""
-    if not np.isfinite(edge) or place == 0 or place >= len(margin):
-        return edge
-    return 0.5 * (edge + margin[place - 1])
-
-
 def transport(
     cost: Floats, low: Floats, high: Floats, price: Floats | None = None,
     start: Floats | None = None,
