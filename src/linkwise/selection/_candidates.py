@@ -31,7 +31,7 @@ Numbers = NDArray[np.int64]
 Labels = NDArray[np.int32]
 
 _STEP, _STEP_KMEANS = 1.15, 1.25  # ratio of the numbers compared; each k-means is a fit of its own
-_ROWS_PER_CLUSTER, _ROWS_PER_VECTOR = 4, 5  # at least, on average
+_ROWS_PER_CLUSTER, _ROWS_PER_VECTOR = 4, 10  # at least, on average; Ward is cheap for every k
 _REFINED = 3  # spaces whose best clusters are refined and compared again
 _MOST_WRONG = 0.4  # that PCK-Means is given; near .5 links say nothing
 _HELD_OUT = 0.632  # weight of held-out links in what is expected (Efron and Tibshirani 1997)
