@@ -10,8 +10,6 @@ from linkwise.report import Report
 
 from ._score import Expected
 
-_MAX_SUSPECTS = 10
-
 
 @dataclass(frozen=True, eq=False)
 class ChoiceReport(Report):

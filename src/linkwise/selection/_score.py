@@ -36,7 +36,7 @@ _FLOOR = 1e-3  # probability of what the model excludes, such as a fine cut that
 SOUND = 0.02  # share of wrong links up to which all links are taken as right
 CONSENSUS = 30.0  # links, that the agreement of clusterings with each other counts as much as
 _EM = 20  # steps; the likelihood hardly changes afterwards
-_INTERVAL = 0.9
+_INTERVAL = 0.9  # probability of the interval
 
 
 @dataclass(frozen=True)
