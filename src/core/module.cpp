@@ -5,6 +5,7 @@ namespace linkwise {
 void bind_constraints(nb::module_ &);
 void bind_density(nb::module_ &);
 void bind_geometry(nb::module_ &);
+void bind_hierarchy(nb::module_ &);
 void bind_mixture(nb::module_ &);
 }  // namespace linkwise
 
@@ -13,5 +14,6 @@ NB_MODULE(_core, m) {
     linkwise::bind_constraints(m);
     linkwise::bind_density(m);
     linkwise::bind_geometry(m);
+    linkwise::bind_hierarchy(m);
     linkwise::bind_mixture(m);
 }

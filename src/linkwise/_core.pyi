@@ -40,6 +40,14 @@ def itml_sweep(
 ) -> None:
     """Project a metric onto each constraint once."""
 
+# -------------------------------------------------------------------- hierarchy
+
+def merge_clusters(
+    distance: NDArray, group: NDArray, triplets: NDArray, cannot: NDArray, color: NDArray,
+    limit: int, linkage: int, groups_first: bool, children: NDArray, height: NDArray,
+) -> bool:
+    """Merge the closest pair that may merge until one cluster is left; false if none may."""
+
 # -------------------------------------------------------------------- mixture
 
 def sum_components(
