@@ -425,6 +425,9 @@ void bind_hierarchy(nb::module_ &m) {
               check_length(distance, n * (n - 1) / 2, "distance");
               check_shape(triplets, triplets.shape(0), 3, "triplets");
               check_indices(triplets, n, "triplets");
+              for (const i64 *t = triplets.data(); t != triplets.data() + triplets.size(); t += 3)
+                  check(t[0] != t[1] && t[0] != t[2] && t[1] != t[2], "triplets repeat an item");
+              check(0 <= linkage && linkage < 5, "no such linkage");
               check_shape(cannot, cannot.shape(0), 2, "cannot");
               check_indices(cannot, n, "cannot");
               check_length(color, n, "color");

@@ -14,6 +14,7 @@ from tests.property.test_trees import TREES, consistent
 from tests.strategies import nested_trees, triplets
 
 SIZES = st.integers(3, 6)
+LINKAGES = ("single", "complete", "average", "centroid", "ward")
 
 
 def drawn(max_size: int = 8):
