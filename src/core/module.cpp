@@ -12,6 +12,7 @@ void bind_kmeans_groups(nb::module_ &);
 void bind_kmeans_hard(nb::module_ &);
 void bind_kmeans_links(nb::module_ &);
 void bind_kmeans_rows(nb::module_ &);
+void bind_hierarchy(nb::module_ &);
 void bind_mixture(nb::module_ &);
 }  // namespace linkwise
 
@@ -27,5 +28,6 @@ NB_MODULE(_core, m) {
     linkwise::bind_kmeans_hard(m);
     linkwise::bind_kmeans_links(m);
     linkwise::bind_kmeans_rows(m);
+    linkwise::bind_hierarchy(m);
     linkwise::bind_mixture(m);
 }

@@ -425,6 +425,13 @@ def link_costs(
     out: NDArray,
 ) -> None:
     """What links and apart groups cost each constrained row in each cluster, (n, k)."""
+# -------------------------------------------------------------------- hierarchy
+
+def merge_clusters(
+    distance: NDArray, group: NDArray, triplets: NDArray, cannot: NDArray, color: NDArray,
+    limit: int, linkage: int, groups_first: bool, children: NDArray, height: NDArray,
+) -> bool:
+    """Merge the closest pair that may merge until one cluster is left; false if none may."""
 
 # -------------------------------------------------------------------- mixture
 

@@ -11,7 +11,6 @@ from linkwise.constraints import Constraints
 
 from ._base import BaseHierarchy
 from ._cut import cut
-from ._kernels import group_distances, shorten
 from ._merge import check_memory, condensed
 
 
@@ -102,17 +101,47 @@ def bend(distances: Floats, known: Constraints) -> Floats:
     if not len(closure.nodes):
         return distances
     n = n_rows(distances)
-    groups = [np.array(rows, dtype=np.int64) for rows in closure.components if len(rows) > 1]
+    groups = [list(rows) for rows in closure.components if len(rows) > 1]
     if groups:
-        starts = np.cumsum([0, *map(len, groups)])
-        near = group_distances(distances, n, np.concatenate(groups), starts)
-        shorten(distances, n, near, np.array([rows[0] for rows in groups]))
+        _shorten(distances, n, groups)
     i, j = np.sort(known.cannot_link, axis=1).T
     at = n * i - i * (i + 1) // 2 + j - i - 1
     # Not all the same distance: where too few clusters are wanted, the closest violate their
     # cannot-link, whatever the order of the rows.
     distances[at] += distances.max() + 1.0
     return distances
+
+
+def _shorten(distances: Floats, n: int, groups: list[list[int]]) -> None:
+    """INOUT: the lengths of shortest paths that pass through must-linked groups only.
+
+    Paths between groups come first (Floyd and Warshall), so that each pair of rows needs one group
+    in between.
+    """
+    near = np.array([_distances_of(distances, n, rows) for rows in groups])
+    for rows in groups:  # rows of a group are at one place
+        near[:, rows] = near[:, rows].min(axis=1, keepdims=True)
+    for through, rows in enumerate(groups):
+        np.minimum(near, near[:, rows[:1]] + near[through], out=near)
+    start = 0
+    for i in range(n - 1):
+        row = distances[start : start + n - 1 - i]
+        np.minimum(row, (near[:, i, None] + near[:, i + 1 :]).min(axis=0), out=row)
+        start += n - 1 - i
+
+
+def _distances_of(distances: Floats, n: int, rows: list[int]) -> Floats:
+    """Distance of every row to the nearest of some rows."""
+    found = np.full(n, np.inf)
+    others = np.arange(n)
+    for i in rows:
+        low, high = np.minimum(others, i), np.maximum(others, i)
+        at = n * low - low * (low + 1) // 2 + high - low - 1
+        at[i] = 0
+        away = distances[at]
+        away[i] = 0.0
+        np.minimum(found, away, out=found)
+    return found
 
 
 def n_rows(distances: Floats) -> int:

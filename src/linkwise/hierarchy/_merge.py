@@ -11,15 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
 
+from linkwise import _core
 from linkwise._types import Floats, Metric
 
-from . import _kernels as kernels
-from . import _triplet_kernels as relative
-from ._cannot_link_kernels import make_apart
 from ._feasible import FeasibleConstraints, Ints
 
-LINKAGES = kernels.LINKAGES
-_PIECES = 50  # the compiled loop returns this often, so that it can be interrupted
+LINKAGES = ("single", "complete", "average", "centroid", "ward")
+SQUARED = ("centroid", "ward")  # work on squared distances
+_TINY = 1e-300  # the compiled loop marks refused pairs by the sign, so distances are positive
 
 
 def merge(
@@ -49,27 +48,16 @@ def merge(
     heights : ndarray of shape (n - 1,)
         Distance of the two clusters of each merge.
     """
-    n = len(settled.group)
-    known = settled.kept
-    np.maximum(distances, kernels.TINY, out=distances)
-    triplets = relative.make_triplets(known.relative.copy(), n)
-    forest, good = relative.make_forest(triplets, n)
-    assert good, "settled constraints are consistent"
-    apart = make_apart(known.cannot_link.copy(), n, *colors)
-    mode = kernels.INSIDE if known.n_must_link else kernels.APART
-    clusters = kernels.Clusters(
-        distances, np.full(n, -1), np.full(n, np.inf), np.ones(n, np.int64), np.arange(n),
-        settled.group.astype(np.int64), np.empty((n - 1, 2), np.int64), np.empty(n - 1),
-        np.array([0, mode - 1]),
+    n, known = len(settled.group), settled.kept
+    np.maximum(distances, _TINY, out=distances)
+    children, heights = np.empty((n - 1, 2), dtype=np.int64), np.empty(n - 1)
+    good = _core.merge_clusters(
+        distances, settled.group.astype(np.int64), known.relative, known.cannot_link, *colors,
+        LINKAGES.index(linkage), known.n_must_link > 0, children, heights,
     )  # fmt: skip
-    refusals, search = relative.make_refusals(n), relative.make_search(n, known.n_relative)
-    state = (clusters, forest, triplets, refusals, apart, search)
-    code = LINKAGES.index(linkage)
-    for stop in np.unique(np.linspace(0, n - 1, _PIECES + 1).astype(np.int64)).tolist():
-        good = kernels.merge_until(*state, code, stop)
-        assert good, "consistent constraints never leave the loop without a pair"
-    heights = np.where(clusters.height <= kernels.TINY, 0.0, clusters.height)
-    return clusters.children, np.sqrt(heights) if linkage in kernels.SQUARED else heights
+    assert good, "consistent constraints never leave the loop without a pair"
+    heights = np.where(heights <= _TINY, 0.0, heights)
+    return children, np.sqrt(heights) if linkage in SQUARED else heights
 
 
 def condensed(X: Floats, metric: Metric, linkage: str) -> NDArray[np.float64]:
@@ -77,8 +65,8 @@ def condensed(X: Floats, metric: Metric, linkage: str) -> NDArray[np.float64]:
     check_memory(len(X), 4)
     if isinstance(metric, str) and metric == "precomputed":
         flat = squareform(X, checks=False).astype(np.float64)
-        return flat**2 if linkage in kernels.SQUARED else flat
-    if linkage in kernels.SQUARED:
+        return flat**2 if linkage in SQUARED else flat
+    if linkage in SQUARED:
         return pdist(X, "sqeuclidean")
     return pdist(X, metric)
 
