@@ -1,9 +1,6 @@
 // Dense rows and centers: costs and the cheapest clusters by matrix products (nearest.h), Hamerly's
 // bounds on distances, costs under full metrics. See linkwise/kmeans/rows.
 #include <cmath>
-#include <cstdlib>
-#include <cstring>
-#include <new>
 
 #include "kmeans_rows.h"
 #include "nearest.h"
@@ -13,25 +10,26 @@ namespace {
 
 // -------------------------------------------------------------------- products
 
-const Engine *fastest() {
+// The instruction sets that this machine has, the fastest last.
+std::vector<const Engine *> engines() {
+    std::vector<const Engine *> known{&engine_baseline};
 #ifdef LINKWISE_X86
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("x86-64-v4")) return &engine_avx512;
-    if (__builtin_cpu_supports("x86-64-v3")) return &engine_avx2;
+    const auto has = [](auto... feature) { return (feature && ...); };
+    if (!has(__builtin_cpu_supports("avx2"), __builtin_cpu_supports("fma"), __builtin_cpu_supports("bmi2"))) return known;
+    known.push_back(&engine_avx2);
+    if (has(__builtin_cpu_supports("avx512f"), __builtin_cpu_supports("avx512bw"), __builtin_cpu_supports("avx512cd"),
+            __builtin_cpu_supports("avx512dq"), __builtin_cpu_supports("avx512vl")))
+        known.push_back(&engine_avx512);
 #endif
-    return &engine_baseline;
+    return known;
 }
 
-const Engine *engine = fastest();
+const Engine *engine = engines().back();
 
 // For tests: the same results, but for rounding, on every instruction set that this machine has.
 void use_engine(const std::string &name) {
-    std::vector<const Engine *> known{&engine_baseline};
-#ifdef LINKWISE_X86
-    if (__builtin_cpu_supports("x86-64-v3")) known.push_back(&engine_avx2);
-    if (__builtin_cpu_supports("x86-64-v4")) known.push_back(&engine_avx512);
-#endif
-    for (const Engine *one : known)
+    for (const Engine *one : engines())
         if (one->name == name) {
             engine = one;
             return;
@@ -48,10 +46,10 @@ template <class T> class Search {
         i64 bytes;
         if constexpr (sizeof(T) == 4) bytes = used->room_f(packed);
         else bytes = used->room_d(packed);
-        if (posix_memalign(&room, 64, std::size_t(bytes))) throw std::bad_alloc();
+        room = aligned<char>(bytes);
     }
     Search(const Search &) = delete;
-    ~Search() { std::free(packed.form), std::free(packed.bias), std::free(room); }
+    ~Search() { release(packed.form), release(packed.bias), release(room); }
 
     template <class X> void operator()(const Block<X, T> &b, const Nearest<T> &out) const {
         if constexpr (sizeof(T) == 4) used->nearest_ff(b, packed, out, room);
