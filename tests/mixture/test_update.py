@@ -50,16 +50,6 @@ def test_links_hold_and_open_components():
     assert len(model.labels_) == 104
 
 
-def test_far_rows_open_a_component_and_tails_do_not():
-    rng = np.random.default_rng(0)
-    model = ConstrainedMixture(2, random_state=0).fit(rng.normal(size=(300, 1)) + [[0.0]])
-    model.update(rng.normal(size=(5000, 1)))
-    assert model.changes_.opened == {}
-    model.update(60 + rng.normal(size=(20, 1)))
-    assert list(model.changes_.opened) == [2]
-    assert model.predict([[60.0]]).tolist() == [2]
-
-
 def test_weights_count_as_repeated_rows():
     first, twice = (ConstrainedMixture(3, random_state=0).fit(X[:300]) for _ in range(2))
     first.update(X[300:], sample_weight=np.full(100, 2.0))

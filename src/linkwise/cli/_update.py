@@ -41,15 +41,13 @@ def update(
         bool,
         typer.Option("--skip-known", help="Leave out rows whose ids the model has already."),
     ] = False,
-    min_rows: Annotated[
-        int, typer.Option(help="New rows that fit nowhere and open a cluster together.", min=1)
-    ] = 5,
     as_json: out.Json = False,
 ) -> None:
     """Add new rows to a saved model; clusters keep their numbers and names.
 
-    Earlier rows keep their clusters, and the file is replaced as a whole or not at all. A cluster
-    opens only if rows fit nowhere else. The order of the columns does not matter.
+    Earlier rows keep their clusters, and the file is replaced as a whole or not at all. A new
+    cluster is created only if cannot-links rule out every existing one. The order of
+    the columns does not matter.
 
     Examples:
 
@@ -70,7 +68,7 @@ def update(
         if constraints is not None:
             known = read_constraints(constraints, "text" if saved.ids else "auto", [])
         with out.warnings_as_notes():
-            found = saved.update(rows, sample_ids=ids, constraints=known, min_rows=min_rows)
+            found = saved.update(rows, sample_ids=ids, constraints=known)
         labels = _old(found)[len(_old(saved)) :]
         if output is not None:
             write_labels(

@@ -375,7 +375,6 @@ class ConstrainedMixture(ConstrainedClusterMixin, DensityMixin, BaseEstimator):
         constraints: Knowable = None,
         sample_ids: Sequence[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,
-        min_rows: int = 5,
     ) -> ConstrainedMixture:
         """Add new rows to the fitted components, without the earlier rows.
 
@@ -395,17 +394,14 @@ class ConstrainedMixture(ConstrainedClusterMixin, DensityMixin, BaseEstimator):
             Ids of the new rows.
         sample_weight : array-like of shape (n_new,), default=None
             Weights of the new rows; 1 each if not given.
-        min_rows : int, default=5
-            So many new rows, close to each other and far from all means, open a component.
 
         Returns
         -------
         self : object
         """
         check_is_fitted(self)
-        check_number("min_rows", min_rows, Integral, 1)
         twin = copy(self)  # an error leaves this estimator as it was
-        twin.changes_ = MixtureUpdate(twin, X, sample_weight).run(constraints, sample_ids, min_rows)
+        twin.changes_ = MixtureUpdate(twin, X, sample_weight).run(constraints, sample_ids)
         self.__dict__.update(twin.__dict__)
         return self
 

@@ -59,14 +59,12 @@ class MixtureUpdate:
         self.before: Labels = np.asarray(getattr(mixture, "labels_", np.zeros(0)), dtype=np.int32)
         self.changes = UpdateChanges(len(self.rows))
 
-    def run(
-        self, constraints: Knowable, ids: Sequence[Hashable] | None, min_rows: int
-    ) -> UpdateChanges:
+    def run(self, constraints: Knowable, ids: Sequence[Hashable] | None) -> UpdateChanges:
         """Take in the rows; returns what changed."""
         report, n_old = getattr(self.mixture, "report_", None), len(self.before)
         before = None if report is None else report.ids
         known = by_row(constraints, before, ids, n_old, len(self.rows))
-        labels = Placing(self, self.rows, known, self.before, min_rows, self.changes).labels()
+        labels = Placing(self, self.rows, known, self.before, self.changes).labels()
         share = self._memberships(known, labels)
         old = self.means.copy()
         self._absorb(share * self.weight[:, None])
@@ -82,23 +80,12 @@ class MixtureUpdate:
         weights = np.where(self.retired, 0.0, self.counts)
         return Model(weights / weights.sum(), Gaussians.of(self.kind, self.means, self.covariances))
 
-    @property
-    def typical(self) -> Floats:
-        """Mean squared Mahalanobis distance: the number of features."""
-        return np.full(len(self.means), float(self.means.shape[1]))
-
     def costs(self, rows: Floats) -> Floats:
         """Minus twice the joint log density of each row and each component."""
         model = self._model
         found = -2 * (model.gaussians.log_density(rows) + model.log_weights)
         found[:, self.retired] = np.inf
         return found
-
-    def distances(self, rows: Floats) -> Floats:
-        """Squared Mahalanobis distance of each row to each mean."""
-        gaussians, d = self._model.gaussians, self.means.shape[1]
-        found = -2 * (gaussians.log_density(rows) - gaussians.log_det) - d * np.log(2 * np.pi)
-        return np.maximum(found, 0.0)
 
     def _pooled(self) -> Floats:
         """Mean covariance as a matrix."""
@@ -107,17 +94,6 @@ class MixtureUpdate:
             return spread
         mean = np.average(spread, axis=0, weights=self.counts)
         return mean if self.kind == "full" else np.diag(np.broadcast_to(mean, (d,)))
-
-    def _whitened(self, away: Floats) -> Floats:
-        return np.linalg.solve(np.linalg.cholesky(self._pooled()), away.T).T
-
-    def apart(self, rows: Floats, one: Floats) -> Floats:
-        """Squared distance of each row to another row, under the mean covariance."""
-        return (self._whitened(rows - one) ** 2).sum(axis=1)
-
-    def residuals(self, rows: Floats, labels: Labels) -> Floats:
-        """Rows relative to their means, under the mean covariance."""
-        return self._whitened(rows - self.means[labels])
 
     def open(self, center: Floats) -> int:
         """Open a component with the mean covariance of the others."""
