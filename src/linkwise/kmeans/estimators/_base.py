@@ -99,7 +99,6 @@ class BaseKMeans(
         n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
         tol: float = 1e-4,
-        verbose: int = 0,
         callback: Callable[[int, int, float], None] | None = None,
         checkpoint: PathLike | None = None,
         random_state: Seed = None,
@@ -109,7 +108,6 @@ class BaseKMeans(
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
-        self.verbose = verbose
         self.callback = callback
         self.checkpoint = checkpoint
         self.random_state = random_state

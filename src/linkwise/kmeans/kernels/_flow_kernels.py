@@ -79,26 +79,6 @@ def priced_labels(cost, size, price, labels, load):
 
 
 @kernel
-def margins(cost, size, price, cluster, out):
-    """Per unit of size, the rise of a cluster's price at which a unit prefers another cluster.
-
-    IN      cost (n, k); size (n,); price (k,)
-    OUT     out (n,): negative for units that are in another cluster now
-    """
-    k = cost.shape[1]
-    for u in range(cost.shape[0]):
-        other = np.inf
-        for c in range(k):
-            if c != cluster:
-                other = min(other, cost[u, c] + price[c] * size[u])
-        own = cost[u, cluster] + price[cluster] * size[u]
-        out[u] = (other - own) / max(size[u], 1e-300)
-
-
-# -------------------------------------------------------------------- units of one size
-
-
-@kernel
 def ship(cost, labels, low, high, potential, links):
     """Move units along cheapest paths between clusters until every size is within its limits.
 
