@@ -375,11 +375,12 @@ def mean_and_spread(X: Any) -> tuple[NDArray[np.float64], float]:
 
 def progress_reporter(estimator: BaseEstimator, run: int) -> Callable[[int, float], None] | None:
     """A function that reports an iteration; None if neither verbose nor a callback asks for it."""
-    if not estimator.verbose and estimator.callback is None:
+    verbose = getattr(estimator, "verbose", 0)  # k-means methods have a callback only
+    if not verbose and estimator.callback is None:
         return None
 
     def tell(iteration: int, objective: float) -> None:
-        if estimator.verbose:
+        if verbose:
             print(f"run {run + 1}, iteration {iteration}: objective {objective:.6g}")
         if estimator.callback is not None:
             estimator.callback(run, iteration, objective)

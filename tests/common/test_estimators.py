@@ -415,12 +415,6 @@ def test_constraints_from_a_file(tmp_path):
     assert same_partition(b.labels_, c.labels_)
 
 
-def test_verbose_tells_every_iteration(capsys):
-    X, *_ = drawn()
-    model = PCKMeans(3, random_state=0, verbose=1, n_init=1).fit(X)
-    assert capsys.readouterr().out.count("iteration") == model.n_iter_
-
-
 # -------------------------------------------------------------------- frames and their index
 
 

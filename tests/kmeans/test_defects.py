@@ -33,15 +33,6 @@ def test_starts_far_from_the_origin(init):
     assert init == "random" or min(found) > 0.95
 
 
-def test_both_spellings_of_neighborhoods():
-    known = Constraints(must_link=[(0, 1), (2, 3)])
-    one, other = (
-        PCKMeans(2, init=init, random_state=0).fit_predict(X, constraints=known)
-        for init in ("neighborhoods", "neighbourhoods")
-    )
-    np.testing.assert_array_equal(one, other)
-
-
 def test_random_rows_are_drawn_by_weight():
     weight = np.zeros(30)
     weight[[3, 7]] = 1.0

@@ -32,10 +32,10 @@ class KMeansLike(PCKMeans):
         random_state=None, copy_x=True, algorithm="lloyd",
     ):  # fmt: skip
         super().__init__(
-            n_clusters, init=init, n_init=n_init, max_iter=max_iter, tol=tol, verbose=verbose,
+            n_clusters, init=init, n_init=n_init, max_iter=max_iter, tol=tol,
             random_state=random_state,
         )  # fmt: skip
-        self.copy_x, self.algorithm = copy_x, algorithm
+        self.copy_x, self.algorithm, self.verbose = copy_x, algorithm, verbose
 
     @property
     def inertia_(self):

@@ -35,9 +35,6 @@ def update(
     ] = False,
     constraints: opt.ConstraintsFile = None,
     column: opt.ColumnRoles = None,
-    min_rows: Annotated[
-        int, option(METHOD, about="New rows that fit nowhere and open a cluster together.", min=1)
-    ] = 5,
     output: opt.Output = None,
     save: Annotated[
         Path | None, option(OUTPUT, about="File for the new model; MODEL is replaced if absent.")
@@ -47,8 +44,9 @@ def update(
 ) -> None:
     """Add new rows to a saved model; clusters keep their numbers and names.
 
-    Earlier rows keep their clusters, and the file is replaced as a whole or not at all. A cluster
-    opens only if rows fit nowhere else. The order of the columns does not matter.
+    Earlier rows keep their clusters, and the file is replaced as a whole or not at all. A new
+    cluster is created only if cannot-links rule out every existing one. The order of
+    the columns does not matter.
 
     Examples:
 
@@ -74,7 +72,7 @@ def update(
             ids_are = "text" if saved.ids else "auto"
             known = read_constraints(constraints, ids_are, column or [], encoding)
         with out.warnings_as_notes():
-            found = saved.update(rows, sample_ids=ids, constraints=known, min_rows=min_rows)
+            found = saved.update(rows, sample_ids=ids, constraints=known)
         labels = _old(found)[len(_old(saved)) :]
         if output is not None:
             write_labels(

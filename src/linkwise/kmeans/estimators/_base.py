@@ -47,7 +47,7 @@ from linkwise.constraints import as_constraints
 from linkwise.engines import engine_of, is_out_of_memory, single_blas_thread
 from linkwise.geometry import Geometry, Mahalanobis, Moments
 from linkwise.kmeans.estimators._new_rows import NewRowsMixin
-from linkwise.kmeans.estimators._probabilities import effective_features, within_variance
+from linkwise.kmeans.estimators._probabilities import cluster_costs, effective_features
 from linkwise.kmeans.estimators._update import UpdateMixin
 from linkwise.kmeans.rows._local_rows import LocalRows
 from linkwise.kmeans.rows._remote_rows import RemoteRows
@@ -99,7 +99,6 @@ class BaseKMeans(
         n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
         tol: float = 1e-4,
-        verbose: int = 0,
         callback: Callable[[int, int, float], None] | None = None,
         checkpoint: PathLike | None = None,
         random_state: Seed = None,
@@ -109,7 +108,6 @@ class BaseKMeans(
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
-        self.verbose = verbose
         self.callback = callback
         self.checkpoint = checkpoint
         self.random_state = random_state
@@ -239,7 +237,7 @@ class BaseKMeans(
         check_number("tol", self.tol, Real, 0)
         if self.n_init != "auto":
             check_number("n_init", self.n_init, Integral, 1)
-        if isinstance(self.init, str) and self.init not in (*_INITS, "neighbourhoods"):
+        if isinstance(self.init, str) and self.init not in _INITS:
             raise ValueError(
                 f"init={self.init!r}: expected one of {', '.join(map(repr, _INITS))}, a callable "
                 "or an array of centers"
@@ -331,9 +329,7 @@ class BaseKMeans(
         return isinstance(self.init, str) and self.init == "auto"
 
     def _init(self) -> Init:
-        if isinstance(self.init, str) and self.init in ("auto", "neighbourhoods"):
-            return self._default_init if self.init == "auto" else "neighborhoods"
-        return self.init
+        return self._default_init if self._init_is_auto else self.init
 
     def _all_runs(self, problem: Problem) -> int:
         """Number of runs; with limits there are no swaps of centers, so more starts."""
@@ -451,8 +447,6 @@ class BaseKMeans(
         if self._cluster_costs_ is not None:  # saves a pass over the rows
             total = max(float(self._moments_.counts.sum()), 1e-300)
             self.within_variance_ = float(self._cluster_costs_.sum()) / total / rows.d
-        elif isinstance(rows, LocalRows):
-            self.within_variance_ = within_variance(rows, best.geometry, best.labels)
 
     def _keep_statistics(self, best: Solution, rows: LocalRows | RemoteRows) -> None:
         """What `update` needs of the rows: sums per cluster, and costs if they are at hand."""
@@ -461,13 +455,8 @@ class BaseKMeans(
         self._retired_ = np.zeros(best.geometry.k, dtype=bool)
         self._cluster_costs_ = None
         self.__dict__.pop("changes_", None)
-        if isinstance(rows, LocalRows) and isinstance(best.geometry, Mahalanobis):
-            labels = np.asarray(best.labels, dtype=np.int32)
-            inside = np.flatnonzero(labels >= 0)
-            geometry, mine = best.geometry, labels[inside]
-            own = rows.own_costs(inside, mine, geometry) + geometry.offsets()[mine]
-            own = np.maximum(own, 0.0) * (rows.weight[inside] if rows.weighted else 1.0)
-            self._cluster_costs_ = np.bincount(mine, own, minlength=geometry.k)
+        if isinstance(rows, LocalRows):
+            self._cluster_costs_ = cluster_costs(rows, best.geometry, np.asarray(best.labels))
 
     def _warn_of_duplicates(self, best: Solution, rows: LocalRows) -> None:
         """Warn as scikit-learn does; clusters that only constraints keep empty are no problem."""

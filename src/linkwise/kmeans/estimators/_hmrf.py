@@ -79,8 +79,6 @@ class HMRFKMeans(DistortionKMeans):
         The most iterations of a run.
     tol : float, default=1e-4
         Stop when the centers move by less than this share of the features' mean variance.
-    verbose : int, default=0
-        If not 0, print the objective of every iteration.
     callback : callable, default=None
         Called as ``callback(run, iteration, objective)`` after every iteration.
     checkpoint : path, default=None
@@ -160,7 +158,6 @@ class HMRFKMeans(DistortionKMeans):
         n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
         tol: float = 1e-4,
-        verbose: int = 0,
         callback: FitCallback | None = None,
         checkpoint: PathLike | None = None,
         random_state: Seed = None,
@@ -171,7 +168,6 @@ class HMRFKMeans(DistortionKMeans):
             n_init=n_init,
             max_iter=max_iter,
             tol=tol,
-            verbose=verbose,
             callback=callback,
             checkpoint=checkpoint,
             random_state=random_state,

@@ -52,8 +52,6 @@ class MPCKMeans(SoftKMeans):
         The most iterations of a run.
     tol : float, default=1e-4
         Stop when the centers move by less than this share of the features' mean variance.
-    verbose : int, default=0
-        If not 0, print the objective of every iteration.
     callback : callable, default=None
         Called as ``callback(run, iteration, objective)`` after every iteration.
     checkpoint : path, default=None
@@ -128,7 +126,6 @@ class MPCKMeans(SoftKMeans):
         n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
         tol: float = 1e-4,
-        verbose: int = 0,
         callback: FitCallback | None = None,
         checkpoint: PathLike | None = None,
         random_state: Seed = None,
@@ -139,7 +136,6 @@ class MPCKMeans(SoftKMeans):
             n_init=n_init,
             max_iter=max_iter,
             tol=tol,
-            verbose=verbose,
             callback=callback,
             checkpoint=checkpoint,
             random_state=random_state,

@@ -25,17 +25,15 @@ if TYPE_CHECKING:
     from linkwise.kmeans.rows._local_rows import LocalRows
 
 
-def within_variance(rows: LocalRows, geometry: Geometry, labels: Labels) -> float:
-    """Mean distance of the rows to their own centers, per feature."""
+def cluster_costs(rows: LocalRows, geometry: Geometry, labels: Labels) -> Floats:
+    """Sum of the weighted distances of each cluster's rows to its center."""
     inside = np.flatnonzero(labels >= 0)
-    if not len(inside):
-        return 0.0
     own = labels[inside]
     far = rows.own_costs(inside, own, geometry) + geometry.offsets()[own]
     X = rows.X if len(inside) == rows.n else rows.X[inside]  # no copy of all rows
     far = np.maximum(far + geometry.row_terms(X), 0.0)
-    weight = rows.weight_of(inside) if rows.weighted else None
-    return float(np.average(far, weights=weight)) / rows.d
+    far = far * (rows.weight_of(inside) if rows.weighted else 1.0)
+    return np.bincount(own, far, minlength=geometry.k).astype(np.float64)
 
 
 def effective_features(rows: LocalRows, geometry: Geometry, labels: Labels) -> float:

@@ -53,8 +53,6 @@ class SeededKMeans(BaseKMeans):
         The most iterations of a run.
     tol : float, default=1e-4
         Stop when the centers move by less than this share of the features' mean variance.
-    verbose : int, default=0
-        If not 0, print the objective of every iteration.
     callback : callable, default=None
         Called as ``callback(run, iteration, objective)`` after every iteration.
     checkpoint : path, default=None
@@ -107,7 +105,7 @@ class SeededKMeans(BaseKMeans):
         return Pinned(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
 
-class ConstrainedKMeans(BaseKMeans):
+class ConstrainedKMeans(SeededKMeans):
     """k-means in which labeled rows keep their cluster.
 
     As `SeededKMeans`, but the seeds never leave. Without labels, groups of must-linked rows are
@@ -128,8 +126,6 @@ class ConstrainedKMeans(BaseKMeans):
         The most iterations of a run.
     tol : float, default=1e-4
         Stop when the centers move by less than this share of the features' mean variance.
-    verbose : int, default=0
-        If not 0, print the objective of every iteration.
     callback : callable, default=None
         Called as ``callback(run, iteration, objective)`` after every iteration.
     checkpoint : path, default=None
@@ -173,12 +169,6 @@ class ConstrainedKMeans(BaseKMeans):
     [0, 1, 1, 1]
     """
 
-    def _prepare(self, problem: Problem) -> Problem:
-        return _with_seeds(problem)
-
-    def _penalty(self, problem: Problem) -> Penalty:
-        return NoPenalty(problem.links)
-
     def _assigner(self, problem: Problem, penalty: Penalty) -> Assigner:
         assert problem.seeds is not None
         rows = np.flatnonzero(problem.seeds >= 0)
@@ -210,8 +200,6 @@ class PreIdentifiedKMeans(BaseKMeans):
         The most iterations of a run.
     tol : float, default=1e-4
         Stop when the centers move by less than this share of the features' mean variance.
-    verbose : int, default=0
-        If not 0, print the objective of every iteration.
     callback : callable, default=None
         Called as ``callback(run, iteration, objective)`` after every iteration.
     checkpoint : path, default=None
@@ -275,7 +263,6 @@ class PreIdentifiedKMeans(BaseKMeans):
         n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
         tol: float = 1e-4,
-        verbose: int = 0,
         callback: FitCallback | None = None,
         checkpoint: PathLike | None = None,
         random_state: Seed = None,
@@ -286,7 +273,6 @@ class PreIdentifiedKMeans(BaseKMeans):
             n_init=n_init,
             max_iter=max_iter,
             tol=tol,
-            verbose=verbose,
             callback=callback,
             checkpoint=checkpoint,
             random_state=random_state,

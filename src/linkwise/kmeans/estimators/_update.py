@@ -6,8 +6,8 @@ Earlier rows keep their clusters. A center moves to the mean of its old and new 
 
 with w the weight of the rows, so by at most the share w_new / (w_old + w_new) of the way. A learnt
 metric A stands for the scatter S = w A^-1 that it is the minimum of (equation 2.7 of MPCK-means);
-that of the new rows is added to it. `_placing` says which clusters new rows join, and when one
-opens. A cluster without rows retires: its number is not used again.
+that of the new rows is added to it. `_placing` chooses the clusters of new rows. A cluster without
+rows retires: its number is not used again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from collections.abc import Hashable, Iterator, Sequence
 from copy import copy, deepcopy
 from dataclasses import replace
 from itertools import pairwise
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -25,8 +24,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from linkwise._errors import InputError
 from linkwise._types import Floats, Ints, Labels, Matrix, MatrixLike
-from linkwise._validation import Knowable, check_number, read_data, read_features
-from linkwise.constraints import Constraints, as_constraints
+from linkwise._validation import Knowable, read_data, read_features
+from linkwise.constraints import ConstraintError, Constraints, as_constraints
 from linkwise.engines import as_blocks, is_out_of_memory
 from linkwise.evaluation import compare_clusterings
 from linkwise.evaluation._matching import keep_numbers
@@ -34,11 +33,9 @@ from linkwise.geometry import Mahalanobis, Moments
 from linkwise.kmeans.solver._outliers import judged_labels
 from linkwise.report import Report
 
-from ._placing import MovedRow, Placing, UpdateChanges, by_row, not_kept
+from ._placing import Placing, UpdateChanges, by_row, not_kept
 
 _AT_ONCE = 20_000_000  # costs, or cells of dense rows, that are held at a time
-_PRIOR_ROWS = 5.0  # so many rows of usual cost count in the mean cost of each cluster
-_MOST_ROUNDS = 100  # in which earlier rows may move
 _EMPTY = "it has no rows"
 
 
@@ -52,16 +49,15 @@ class UpdateMixin:
         constraints: Knowable = None,
         sample_ids: Sequence[Hashable] | None = None,
         sample_weight: ArrayLike | None = None,
-        min_rows: int = 5,
-        earlier: ArrayLike | None = None,
-        tolerance: float | None = None,
     ) -> Self:
         """Add new rows to the fitted clusters, without the earlier rows.
 
         Earlier rows keep their cluster, so that no constraint on them that was kept is lost; new
         rows join the nearest cluster that their constraints allow. `labels_` and `report_` are of
         all rows afterwards, `changes_` tells what happened. Clusters keep their numbers. Limits on
-        sizes do not hold for new rows, and none of them is an outlier: `refit` sees to both. If
+        sizes do not hold for new rows, and none of them is an outlier: `refit` sees to both.
+        `COPKMeans` raises a `ConstraintError` if a constraint could hold only with another cluster
+        for an earlier row. If
         anything is wrong with the rows or the constraints, nothing is changed.
 
         Parameters
@@ -75,26 +71,12 @@ class UpdateMixin:
             Ids of the new rows.
         sample_weight : array-like of shape (n_new,), default=None
             Weights of the new rows; 1 each if not given.
-        min_rows : int, default=5
-            So many new rows, close to each other and far from all clusters, open a cluster.
-        earlier : array-like of shape (n_old, n_features), default=None
-            The earlier rows, in the order of `labels_`; only for `tolerance`.
-        tolerance : float, default=None
-            Earlier rows that no constraint names may change their cluster if that lowers their
-            cost by more than this share of the mean cost of a row; `changes_` lists them. Not
-            given: no row does.
 
         Returns
         -------
         self : object
         """
         check_is_fitted(self)
-        check_number("min_rows", min_rows, Integral, 1)
-        if (earlier is None) != (tolerance is None):
-            raise InputError(
-                "earlier and tolerance belong together: rows can move only if they are given, and "
-                "only by more than a tolerance"
-            )
         twin: Any = copy(self)  # an error leaves this estimator as it was
         if twin._geometry_.rows_by_cluster:
             raise InputError(
@@ -103,11 +85,8 @@ class UpdateMixin:
             )
         twin._geometry_ = deepcopy(twin._geometry_)
         twin._moments_ = deepcopy(twin._moments_)
-        work = _Update(twin, X, sample_weight, min_rows)
+        work = _Update(twin, X, sample_weight)
         work.run(constraints, sample_ids)
-        if tolerance is not None:
-            check_number("tolerance", tolerance, Real, 0)
-            work.settle(earlier, float(tolerance))
         work.finish(sample_ids)
         vars(self).update(vars(twin))
         return self
@@ -179,8 +158,8 @@ def _labels(model: Any) -> Labels:
 class _Update:
     """One call of `update`, on a model of its own; also the clusters that rows join."""
 
-    def __init__(self, model: Any, X: Any, weight: ArrayLike | None, min_rows: int):
-        self.model, self.geometry, self.min_rows = model, model._geometry_, min_rows
+    def __init__(self, model: Any, X: Any, weight: ArrayLike | None):
+        self.model, self.geometry = model, model._geometry_
         self.before, self.changes = _labels(model), UpdateChanges()
         self.found: list[Labels] = []
         self.is_remote = is_out_of_memory(X)
@@ -194,7 +173,6 @@ class _Update:
             starts = [*range(0, self.X.shape[0], size), self.X.shape[0]]
         self.starts, self.n_new = starts, starts[-1]
         self.weight = self._read_weight(weight)
-        self.distant = isinstance(self.geometry, Mahalanobis)
 
     def _read_weight(self, weight: ArrayLike | None) -> Floats | None:
         if weight is None:
@@ -223,7 +201,7 @@ class _Update:
             first = -1 if start == self.starts[0] else n_old + start
             here = self.known.take(np.flatnonzero((last >= first) & (last < n_old + stop)))
             changes = UpdateChanges(len(rows))
-            mine = Placing(self, rows, here, labels, self.min_rows, changes).labels()
+            mine = Placing(self, rows, here, labels, changes).labels()
             self._absorb(rows, mine, None if self.weight is None else self.weight[start:stop],
                          changes)  # fmt: skip
             self.changes.add(changes)
@@ -255,35 +233,9 @@ class _Update:
 
     # ---------------------------------------------------------------- clusters that rows join
 
-    @property
-    def typical(self) -> Floats:
-        """Mean squared distance of the rows of each cluster, drawn to that of all rows."""
-        weight, costs = self.model._moments_.counts, self.model._cluster_costs_
-        if costs is None or not self.distant:
-            return np.zeros(self.geometry.k)
-        usual = costs.sum() / max(weight.sum(), 1e-300)
-        return (costs + _PRIOR_ROWS * usual) / (weight + _PRIOR_ROWS)
-
     def costs(self, rows: Floats) -> Floats:
         """Cost of each row in each cluster."""
         return np.concatenate([costs for _, costs in self.model._open_costs(rows)])
-
-    def distances(self, rows: Floats) -> Floats:
-        """Squared distance of each row to each center."""
-        found = np.concatenate([costs for _, costs in self.model._cost_blocks(rows)])
-        return np.maximum(found + self.geometry.offsets(), 0.0)
-
-    def apart(self, rows: Floats, one: Floats) -> Floats:
-        """Squared distance of each row to another row, under the mean metric."""
-        return (self._scaled(rows - one) ** 2).sum(axis=1)
-
-    def residuals(self, rows: Floats, labels: Labels) -> Floats:
-        """Rows relative to their centers, under the mean metric."""
-        return self._scaled(rows - self.model._shift_ - self.geometry.centers[labels])
-
-    def _scaled(self, away: Floats) -> Floats:
-        metric = self.geometry.metrics.mean(axis=0)
-        return away * np.sqrt(metric) if metric.ndim == 1 else away @ np.linalg.cholesky(metric)
 
     def open(self, center: Floats) -> int:
         """Open a cluster."""
@@ -316,12 +268,12 @@ class _Update:
         changes.joined = {int(c): int(n_each[c]) for c in np.flatnonzero(n_each)}
         before = model._moments_.counts.copy()
         away = _dense(geometry.scaled(geometry.validate_rows(rows))) - model._shift_
-        _add(model._moments_, away, labels, weight, 1.0)
+        _add(model._moments_, away, labels, weight)
         changes.center_shift = self._move_centers(n_each > 0)
         if isinstance(geometry, Mahalanobis):
             mass = np.ones(len(rows)) if weight is None else weight
             _move_metrics(geometry, away - geometry.centers[labels], labels, before, mass)
-            self._add_costs(away - geometry.centers[labels], labels, mass)
+        self._add_costs(rows, labels, weight)
 
     def _move_centers(self, touched: NDArray[np.bool_]) -> Floats:
         """Centers of these clusters to the means of their rows; how far each moved."""
@@ -330,67 +282,14 @@ class _Update:
         geometry.move_centers(Moments(counts, moments.sums, moments.squares))
         return np.sqrt(((geometry.centers - old) ** 2).sum(axis=1))
 
-    def _add_costs(self, away: Floats, labels: Labels, mass: Floats) -> None:
+    def _add_costs(self, rows: Floats, labels: Labels, weight: Floats | None) -> None:
+        """Add the costs of the new rows to those of their clusters, from which the variance is."""
         if self.model._cluster_costs_ is None:
             return
-        metrics, group = self.geometry.metrics, self.geometry.group(labels)
-        if metrics.ndim == 2:
-            own = (away**2 * metrics[group]).sum(axis=1)
-        else:
-            own = np.array([a @ metrics[g] @ a for a, g in zip(away, group, strict=True)])
-        self.model._cluster_costs_ += np.bincount(labels, own * mass, minlength=self.geometry.k)
-
-    # ---------------------------------------------------------------- earlier rows
-
-    def settle(self, earlier: ArrayLike | None, tolerance: float) -> None:
-        """Let free earlier rows go where they cost less, by more than a tolerance."""
-        rows = read_data(self.model, earlier, reset=False)
-        if rows.shape[0] != len(self.before):
-            raise InputError(
-                f"earlier has {rows.shape[0]:,} rows; the model has clusters of "
-                f"{len(self.before):,} earlier rows"
-            )
-        dense = _dense(rows)
-        report = getattr(self.model, "report_", None)
-        known = self.known if report is None else report.constraints + self.known
-        free = np.ones(len(self.labels), dtype=bool)
-        free[np.asarray(known.rows, dtype=np.int64)] = False
-        free = free[: len(dense)] & (self.before >= 0)
-        least = tolerance * self._mean_cost()
-        for _ in range(_MOST_ROUNDS):
-            if not self._move_rows(dense, np.flatnonzero(free), least):
-                break
-        now = self.labels[: len(dense)]
-        self.changes.moved = [
-            MovedRow(int(row), int(self.before[row]), int(now[row]), "another center is nearer")
-            for row in np.flatnonzero(now != self.before)
-        ]
-
-    def _mean_cost(self) -> float:
-        costs = self.model._cluster_costs_
-        if costs is None:
-            return 0.0
-        return float(costs.sum() / max(self.model._moments_.counts.sum(), 1e-300))
-
-    def _move_rows(self, rows: Floats, free: Ints, least: float) -> bool:
-        costs = self.costs(rows[free])
-        mine = self.labels[free]
-        best = costs.argmin(axis=1).astype(np.int32)
-        gain = costs[np.arange(len(free)), mine] - costs.min(axis=1)
-        going = (gain > max(least, 1e-12)) & (best != mine)
-        if not going.any():
-            return False
-        geometry = self.geometry
-        away = _dense(geometry.scaled(geometry.validate_rows(rows[free[going]])))
-        away = away - self.model._shift_
-        # Weights of earlier rows are not kept: they count once.
-        _add(self.model._moments_, away, mine[going], None, -1.0)
-        _add(self.model._moments_, away, best[going], None, 1.0)
-        self.labels[free[going]] = best[going]
-        touched = np.zeros(geometry.k, dtype=bool)
-        touched[mine[going]] = touched[best[going]] = True
-        self._move_centers(touched)
-        return True
+        costs = np.concatenate([costs for _, costs in self.model._cost_blocks(rows)])
+        own = costs[np.arange(len(rows)), labels] + self.geometry.offsets()[labels]
+        own = np.maximum(own, 0.0) * (1.0 if weight is None else weight)
+        self.model._cluster_costs_ += np.bincount(labels, own, minlength=self.geometry.k)
 
     # ---------------------------------------------------------------- the result
 
@@ -420,6 +319,11 @@ class _Update:
         judged = judged_labels(self.labels, self.known.closure(), geometry.k)
         self.changes.violated = not_kept(self.known, judged, model.report_.ids)
         model.changes_ = self.changes
+        if self.changes.violated and getattr(model, "on_infeasible", None) == "raise":
+            raise ConstraintError(
+                f"{self.changes.violated[0]} cannot hold while earlier rows keep their clusters "
+                f"({len(self.changes.violated)} such constraints); call refit on all rows"
+            )
 
 
 def _dense(rows: Matrix) -> Floats:
@@ -433,13 +337,11 @@ def _last_rows(known: Constraints) -> Ints:
     return np.concatenate(parts).astype(np.int64)
 
 
-def _add(
-    moments: Moments, rows: Floats, labels: Labels, weight: Floats | None, sign: float
-) -> None:
-    """Add rows to counts and sums, or take them away."""
+def _add(moments: Moments, rows: Floats, labels: Labels, weight: Floats | None) -> None:
+    """Add rows to counts and sums."""
     mass = np.ones(len(rows)) if weight is None else weight
-    moments.counts[:] += sign * np.bincount(labels, mass, minlength=len(moments.counts))
-    np.add.at(moments.sums, labels, sign * mass[:, None] * rows)
+    moments.counts[:] += np.bincount(labels, mass, minlength=len(moments.counts))
+    np.add.at(moments.sums, labels, mass[:, None] * rows)
 
 
 def _move_metrics(

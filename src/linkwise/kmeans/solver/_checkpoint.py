@@ -31,7 +31,7 @@ from ._problem import Problem, RunState
 _EVERY = 5  # iterations between two saves
 _SAVE_SECONDS = 30.0  # or seconds, whichever comes first
 _PROBES = 16  # rows that identify the data
-_FREE = ("callback", "checkpoint", "max_iter", "verbose", "random_state")  # may differ on resuming
+_FREE = ("callback", "checkpoint", "max_iter", "random_state")  # may differ on resuming
 _META = "meta"
 
 
