@@ -462,6 +462,27 @@ def test_records_page_by_page(work):
     assert work.pages.page(None, "file", "x1:nothing", 0)["n"] == 0
 
 
+@pytest.mark.parametrize("other", [None, 1])
+def test_a_preview_is_what_happens(other):
+    """Also if answers that no fit has used would move other rows."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 2)) * 3  # no clear clusters: every refit moves rows
+    with Session(X, n_clusters=6, refit_every=20) as session:
+        work = Controller(session, Records.of(None, X))
+        for row in range(0, 34, 2):
+            session.tell("same" if row % 4 else "different", (row, row + 1))
+        proposal = work.proposal(0, other)
+        sizes = sorted(part["n"] for part in work.preview(proposal))
+        before = session.fit_.labels
+        work.say(proposal)
+        after = session.fit_.labels
+        assert len(np.unique(after)) == proposal.n_clusters == len(work.clusters())
+        changed = np.unique(after[np.isin(before, proposal.clusters)], return_counts=True)
+        assert sorted(changed[1].tolist()) == sizes
+        others = ~np.isin(before, proposal.clusters)
+        assert (after[others] == before[others]).all()
+
+
 def test_membership_orders_by_distance():
     X, y = blobs(80)
     found = Membership.of(X, y.astype(np.int32))

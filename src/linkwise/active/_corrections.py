@@ -97,6 +97,19 @@ class Correction:
         rows = self.details.get("rows", {})
         return {int(number): np.array(mine, dtype=np.int64) for number, mine in rows.items()}
 
+    def applied(self, labels: Labels) -> Labels:
+        """The labels after this correction; rows that it does not name keep theirs.
+
+        Parameters
+        ----------
+        labels : ndarray of shape (n_rows,)
+            The labels before.
+        """
+        after = labels.copy()
+        for number, rows in self.bound.items():
+            after[rows] = number
+        return after
+
     def __str__(self) -> str:
         numbers = [str(number + 1) for number in self.details["clusters"]]
         if self.kind == "rename":
