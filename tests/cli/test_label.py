@@ -516,7 +516,7 @@ def test_a_session_and_an_oracle_by_hand(tmp_path, beans):
     X = table.matrix(["acidity", "body"])
     with Session(X, n_clusters=3, path=tmp_path / "work.db") as session:
         session.run(LabelOracle([row % 3 for row in range(N_BEANS)]), 20)
-        assert session.model_.labels_.shape == (N_BEANS,)
+        assert session.fit_.model.labels_.shape == (N_BEANS,)
 
 
 def test_a_key_that_means_nothing_is_named(beans, tmp_path):

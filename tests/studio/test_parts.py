@@ -344,15 +344,14 @@ def test_what_the_page_needs_of_a_session(tmp_path):
         session.listen(lambda: heard.append(1))
         session.set_metadata(color="blue")
         session.set_metadata(size=[1, 2])
-        assert session.metadata == {"color": "blue", "size": [1, 2]}
+        assert session.snapshot().metadata == {"color": "blue", "size": [1, 2]}
         assert len(heard) >= 2
         assert session.path == tmp_path / "work.db"
         np.testing.assert_array_equal(session.X, X)
         for row in range(1, 7):
             session.tell(bool(y[row] == y[0]), (row, 0))
         session.fit_  # noqa: B018
-        assert len(session.changes()) == 3
-        assert len(session.changes(1)) == 1
+        assert sum(one.changed is not None for one in session.snapshot().rounds) == 3
 
 
 def test_names_of_clusters_stay(tmp_path):
@@ -548,7 +547,7 @@ def test_corrections_of_selected_records(work):
     with pytest.raises(ValueError, match="at least two"):
         work.correct("together", rows[:1], None, "ana")
     with pytest.raises(ValueError, match="nothing would be left"):
-        session.gather(np.flatnonzero(labels == 0).tolist())
+        session.move(np.flatnonzero(labels == 0).tolist(), None)
     assert X is session.X
 
 

@@ -191,7 +191,7 @@ class Controller:
         if said == "different" and session.n_clusters is None and fit is not None:
             n_shown = len(np.unique(fit.labels[fit.labels >= 0]))
             if session.progress.n_groups > n_shown:
-                session.request_refit()
+                session.refit(wait=False)
         return dispute
 
     def dispute(self, dispute: Dispute) -> JsonDict:
@@ -251,9 +251,9 @@ class Controller:
     def retract(self, number: int, count: bool, who: str | None = None) -> None:
         """Retract a log entry."""
         found: list[Entry] = [
-            one for one in self.session.cluster_counts if count and one.id == number
+            one for one in self.session.snapshot().cluster_counts if count and one.id == number
         ]
-        found += [one for one in self.session.corrections if count and one.id == -number]
+        found += [one for one in self.session.snapshot().corrections if count and one.id == -number]
         self.session.retract(found[0] if found else number, who=who)
 
     # ---------------------------------------------------------------- the map
@@ -394,16 +394,16 @@ class Controller:
             session.move(rows, cluster, who=who)
             return f"{n} moved to {self.cluster_name(cluster)}"
         if kind == "new":
-            session.gather(rows, who=who)
+            session.move(rows, None, who=who)
             return f"{n} made a new cluster"
         if kind == "right":
-            session.confirm(rows, who=who)
+            session.move(rows, session.fit_.labels[rows].tolist(), who=who)
             return f"{n} stay{'s where it is' if len(set(rows)) == 1 else ' where they are'}"
         if kind == "out":
             aims = self.membership().runner_up[rows].tolist()
             if -1 in aims:
                 raise ValueError("There is no other cluster; make a new one of these records.")
-            session.exclude(rows, aims, who=who)
+            session.move(rows, aims, who=who)
             return f"{n} moved to the next best cluster"
         if kind == "together":
             if len(set(rows)) < 2:
