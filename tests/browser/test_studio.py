@@ -425,7 +425,7 @@ def wait_until(done, patience=60):
 def download(page, text):
     with page.expect_download() as waiting:
         page.get_by_role("button", name=text).click()
-    return waiting.value.path().read_text("utf-8")
+    return waiting.value.path().read_text("utf-8-sig")
 
 
 def test_take_away(visit, small, tmp_path):
