@@ -89,20 +89,20 @@ def test_corrections_names_and_pending_questions_go_along(tmp_path):
         session.rename(one, "both")
         session.ask()
         before = dict(zip(IDS, session.labels_.tolist(), strict=True))
-        names = session.cluster_names
+        names = session.snapshot().cluster_names
     order = np.random.default_rng(1).permutation(30)[:28]
     ids = [IDS[i] for i in order]
     with opened(path, X[order], ids) as session:
         assert session.labels_.tolist() == [before[name] for name in ids]
-        assert session.cluster_names == names
+        assert session.snapshot().cluster_names == names
         assert session.n_clusters == 2
-        assert session.pending == {}
+        assert session.snapshot().pending == {}
         again = session.refit().labels.tolist()
         assert again == [before[name] for name in ids]
         undone = session.undo(3)
         assert [one.kind for one in undone] == ["rename", "rename", "merge"]
         assert len(set(session.labels_.tolist())) == 3
-        assert session.cluster_names == {}
+        assert session.snapshot().cluster_names == {}
 
 
 def test_another_process_with_the_old_data_is_told(tmp_path):
@@ -296,7 +296,7 @@ class Living(RuleBasedStateMachine):
     @rule()
     def rename(self):
         self.session.rename(self.clusters()[0], "first")
-        assert self.session.cluster_names[self.clusters()[0]] == "first"
+        assert self.session.snapshot().cluster_names[self.clusters()[0]] == "first"
 
     @rule(n=st.integers(1, 3))
     def undo(self, n):
@@ -313,36 +313,36 @@ class Living(RuleBasedStateMachine):
 
     @rule()
     def reload(self):
-        before, names = self.named(), self.session.cluster_names
+        before, names = self.named(), self.session.snapshot().cluster_names
         known = self.session.constraints
         self.reopen()
         assert self.session.data_changes is None
-        assert self.session.cluster_names == names
+        assert self.session.snapshot().cluster_names == names
         assert self.session.constraints == known
         assert self.named() == before
 
     @rule(seed=st.integers(0, 5))
     def reorder(self, seed):
-        known, names = self.session.constraints, self.session.cluster_names
+        known, names = self.session.constraints, self.session.snapshot().cluster_names
         bound = self.bound()
         order = np.random.default_rng(seed).permutation(list(self.rows)).tolist()
         self.rows = {name: self.rows[name] for name in order}
         self.reopen()
         assert self.session.constraints == known
-        assert self.session.cluster_names == names
+        assert self.session.snapshot().cluster_names == names
         self.check_bound(bound)
 
     @rule()
     @precondition(lambda self: self.n < 20)
     def update(self):
-        known, names = self.session.constraints, self.session.cluster_names
+        known, names = self.session.constraints, self.session.snapshot().cluster_names
         bound = self.bound()
         name, row = f"r{self.n}", X[self.n]
         self.n += 1
         self.rows[name] = row
         self.session.update([row], sample_ids=[name])
         assert self.session.constraints == known
-        assert self.session.cluster_names == names
+        assert self.session.snapshot().cluster_names == names
         assert len(self.session.labels_) == len(self.rows)
         self.check_bound(bound)
 

@@ -24,7 +24,7 @@ def test_the_number_of_clusters_is_said_and_undone_in_order():
     assert work.n_clusters is None
     assert work.progress.n_clusters is None
     work.tell(bool(y[2] == y[3]), (2, 3))
-    assert [one.n_clusters for one in work.cluster_counts] == [2, None]
+    assert [one.n_clusters for one in work.snapshot().cluster_counts] == [2, None]
     (answer,) = work.undo()
     assert answer.question == (2, 3)
     assert work.n_clusters is None  # somebody else's word
@@ -49,15 +49,15 @@ def test_answers_go_with_the_number_or_not_at_all():
     ):
         with pytest.raises((ValueError, TypeError), match=message):
             work.set_n_clusters(k, answers)
-    assert (work.answers, work.cluster_counts, work.n_clusters) == ([], [], 3)
+    assert (work.answers, work.snapshot().cluster_counts, work.n_clusters) == ([], (), 3)
     (clash,) = work.set_n_clusters(2, [("same", (0, 1)), ("different", (1, 0)), ("same", (1, 2))])
     assert clash.answer.said == "different"
     work.retract(work.answers[0])  # one of them alone; the number stays
     assert work.n_clusters == 2
-    work.retract(work.cluster_counts[0])  # all of it
+    work.retract(work.snapshot().cluster_counts[0])  # all of it
     assert not any(answer.is_active for answer in work.answers)
     with pytest.raises(ValueError, match="no answer 1 that stands"):
-        work.retract(work.cluster_counts[0])
+        work.retract(work.snapshot().cluster_counts[0])
 
 
 def test_questions_and_fits_follow_the_number(tmp_path):
@@ -74,21 +74,20 @@ def test_questions_and_fits_follow_the_number(tmp_path):
         for row in range(8, 12):
             work.tell(bool(y[row] == y[0]), (row, 0))
         assert work.fit_.n_answers == 10  # the next round begins where the number was said
-        rounds = work.refit_history()
+        rounds = work.snapshot().rounds
         assert [one.n_answers for one in rounds] == [0, 3, 6, 7, 10]
         assert rounds[0].changed is None
         assert rounds[3].changed == pytest.approx(float(np.mean(after.labels != before.labels)))
         assert rounds[-1].n_violated == sum(
             not answer.is_kept(work.fit_.labels) for answer in work.answers[:10]
         )
-        assert work.changes(2) == [one.changed for one in rounds[-2:]]
         asked, labels = work.ask(), work.fit_.labels.tolist()
     with Session.open(path, X, who="ana") as again:
         assert again.n_clusters == 3
         assert again.settings["n_clusters"] == 2
         assert again.ask() == asked
         assert again.fit_.labels.tolist() == labels
-        assert [one.n_answers for one in again.refit_history()] == [0, 3, 6, 7, 10]
+        assert [one.n_answers for one in again.snapshot().rounds] == [0, 3, 6, 7, 10]
 
 
 def test_two_processes_agree_on_the_number(tmp_path):
@@ -166,6 +165,6 @@ def test_questions_are_put_back():
     with session(X) as work:
         mine = work.ask()
         assert work.ask(who="bo") != mine
-        assert work.pending.keys() == {"ana", "bo"}
+        assert work.snapshot().pending.keys() == {"ana", "bo"}
         work.release()
-        assert work.pending.keys() == {"bo"}
+        assert work.snapshot().pending.keys() == {"bo"}

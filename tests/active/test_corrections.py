@@ -63,8 +63,8 @@ def test_a_merge_outlives_answers_refits_and_the_process(tmp_path):
         assert set(expected[mine].tolist()) == {0}
     with Session.open(tmp_path / "work.db", X, background=False) as work:
         assert work.refit().labels.tolist() == expected.tolist()
-        assert [one.kind for one in work.corrections] == ["merge"]
-        assert work.corrections[0].who == "ana"
+        assert [one.kind for one in work.snapshot().corrections] == ["merge"]
+        assert work.snapshot().corrections[0].who == "ana"
 
 
 def test_both_parts_of_a_split_exist_and_come_together_again():
@@ -126,7 +126,7 @@ def test_names_follow_their_cluster(tmp_path):
         work.rename(1, "  the   good one ")
         work.rename(2, "bad")
         work.merge([0, 1])
-        assert work.cluster_names == {0: "the good one", 2: "bad"}
+        assert work.snapshot().cluster_names == {0: "the good one", 2: "bad"}
         work.undo()
         work.undo()
-        assert work.cluster_names == {1: "the good one"}
+        assert work.snapshot().cluster_names == {1: "the good one"}

@@ -283,7 +283,7 @@ def test_contradiction_opens_with_its_chain(visit, small):
     dialog.locator(".lw-claim").nth(0).get_by_text("Undo").click()
     dialog.wait_for(state="hidden")
     me.page.get_by_text("1 to settle").wait_for(state="hidden")
-    assert session.disputes == []
+    assert session.snapshot().disputes == ()
     assert [a.said for a in session.answers if a.is_active] == ["same", "different"]
 
 
@@ -330,7 +330,7 @@ def test_merge_and_split(visit, serve):
     wait_until(lambda: dialog.locator(".lw-preview li").count() == 10)
     dialog.get_by_role("button", name="Split").click()
     me.page.locator(".lw-cluster").nth(2).wait_for()
-    assert [one.kind for one in session.corrections] == ["split"]
+    assert [one.kind for one in session.snapshot().corrections] == ["split"]
     assert adjusted_rand_score(y, session.fit_.labels) == 1
     me.page.get_by_label("merge cluster 1 with").select_option(label="cluster 2")
     me.page.get_by_text("Merge", exact=True).click()
@@ -345,7 +345,7 @@ def test_merge_and_split(visit, serve):
     me.page.get_by_label("number of clusters").fill("4")
     me.page.keyboard.press("Enter")
     me.page.locator(".lw-cluster").nth(3).wait_for()
-    assert session.cluster_counts[-1].n_clusters == 4
+    assert session.snapshot().cluster_counts[-1].n_clusters == 4
 
 
 def test_clusters_show_whole_records(visit, small):
@@ -394,7 +394,7 @@ def test_several_people(visit, serve):
     ana, bo = people.values()
     ana.page.wait_for_function("() => document.querySelector('.lw-you input').value === 'Ana'")
     bo.page.wait_for_function("() => document.querySelector('.lw-you input').value === 'Bo <b>'")
-    assert session.pending.keys() == {"Ana", "Bo <b>"}
+    assert session.snapshot().pending.keys() == {"Ana", "Bo <b>"}
     assert set(ana.asked()) != set(bo.asked())
     ana.answer(y, 2)
     bo.answer(y, 1)
@@ -412,7 +412,7 @@ def test_several_people(visit, serve):
     assert ana.page.get_by_label("your name").input_value() == "Ana"
     n_views = len(studio._views)
     bo.page.close()
-    wait_until(lambda: len(studio._views) < n_views and "Bo <b>" not in session.pending)
+    wait_until(lambda: len(studio._views) < n_views and "Bo <b>" not in session.snapshot().pending)
 
 
 def wait_until(done, patience=60):
@@ -425,7 +425,7 @@ def wait_until(done, patience=60):
 def download(page, text):
     with page.expect_download() as waiting:
         page.get_by_role("button", name=text).click()
-    return waiting.value.path().read_text("utf-8")
+    return waiting.value.path().read_text("utf-8-sig")
 
 
 def test_take_away(visit, small, tmp_path):

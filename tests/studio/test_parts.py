@@ -339,15 +339,14 @@ def test_what_the_page_needs_of_a_session(tmp_path):
         session.listen(lambda: heard.append(1))
         session.set_metadata(color="blue")
         session.set_metadata(size=[1, 2])
-        assert session.metadata == {"color": "blue", "size": [1, 2]}
+        assert session.snapshot().metadata == {"color": "blue", "size": [1, 2]}
         assert len(heard) >= 2
         assert session.path == tmp_path / "work.db"
         np.testing.assert_array_equal(session.X, X)
         for row in range(1, 7):
             session.tell(bool(y[row] == y[0]), (row, 0))
         session.fit_  # noqa: B018
-        assert len(session.changes()) == 3
-        assert len(session.changes(1)) == 1
+        assert sum(one.changed is not None for one in session.snapshot().rounds) == 3
 
 
 def test_names_of_clusters_stay(tmp_path):
@@ -457,6 +456,27 @@ def test_records_page_by_page(work):
     assert work.pages.page(None, "file", "x1:nothing", 0)["n"] == 0
 
 
+@pytest.mark.parametrize("other", [None, 1])
+def test_a_preview_is_what_happens(other):
+    """Also if answers that no fit has used would move other rows."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 2)) * 3  # no clear clusters: every refit moves rows
+    with Session(X, n_clusters=6, refit_every=20) as session:
+        work = Controller(session, Records.of(None, X))
+        for row in range(0, 34, 2):
+            session.tell("same" if row % 4 else "different", (row, row + 1))
+        proposal = work.proposal(0, other)
+        sizes = sorted(part["n"] for part in work.preview(proposal))
+        before = session.fit_.labels
+        work.say(proposal)
+        after = session.fit_.labels
+        assert len(np.unique(after)) == proposal.n_clusters == len(work.clusters())
+        changed = np.unique(after[np.isin(before, proposal.clusters)], return_counts=True)
+        assert sorted(changed[1].tolist()) == sizes
+        others = ~np.isin(before, proposal.clusters)
+        assert (after[others] == before[others]).all()
+
+
 def test_membership_orders_by_distance():
     X, y = blobs(80)
     found = Membership.of(X, y.astype(np.int32))
@@ -522,7 +542,7 @@ def test_corrections_of_selected_records(work):
     with pytest.raises(ValueError, match="at least two"):
         work.correct("together", rows[:1], None, "ana")
     with pytest.raises(ValueError, match="nothing would be left"):
-        session.gather(np.flatnonzero(labels == 0).tolist())
+        session.move(np.flatnonzero(labels == 0).tolist(), None)
     assert X is session.X
 
 

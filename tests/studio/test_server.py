@@ -172,7 +172,7 @@ def test_what_other_pages_load_is_refused(studio, session, headers):
     assert get(page, studio.token, **opened)[0] == 200  # a link to the studio works
     assert get(url(studio, "/api/labels"), **opened)[0] == 403
     assert get(page, studio.token, **{"Sec-Fetch-Site": "same-origin"})[0] == 200
-    assert session.pending == {}
+    assert session.snapshot().pending == {}
 
 
 def test_no_get_asks_or_writes(studio, session):
@@ -181,7 +181,7 @@ def test_no_get_asks_or_writes(studio, session):
     assert reading == {"/api/answers", "/api/progress", "/api/labels"}
     for path in ("/", *described):
         get(url(studio, path))
-    assert session.pending == {}
+    assert session.snapshot().pending == {}
     assert session.answers == []
 
 

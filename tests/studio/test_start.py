@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib.util
 import json
+import tracemalloc
+import zipfile
 
 import numpy as np
 import pytest
@@ -253,3 +256,47 @@ def test_a_session_outlives_wrong_roles_and_data_that_can_no_longer_be_read(tmp_
     with pytest.raises(ValueError, match="line 2"):
         start.look(project)
     assert (tmp_path / "home" / project / "session.db").exists()
+
+
+@pytest.mark.parametrize("kind", ["csv.gz", "xlsx", "columns"])
+def test_uploads_are_limited_after_decompression(tmp_path, kind):
+    start = Start(tmp_path)
+    project = start.new_project("big")
+    if kind == "csv.gz":
+        place = start.place(project, "big.csv.gz")
+        with gzip.open(place, "wb") as file:
+            file.write(b"x,y\n")
+            for _ in range(600):
+                file.write(b"1,2\n" * (1024**2 // 4))
+        limit = "500 MB"
+    elif kind == "xlsx":
+        place = start.place(project, "big.xlsx")
+        with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as file:
+            file.writestr("xl/worksheets/sheet1.xml", b"<c/>" * (30 * 1024**2))
+        limit = "100 MB"
+    else:
+        place = start.place(project, "wide.csv")
+        place.write_text(",".join(f"c{n}" for n in range(20_000)) + "\n")
+        limit = "5,000"
+    assert place.stat().st_size < 2 * 1024**2
+    tracemalloc.start()
+    with pytest.raises(InputError, match=limit):
+        start.look(project)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 20 * 1024**2
+
+
+def test_a_file_is_opened_with_the_roles_of_the_start_page(tmp_path):
+    from linkwise.cli._session_options import Options
+    from linkwise.cli._studio import _open
+
+    path = tmp_path / "customers.csv"
+    lines = [f"c{n},{n % 3},2024-01-{1 + n % 28:02},{'' if n == 4 else n}" for n in range(40)]
+    path.write_text("\n".join(["name,plan,since,spent", *lines]))
+    begun = {"n_clusters": None, "strategy": None, "random_state": None}
+    for _ in range(2):  # begun, and reopened
+        none = Options(*[None] * 5)
+        with _open(path, tmp_path / "s.db", none, begun, None, None, None)[0] as work:
+            assert work.X.shape[0] == 40
+            assert work.ask() is not None

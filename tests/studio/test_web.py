@@ -66,6 +66,18 @@ def test_keys_by_letter_then_by_position(tmp_path):
     assert found == ["s", "s", "s", "z", ""]
 
 
+def test_clusters_are_found_and_sorted(tmp_path):
+    few = (
+        "[{name: 'Élan', number: 9, size: 2, traits: []},"
+        " {name: 'b', number: 1, size: 3, traits: [['', 'high age']]}]"
+    )
+    names = "m.arranged({}, {!r}, {!r}).map((c) => c.name)"
+    assert run("words", names.format(few, "elan", "number"), tmp_path) == ["Élan"]
+    assert run("words", names.format(few, "high AGE", "number"), tmp_path) == ["b"]
+    assert run("words", names.format(few, "10", "number"), tmp_path) == ["Élan"]
+    assert run("words", names.format(few, "", "size"), tmp_path) == ["b", "Élan"]
+
+
 def test_words(tmp_path):
     assert run("words", "m.breakable('a_b-c.dE')", tmp_path) == "a_\u200bb-\u200bc.\u200bd\u200bE"
     assert run("words", "[m.count(1, 'row'), m.count(2000, 'row')]", tmp_path) == [

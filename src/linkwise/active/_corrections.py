@@ -97,6 +97,19 @@ class Correction:
         rows = self.details.get("rows", {})
         return {int(number): np.array(mine, dtype=np.int64) for number, mine in rows.items()}
 
+    def applied(self, labels: Labels) -> Labels:
+        """The labels after this correction; rows that it does not name keep theirs.
+
+        Parameters
+        ----------
+        labels : ndarray of shape (n_rows,)
+            The labels before.
+        """
+        after = labels.copy()
+        for number, rows in self.bound.items():
+            after[rows] = number
+        return after
+
     def __str__(self) -> str:
         numbers = [str(number + 1) for number in self.details["clusters"]]
         if self.kind == "rename":
@@ -256,32 +269,17 @@ class CorrectionsMixin:
         numbers = [int(cluster), *range(free, free + len(groups) - 1)]
         return self._correct("split", numbers, dict(zip(numbers, groups, strict=True)), labels, who)
 
-    def move(self, rows: Sequence[int], cluster: int, *, who: str | None = None) -> Correction:
+    def move(
+        self, rows: Sequence[int], cluster: int | Sequence[int] | None, *, who: str | None = None
+    ) -> Correction:
         """Move rows to a cluster, where they stay.
 
         Parameters
         ----------
         rows : sequence of int
-        cluster : int
-            Number as in `labels_`.
-        who : str, default=None
-            Who says so; the session's own `who` if not given.
-
-        Returns
-        -------
-        correction : Correction
-        """
-        labels = self.fit_.labels
-        number, found = self._checked(cluster, labels), self._rows(rows, labels)
-        return self._correct("move", [number], {number: found}, labels, who)
-
-    def gather(self, rows: Sequence[int], *, who: str | None = None) -> Correction:
-        """Make a new cluster of rows, which may come from several clusters.
-
-        Parameters
-        ----------
-        rows : sequence of int
-            At least one row of every cluster they come from must stay there.
+        cluster : int, sequence of int or None
+            Number as in `labels_`, or one per row; rows that are there already are confirmed.
+            None: a new cluster, which leaves at least one row in every other.
         who : str, default=None
             Who says so; the session's own `who` if not given.
 
@@ -293,12 +291,24 @@ class CorrectionsMixin:
         --------
         >>> from linkwise import Session
         >>> with Session([[0.0], [1.0], [5.0], [9.0], [9.5]], n_clusters=2) as session:
-        ...     made = session.gather([1, 2])
+        ...     made = session.move([1, 2], None)
         ...     print(len(set(session.labels_.tolist())), made)
         3 2 rows made a new cluster
         """
         labels = self.fit_.labels
         found = self._rows(rows, labels)
+        if cluster is None:
+            return self._gather(found, labels, who)
+        each = [cluster] * len(rows) if isinstance(cluster, int) else list(cluster)
+        aim_of = dict(zip(np.asarray(rows).tolist(), each, strict=True))
+        aims = np.array([self._checked(aim_of[row], labels) for row in found.tolist()])
+        numbers = np.unique(aims).tolist()
+        bound = {number: found[aims == number] for number in numbers}
+        confirmed = bool((aims == labels[found]).all())
+        return self._correct("move", numbers, bound, labels, who, {"confirmed": confirmed})
+
+    def _gather(self, found: Ints, labels: Labels, who: str | None) -> Correction:
+        """Make a new cluster of rows, which may come from several clusters."""
         numbers = [max(int(labels[found[0]]), 0), self._fresh_number(labels)]
         bound = {numbers[1]: found}
         for number in np.unique(labels[found][labels[found] >= 0]).tolist():
@@ -312,60 +322,11 @@ class CorrectionsMixin:
                 bound[number] = rest
         return self._correct("split", numbers, bound, labels, who, {"gathered": len(found)})
 
-    def confirm(self, rows: Sequence[int], *, who: str | None = None) -> Correction:
-        """Say that rows are where they belong; they stay in their clusters.
-
-        Parameters
-        ----------
-        rows : sequence of int
-        who : str, default=None
-            Who says so; the session's own `who` if not given.
-
-        Returns
-        -------
-        correction : Correction
-        """
-        labels = self.fit_.labels
-        found = self._rows(rows, labels)
-        return self._move_each(found, labels[found], labels, who, confirmed=True)
-
-    def exclude(
-        self, rows: Sequence[int], clusters: Sequence[int], *, who: str | None = None
-    ) -> Correction:
-        """Say that rows are not where they belong; each goes to the cluster given for it.
-
-        Parameters
-        ----------
-        rows : sequence of int
-        clusters : sequence of int
-            The next best cluster of each row, another one than its own.
-        who : str, default=None
-            Who says so; the session's own `who` if not given.
-
-        Returns
-        -------
-        correction : Correction
-        """
-        labels = self.fit_.labels
-        found = self._rows(rows, labels)
-        targets = dict(zip(np.asarray(rows).tolist(), np.asarray(clusters).tolist(), strict=True))
-        aims = np.array([self._checked(targets[row], labels) for row in found.tolist()])
-        if (aims == labels[found]).any():
-            raise InputError("clusters: a row cannot be excluded to the cluster that it is in")
-        return self._move_each(found, aims, labels, who)
-
     def _rows(self, rows: Sequence[int], labels: Labels) -> Ints:
         found = np.unique(np.asarray(rows, dtype=np.int64))
         if not len(found) or found[0] < 0 or found[-1] >= len(labels):
             raise InputError(f"rows={rows!r}: expected row numbers 0..{len(labels) - 1}")
         return found
-
-    def _move_each(
-        self, rows: Ints, aims: Labels, labels: Labels, who: str | None, confirmed: bool = False
-    ) -> Correction:
-        numbers = np.unique(aims[aims >= 0]).tolist()
-        bound = {number: rows[aims == number] for number in numbers}
-        return self._correct("move", numbers, bound, labels, who, {"confirmed": confirmed})
 
     def rename(self, cluster: int, name: str, *, who: str | None = None) -> Correction:
         """Name a cluster; an empty name takes the name away.
@@ -386,18 +347,6 @@ class CorrectionsMixin:
         details = {"clusters": [int(cluster)], "name": " ".join(name.split())[:LONGEST_NAME]}
         return self._keep("rename", details, (), who)
 
-    @property
-    def corrections(self) -> list[Correction]:
-        """All corrections in order, including retracted ones."""
-        with self._lock:
-            self._sync()
-            return list(self._log.corrections)
-
-    @property
-    def cluster_names(self) -> dict[int, str]:
-        """Names that people gave to clusters."""
-        return names_of_clusters(self.corrections)
-
     def _checked(self, number: int, labels: Labels) -> int:
         if not (labels == number).any() or number < 0:
             there = np.unique(labels[labels >= 0]).tolist()
@@ -406,8 +355,8 @@ class CorrectionsMixin:
 
     def _fresh_number(self, labels: Labels) -> int:
         """A number that no cluster has or had in a correction, so that no name is inherited."""
-        used = [number for one in self.corrections for number in one.details["clusters"]]
-        return 1 + max([int(labels.max()), *used, *self.cluster_names])
+        used = [number for one in self._log.corrections for number in one.details["clusters"]]
+        return 1 + max([int(labels.max()), *used])
 
     def _correct(
         self, kind: Kind, numbers: list[int], bound: dict[int, Ints], labels: Labels,

@@ -11,7 +11,6 @@ LEAST_ASKED = 30  # fewer say nothing
 GOOD_GUESSES = 0.75  # the lower end of the interval must reach it
 LITTLE = 0.01  # share of labels
 ROUNDS = 3  # refits in a row that change so little
-_CHANCE = 0.5
 _Z = 1.645  # 90 % intervals
 
 
@@ -43,7 +42,9 @@ class Meter(NamedTuple):
     low, high : float
         90 % interval of the share that is guessed (Wilson's).
     expected_change : float or None
-        Share of labels that the next 50 answers are expected to change; None if not known yet.
+        Share of labels that the next 50 answers are expected to change; None if not known yet, or
+        if it is more than half: labels that change back and forth count each time, so that such
+        an extrapolation says nothing but that they have not settled.
     doubled : float or None
         Share of labels that as many answers as so far are expected to change.
     misplaced : float or None
@@ -75,8 +76,9 @@ class Meter(NamedTuple):
 
     @property
     def is_blind(self) -> bool:
-        """Whether guesses are no better than chance, and labels do not settle either."""
-        return self.n_asked >= LEAST_ASKED and self.low <= _CHANCE and not self.stop
+        """Whether at most half of the answers are guessed, and labels do not settle either."""
+        few = self.n_guessed <= self.n_asked / 2
+        return self.n_asked >= LEAST_ASKED and few and not self.stop
 
     def __str__(self) -> str:
         if self.n_asked == 0:
@@ -115,7 +117,9 @@ def measure(rounds: Sequence[Round], n_rows: int, n_open: int) -> Meter:
     low, high = wilson(n_guessed, n_asked)
     changes = [one.changed for one in recent if one.changed is not None]
     asked = sum(one.n_asked for one in recent if one.changed is not None)
-    expected = min(1.0, sum(changes) * WINDOW / asked) if asked else None
+    expected = sum(changes) * WINDOW / asked if asked else None
+    if expected is not None and expected > 0.5:
+        expected = None
     n_so_far = sum(one.n_asked for one in rounds)
     doubled = min(1.0, sum(changes) * n_so_far / asked) if asked else None
     n_late, n_right = _guesses(_latest(rounds, max(WINDOW, n_so_far // 2)))

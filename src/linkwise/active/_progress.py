@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from math import ceil
 
 from linkwise._types import JsonDict
 
@@ -55,18 +54,6 @@ class Progress:
     meter: Meter = field(default_factory=lambda: measure((), 0, 0))
 
     @property
-    def expected_remaining(self) -> int:
-        """Estimated number of questions until every row has a group, at the present rate.
-
-        The clustering is good long before; see `stop`.
-        """
-        # A row takes at most one question less than there are groups.
-        most = max(self.n_clusters or self.n_groups, 2) - 1
-        told = self.n_same + self.n_different + self.n_unsure
-        per_row = min(most, told / self.n_covered) if self.n_covered else (most + 1) / 2
-        return ceil((self.n_rows - self.n_covered) * per_row)
-
-    @property
     def stop(self) -> bool:
         """Whether answers are guessed and twice as many would change little, or all is known."""
         if self.n_covered == self.n_rows:
@@ -91,13 +78,12 @@ class Progress:
             return f"{self.n_groups} of {self.n_clusters} groups found so far: go on"
         if self.meter.is_blind:
             return (
-                f"{self.meter}, no better than chance: the features hardly carry what is asked; "
-                "try others, or standardize them"
+                f"{self.meter}, at most half: the features hardly reflect the answers; try others"
             )
         return f"{self.meter}: go on" if self.meter.n_asked else str(self.meter)
 
     def to_dict(self) -> JsonDict:
         """Plain values, for JSON."""
-        derived = {name: getattr(self, name) for name in ("expected_remaining", "stop", "hint")}
+        derived = {name: getattr(self, name) for name in ("stop", "hint")}
         told = {"meter": self.meter._asdict(), "changed": list(self.changed)}
         return {**asdict(self), **told, **derived}

@@ -136,7 +136,7 @@ class ClusterCountAnswer:
     >>> from linkwise import Session
     >>> with Session([[0.0], [0.1], [5.0]], n_clusters=3) as session:
     ...     _ = session.set_n_clusters(2)
-    ...     session.cluster_counts[0].n_clusters
+    ...     session.snapshot().cluster_counts[0].n_clusters
     2
     """
 

@@ -487,7 +487,10 @@ class RefitScheduler:
             model = self._best(models, grouping.for_model(known))
         found = np.asarray(model.labels_, dtype=np.int32)
         now, order = grouping.continued(found, max(n_prototypes, int(found.max()) + 1))
-        labels = _with_bound_rows(now, prefix)
+        if prefix.new_correction is None:
+            labels = _with_bound_rows(now, prefix)
+        else:  # exactly what was said; what else a refit changes comes with the next one
+            labels = prefix.new_correction.applied(before.labels)
         centers = getattr(model, "cluster_centers_", None)
         if centers is not None:
             centers = np.asarray(centers, dtype=np.float64)[order]

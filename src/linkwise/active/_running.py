@@ -72,7 +72,9 @@ def _settle(session: Session, oracle: Any, later: set[int]) -> None:
     """Ask the oracle, if it has `resolve`, which contradicting answer to retract."""
     resolve = getattr(oracle, "resolve", None)
     while resolve is not None:
-        open_ = [dispute for dispute in session.disputes if dispute.answer.id not in later]
+        open_ = [
+            dispute for dispute in session.snapshot().disputes if dispute.answer.id not in later
+        ]
         if not open_:
             return
         wrong = resolve(open_[0])

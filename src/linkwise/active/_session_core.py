@@ -22,7 +22,7 @@ from ._carry import DataChanges, follow, load_anchor, remember_rows
 from ._fingerprint import fingerprint
 from ._incremental_closure import fold, links
 from ._neighborhoods import find_neighborhoods, inferred_links
-from ._questions import Answer, ClusterCountAnswer, Dispute, Question
+from ._questions import Answer
 from ._refit import AnswerPrefix, RefitScheduler, model_key
 from ._repair import Repair
 from ._repaired_clustering import RepairedClustering
@@ -159,25 +159,6 @@ class SessionCore:
         return self._context.n_clusters
 
     @property
-    def cluster_counts(self) -> list[ClusterCountAnswer]:
-        """All cluster counts set by `set_n_clusters`, in order."""
-        with self._lock:
-            self._sync()
-            return list(self._log.counts)
-
-    @property
-    def pending(self) -> dict[str, list[Question]]:
-        """Questions that were asked and not answered yet, by person."""
-        return self._store.pending()
-
-    @property
-    def disputes(self) -> list[Dispute]:
-        """Answers that contradict earlier ones, each with the chain that proves it."""
-        with self._lock:
-            self._sync()
-            return self._log.disputes()
-
-    @property
     def constraints(self) -> Constraints:
         """Accepted answers as constraints, by id if rows have ids."""
         with self._lock:
@@ -216,15 +197,13 @@ class SessionCore:
         Parameters
         ----------
         **values
-            Fit for JSON; `metadata` gives them back.
+            Fit for JSON; `snapshot().metadata` gives them back.
         """
         with self._lock:
-            self._store.set(kept={**self.metadata, **values})
+            self._store.set(kept={**self._metadata(), **values})
         self._notify()
 
-    @property
-    def metadata(self) -> JsonDict:
-        """Values stored by `set_metadata`."""
+    def _metadata(self) -> JsonDict:
         return dict(self._store.settings().get("kept", {}))
 
     def name(self, row: int) -> Hashable:

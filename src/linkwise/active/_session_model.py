@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwise._types import Estimator, JsonDict
+from linkwise._types import JsonDict
 
 from ._corrections import Correction, names_of_clusters
 from ._meter import Round, measure
@@ -71,11 +72,6 @@ class SessionModel(SessionCore):
     _snapshot_key: tuple[object, ...] = ()
 
     @property
-    def model_(self) -> Estimator:
-        """The model, refitted after every `refit_every` answers; waits for a refit that is due."""
-        return self.fit_.model
-
-    @property
     def labels_(self) -> NDArray[np.int32]:
         """Clusters of the rows; a cluster keeps its number from one refit to the next.
 
@@ -123,37 +119,25 @@ class SessionModel(SessionCore):
         """The newest finished fit, without waiting; None before the first."""
         return self._refits.latest
 
-    def refit(self) -> Fit:
-        """Fit the model to all answers given so far, and wait for it."""
-        with self._lock:
-            self._sync()
-            self._wanted = self._prefix
-        return self.fit_
+    @overload
+    def refit(self) -> Fit: ...
 
-    def request_refit(self) -> None:
-        """Request a refit to all answers so far, unless one is running."""
-        with self._lock:
-            self._sync()
-            if not self._refits.busy:
-                self._wanted = self._prefix
-                self._refits.request(self._prefix, show=True)
+    @overload
+    def refit(self, wait: bool) -> Fit | None: ...
 
-    def changes(self, most: int = 100) -> list[float]:
-        """Share of labels that changed in each of the last refits, the newest last.
+    def refit(self, wait: bool = True) -> Fit | None:
+        """Fit the model to all answers given so far.
 
         Parameters
         ----------
-        most : int, default=100
-            Number of refits to look back.
+        wait : bool, default=True
+            Whether to wait for the fit and return it; else return the newest finished one.
         """
-        found = [one.changed for one in self.refit_history() if one.changed is not None]
-        return found[max(0, len(found) - most) :]
-
-    def refit_history(self) -> list[RefitSummary]:
-        """Summaries of the last refits (at most 200), the newest last."""
         with self._lock:
             self._sync()
-            return self._refits.refit_history(self._prefix.due)
+            self._wanted = self._prefix
+            self._refits.request(self._prefix, show=True)
+        return self.fit_ if wait else self._refits.latest
 
     @property
     def progress(self) -> Progress:
@@ -189,7 +173,7 @@ class SessionModel(SessionCore):
             counted=tuple(log.counted),
             disputes=tuple(log.disputes()),
             cluster_names=names_of_clusters(log.corrections),
-            metadata=self.metadata,
+            metadata=self._metadata(),
             fit=fit,
             violated=frozenset(number for number in open_ if number in used),
             new=frozenset(number for number in open_ if number not in used),
@@ -199,10 +183,11 @@ class SessionModel(SessionCore):
 
     def _open_questions(self) -> dict[str, tuple[Question, ...]]:
         asked, known = self._store.pending(), self._context.known
-        return {
+        found = {
             who: tuple(one for one in questions if known.is_undecided(*one))
             for who, questions in asked.items()
         }
+        return {who: questions for who, questions in found.items() if questions}
 
     def _measure_progress(self, rounds: Sequence[RefitSummary]) -> Progress:
         said = [answer.said for answer in self._log.accepted]

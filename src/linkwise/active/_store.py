@@ -16,6 +16,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -262,26 +263,28 @@ class Store:
         return None if found is None else (found.st_dev, found.st_ino)
 
     def _check_file(self) -> None:
-        """Refuse to go on when the file was deleted or replaced: nobody would find the answers."""
+        """Raise if the file was deleted or replaced; the next answers go to a new file."""
         if self._file is not None and self._file_id() != self._file:
             what = "replaced by another file" if self._file_id() else "deleted or moved"
-            raise OSError(f"session {self.path} was {what} while it was in use. {self._rescued()}")
+            lost = f"session {self.path} was {what} while it was in use"
+            raise OSError(f"{lost}. {self._continue()}")
 
-    def _rescued(self) -> str:
-        """Write what was answered to a file beside the one that is gone; say where.
-
-        Somebody may go on with a file that was written before: each time it is a new one.
-        """
+    def _continue(self) -> str:
+        """Continue in a copy beside the file that is gone; say where."""
         assert self.path is not None
-        numbers = ("", *range(2, 1000))
-        names = (f"{self.path.stem}-rescued{number}{self.path.suffix}" for number in numbers)
-        free = (path for name in names if not (path := self.path.with_name(name)).exists())
+        stem, suffix = self.path.stem, self.path.suffix
+        names = (f"{stem}-rescued{number or ''}{suffix}" for number in count())
+        rescue = next(path for name in names if not (path := self.path.with_name(name)).exists())
         try:
-            rescue = next(free)
             self.save(rescue)
         except (OSError, sqlite3.Error) as error:
             return f"What was answered is still here: write it by session.save(path) ({error})"
-        return f"All answers are in {rescue} now: go on with that session"
+        lost, self.path = self._db, rescue
+        self._db, self._file, self._seen = self._connect(), None, None
+        self._file = self._file_id()
+        self._n_foreign += lost.total_changes  # so that `n_changes` never decreases
+        lost.close()
+        return f"All answers are in {rescue} now, where this session continues."
 
     def save(self, path: PathLike) -> None:
         """Write a copy to a new file."""

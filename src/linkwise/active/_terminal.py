@@ -340,13 +340,11 @@ class TerminalOracle:
         if now is None:
             return []
         told = f"{now.n_same} same, {now.n_different} different, {now.n_unsure} unsure"
-        rest = f"about {now.expected_remaining:,} questions would place all; it is good long before"
         of = "" if now.n_clusters is None else f" of {now.n_clusters}"
         groups = f"{now.n_groups}{of} group{'s' * (now.n_groups != 1 or bool(of))}"
         return [
             Text(f"{_answers(now.n_answers)}: {told}"),
             Text(f"{groups}, {now.n_covered:,} of {now.n_rows:,} rows placed"),
-            Text(rest if now.expected_remaining else ""),
             Text(self._in_two_lines(now.hint), style="green" if now.stop else ""),
         ]
 

@@ -154,9 +154,29 @@ def _open(
         loaded = load_again(kept)
         return reopen_session(session, loaded, who, data_changed or "refuse"), loaded.records
     given = given.filled(kept)
-    task, records = _read(data, given)
+    try:
+        task, records = _read(data, given)
+    except ValueError:
+        wanted = (constraints, *vars(given).values(), begun["strategy"], begun["random_state"])
+        if kept or any(value is not None for value in wanted):
+            raise
+        return _begin_as_guessed(data, session, begun["n_clusters"], who)
     work = open_session(session, kept, task, begun, constraints, who, given, data_changed)
     return work, records
+
+
+def _begin_as_guessed(
+    data: Path, session: Path, n_clusters: int | None, who: str | None
+) -> tuple[Session, Records]:
+    """A session with the roles of columns that the start page would suggest."""
+    from linkwise.studio._columns import guess_roles
+    from linkwise.studio._plan import begin_session, read_source
+
+    table = read_source(data)
+    roles = {guess.name: guess.role for guess in guess_roles(table)}
+    told = ", ".join(f"{name}: {role}" for name, role in roles.items())
+    out.console.print(f"columns as guessed: {escape(told)}", soft_wrap=True, highlight=False)
+    return begin_session(session, data, roles, n_clusters, who, table)
 
 
 def _read(data: Path, given: Options) -> tuple[SessionInput, Records]:

@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
+from linkwise._types import Labels
 from linkwise.report import Columns, describe, word_columns
 from linkwise.report import Profile as Cluster
 
@@ -44,6 +45,8 @@ class Proposal:
         How many clusters there are then.
     clusters : tuple of int
         The clusters to merge, or the one to split.
+    labels : ndarray of shape (n_rows,)
+        The clusters that were shown.
     parts : tuple of list of int
         The rows of each part of a split.
     """
@@ -51,7 +54,8 @@ class Proposal:
     said: Literal["same", "different"]
     pairs: list[tuple[int, int]]
     n_clusters: int
-    clusters: tuple[int, ...] = ()
+    clusters: tuple[int, ...]
+    labels: Labels
     parts: tuple[list[int], ...] = ()
 
 

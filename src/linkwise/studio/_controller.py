@@ -191,7 +191,7 @@ class Controller:
         if said == "different" and session.n_clusters is None and fit is not None:
             n_shown = len(np.unique(fit.labels[fit.labels >= 0]))
             if session.progress.n_groups > n_shown:
-                session.request_refit()
+                session.refit(wait=False)
         return dispute
 
     def dispute(self, dispute: Dispute) -> JsonDict:
@@ -251,9 +251,9 @@ class Controller:
     def retract(self, number: int, count: bool, who: str | None = None) -> None:
         """Retract a log entry."""
         found: list[Entry] = [
-            one for one in self.session.cluster_counts if count and one.id == number
+            one for one in self.session.snapshot().cluster_counts if count and one.id == number
         ]
-        found += [one for one in self.session.corrections if count and one.id == -number]
+        found += [one for one in self.session.snapshot().corrections if count and one.id == -number]
         self.session.retract(found[0] if found else number, who=who)
 
     # ---------------------------------------------------------------- the map
@@ -369,23 +369,23 @@ class Controller:
 
     def proposal(self, number: int, other: int | None) -> Proposal:
         """Proposal to merge two clusters, or (no other) to split one."""
-        fit = self.session.latest
+        fit = self.session.fit_  # what a correction changes: also waits for a refit that is due
         found = {cluster.number: cluster for cluster in self.clusters()}
         for c in (number, number if other is None else other):
-            if fit is None or c not in found:
+            if c not in found:
                 raise ValueError(f"there is no cluster {c}")
-        assert fit is not None
-        k = self.session.n_clusters or len(found)
+        k = len(found)
         if other is None:
             with self._lock:
                 columns, seed = self._all_columns(), self.session.random_state
                 halves = split_in_two(fit.labels, number, columns, seed)
                 pairs = pairs_to_split(halves, columns)
             parts = tuple(half.tolist() for half in halves)
-            return Proposal("different", pairs, k + 1, (number,), parts)
+            return Proposal("different", pairs, k + 1, (number,), fit.labels, parts)
         if k <= 2:
             raise ValueError("These are the only two clusters; merged, nothing is left to tell.")
-        return Proposal("same", pairs_to_merge(found[number], found[other]), k - 1, (number, other))
+        pairs = pairs_to_merge(found[number], found[other])
+        return Proposal("same", pairs, k - 1, (number, other), fit.labels)
 
     def correct(self, kind: str, rows: list[int], cluster: int | None, who: str | None) -> str:
         """Do what was chosen for selected rows, in one step that undo reverts; tell it."""
@@ -394,16 +394,16 @@ class Controller:
             session.move(rows, cluster, who=who)
             return f"{n} moved to {self.cluster_name(cluster)}"
         if kind == "new":
-            session.gather(rows, who=who)
+            session.move(rows, None, who=who)
             return f"{n} made a new cluster"
         if kind == "right":
-            session.confirm(rows, who=who)
+            session.move(rows, session.fit_.labels[rows].tolist(), who=who)
             return f"{n} stay{'s where it is' if len(set(rows)) == 1 else ' where they are'}"
         if kind == "out":
             aims = self.membership().runner_up[rows].tolist()
             if -1 in aims:
                 raise ValueError("There is no other cluster; make a new one of these records.")
-            session.exclude(rows, aims, who=who)
+            session.move(rows, aims, who=who)
             return f"{n} moved to the next best cluster"
         if kind == "together":
             if len(set(rows)) < 2:
@@ -416,17 +416,16 @@ class Controller:
 
     def preview(self, proposal: Proposal) -> list[JsonDict]:
         """What will be together after a merge or split: some records of each part."""
-        fit = self.session.latest
-        assert fit is not None
+        labels = proposal.labels
         if proposal.said == "same":
-            rows = np.flatnonzero(np.isin(fit.labels, proposal.clusters))
+            rows = np.flatnonzero(np.isin(labels, proposal.clusters))
             parts = [rows]
             titles = [" and ".join(self.cluster_name(c) for c in proposal.clusters)]
-            some = [[r for c in proposal.clusters for r in self._typical(fit.labels == c)]]
+            some = [[r for c in proposal.clusters for r in self._typical(labels == c)]]
         else:
             parts = [np.array(part, dtype=np.int64) for part in proposal.parts]
             titles = [f"Part {'AB'[k] if k < 2 else k + 1}" for k in range(len(parts))]
-            some = [self._typical(np.isin(np.arange(len(fit.labels)), part)) for part in parts]
+            some = [self._typical(np.isin(np.arange(len(labels)), part)) for part in parts]
         return [
             {"title": title, "n": len(part), "records": [self.pages.record(row) for row in rows]}
             for title, part, rows in zip(titles, parts, some, strict=True)
@@ -437,7 +436,9 @@ class Controller:
             return self._all_columns().nearest(np.flatnonzero(mine), n)
 
     def say(self, proposal: Proposal, who: str | None = None) -> None:
-        """Apply a merge or split; one undo reverts it."""
+        """Apply a merge or split as it was shown; one undo reverts it."""
+        if not np.array_equal(self.session.fit_.labels, proposal.labels):
+            raise ValueError("The clusters have changed meanwhile. Look at the preview again.")
         if proposal.said == "same":
             self.session.merge(proposal.clusters, who=who)
         else:

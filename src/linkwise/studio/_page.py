@@ -202,8 +202,9 @@ class View:
                 self._you = ui.input(value=self.who).props(
                     f'dense outlined maxlength={LONGEST_PERSON} aria-label="your name"'
                 )
-            for happening in ("blur", "keydown.enter"):
-                self._you.on(happening, lambda: self._rename(self._you.value))
+            # Enter gives the focus back, so that the next keys are answers again.
+            self._you.on("keydown.enter", js_handler="(event) => event.target.blur()")
+            self._you.on("blur", lambda: self._rename(self._you.value))
             self._theme_button = button(f"Theme: {self._theme}", self._change_theme)
             button("Keys (?)", lambda: show_keys()).classes("lw-key-hint")
             if self._studio.start is not None:

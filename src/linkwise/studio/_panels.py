@@ -55,7 +55,7 @@ class Clusters:
     ):
         self._controller, self._person = controller, person
         self._list = ClusterList()
-        put(self._list, clusters=[], more=0, count=None, groups=0, choice=asdict(Choice()))
+        put(self._list, clusters=[], count=None, groups=0, choice=asdict(Choice()))
         put(self._list, most=controller.session.X.shape[0], longest=LONGEST_NAME)
         for name in ("rename", "merge", "split", "count", "choose", "stop", "use", "note"):
             self._list.on(name, getattr(self, f"_on_{name}"))
@@ -67,7 +67,6 @@ class Clusters:
         put(
             self._list,
             clusters=state.clusters,
-            more=state.n_more,
             count=state.progress.n_clusters,
             groups=state.progress.n_groups,
             choice=asdict(state.choice),
@@ -205,11 +204,8 @@ _NUMBERS = ("same", "different", "unsure", "violated", "undone")
 
 
 def _remaining(now: Progress) -> str:
-    """Coverage, and what is left, in words."""
-    covered = f"{now.n_covered:,} of {now.n_rows:,} records are decided by answers"
-    if now.n_covered == now.n_rows:
-        return f"{covered}."
-    return f"{covered}; about {now.expected_remaining:,} more would decide all."
+    """Coverage in words."""
+    return f"{now.n_covered:,} of {now.n_rows:,} records are decided by answers."
 
 
 def _pace(state: TabState, who: str) -> float | None:

@@ -26,6 +26,7 @@ from ._columns import IMAGES, ROLES, guess_roles
 from ._example import write_digits
 from ._plan import begin_session, load_again, read_source, reopen_session
 from ._records import Records
+from ._upload_limits import check_upload
 
 _DATA = (*DELIMITED, *PARQUET, *NUMPY, *EXCEL)
 _SESSION = "session.db"
@@ -135,6 +136,8 @@ class Start:
         """Columns of a project with guesses."""
         path = self._data_of(project)
         try:
+            if path.is_relative_to(self.folder):
+                check_upload(path)
             table = read_source(path)
         except ValueError as error:
             if not (self._project(project) / _SESSION).exists():  # answers are never deleted
@@ -167,7 +170,7 @@ class Start:
 
     def recent(self) -> list[JsonDict]:
         """Sessions of the folder and those elsewhere, the newest first."""
-        found = list(self.folder.glob(f"*/{_SESSION}")) if self.folder.is_dir() else []
+        found = list(self.folder.glob("*/session*.db")) if self.folder.is_dir() else []
         for folder in self.elsewhere if self.reopen is not None else ():
             found += [path for path in folder.glob("*.db") if path not in found]
         found.sort(key=lambda path: path.stat().st_mtime, reverse=True)
@@ -206,7 +209,9 @@ def _summary(path: Path) -> JsonDict | None:
     except (sqlite3.Error, KeyError, ValueError):
         return None
     source = str(data.get("source", ""))
-    name = path.parent.name if path.name == _SESSION else path.name
+    name = path.name
+    if path.name.startswith("session"):  # of a project; also one that was rescued
+        name = path.parent.name + path.stem.removeprefix("session").replace("-", ", ")
     return {
         "path": str(path),
         "name": name,

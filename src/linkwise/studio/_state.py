@@ -15,7 +15,6 @@ from ._model_choice import Choice
 from ._notes import cluster_note
 from ._people import agreement, people
 
-_MOST_CLUSTERS = 60  # shown in words
 _MOST_FIELDS = 30  # of a typical record
 _LONGEST_CELL = 300
 
@@ -35,8 +34,6 @@ class TabState:
     disputes : list of dict
     clusters : list of dict
         The clusters in plain values.
-    n_more : int
-        Clusters that are not among them.
     rounds : list of dict
         The refits so far.
     history : list of dict
@@ -58,7 +55,6 @@ class TabState:
     n_violated: int | None
     disputes: list[JsonDict]
     clusters: list[JsonDict]
-    n_more: int
     rounds: list[JsonDict]
     history: list[JsonDict]
     n_said: int
@@ -101,15 +97,13 @@ def look(controller: Controller, who: str, here: Sequence[str]) -> TabState:
     """
     now = controller.session.snapshot()
     answers = now.answers
-    clusters = controller.clusters()
     return TabState(
         pending=[(one.i, one.j) for one in now.pending.get(who, ())],
         others=[name for name, asked in now.pending.items() if asked and name != who],
         progress=now.progress,
         n_violated=None if now.fit is None else len(now.violated),
         disputes=[controller.dispute(one) for one in now.disputes],
-        clusters=[_in_words(controller, now, cluster) for cluster in clusters[:_MOST_CLUSTERS]],
-        n_more=max(0, len(clusters) - _MOST_CLUSTERS),
+        clusters=[_in_words(controller, now, cluster) for cluster in controller.clusters()],
         rounds=[one._asdict() for one in now.rounds],
         history=controller.history(now),
         n_said=len(answers) + len(now.cluster_counts) + len(now.corrections),

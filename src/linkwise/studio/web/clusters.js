@@ -1,6 +1,8 @@
 // The clusters: how many, what each is like, names, notes; merging and splitting; rows are dropped here.
-import { breakable, count } from "linkwise/lib/words.js";
+import { arranged, breakable, count } from "linkwise/lib/words.js";
 
+const FEW = 8; // up to so many are seen without a search
+const PAGE = 30; // drawn at once: each has a menu of all others
 const ROWS = "application/x-linkwise-rows";
 
 export default {
@@ -27,7 +29,12 @@ export default {
       <div v-if="choice.state === 'failed'" class="lw-choice" role="status">Nothing could be chosen: {{ choice.reasons[0] }}
         <button class="lw-plain" @click="$emit('stop')">Close</button></div>
       <p v-if="!clusters.length" class="lw-soft" role="status"><span class="lw-spin" aria-hidden="true"></span> The first clusters are being looked for…</p>
-      <article v-for="c in clusters" :key="c.number" class="lw-cluster" :class="{ over: over === c.number }" :data-cluster="c.number"
+      <div v-if="clusters.length > few" class="lw-count" role="search">
+        <input type="search" v-model="search" placeholder="Find a cluster" aria-label="find a cluster">
+        <select v-model="order" aria-label="order of clusters"><option value="number">By number</option>
+          <option value="name">By name</option><option value="size">Largest first</option></select>
+        <span class="lw-soft" role="status">{{ counted(found.length, "cluster") }}</span></div>
+      <article v-for="c in shown" :key="c.number" class="lw-cluster" :class="{ over: over === c.number }" :data-cluster="c.number"
         :aria-label="c.name" @dragover="hover($event, c)" @dragleave="over = null" @drop="drop($event, c)">
         <div class="lw-cluster-head">
           <svg class="lw-swatch" viewBox="-6 -6 12 12" aria-hidden="true"
@@ -66,10 +73,19 @@ export default {
               @change="$emit('note', { number: c.number, text: $event.target.value })"></textarea></details>
         </div>
       </article>
-      <p v-if="more" class="lw-soft">… and {{ more }} more</p>
+      <button v-if="found.length > shown.length" class="lw-plain" @click="most_shown += page">Show {{ Math.min(page, found.length - shown.length) }} more of {{ found.length }}</button>
     </section>`,
-  props: { clusters: Array, more: Number, count: Number, groups: Number, most: Number, longest: Number, choice: Object },
-  data: () => ({ chosen: {}, over: null }), // chosen: by the number of a cluster, the one to merge it with
+  props: { clusters: Array, count: Number, groups: Number, most: Number, longest: Number, choice: Object },
+  // chosen: by the number of a cluster, the one to merge it with
+  data: () => ({ chosen: {}, over: null, search: "", order: "number", few: FEW, page: PAGE, most_shown: PAGE }),
+  computed: {
+    found() {
+      return arranged(this.clusters, this.search, this.order);
+    },
+    shown() {
+      return this.found.slice(0, this.most_shown);
+    },
+  },
   watch: {
     clusters() {
       const there = new Set(this.clusters.map((cluster) => cluster.number));

@@ -23,3 +23,17 @@ export function isShort(text) {
 export function rate(perMinute) {
   return perMinute >= 10 ? Math.round(perMinute).toLocaleString("en") : String(Math.round(10 * perMinute) / 10);
 }
+
+// Letters without accents and case, for search.
+export function plain(text) {
+  return String(text).normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
+}
+
+// The clusters whose name, number or traits have all words of a search, in an order.
+export function arranged(clusters, search, order) {
+  const words = plain(search).split(/\s+/).filter(Boolean);
+  const text = (c) => plain([c.name, c.number + 1, ...c.traits.map((trait) => trait[1])].join(" "));
+  const found = clusters.filter((c) => words.every((word) => text(c).includes(word)));
+  const by = { size: (a, b) => b.size - a.size, name: (a, b) => a.name.localeCompare(b.name, "en", { numeric: true }) };
+  return by[order] ? found.sort(by[order]) : found;
+}
