@@ -70,17 +70,7 @@ def listens(base: BaseEstimator) -> bool:
 
 
 def fit(estimator: BaseEstimator, X: Matrix, known: Constraints, rng: np.random.RandomState) -> Any:
-    """A fitted copy; every step of a pipeline that takes constraints receives them.
-
-    Parameters
-    ----------
-    estimator : clusterer or Pipeline
-    X : array or CSR matrix of shape (n_samples, n_features)
-    known : Constraints
-        By row number.
-    rng : RandomState
-        Draws the seeds.
-    """
+    """A fitted copy; every step of a pipeline that takes constraints receives them."""
     model = seeded(estimator, rng)
     with config_context(enable_metadata_routing=False):  # constraints go by name of the step
         return model.fit(X, **_constraint_params(model, known))
@@ -118,18 +108,10 @@ def kernel_parameter(base: BaseEstimator) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class LabelAdapter:
-    """Predicts clusters of rows that a base has not seen.
+    """Predicts clusters of rows that a base has not seen."""
 
-    Attributes
-    ----------
-    names : ndarray of shape (n_clusters,)
-        What the base itself calls clusters 0, 1, 2, ...
-    base : object or None
-        The fitted base, if it has ``predict``.
-    """
-
-    names: NDArray[np.int64]
-    base: BaseEstimator | None
+    names: NDArray[np.int64]  # what the base itself calls clusters 0, 1, 2,
+    base: BaseEstimator | None  # the fitted base, if it has ``predict``
 
     def predict(
         self, X: Matrix, labels: NDArray, fitted_on: Callable[[], Any]

@@ -61,24 +61,12 @@ def fill(template: str, wording: Wording) -> str:
 
 
 class Worded:
-    """What errors and warnings about parameters share.
-
-    Attributes
-    ----------
-    parameter, value : str or None
-        The parameter that is wrong, the first in the template, and its value.
-    limit : object
-        What it has to keep to.
-    where : str or None
-        File and line, if it came from one.
-    topic : str or None
-        The page of the guide that helps, as ``linkwise help`` takes it.
-    """
+    """What errors and warnings about parameters share."""
 
     template: str = ""
-    limit: object = None
-    where: str | None = None
-    topic: str | None = None
+    limit: object = None  # what it has to keep to
+    where: str | None = None  # file and line, if it came from one
+    topic: str | None = None  # the page of the guide that helps, as ``linkwise help`` takes it
 
     @property
     def parameter(self) -> str | None:
@@ -112,15 +100,7 @@ class ClusterError(RuntimeError):
 
 
 class InputError(Worded, ValueError):
-    """A parameter or a file that cannot be used.
-
-    Parameters
-    ----------
-    template : str
-        What is wrong and what to do, with parameters in braces.
-    topic, limit, where
-        As the attributes of `Worded`.
-    """
+    """A parameter or a file that cannot be used."""
 
     def __init__(
         self, template: str, *, topic: str | None = None, limit: object = None,

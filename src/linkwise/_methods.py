@@ -17,26 +17,13 @@ if TYPE_CHECKING:
 
 
 class Option(NamedTuple):
-    """One option of `linkwise cluster` that only some methods have.
+    """One option of `linkwise cluster` that only some methods have."""
 
-    Attributes
-    ----------
-    name : str
-        Parameter of the estimator; the option is ``--name`` with dashes.
-    help : str
-    kind : type
-        `str`, `int`, `float` or `bool` (a flag); "path" is a file to write.
-    choices : tuple of str
-        What a text may be; empty for any.
-    least : int or None
-        The lowest number allowed.
-    """
-
-    name: str
+    name: str  # parameter of the estimator; the option is ``--name`` with dashes
     help: str
     kind: Literal["text", "integer", "number", "flag", "path"] = "text"
-    choices: tuple[str, ...] = ()
-    least: int | None = None
+    choices: tuple[str, ...] = ()  # what a text may be; empty for any
+    least: int | None = None  # the lowest number allowed
 
     @property
     def flag(self) -> str:
@@ -45,48 +32,21 @@ class Option(NamedTuple):
 
 
 class Method(NamedTuple):
-    """One clustering method.
+    """One clustering method."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the class.
-    short : str
-        Name on the command line.
-    module : str
-        Where the class is imported from.
-    takes : str
-        The kind of constraints.
-    satisfied : str
-        "always" (hard), "at a cost" (soft), ...
-    metric : str
-        Distances it works with.
-    source : str
-        The paper.
-    family : {"k-means", "hierarchy", "wrapper", "spectral", "mixture", "density", "search"}
-    options : tuple of Option
-        Options of `linkwise cluster` that are for this method.
-    sparse : str
-        Whether CSR matrices are accepted: "yes", "no", or for which parameters.
-    blocks : bool
-        Whether rows may be on disk (`open_blocks`) or on Dask workers.
-    cost, rows : str
-        Time against a known method; number of rows that takes minutes on a laptop.
-    """
-
-    name: str
-    short: str
-    module: str
-    takes: str
-    satisfied: str
-    metric: str
-    source: str
+    name: str  # name of the class
+    short: str  # name on the command line
+    module: str  # where the class is imported from
+    takes: str  # the kind of constraints
+    satisfied: str  # "always" (hard), "at a cost" (soft), or what else holds
+    metric: str  # distances it works with
+    source: str  # the paper
     family: Literal[
         "k-means", "hierarchy", "wrapper", "spectral", "mixture", "density", "search"
     ] = "k-means"
-    options: tuple[Option, ...] = ()
-    sparse: str = "yes"
-    blocks: bool = False
+    options: tuple[Option, ...] = ()  # options of `linkwise cluster` that are for this method
+    sparse: str = "yes"  # whether CSR matrices are accepted: "yes", "no", or for which parameters
+    blocks: bool = False  # whether rows may be on disk (`open_blocks`) or on Dask workers
     cost: str = "k-means"
     rows: str = "millions"
 
@@ -286,13 +246,7 @@ def _bare(name: str) -> str:
 
 
 def find_method(name: str) -> Method:
-    """The method of this short or full name.
-
-    Raises
-    ------
-    KeyError
-        If there is none.
-    """
+    """The method of this short or full name."""
     for method in METHODS:
         if _bare(name) in (_bare(method.short), _bare(method.name)):
             return method

@@ -9,17 +9,7 @@ from ._help import see
 
 
 def optional(module: str, *, extra: str, need: str) -> ModuleType:
-    """Import `module`, or raise an error that names the extra and the purpose.
-
-    Parameters
-    ----------
-    module : str
-        Name of the module, such as ``"matplotlib.pyplot"``.
-    extra : str
-        The extra of linkwise that installs it.
-    need : str
-        What the caller needs it for, as the start of a sentence.
-    """
+    """Import `module`, or raise an error that names the extra and the purpose."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -39,16 +39,7 @@ MAX_ENTAILED = 1_000_000  # maximum number of entailed links; beyond, only the g
 def read_data(
     estimator: BaseEstimator, X: Any, *, reset: bool = True, accept_sparse: bool = True
 ) -> Any:
-    """X as float32 or float64, dense in C order or CSR in which every entry stands once.
-
-    Parameters
-    ----------
-    estimator : BaseEstimator
-        Learns the number and names of the features, or (`reset=False`) is asked about them.
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-    reset : bool, default=True
-    accept_sparse : bool, default=True
-    """
+    """X as float32 or float64, dense in C order or CSR in which every entry stands once."""
     _refuse_elsewhere(estimator, X)
     X = _in_memory(X)
     try:
@@ -72,16 +63,7 @@ def read_new_rows(estimator: BaseEstimator, X: Any, *, accept_sparse: bool = Tru
 
 
 def check_scale(X: Any, *, vanishing: bool = True, dtype: DTypeLike | None = None) -> None:
-    """Refuse rows whose squares overflow or (if asked) underflow.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix
-    vanishing : bool, default=True
-        Whether all values may not be too small either; one block of many may be.
-    dtype : dtype, default=None
-        In which squares are computed; by default that of X.
-    """
+    """Refuse rows whose squares overflow or (if asked) underflow."""
     values = X.data if sparse.issparse(X) else X
     if values.size:
         largest = max(float(values.max()), -float(values.min()))  # no copy, as `abs` would make
@@ -137,15 +119,7 @@ def _in_memory(X: Any) -> Any:
 
 
 def read_features(estimator: BaseEstimator, X: Any, *, reset: bool = True) -> None:
-    """Learn the number and names of the features of rows that are elsewhere, or check them.
-
-    Parameters
-    ----------
-    estimator : BaseEstimator
-    X : Blocks, Dask collection or memmap
-        Anything with a shape, and `columns` (as an empty frame tells them) or `names`.
-    reset : bool, default=True
-    """
+    """Learn the number and names of the features of rows that are elsewhere, or check them."""
     stand_in = getattr(X, "_meta", None) if hasattr(X, "columns") else None
     if stand_in is None:
         stand_in = np.empty((1, int(X.shape[1]) if len(X.shape) == 2 else 0))
@@ -160,37 +134,17 @@ def _with_help(error: TypeError | ValueError) -> TypeError | ValueError:
 
 
 class Knowledge(NamedTuple):
-    """Constraints on the rows of X.
+    """Constraints on the rows of X."""
 
-    Attributes
-    ----------
-    known : Constraints
-        By row number.
-    n_dropped : int
-        How many were left out because no row has their ids.
-    ids : list of shape (n_samples,) or None
-        Ids of the rows, if the constraints were given by id.
-    """
-
-    known: Constraints
-    n_dropped: int
-    ids: list[Hashable] | None = None
+    known: Constraints  # by row number
+    n_dropped: int  # how many were left out because no row has their ids
+    ids: list[Hashable] | None = None  # ids of the rows, if the constraints were given by id
 
 
 def read_knowledge(
     constraints: Knowable, n_samples: int, sample_ids: SampleIds = None, X: Any = None
 ) -> tuple[Constraints, int]:
-    """Constraints by row number, and how many were left out because no row has their ids.
-
-    Parameters
-    ----------
-    constraints : Constraints, DataFrame, path or None
-    n_samples : int
-    sample_ids : array-like of shape (n_samples,), default=None
-    X : array-like, default=None
-        The data as the user gave it. Without `sample_ids`, the labels of a DataFrame's index are
-        the ids of its rows; rows of an array are numbered by position.
-    """
+    """Constraints by row number, and how many were left out because no row has their ids."""
     return read_named(constraints, n_samples, sample_ids, X)[:2]
 
 
@@ -225,12 +179,6 @@ def refuse_unknown_ids(given: Constraints, names: Collection[Hashable]) -> None:
 
     A part of the data (a fold) may lack any constraint; that it lacks every single row that they
     speak of is a mistake about ids, and would otherwise pass for a clustering with constraints.
-
-    Parameters
-    ----------
-    given : Constraints
-    names : collection of hashable
-        Ids of the rows, or of those rows that the constraints speak of; may be empty.
     """
     wanted, there = given.rows, set(map(str, names))
     if any(str(name) in there for name in wanted):
@@ -337,17 +285,7 @@ def check_choice(name: str, value: Any, choices: tuple[Hashable, ...]) -> None:
 def read_links(
     known: Constraints, labels: NDArray[np.int64] | None, *, entailed: bool
 ) -> tuple[Constraints, Constraints]:
-    """Constraints with what partial labels say added, and the pairs that take part.
-
-    Parameters
-    ----------
-    known : Constraints
-        By row number.
-    labels : ndarray of shape (n_samples,) or None
-        -1 for unknown. All pairs of labeled rows take part.
-    entailed : bool
-        Whether what follows from `known` takes part too.
-    """
+    """Constraints with what partial labels say added, and the pairs that take part."""
     from_labels = Constraints()
     if labels is not None and (labels >= 0).any():
         from_labels = Constraints(labels=labels)

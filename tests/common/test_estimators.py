@@ -30,7 +30,6 @@ from linkwise import (
     ConstrainedMixture,
     Constraints,
     COPKMeans,
-    GPKMeans,
     MPCKMeans,
     PCKMeans,
     PreIdentifiedKMeans,
@@ -51,47 +50,6 @@ SAMPLE_WEIGHT = {
     "check_sample_weight_equivalence_on_sparse_data": _DRAWS,
 }
 
-# Labels bind in some methods: these checks give labels of 2 or 3 classes to one cluster.
-ONE_CLUSTER_CHECKS = (
-    "check_dont_overwrite_parameters",
-    "check_fit2d_1feature",
-    "check_fit2d_predict1d",
-    "check_methods_sample_order_invariance",
-    "check_methods_subset_invariance",
-)
-# PreIdentifiedKMeans must be told which of several labels is the known cluster.
-ONE_LABEL_CHECKS = (
-    "check_dict_unchanged",
-    "check_dtype_object",
-    "check_estimator_sparse_array",
-    "check_estimator_sparse_matrix",
-    "check_estimator_sparse_tag",
-    "check_estimators_fit_returns_self",
-    "check_estimators_overwrite_params",
-    "check_f_contiguous_array_estimator",
-    "check_fit_score_takes_y",
-    "check_n_features_in_after_fitting",
-    "check_pipeline_consistency",
-    "check_positive_only_tag_during_fit",
-    "check_readonly_memmap_input",
-    "check_sample_weights_list",
-    "check_estimators_dtypes",
-    "check_estimators_nan_inf",
-    "check_estimators_pickle",
-    "check_fit_check_is_fitted",
-    "check_fit_idempotent",
-    "check_n_features_in",
-    "check_sample_weights_not_an_array",
-    "check_sample_weights_not_overwritten",
-    "check_sample_weights_pandas_series",
-    "check_sample_weights_shape",
-    "check_transformer_data_not_an_array",
-    "check_transformer_general",
-    "check_transformer_n_iter",
-    "check_transformer_preserve_dtypes",
-)
-
-
 ZERO_ROW_CHECKS = (
     "check_estimators_dtypes",
     "check_estimator_sparse_tag",
@@ -107,7 +65,7 @@ NEGATIVE_CHECKS = (
 
 
 def expected(estimator) -> dict[str, str]:
-    """Checks that cannot pass, and why; the same ones run without labels below."""
+    """Checks that cannot pass, and why."""
     failing = {} if isinstance(estimator, RCA) else dict(SAMPLE_WEIGHT)
     if getattr(estimator, "distortion", None) in ("cosine", "divergence"):
         why = "the check's data has rows of zeros, which have no direction and are no distribution"
@@ -122,29 +80,11 @@ def expected(estimator) -> dict[str, str]:
         why = "the check takes whatever has predict_proba for a classifier of four classes"
         checks = ("check_estimator_sparse_array", "check_estimator_sparse_matrix")
         failing |= dict.fromkeys(checks, why)
-    if isinstance(estimator, _Unlabeled):
-        return failing
-    if isinstance(
-        estimator,
-        (
-            COPKMeans,
-            SeededKMeans,
-            ConstrainedKMeans,
-            ConstrainedMixture,
-            PreIdentifiedKMeans,
-            ReCon,
-        ),
-    ):
-        why = "the check's y has more classes than clusters, and labels bind"
-        failing |= dict.fromkeys(ONE_CLUSTER_CHECKS, why)
-    if isinstance(estimator, PreIdentifiedKMeans):
-        why = "the check's y has several classes; `tag` must say which is the known cluster"
-        failing |= dict.fromkeys((*ONE_CLUSTER_CHECKS, *ONE_LABEL_CHECKS), why)
     return failing
 
 
 class _Unlabeled:
-    """A method that does not look at y, so that all checks apply to the rest of it."""
+    """A method that does not look at y: the checks give labels of 3 classes to one cluster."""
 
     def _seeds(self, y, n_samples):
         return None
@@ -174,25 +114,19 @@ class UnlabeledMixture(_Unlabeled, ConstrainedMixture):
     pass
 
 
-class UnlabeledGPK(_Unlabeled, GPKMeans):
-    pass
-
-
-ESTIMATORS = [
-    *instances(),
+UNLABELED = [
     UnlabeledCOP(),
-    UnlabeledCOP(assignment="exact"),
     UnlabeledSeeded(),
     UnlabeledConstrained(),
     UnlabeledPreIdentified(),
     UnlabeledMixture(),
-    UnlabeledMixture(covariance_type="tied", sampling="points"),
-    GPKMeans(base=MPCKMeans(metric="full", per_cluster=True), reduced=True, threshold=0.2),
-    UnlabeledGPK(base=UnlabeledCOP(), weighted=False),
     UnlabeledReCon(),
-    UnlabeledReCon(linkage="ward", on_conflict="drop"),
+]
+BINDING = {type(estimator).__mro__[2] for estimator in UNLABELED}
+ESTIMATORS = [
+    *(estimator for estimator in instances() if type(estimator) not in BINDING),
+    *UNLABELED,
     RCA(),
-    RCA(n_components=1),
     ITML(),
     XingMetric(),
     XingMetric(kind="full"),
@@ -201,7 +135,7 @@ ESTIMATORS = [
 ]
 
 
-# Labels drawn at random teach a metric nothing, and it says so.
+# Random labels contain no information about a metric, which raises a warning.
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters")
 @pytest.mark.filterwarnings("ignore:ComparisonMetric. no feature meets:UserWarning")
 @pytest.mark.filterwarnings("ignore:GPKMeans did not settle")

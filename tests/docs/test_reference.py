@@ -9,7 +9,8 @@ from pathlib import Path
 
 import linkwise
 
-PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "index.rst").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "reference" / "index.rst").read_text(encoding="utf-8")
 PAPERS = {  # names with a paper behind them, and what its reference must point at
     "RCA": r"\(2\.10\)",
     "BoostCluster": r"\(13\)",
@@ -69,6 +70,13 @@ def test_public_names_have_an_example():
     assert not problems, "\n".join(problems)
 
 
+def test_a_guide_page_shows_each_name():
+    pages = [*(DOCS / "guide").glob("*.md"), *(DOCS / "tutorials").glob("*.md"), DOCS / "scale.md"]
+    words = set(re.findall(r"\w+", " ".join(page.read_text(encoding="utf-8") for page in pages)))
+    assert [name for name in NAMES if name.rpartition(".")[2] not in words] == []
+    assert len(NAMES) <= 90
+
+
 def test_names_of_the_package_are_in_the_reference():
     assert {*linkwise.__all__} - {"__version__"} <= {*NAMES}
 
@@ -89,7 +97,7 @@ _INHERITED = {
 
 
 def public_methods() -> dict[str, object]:
-    """Public methods of classes of the reference; an override is documented by its base."""
+    """Public methods of classes of the reference; an override is documented by a listed base."""
     found: dict[str, object] = {}
     for value in NAMES.values():
         if not inspect.isclass(value):
@@ -97,8 +105,8 @@ def public_methods() -> dict[str, object]:
         for method, function in inspect.getmembers(value, inspect.isroutine):
             routed = method.startswith("set_") and method.endswith("_request")
             own = "linkwise" in (getattr(function, "__module__", "") or "")
-            bases = [base for base in value.__mro__[1:] if base.__module__.startswith("linkwise")]
-            own = own and not any(method in vars(base) for base in bases)
+            listed = [base for base in value.__mro__[1:] if base in NAMES.values()]
+            own = own and not any(method in vars(base) for base in listed)
             if own and not method.startswith("_") and not routed and method not in _INHERITED:
                 found[function.__qualname__] = function
     return found

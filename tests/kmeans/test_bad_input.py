@@ -11,6 +11,8 @@ from linkwise import ConstraintError, Constraints, COPKMeans, MPCKMeans, PCKMean
 
 from .cases import LEARNING, METHODS, SOFT, blobs, same_partition
 
+# Input and parameters are checked by the base classes: one method of each.
+BASES = ("seeded", "cop", "pck")
 LINKS = Constraints(must_link=[(0, 3), (1, 4)], cannot_link=[(0, 1), (2, 3)])
 
 
@@ -35,7 +37,7 @@ def assert_sound(model, X) -> None:
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", BASES)
 def test_values_that_are_no_numbers(method, bad):
     X = data()
     X[3, 1] = bad
@@ -47,7 +49,7 @@ def test_values_that_are_no_numbers(method, bad):
         model.predict(X)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", BASES)
 def test_text_and_wrong_shapes(method):
     with pytest.raises(ValueError, match="could not convert"):
         METHODS[method](n_clusters=2).fit([["a", "b"], ["c", "d"]])
@@ -61,21 +63,21 @@ def test_text_and_wrong_shapes(method):
         METHODS[method](n_clusters=1).fit(data() + 1j)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", BASES)
 def test_fewer_rows_than_clusters(method):
     with pytest.raises(ValueError, match=r"n_samples=3 should be >= n_clusters=4"):
         METHODS[method](n_clusters=4).fit(data(3))
 
 
 @pytest.mark.parametrize("k", [0, -1])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", BASES)
 def test_too_few_clusters(method, k):
     with pytest.raises(ValueError, match=rf"n_clusters={k} must be at least 1"):
         METHODS[method](n_clusters=k).fit(data())
 
 
 @pytest.mark.parametrize("k", [2.0, 2.5, "2", None, True, [2]])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", BASES)
 def test_numbers_of_clusters_that_are_none(method, k):
     with pytest.raises((TypeError, ValueError), match="n_clusters"):
         METHODS[method](n_clusters=k).fit(data())
@@ -99,7 +101,7 @@ def test_numbers_of_clusters_that_are_none(method, k):
         ("init", np.full((2, 3), np.inf)),
     ],
 )
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", BASES)
 def test_parameters_that_make_no_sense(method, name, value):
     with pytest.raises((TypeError, ValueError), match=name):
         METHODS[method](**{"n_clusters": 2, name: value}).fit(data())
@@ -126,7 +128,7 @@ def test_own_parameters_that_make_no_sense(model):
         model.fit(data())
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", BASES)
 def test_constraints_on_rows_that_are_not_there(method):
     for pair in ((0, 20), (-1, 3)):
         with pytest.raises(ConstraintError, match="rows that the data does not have"):
@@ -135,7 +137,7 @@ def test_constraints_on_rows_that_are_not_there(method):
         METHODS[method](n_clusters=2).fit(data(), constraints=Constraints(must_link=[("a", "b")]))
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", BASES)
 def test_ids_that_do_not_fit(method):
     known = Constraints(must_link=[("a", "b")])
     with pytest.raises(ConstraintError, match="sample_ids"):
@@ -151,7 +153,7 @@ def test_ids_that_do_not_fit(method):
     assert model.report_.n_dropped == 1
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", BASES)
 def test_constraints_of_the_wrong_kind(method):
     for wrong in ([(0, 1)], {"must": [(0, 1)]}, 3):
         with pytest.raises(TypeError, match="constraints must be"):
@@ -159,7 +161,7 @@ def test_constraints_of_the_wrong_kind(method):
 
 
 @pytest.mark.parametrize("y", [[0, 1], np.zeros((20, 1), int), np.zeros((20, 2), int), 3, "ab"])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", BASES)
 def test_labels_of_the_wrong_shape(method, y):
     with pytest.raises(ValueError, match="shape"):
         METHODS[method](n_clusters=2).fit(data(), y)
@@ -168,7 +170,7 @@ def test_labels_of_the_wrong_shape(method, y):
 @pytest.mark.parametrize(
     "weight", [-np.ones(20), np.ones(19), np.full(20, np.nan), np.full(20, np.inf), np.zeros(20)]
 )
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", BASES)
 def test_row_weights_that_make_no_sense(method, weight):
     for init in ("k-means++", data()[:2]):
         with pytest.raises(ValueError, match=r"(?i)weight|Input contains"):
@@ -227,7 +229,7 @@ def test_more_dimensions_than_rows(method):
         assert (np.linalg.eigvalsh(A) > 0).all()
 
 
-@pytest.mark.parametrize("weight", [1e-300, 1e-12, 1e12, 1e300])
+@pytest.mark.parametrize("weight", [1e-300, 1e300])
 @pytest.mark.parametrize("method", METHODS)
 def test_extreme_weights_of_constraints(method, weight):
     X = 100 * data()
@@ -326,7 +328,7 @@ def test_far_from_the_origin(method):
     assert same_partition(far.predict(X + 1e8), near.predict(X))
 
 
-@pytest.mark.parametrize("scale", [1e-100, 1e-30, 1e30, 1e100])
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
 @pytest.mark.parametrize("method", METHODS)
 def test_huge_and_tiny_numbers(method, scale):
     X, y = blobs()
@@ -338,7 +340,7 @@ def test_huge_and_tiny_numbers(method, scale):
         assert same_partition(model.labels_, y)
 
 
-@pytest.mark.parametrize("scale", [1e-200, 1e-160, 1e-150, 1e150, 1e160, 1e200, 1e300])
+@pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e150, 1e300])
 @pytest.mark.parametrize("method", METHODS)
 def test_numbers_beyond_what_can_be_squared_are_refused_or_answered(method, scale):
     X, y = blobs()
@@ -350,7 +352,7 @@ def test_numbers_beyond_what_can_be_squared_are_refused_or_answered(method, scal
     assert_sound(model, X * scale)
 
 
-@pytest.mark.parametrize("scale", [1e-25, 1e-15, 1e15, 1e25])
+@pytest.mark.parametrize("scale", [1e-25, 1e25])
 @pytest.mark.parametrize("method", METHODS)
 def test_huge_and_tiny_numbers_in_float32(method, scale):
     X, y = blobs()

@@ -68,16 +68,7 @@ class _Memberships:
 
 
 class Builder:
-    """Collects constraints block by block, checks all of them, then builds the links.
-
-    Parameters
-    ----------
-    what : str
-        What is being read, for the error message.
-    ids : {"auto", "rows", "text"}
-        Whether integers written as text are row numbers ("rows"), parts of ids ("text"), or
-        whichever all cells agree on ("auto").
-    """
+    """Collects constraints block by block, checks all of them, then builds the links."""
 
     def __init__(self, what: str, ids: IdMode = "auto"):
         if ids not in ("auto", "rows", "text"):

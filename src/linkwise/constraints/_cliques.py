@@ -17,29 +17,14 @@ class Cliques:
     """Groups of rows that must all be apart from each other.
 
     Members of a group stand in ascending order, none twice, at least two per group.
-
-    Attributes
-    ----------
-    starts : ndarray of shape (n_groups + 1,)
-        Members of group g are ``members[starts[g]:starts[g + 1]]``.
-    members : ndarray of int
-        Row numbers, or positions in the table of ids.
-    weight : ndarray of shape (n_groups,)
-        What each violated pair of a group weighs.
-    source : ndarray of shape (n_groups,)
-        Position in the list of sources.
-    line : ndarray, one per member
-        Where the membership was given.
-    names : tuple of hashable
-        What each group is called.
     """
 
-    starts: Rows
-    members: Rows
-    weight: NDArray[np.float64]
-    source: NDArray[np.int32]
-    line: NDArray[np.int64]
-    names: tuple[Hashable, ...]
+    starts: Rows  # members of group g are ``members[starts[g]:starts[g + 1]]``
+    members: Rows  # row numbers, or positions in the table of ids
+    weight: NDArray[np.float64]  # what each violated pair of a group weighs
+    source: NDArray[np.int32]  # position in the list of sources
+    line: NDArray[np.int64]  # where the membership was given
+    names: tuple[Hashable, ...]  # what each group is called
 
     def __post_init__(self) -> None:
         for array in (self.starts, self.members, self.weight, self.source, self.line):
@@ -63,14 +48,7 @@ class Cliques:
         source: NDArray[np.int32],
         names: Sequence[Hashable],
     ) -> Cliques:
-        """Sort memberships; repeated members count once, and groups of one row are left out.
-
-        Parameters
-        ----------
-        group, members, line : ndarrays, one entry per membership
-        weight, source : ndarrays, one entry per group
-        names : sequence, one entry per group
-        """
+        """Sort memberships; repeated members count once, and groups of one row are left out."""
         order = np.lexsort((members, group))
         group, members, line = group[order], members[order], line[order]
         fresh = np.ones(len(group), dtype=bool)

@@ -33,22 +33,10 @@ _TABU_STEPS = 500  # per vertex
 
 @dataclass(frozen=True)
 class Coloring:
-    """Whether a graph can be colored with k colors.
-
-    Attributes
-    ----------
-    status : {"feasible", "too small", "infeasible", "undecided"}
-        "too small": a clique of more than k vertices; "infeasible": shown by an odd cycle or by
-        exhaustion.
-    colors : ndarray of shape (n_vertices,) or None
-        A proper coloring, when feasible.
-    proof : ndarray of int
-        Vertices that cannot be colored: the clique, the odd cycle (in order), or the part of
-        the graph that was searched exhaustively.
-    """
+    """Whether a graph can be colored with k colors."""
 
     status: Status
-    colors: Rows | None
+    colors: Rows | None  # A proper coloring, when feasible
     proof: Rows
 
 
@@ -71,14 +59,6 @@ def color_closure(
 
     Disjoint groups without cannot-links are decided by their sizes. Otherwise groups are written
     out as pairs; "undecided" if there are too many.
-
-    Parameters
-    ----------
-    closure : Closure
-    k : int
-    time_limit : float, default=10.0
-    clique : ndarray of int, default=None
-        A large clique, if known.
     """
     if not len(closure.apart):
         pairs = closure.cannot_link

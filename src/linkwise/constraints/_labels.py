@@ -57,20 +57,7 @@ def _adder(builder: Builder, names: Rows | list[Hashable], source: int) -> Calla
 def known_labels(
     labels: LabelsLike, ids: Sequence[Hashable] | None = None
 ) -> tuple[Rows | list[Hashable], Rows]:
-    """The labeled rows and their classes as codes 0..k-1.
-
-    Parameters
-    ----------
-    labels : array-like, mapping or Series
-        One label per row with -1, None, NaN or '' for unknown, or a mapping from id to label.
-    ids : sequence of hashable, default=None
-        Ids of the rows.
-
-    Returns
-    -------
-    names : ndarray of row numbers, or list of ids
-    codes : ndarray
-    """
+    """The labeled rows and their classes as codes 0..k-1."""
     ids, codes = label_codes(labels, ids)
     rows = np.flatnonzero(codes >= 0)
     names: Rows | list[Hashable] = rows if ids is None else [ids[row] for row in rows.tolist()]

@@ -35,19 +35,10 @@ class Links:
 
     The two ends that may be swapped stand in ascending order, so that equal constraints are
     equal rows.
-
-    Attributes
-    ----------
-    ends : ndarray of shape (n_links, 2 or 3)
-        Row numbers, or positions in the table of ids.
-    weight : ndarray of shape (n_links,)
-        Positive weights.
-    source, line : ndarrays of shape (n_links,)
-        Where each link was given: position in the list of sources, and line in that source.
     """
 
-    ends: Rows
-    weight: NDArray[np.float64]
+    ends: Rows  # row numbers, or positions in the table of ids
+    weight: NDArray[np.float64]  # positive weights
     source: NDArray[np.int32]
     line: NDArray[np.int64]
 

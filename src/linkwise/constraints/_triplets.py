@@ -27,17 +27,7 @@ from ._links import Rows
 
 @dataclass(frozen=True)
 class TreeBuilt:
-    """Result of OneTree over items 0..n-1.
-
-    Attributes
-    ----------
-    parent : ndarray of shape (n_nodes,) or None
-        Parents with the items first, children before parents and the root last; None when the
-        triplets are inconsistent.
-    conflict : ndarray of int
-        Positions of triplets that cannot be met together (not yet irreducible); empty when the
-        tree exists.
-    """
+    """Result of OneTree over items 0..n-1."""
 
     parent: Rows | None
     conflict: Rows

@@ -20,23 +20,7 @@ def map_blocks(
     X: Blocks | NDArray | DaskCollection, function: RowFunction, dtype: DTypeLike | None,
     width: int | None,
 ) -> NDArray:  # fmt: skip
-    """Concatenated ``function(rows)`` of all blocks.
-
-    Parameters
-    ----------
-    X : Blocks, memmap or Dask collection
-    function : callable
-        Returns one result per row.
-    dtype : dtype or None
-        Of the results; None for that of the rows.
-    width : int or None
-        Number of columns of the results; None if they are one-dimensional.
-
-    Returns
-    -------
-    results : array
-        A lazy Dask array for Dask collections; otherwise an array, memory-mapped if it is large.
-    """
+    """Concatenated ``function(rows)`` of all blocks."""
     if is_dask(X):
         return _map_dask(X, function, dtype, width)
     source = X if isinstance(X, Blocks) else ArrayBlocks(X)

@@ -39,15 +39,6 @@ def keep_numbers(labels: Labels, before: Labels, k: int) -> Ints:
     """New number of each of the clusters 0..k-1, so that most rows keep their number.
 
     Clusters without a predecessor get the smallest numbers that are free. -1 is no cluster.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n_rows,)
-        New clusters.
-    before : ndarray of shape (n_rows,)
-        Old clusters.
-    k : int
-        Number of new clusters.
     """
     both = (labels >= 0) & (before >= 0)
     there, old = np.unique(before[both], return_inverse=True)

@@ -47,43 +47,19 @@ class Violation(NamedTuple):
 
 @dataclass(frozen=True)
 class Page:
-    """What the page shows.
-
-    Attributes
-    ----------
-    algorithm : str
-    totals : dict of str to str
-    sizes : sequence of int
-        Rows in each cluster.
-    satisfied : dict of str to (int, int)
-        For each kind of constraint: how many are satisfied, and how many there are.
-    violations : sequence of Violation
-        The dearest ones first.
-    n_violated : int
-        How many there are in all.
-    profiles : dict of int to (list of str, list of str)
-        What sets each cluster apart, and its typical rows; empty if that is not known.
-    priced : bool
-        Whether violations have a cost.
-    about : dict of str to str
-        What it was made of: files, command, date.
-    reasons : sequence of str
-        Why this clustering was chosen, in sentences.
-    weights : dict of str to float
-        Learnt weights of the columns.
-    """
+    """What the page shows."""
 
     algorithm: str
     totals: dict[str, str]
-    sizes: Sequence[int]
+    sizes: Sequence[int]  # rows in each cluster
     satisfied: dict[str, tuple[int, int]]
-    violations: Sequence[Violation]
-    n_violated: int
+    violations: Sequence[Violation]  # the dearest ones first
+    n_violated: int  # how many there are in all
     profiles: dict[int, tuple[list[str], list[str]]] = field(default_factory=dict)
-    priced: bool = True
-    about: dict[str, str] = field(default_factory=dict)
-    reasons: Sequence[str] = ()
-    weights: dict[str, float] = field(default_factory=dict)
+    priced: bool = True  # whether violations have a cost
+    about: dict[str, str] = field(default_factory=dict)  # what it was made of: files, command, date
+    reasons: Sequence[str] = ()  # why this clustering was chosen, in sentences
+    weights: dict[str, float] = field(default_factory=dict)  # learnt weights of the columns
 
 
 def page_html(page: Page) -> str:

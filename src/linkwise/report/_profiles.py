@@ -80,15 +80,7 @@ class Profile:
 
 
 class Columns:
-    """Columns of the data with their means and deviations; dense or CSR.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n_rows, n_columns)
-    names : sequence of str
-        Empty: nothing is said of single columns. Nor is it of ``name[3]``, a place in a column of
-        lists: the features of an embedding have no meaning of their own.
-    """
+    """Columns of the data with their means and deviations; dense or CSR."""
 
     def __init__(self, X: Any, names: Sequence[str]):
         self.X, self.names = X, [str(name) for name in names]  # those of a DataFrame may be numbers
