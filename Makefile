@@ -11,7 +11,7 @@ OLDEST_PYTHON ?= $(shell command -v python3.11 || echo $(PYTHON))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export LINKWISE_DATA ?= $(DATA)
 
-# The least coverage of Python lines (compiled loops are not counted) that is accepted.
+# The least coverage of Python lines that is accepted.
 COVERAGE ?= 95
 # One process more than cores: tests with browsers and other processes wait much of the time. One
 # thread of BLAS in each, or their threads wait for each other.
@@ -46,7 +46,7 @@ test: $(VENV)/.test $(VENV)/.docs
 	$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint docs-quick
 	$(MAKE) --no-print-directory unit
 
-# Lint and the fast tests, side by side: under a minute on two cores once loops are compiled.
+# Lint and the fast tests, side by side: under a minute on two cores.
 # tests/slow_tests.txt lists what it leaves out.
 quick: $(VENV)/.test
 	$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint quick-tests
@@ -107,7 +107,7 @@ dist: $(VENV)/.dist
 
 # The tests with the oldest versions that pyproject.toml allows, in a separate environment.
 test-oldest: $(OLDEST)/.test
-	NUMBA_CACHE_DIR=$(abspath $(OLDEST))/numba $(OLDEST)/bin/pytest -n auto -p no:cacheprovider
+	$(OLDEST)/bin/pytest -n auto -p no:cacheprovider
 
 # Known vulnerabilities of what a user installs; asks the vulnerability database of PyPI.
 audit: $(VENV)/bin/pip

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
+PACKAGES = ("numpy", "scipy", "scikit-learn")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from rich.markup import escape
 from . import _options as opt
 from . import _output as out
 from ._input import Reading, read_constraints, read_ids
-from ._options import DATA, METHOD, OUTPUT, option
+from ._options import DATA, OUTPUT, option
 from ._write import check_kind, check_target, write_labels
 
 if TYPE_CHECKING:

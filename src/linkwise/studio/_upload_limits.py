@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from linkwise._errors import InputError
-from linkwise.io import EXCEL, NUMPY, PARQUET, suffix_of
+from linkwise.tables import EXCEL, NUMPY, PARQUET, suffix_of
 
 # A table needs about six times its text in memory: 500 MB stay below 4 GB.
 MOST_BYTES = 500 * 1024**2
