@@ -72,8 +72,8 @@ from linkwise.report import Report
 StateSaver = Callable[[Callable[[], RunState]], None]
 _INITS = ("auto", "neighborhoods", "k-means++", "random")
 N_STARTS = 3  # of different kinds, before centers are swapped
-# Iterations of starts and swaps, in those of the runs that they replace; `python -m benchmarks.starts`
-# has the gaps to the best of many starts (RESULTS.md, "Default starts").
+# Iterations of starts and swaps, in those of the runs that they replace (benchmarks/RESULTS.md,
+# "Default starts").
 _SWAP_EFFORT = 2.5
 _LIMITED_RUNS = 5  # with limits on sizes or outliers, at least
 
