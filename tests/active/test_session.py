@@ -40,7 +40,7 @@ def test_spellings_of_answers(answer):
 def test_wrong_answers_are_refused_and_nothing_is_kept():
     X, _ = blobs()
     work = session(X)
-    with pytest.raises(ValueError, match="ana has no questions in hand; ask first"):
+    with pytest.raises(ValueError, match="ana has no pending questions; ask first"):
         work.tell("same")
     work.ask()
     with pytest.raises(ValueError, match="'maybe': expected one of 'same', 'different', 'unsure'"):
@@ -58,7 +58,7 @@ def test_wrong_answers_are_refused_and_nothing_is_kept():
         with pytest.raises((ValueError, TypeError), match=message):
             work.tell("same", question)
     work.ask(3)
-    with pytest.raises(ValueError, match="has 3 questions in hand; say which one"):
+    with pytest.raises(ValueError, match="has 3 pending questions; say which one"):
         work.tell("same")
     assert work.answers == []
 
@@ -246,7 +246,7 @@ def test_clusters_keep_their_numbers():
 def test_the_hint_to_stop():
     X, y = blobs(60, spread=0.3)
     work = session(X, refit_every=5)
-    assert work.progress.hint == "0 of 3 groups found so far: go on"
+    assert work.progress.hint == "0 of 3 groups found so far: continue"
     work.run(LabelOracle(y), 12)
     assert not work.progress.stop
     work.run(LabelOracle(y), 28)

@@ -84,25 +84,14 @@ def ward_linkage(center: Floats, weight: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """Parts and their linkage, in the metric of the first answers.
-
-    Attributes
-    ----------
-    n_answers : int
-    parts : Parts
-    center : ndarray of shape (n_parts, n_features)
-        Of the parts, in the metric.
-    noise : float
-        Share of wrong answers; 0 takes every answer as true.
-    n_clusters : int or None
-        Number of clusters from now on, while questions grow groups (see `Groups`); None: the cut
-        follows from the answers.
-    """
+    """Parts and their linkage, in the metric of the first answers."""
 
     n_answers: int
     parts: Parts
-    center: Floats
-    noise: float = 0.0
+    center: Floats  # of the parts, in the metric
+    noise: float = 0.0  # share of wrong answers; 0 takes every answer as true
+    # number of clusters, fixed while questions grow groups (see `Groups`); None: the cut
+    # follows from the answers
     n_clusters: int | None = None
 
     @cached_property
@@ -171,37 +160,17 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RepairState:
-    """Parts merged into clusters, given some answers.
-
-    Attributes
-    ----------
-    stage : Stage
-    curve : Curve
-    merges : ndarray of shape (n_merges, 6)
-        Those below the cut.
-    mode : ndarray of shape (n_parts,)
-        Parts merged by closeness.
-    family : ndarray of shape (n_parts,)
-        Modes joined by answers.
-    apart : ndarray of bool of shape (n_parts, n_parts)
-        Families that answers keep apart.
-    answered : ndarray of bool of shape (n_parts,)
-        Parts with rows that answers are about.
-    evidence : dict
-        Log odds of the answers, if they may be wrong.
-    spread : bool
-        Whether parts without answers follow their neighbors.
-    """
+    """Parts merged into clusters, given some answers."""
 
     stage: Stage
     curve: Curve
-    merges: Floats
-    mode: Ints
-    family: Ints
-    apart: Floats
-    answered: Floats
-    evidence: Evidence
-    spread: bool
+    merges: Floats  # those below the cut
+    mode: Ints  # parts merged by closeness
+    family: Ints  # modes joined by answers
+    apart: Floats  # families that answers keep apart
+    answered: Floats  # parts with rows that answers are about
+    evidence: Evidence  # log odds of the answers, if they may be wrong
+    spread: bool  # whether parts without answers follow their neighbors
 
     @cached_property
     def cluster(self) -> Ints:
@@ -330,8 +299,8 @@ def best_cut(stage: Stage, curve: Curve, merges: Floats) -> float:
     """Height of largest expected F-measure over pairs.
 
     Cutting where "same" is as likely as not would leave most clusters in pieces when clusters are
-    hard to tell apart: nearly all pairs are different. The F-measure weighs the pairs that are
-    found against those that are missed.
+    hard to tell apart: nearly all pairs are different. The F-measure weighs pairs
+    found against pairs missed.
     """
     if len(merges) == 0:
         return stage.top

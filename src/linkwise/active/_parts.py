@@ -17,7 +17,7 @@ from sklearn.preprocessing import normalize
 from linkwise._types import Floats, Ints
 from linkwise.selection._spaces import neighbor_graph
 
-ALL_ROWS = 2_000  # up to which each row is a part: trees of so many parts take 30 ms per answer
+ALL_ROWS = 2_000  # rows up to which each is a part: trees of 2,000 parts take 30 ms per answer
 _PARTS = 1_500
 _FOR_WARD = 5_000  # rows in memory as a matrix of distances (100 MB); more are a sample
 _MAP_DIRECTIONS, _STEPS = 100, 8  # of the map; as many as main directions
@@ -27,23 +27,13 @@ _ANSWERED = 2.0  # weight of rows that answers join, relative to rows joined by 
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """An over-clustering.
+    """An over-clustering."""
 
-    Attributes
-    ----------
-    of_row : ndarray of shape (n_rows,)
-        The part of each row.
-    row : ndarray of shape (n_parts,)
-        The representative row of each part: one with answers, or the one nearest to the mean.
-    center : ndarray of shape (n_parts, n_features)
-    weight : ndarray of shape (n_parts,)
-        Rows per part.
-    """
-
-    of_row: Ints
+    of_row: Ints  # the part of each row
+    # the representative row of each part: one with answers, or the one nearest to the mean
     row: Ints
     center: Floats
-    weight: Floats
+    weight: Floats  # rows per part
 
     @property
     def n_parts(self) -> int:

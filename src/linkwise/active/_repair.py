@@ -58,7 +58,7 @@ class Repair(Strategy):
     separate are split. More than 100 features are reduced to their 100 main directions.
 
     Where more than 2,000 rows have 50 clusters or more after 100 answers, most questions of this
-    kind would be answered by "different". From then on groups grow from the bottom up: the next
+    kind would be answered by "different". Then groups grow from the bottom up: the next
     question is about the two groups of parts, among neighbors, that are one with the largest
     probability (a logistic curve of two distances, learned from the answers). The clustering shown
     has the number of clusters of that moment, and consists of the groups themselves once 70 % of
@@ -133,7 +133,7 @@ class Repair(Strategy):
                     if len(inside) == 1 and row not in rows:
                         gain[row] = gain.get(row, 0.0) + value
             best = max(gain, key=lambda row: gain[row], default=None)
-            if best is None:  # no more about these: go on with the next question elsewhere
+            if best is None:  # no more candidates about these rows: add the next question
                 more = (p for p in edges if not set(p) & set(rows) and len(rows) + 2 <= most)
                 new = next(more, None)
                 if new is None:
@@ -184,7 +184,7 @@ class Repair(Strategy):
                 f"so far these two share a group of {_records(sizes[0])}; if they differ, {leave}"
             )
         return (
-            f"these two stand for two groups, of {sizes[0]:,} and {_records(sizes[1])}, that look "
+            f"these two represent two groups, of {sizes[0]:,} and {_records(sizes[1])}, that look "
             "alike and may be one"
         )
 

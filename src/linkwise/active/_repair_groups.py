@@ -31,16 +31,7 @@ _ENOUGH = 0.7  # share of the rows
 
 
 class NeighborGraph:
-    """Parts and their nearest neighbors.
-
-    Attributes
-    ----------
-    parts : Parts
-    edge : ndarray of shape (n_edges, 2)
-        Pairs of parts, one of which is among the nearest of the other.
-    local : ndarray of shape (n_edges,)
-        Log of squared distances relative to those of the parts around both ends.
-    """
+    """Parts and their nearest neighbors."""
 
     def __init__(self, parts: Parts):
         m = parts.n_parts
@@ -66,13 +57,7 @@ class NeighborGraph:
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Groups of parts, given some answers.
-
-    Attributes
-    ----------
-    graph : NeighborGraph
-    known : IncrementalClosure
-    """
+    """Groups of parts, given some answers."""
 
     graph: NeighborGraph
     known: IncrementalClosure

@@ -45,15 +45,7 @@ _FIRST, _GROWTH = 10, 1.25  # answers before the first metric; growth between tw
 
 
 class RepairModel:
-    """States for growing answers; keeps the stages of the answers it saw last.
-
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n_rows, n_features)
-    seed : int
-    noise : float or "auto"
-        Share of wrong answers; 0 takes every answer as true, "auto" learns it from the answers.
-    """
+    """States for growing answers; keeps the stages of the answers it saw last."""
 
     def __init__(self, X: Matrix, seed: int = 0, noise: float | str = "auto"):
         if is_sparse(X) and X.shape[1] <= _MAPPED_FEATURES:  # the same as dense rows

@@ -29,7 +29,7 @@ def fold_history(history: History) -> IncrementalClosure:
 
 
 def share_of_wrong(believed: IncrementalClosure, n_answers: int) -> float:
-    """Share of wrong answers: of those that others can contradict, how many are not believed.
+    """Share of wrong answers, among answers that others can contradict.
 
     Most answers are neither confirmed nor contradicted by others: that none of them is known to
     be wrong is no evidence.

@@ -28,8 +28,8 @@ _EQUAL, _N_EQUAL = (1e-4, 0.9), 40  # grid of pi: from 10,000 clusters of equal 
 _NEGLIGIBLE = 10.0  # below the highest log posterior
 _WRONG = np.array(
     [0, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4]
-)  # p; near .5 links say nothing
-_MEAN_WRONG = 0.1  # of p beforehand, an exponential distribution: one answer in ten
+)  # p; near .5 links carry no information
+_MEAN_WRONG = 0.1  # mean of the exponential prior of p: one answer in ten
 _QUALITY = np.linspace(0, 1, 20)  # ARI, as a share of the highest that s and pi allow
 _N_INDEPENDENT = 6.0  # clusterings of one list err together: they count as about one per space
 _FLOOR = 1e-3  # probability of what the model excludes, such as a fine cut that joins wrong pairs
@@ -43,13 +43,6 @@ _INTERVAL = 0.9  # probability of the interval
 class Expected:
     """The quality that held-out links let one expect; NaN if none could be held out.
 
-    Attributes
-    ----------
-    ari : float
-        Expected adjusted Rand index of the clustering against the truth.
-    interval : tuple of two floats
-        Where it is with 90 % probability.
-
     Examples
     --------
     >>> from linkwise.selection import Expected
@@ -57,7 +50,8 @@ class Expected:
     expected ARI 0.80 (0.70 to 0.90)
     """
 
-    ari: float = float("nan")
+    ari: float = float("nan")  # expected adjusted Rand index of the clustering against the truth
+    # where it is with 90 % probability
     interval: tuple[float, float] = (float("nan"), float("nan"))
 
     @property
@@ -91,23 +85,6 @@ class LinkModel:
     Both shares are found by clusterings that used no links: where links were used, linked rows are
     clustered better than others, held-out links are on rows that have others, and
     s = pi t + (1 - pi) f does not hold.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (n_clusterings, 4)
-        Must-links together and apart, cannot-links together and apart, for clusterings that used no
-        links.
-    shares : ndarray of shape (n_clusterings,)
-        Share of all pairs that each clustering puts together.
-    known : Constraints
-        All links.
-
-    Attributes
-    ----------
-    noise : float
-        Estimated share of wrong links: the mode of its posterior.
-    equal : float
-        Estimated share of pairs that belong together.
     """
 
     def __init__(self, counts: Floats, shares: Floats, known: Constraints):
@@ -161,7 +138,7 @@ class LinkModel:
         """Log prior of each (p, pi): small p; pi uniform; links at random or chosen by people.
 
         Among pairs drawn at random, the share of must-links tells pi; among pairs that people
-        chose it does not. Both are equally probable beforehand.
+        chose it does not. Both have the same prior probability.
         """
         p, pi = self._wrong[:, None], self._equal[None]
         rate = pi * (1 - p) + (1 - pi) * p
@@ -227,14 +204,7 @@ class LinkModel:
     def wrong_probabilities(
         self, ari: float, share: float, must: NDArray[np.bool_], together: NDArray[np.bool_]
     ) -> Floats:
-        """Probability of each link to be wrong, by its kind and by whether its rows are together.
-
-        Parameters
-        ----------
-        ari, share : float
-            Expected ARI of the clustering, and its share of pairs together.
-        must, together : boolean ndarrays of shape (n_links,)
-        """
+        """Probability of each link to be wrong, by its kind and whether its rows are together."""
         t, f = self.rates(ari, share)
         a, b = self.purity(self.noise)
         right = np.where(must, a, 1 - b)  # before the clustering is seen
@@ -299,18 +269,6 @@ def plausibility(counts: Floats, shares: Floats) -> Floats:
     probability m t / (m t + (1 - m) f), if m is the share of must-links: s itself if pairs were
     drawn at random, any number if people chose them. So few must-links among many random pairs
     speak for many clusters, and cannot-links alone, given on purpose, do not.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (n_clusterings, 4)
-        Of all links, which may be none.
-    shares : ndarray of shape (n_clusterings,)
-
-    Returns
-    -------
-    weight : ndarray of shape (n_clusterings,)
-        They sum to 1. Beforehand, a clustering counts by its share s: two clusters that are each
-        halved are half as probable.
     """
     s, q = np.clip(shares, 1e-6, 1 - 1e-6)[:, None], _QUALITY
     t, f = s + q * (1 - s), s * (1 - q)
@@ -332,17 +290,7 @@ def _believed(probability: Floats) -> Floats:
 
 
 def consensus(together: NDArray[np.bool_], models: NDArray[np.bool_], weight: Floats) -> Floats:
-    """Mean ARI of each clustering with those that the truth may be like.
-
-    Parameters
-    ----------
-    together : boolean ndarray of shape (n_clusterings, n_pairs)
-        Which of some random pairs of rows each clustering puts together.
-    models : boolean ndarray of shape (n_models, n_pairs)
-        The same for clusterings that used no links.
-    weight : ndarray of shape (n_models,)
-        How probable each is.
-    """
+    """Mean ARI of each clustering with plausible clusterings."""
     own, other = together.astype(np.float32), models.astype(np.float32)
     share, shares = own.mean(axis=1)[:, None], other.mean(axis=1)[None]
     both = own @ other.T / own.shape[1]
