@@ -387,7 +387,7 @@ def test_ids_of_a_frame_name_the_constraints():
         ({"refit_every": 0}, "refit_every=0 must be at least 1"),
         ({"random_state": -1}, "random_state=-1 must be at least 0"),
         ({"random_state": 2**32}, r"must be below 2\*\*32"),
-        ({"sample_ids": ["a"] * 40}, "the id 'a' stands in more than one row"),
+        ({"sample_ids": ["a"] * 40}, "the id 'a' occurs in more than one row"),
         ({"sample_ids": ["a"]}, "1 ids for 40 rows"),
         ({"constraints": Constraints([(0, 77)])}, "77"),
         ({"constraints": Constraints(relative=[(0, 1, 2)])}, "1 are relative"),

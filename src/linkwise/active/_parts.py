@@ -18,7 +18,7 @@ from linkwise._types import Floats, Ints
 from linkwise.selection._spaces import neighbor_graph
 
 ALL_ROWS = 2_000  # rows up to which each is a part: trees of 2,000 parts take 30 ms per answer
-_PARTS = 1_500
+_PARTS = 1_500  # one agglomeration of them takes 20 ms
 _FOR_WARD = 5_000  # rows in memory as a matrix of distances (100 MB); more are a sample
 _MAP_DIRECTIONS, _STEPS = 100, 8  # of the map; as many as main directions
 _SHRINKAGE = 4.0  # weight of the spherical prior, in rows per feature

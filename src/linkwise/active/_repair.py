@@ -100,11 +100,23 @@ class Repair(Strategy):
             yield question
 
     def state(self, context: QueryContext) -> RepairState:
-        """The clustering at the answers of a context."""
+        """The clustering at the answers of a context.
+
+        Parameters
+        ----------
+        context : QueryContext
+            Rows, answers, number of clusters.
+        """
         return self.model(context).at(context.known)
 
     def model(self, context: QueryContext) -> RepairModel:
-        """The states of a context, cached."""
+        """The states of a context, cached.
+
+        Parameters
+        ----------
+        context : QueryContext
+            Rows, answers, number of clusters.
+        """
         model = context.memo.get(self)
         if not isinstance(model, RepairModel):
             model = context.memo[self] = RepairModel(context.X, context.seed, self.noise)
@@ -113,7 +125,16 @@ class Repair(Strategy):
     def clusters(
         self, context: QueryContext, answers: Sequence[Answer], n_clusters: int | None
     ) -> Ints:
-        """Cluster of each row after some answers."""
+        """Cluster of each row after some answers.
+
+        Parameters
+        ----------
+        context : QueryContext
+            Rows, answers, number of clusters.
+        answers : sequence of Answer
+        n_clusters : int or None
+            Number of clusters, if known.
+        """
         history = [(answer.i, answer.j, answer.said) for answer in answers]
         return self.model(context).labels(history, n_clusters)
 

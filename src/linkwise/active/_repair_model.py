@@ -35,8 +35,9 @@ from ._questions import Verdict
 from ._repair_groups import Groups, NeighborGraph
 from ._wrong_answers import believe, fold_history, share_of_wrong, weigh
 
-_MANY, _BEFORE_GROUPS = 50, 100  # clusters and answers from which questions grow groups
-_GROUP_PARTS = 1_200
+# Clusters and answers from which questions grow groups, and the parts of groups; chosen on CLINC150
+# (150 classes), where ARI after 2,000 answers is .80 with groups, .68 without.
+_MANY, _BEFORE_GROUPS, _GROUP_PARTS = 50, 100, 1_200
 # Features above which, and rows up to which, a diffusion map replaces the main directions: better
 # on texts (CLINC150, Ward's linkage at the true number of clusters: ARI .57 against .54), not where
 # features are few; for more rows it was not measured.
