@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ TENTHS = ("digits389", "letters_ijl")  # of these, the documents drew a tenth of
 _FOLDS, _CONSTRAINTS, _NOISE, _MODEL = range(4)
 
 
+@cache
 def data_of(name: str) -> tuple[Any, NDArray[np.int64]]:
     """Features as they are, and classes 0, 1, ..., of the rows that the documents used."""
     bunch = load(name, sample=0.1, random_state=0) if name in TENTHS else load(name)

@@ -89,9 +89,7 @@ def methods(data: str, metrics: str, scale: str, k: int) -> dict[str, Any]:
 
 
 def tasks(n_trials: int | None) -> Iterator[Cells]:
-    for trial, data, metrics, scale in product(
-        range(n_trials or TRIALS), SETS, METRICS, SCALES
-    ):
+    for trial, data, metrics, scale in product(range(n_trials or TRIALS), SETS, METRICS, SCALES):
         for n in (*NUMBERS, *MORE.get(data, ())):
             yield {
                 "data": data, "metrics": metrics, "scale": scale, "constraints": n, "trial": trial,
@@ -148,7 +146,5 @@ EXPERIMENTS = (
     Experiment(
         "curves", ("data", "metrics", "scale", "constraints", "trial"), tasks, trial_of, claims_of
     ),
-    Experiment(
-        "e7", ("data", "metrics", "trial"), exact_tasks, same_as_twice, lambda task: "E7"
-    ),
+    Experiment("e7", ("data", "metrics", "trial"), exact_tasks, same_as_twice, lambda task: "E7"),
 )
