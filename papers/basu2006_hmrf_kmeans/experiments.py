@@ -133,8 +133,7 @@ def asked_trial(data: str, trial: int) -> Iterator[Cells]:
 
 
 def ask(X: Any, y: Any, rows: Any, seed: int) -> tuple[dict[int, Any], int, int]:
-    """Answers about these rows by number of questions; questions until every class was found;
-    the most questions about one row."""
+    """Answers by number of questions, questions until all classes, the most about one row."""
     k, found_all, known = len(np.unique(y)), 0, {}
     oracle = LabelOracle(y[rows])
     with Session(

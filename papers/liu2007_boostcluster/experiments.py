@@ -157,5 +157,5 @@ EXPERIMENTS = (
         round_tasks,
         rounds_of,
         lambda task: "B4",
-    ),  # fmt: skip
+    ),
 )

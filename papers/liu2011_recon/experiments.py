@@ -113,6 +113,6 @@ EXPERIMENTS = (
         feasibility.tasks,
         feasibility.check,
         lambda task: "R1",
-    ),  # fmt: skip
+    ),
     Experiment("curves", KEY, tasks, cluster, claims_of),
 )
