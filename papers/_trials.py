@@ -109,9 +109,9 @@ def _seed(*key: int) -> int:
 class Scores:
     """Rows of a table with one score, by number of constraints, cut to whole trials."""
 
-    def __init__(self, rows: Iterable[Cells], score_name: str, **where: Any):
+    def __init__(self, table: Iterable[Cells], score_name: str, /, **where: Any):
         wanted = where | {"score": score_name}
-        own = [r for r in rows if all(r[name] == value for name, value in wanted.items())]
+        own = [r for r in table if all(r[name] == value for name, value in wanted.items())]
         self.numbers = sorted({row["constraints"] for row in own})
         by_place = {(row["constraints"], row["trial"]): row for row in own}
         trials = {row["trial"] for row in own}
@@ -179,14 +179,17 @@ def paired_p(away: Floats, test: str = "t") -> float:
 
 def holm(gains: Mapping[Any, Gain]) -> dict[Any, Gain]:
     """The same with p corrected for the number of comparisons (Holm)."""
-    order = sorted(gains, key=lambda name: gains[name].p)
-    found, least = {}, 0.0
+    tested = [name for name in gains if np.isfinite(gains[name].p)]
+    order = sorted(tested, key=lambda name: gains[name].p)
+    found, least = dict(gains), 0.0
     for place, name in enumerate(order):
         least = max(least, min(gains[name].p * (len(order) - place), 1.0))
         found[name] = gains[name]._replace(p=least)
-    return {name: found[name] for name in gains}
+    return found
 
 
 def p_words(p: float) -> str:
     """For tables."""
+    if np.isnan(p):
+        return "no test"
     return f"p = {p:.2g}" if p >= 0.001 else "p < .001"

@@ -22,7 +22,7 @@ FEW = (10, 40)  # numbers of constraints
 CONTROL = "MPCK repeated"
 ROWS = {"iris": 150, "protein": 116, "crabs_gender": 200, "digits389": 317, "letters_ijl": 227}
 TEST = "Paired t-tests over the trials' mean F, Holm, level .05."
-SAYS = {"raw": "as it is", "standardized": "standardized"}
+SAYS = {"raw": "as they are", "standardized": "standardized"}
 
 
 def _scores(results: Path, data: str, metrics: str, scale: str, name: str = "pair_f") -> Scores:
@@ -77,6 +77,7 @@ def _beats(
                     if repeats
                     else "Neither reading of (3.4), neither threshold and neither scaling gains: "
                     "the inferred links add nothing to what MPCK-Means gets from the given ones.",
+                    pairs=scores.n_trials,
                 )
             )
     return parts, used
@@ -136,6 +137,7 @@ def alike(results: Path) -> Finding:
                     "it by as much."
                     if same
                     else "They differ, and running MPCK-Means again explains a part of it only.",
+                    pairs=scores.n_trials,
                 )
             )
     return Finding(
@@ -170,6 +172,7 @@ def weakest(results: Path) -> Finding:
                     f"{words(least)} Against PCK that charges lengths, as it is: {words(lengths)}",
                     "Metrics do not pay there: MPCK-Means learns from few rows what it cannot use, "
                     "and is no better than PCK-Means with either penalty.",
+                    pairs=min(one.n_trials for one in used[-2:]),
                 )
             )
     return Finding(
@@ -203,7 +206,8 @@ def drop(results: Path) -> Finding:
                 f"Full propagation drops, features {SAYS[scale]} (the last round, as printed)",
                 falls["full"].above,
                 f"F with {numbers} constraints: {shown}.",
-                "It has fallen before: F is lowest from the start.",
+                "The largest number of constraints outweighs the inferred links there.",
+                pairs=scores.n_trials,
             ),
             Part.of(
                 f"Reduced propagation drops less, features {SAYS[scale]}",
@@ -211,6 +215,7 @@ def drop(results: Path) -> Finding:
                 f"Difference of the two losses from {last[0]} to {last[1]} constraints: {less}.",
                 "Reduced propagation still takes dozens of links per source, of which as large a "
                 "share is wrong: reducing bounds their weight, not their error.",
+                pairs=scores.n_trials,
             ),
         ]
     return Finding(

@@ -22,7 +22,7 @@ OPEN = "the affinity of SpectralLearn, its width and its normalization, and the 
 
 
 def _curves(
-    results: Path, rows: str = "all", score: str = "nmi", noise: float = 0.0
+    results: Path, rows: str = "part", score: str = "nmi", noise: float = 0.0
 ) -> dict[str, Scores]:
     table = read(results / "curves.csv")
     names = NOISY if noise else tuple(SETS)
@@ -30,11 +30,6 @@ def _curves(
     if any(not scores.n_trials or scores.numbers[-1] < 800 for scores in found.values()):
         raise MissingResults(f"curves on {rows} rows with noise {noise}")
     return found
-
-
-def _rows_of(method: str) -> str:
-    """SPEC was boosted on a part of the rows."""
-    return "part" if method.endswith("SPEC") else "all"
 
 
 def _change(scores: Scores, method: str, few: int = 0) -> np.ndarray:
@@ -67,7 +62,7 @@ def improves(results: Path) -> Finding:
     parts = []
     for base in BASES:
         method = f"BoostCluster + {base}"
-        both = {score: _curves(results, _rows_of(method), score) for score in ("nmi", "pair_f")}
+        both = {score: _curves(results, score=score) for score in ("nmi", "pair_f")}
         gains = {score: _pooled(curves, method) for score, curves in both.items()}
         risen = [d for d, s in both["nmi"].items() if _change(s, method).mean() > 0]
         parts.append(
@@ -79,6 +74,7 @@ def improves(results: Path) -> Finding:
                 f"{_means(both['nmi'], method)}.",
                 "Where the base puts nearly all rows into one cluster, a round violates almost "
                 "every cannot-link, alpha is not positive, and the base's own result is returned.",
+                pairs=gains["nmi"].pairs,
             )
         )
     return Finding(
@@ -89,7 +85,7 @@ def improves(results: Path) -> Finding:
 
 def hurts(results: Path) -> Finding:
     """B2."""
-    curves = _curves(results)
+    curves = _curves(results, "all")
     parts = []
     for base in BASES[:2]:
         method = f"SpectralLearn + {base}"
@@ -100,6 +96,7 @@ def hurts(results: Path) -> Finding:
                 changes[data].below,
                 f"{changes[data]}; NMI {_means({data: curves[data]}, method)}.",
                 leaves=OPEN,
+                pairs=curves[data].n_trials,
             )
             for data in HURT
         ]
@@ -115,7 +112,7 @@ def hurts(results: Path) -> Finding:
     boost = {}
     for base in BASES:
         method = f"BoostCluster + {base}"
-        for data, scores in _curves(results, _rows_of(method)).items():
+        for data, scores in _curves(results).items():
             boost[f"{TITLES[data]}, {base}"] = Gain.of(_change(scores, method))
     broken = {name: gain for name, gain in holm(boost).items() if gain.below}
     parts.append(
@@ -139,7 +136,7 @@ def wrong_links(results: Path) -> Finding:
     rises |= {f"SpectralLearn + {base}": -1 for base in BASES[:2]}
     parts = []
     for method, sign in rises.items():
-        curves = _curves(results, _rows_of(method), noise=NOISE)
+        curves = _curves(results, "all" if "Spectral" in method else "part", noise=NOISE)
         gain = _pooled(curves, method, 0 if sign > 0 else 100)
         parts.append(
             Part.of(
@@ -147,7 +144,8 @@ def wrong_links(results: Path) -> Finding:
                 gain.above if sign > 0 else gain.below,
                 f"{gain} from {0 if sign > 0 else 100} constraints; NMI {_means(curves, method)}.",
                 "Where the base puts nearly all rows into one cluster, its own result is returned.",
-                leaves=OPEN if method.startswith("Spectral") else "",
+                leaves=OPEN if "Spectral" in method else "",
+                pairs=gain.pairs,
             )
         )
     return Finding(
@@ -196,7 +194,7 @@ def _steep(own: list[Cells]) -> bool:
 
 def larger_sets(results: Path) -> Finding:
     """B5."""
-    curves, parts = _curves(results), []
+    curves, parts = _curves(results, "all"), []
     for method in ("MPCKMeans", "SSKK"):
         changes = {d: Gain.of(_change(s, method)) for d, s in curves.items()}
         large = np.mean([changes[d].mean for d in LARGE])
@@ -207,6 +205,7 @@ def larger_sets(results: Path) -> Finding:
                 bool(large < small),
                 f"{large:+.3f} against {small:+.3f}; {words(changes)}",
                 "See the single sets.",
+                pairs=min(scores.n_trials for scores in curves.values()),
             )
         )
     return Finding(
@@ -218,9 +217,8 @@ def larger_sets(results: Path) -> Finding:
 def smooth(results: Path) -> Finding:
     """B6."""
     curves = _curves(results)
-    methods = ("BoostCluster + K-means", "BoostCluster + SLINK", "MPCKMeans", "SSKK")
-    learn = ("SpectralLearn + K-means", "SpectralLearn + SLINK")
-    rough = {m: _roughness(curves, m) for m in (*methods, *learn)}
+    methods = (*(f"BoostCluster + {base}" for base in BASES), "MPCKMeans", "SSKK")
+    rough = {m: _roughness(curves, m) for m in methods}
     gain = {m: np.mean([_change(s, m).mean() for s in curves.values()]) for m in methods}
     shown = ", ".join(f"{m} {value:.3f}" for m, value in rough.items())
     parts = (
