@@ -23,7 +23,7 @@ from ._security import LARGEST_MESSAGE, App
 _PATIENCE = 60.0  # seconds to start or stop, also on a busy machine
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
-_pages = FastAPI()
+_pages = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
 
 
 def event_loop() -> asyncio.AbstractEventLoop:

@@ -46,7 +46,7 @@ export default {
           <q-tab name="Question" label="Question"></q-tab><q-tab name="Several" label="Several at once"></q-tab><q-tab name="Records" label="Records"></q-tab></q-tabs>
         <q-tab-panels v-model="left" keep-alive>
           <q-tab-panel name="Question"><card :question="question" :own="own" :busy="busy" :note="note" :thinking="thinking" :others="state.others"
-            :blind="blind" @answer="answer" @undo="undo" @back="back" @keys="dialog = { kind: 'keys' }" @note="act('/view/note', $event)"></card></q-tab-panel>
+            :blind="blind" @answer="answer" @undo="undo" @back="ask" @keys="dialog = { kind: 'keys' }" @note="act('/view/note', $event)"></card></q-tab-panel>
           <q-tab-panel name="Several"><set-card :act="act"></set-card></q-tab-panel>
           <q-tab-panel name="Records"><record-list :clusters="state.clusters" :version="state.version" :wanted="wanted" :correct="correct" :undo="undoText"
             :has-outliers="state.n_outliers > 0"></record-list></q-tab-panel>
@@ -192,10 +192,6 @@ export default {
       const question = await this.attempt(() => get("/view/pair?" + new URLSearchParams({ i, j })));
       if (!question || turn !== this.turn) return;
       Object.assign(this, { question, own: true, picked: [i, j], left: "Question", thinking: false });
-    },
-    back() {
-      this.own = false;
-      return this.ask();
     },
     // ------------------------------------------------------------ clusters and records
     async setCount({ n }) {
