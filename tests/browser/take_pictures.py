@@ -28,6 +28,7 @@ from .visitor import ASKED
 SIZES = {
     "1440": (1440, 900),
     "1280": (1280, 720),
+    "1024": (1024, 768),
     "820": (820, 1180),
     "390": (390, 844),
     "320": (320, 640),
@@ -262,7 +263,7 @@ def _merge(page: Any) -> None:
 def _again(page: Any) -> None:
     _tab("History")(page)
     page.get_by_role("button", name="look again at").first.click()
-    page.get_by_text("said").first.wait_for()
+    page.locator(".lw-own").wait_for()
     page.locator(".lw-left").scroll_into_view_if_needed()
 
 
