@@ -20,8 +20,7 @@ import numpy as np
 from linkwise._types import Floats, Labels, RandomState
 from linkwise.constraints import ConstraintError
 
-from ._assigners import ICM, Assigner, LinkCost
-from ._constrained_costs import ConstrainedCosts
+from ._assigners import ICM, Assigner, ConstrainedCosts, LinkCost
 from ._link_graph import LinkGraph
 from ._problem import Problem
 

@@ -7,20 +7,20 @@ entries for a and b, a violated cannot-link inside c its entry for c.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from linkwise._types import Floats, Ints, Labels, Matrix, is_sparse
-from linkwise.geometry import Geometry, Mahalanobis, Moments
+from linkwise.geometry import Geometry, Mahalanobis
 from linkwise.kmeans.kernels import _link_kernels
 from linkwise.kmeans.kernels._link_kernels import Measure
 from linkwise.kmeans.rows._local_rows import LocalRows
 from linkwise.kmeans.rows._protocols import RowStore, dense_blocks
 
 from ._link_graph import LinkGraph
-from ._problem import RunState
 
 _PAIR_BLOCK = 16_384  # pairs whose distances are computed at a time
 _SAMPLED_PAIRS = 1000  # pairs from which a missing bound on distances is estimated
@@ -36,8 +36,8 @@ class Penalty(Protocol):
 
     Attributes
     ----------
-    depends_on_metric, depends_on_centers : bool
-        Whether costs change when metrics are learnt, or when centers move.
+    depends_on_metric : bool
+        Whether costs change when metrics are learnt.
     is_zero : bool
         Whether violated links cost nothing.
     learns : bool
@@ -45,7 +45,6 @@ class Penalty(Protocol):
     """
 
     depends_on_metric: bool = False
-    depends_on_centers: bool = False
     is_zero: bool = False
     learns: bool = False
 
@@ -65,15 +64,6 @@ class Penalty(Protocol):
         """How to compute the costs of links when they are needed, if that saves time."""
         return None
 
-    def adjust_moments(self, moments: Moments, geometry: Geometry, labels: Labels) -> Moments:
-        """The moments whose means are the new centers; `labels` are those of the constrained rows.
-
-        A penalty that is quadratic in the centers (CVQE, limits on cluster sizes) adds the points
-        that its violated links pull centers towards, to a copy of the moments. The means then
-        minimize distortion and penalty together, and the objective does not rise.
-        """
-        return moments
-
     def scatter_term(self, geometry: Geometry, labels: Labels) -> Floats | float:
         """What violated links add to the scatter that a metric is learnt from."""
         return 0.0
@@ -86,17 +76,9 @@ class Penalty(Protocol):
         """Term of the objective for all links together, violated or not."""
         return 0.0
 
-    def update_bound(self, geometry: Geometry) -> bool:
-        """Recompute what cannot-links are measured against; returns whether it changed."""
-        return False
-
-    def state(self) -> RunState:
-        """What changes during a run."""
-        return {}
-
-    def restore(self, state: RunState) -> None:
-        """Continue from such a state."""
-        return
+    def update_bound(self, geometry: Geometry) -> Callable[[], None] | None:
+        """Recompute the bound of cannot-links; returns what undoes it, None if nothing changed."""
+        return None
 
 
 class WeightPenalty(Penalty):
@@ -138,14 +120,6 @@ class PairPenalty(Penalty):
         self.links, self.rows, self._published = links, rows, published
         self._known: tuple[Floats, Floats] | None = None
         self._bound: float | None = None
-
-    def state(self) -> RunState:
-        """What changes during a run."""
-        return {} if self._bound is None else {"bound": self._bound}
-
-    def restore(self, state: RunState) -> None:
-        """Continue from such a state."""
-        self._bound = state.get("bound")
 
     def _phi(self, geometry: Geometry, chosen: Ints) -> Floats:
         ends = self.links.rows[self.links.ends[chosen]]
@@ -228,23 +202,19 @@ class DistancePenalty(Penalty):
         self._measure: tuple[Floats, Ints, Measure] | None = None
         self._reach: tuple[Floats, Ints, Floats] | None = None
 
-    def update_bound(self, geometry: Geometry) -> bool:
-        """Find the farthest pairs under the present metric; returns whether they changed."""
+    def update_bound(self, geometry: Geometry) -> Callable[[], None] | None:
+        """Find the farthest pairs under the present metric; returns what undoes the change."""
         if self._published or self.links.n_must == len(self.links.ends):
-            return False
-        found = farthest_pairs(self.rows, geometry)
-        if self.pair is not None and np.array_equal(found, self.pair):
-            return False
+            return None
+        before, found = self.pair, farthest_pairs(self.rows, geometry)
+        if before is not None and np.array_equal(found, before):
+            return None
         self.pair = found
-        return True
 
-    def state(self) -> RunState:
-        """What changes during a run."""
-        return {} if self.pair is None else {"pair": self.pair}
+        def undo() -> None:
+            self.pair = before
 
-    def restore(self, state: RunState) -> None:
-        """Continue from such a state."""
-        self.pair = state.get("pair")
+        return undo
 
     def _differences(self, chosen: LinkNumbers) -> Matrix:
         if self._kept_differences is not None:
