@@ -232,7 +232,7 @@ class BaseKMeans(UpdateMixin, NewRowsMixin, ConstrainedClusterMixin, BaseEstimat
     def _store(self, best: Solution, rows: LocalRows | RemoteRows) -> None:
         if isinstance(rows, LocalRows):
             self._warn_of_duplicates(best, rows)
-            rows.scale(best.geometry)  # the last run may have learnt another metric
+            rows.scale(best.geometry)  # the last run may have learned another metric
         self.labels_ = best.labels
         self.cluster_centers_ = best.centers.astype(rows.dtype)
         self.objective_ = best.objective

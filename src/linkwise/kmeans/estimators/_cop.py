@@ -172,7 +172,7 @@ class COPKMeans(BaseKMeans):
         return limited(preset, limits, self.init, self.n_init)
 
     def _effort(self, problem: Problem) -> tuple[int, int]:
-        """Number of runs, and of those that swaps replace."""
+        """How many runs there are, and how many runs swaps replace."""
         if not isinstance(self.init, str):
             return count_runs(self.n_init, 1), 0
         if self.init != "auto":

@@ -1,4 +1,4 @@
-"""HMRF-KMeans: soft constraints under a chosen distortion, which is learnt."""
+"""HMRF-KMeans: soft constraints under a chosen distortion, which is learned."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sklearn.utils import Tags
 from linkwise._types import FitCallback, Init, PathLike, Seed
 from linkwise._validation import MAX_ENTAILED, check_choice, check_number
 from linkwise.geometry import Eta, Geometry, Rayleigh
-from linkwise.kmeans.solver._inference import Inference, make_assigner
+from linkwise.kmeans.solver._inference import INFERENCES, Inference, make_assigner
 from linkwise.kmeans.solver._problem import Problem
 from linkwise.kmeans.solver._runs import Preset
 
@@ -28,10 +28,10 @@ from ._parts import (
 
 
 class HMRFKMeans(BaseKMeans):
-    """k-means on a hidden Markov random field: constraints and a distortion that is learnt.
+    """k-means on a hidden Markov random field: constraints and a distortion that is learned.
 
     Minimizes (3.14) of [1]_: distortions of the rows from their centers, what violated links cost,
-    and minus the logarithm of the prior of the learnt weights. A violated must-link costs its
+    and minus the logarithm of the prior of the learned weights. A violated must-link costs its
     weight times phi, how far apart its rows are; a violated cannot-link the bound of phi
     minus phi. No step raises the objective.
 
@@ -47,18 +47,20 @@ class HMRFKMeans(BaseKMeans):
         `linkwise.geometry.Bregman`.
     learn : bool, default=True
         Whether to learn the weights of the features.
-    prior : bool, default=True
-        Whether weights have a Rayleigh prior, which keeps them near `width`.
+    prior : bool or float, default=True
+        Whether weights have a Rayleigh prior, which keeps them near `width`; a number is the
+        weight of minus its logarithm in the objective (True is 1).
     metric : {"diagonal", "full"}, default="diagonal"
         Weights of the features, or (Euclidean, dense) a full matrix.
     per_cluster : bool, default=False
-        Whether every cluster has a metric of its own (section 3.7 of [1]_). Under the divergence
+        Whether each cluster has a separate metric (section 3.7 of [1]_). Under the divergence
         the weights of all clusters have the same sum. Other than for Euclidean, costs are not
         linear in the rows then, and a fit takes up to about twice as long.
-    inference : {"icm", "belief_propagation", "mean_field"}, default="icm"
+    inference : {"icm", "belief_propagation", "mean_field", "linear_program"}, default="icm"
         How constrained rows get their clusters (3.3.6 of [1]_). "icm" changes one row or one
         must-link component at a time. The others look at all links at once and then run ICM; the
-        cheaper of that and of plain ICM is taken. They keep two numbers per link and cluster.
+        cheaper of that and of plain ICM is used. They keep two numbers per link and cluster;
+        "linear_program" is for up to 100,000 of these.
     width : float, default=1.0
         s, the most likely weight under the prior.
     eta : float or "exact", default=None
@@ -119,7 +121,7 @@ class HMRFKMeans(BaseKMeans):
 
     See Also
     --------
-    PCKMeans : The same without learnt weights.
+    PCKMeans : The same without learned weights.
     MPCKMeans : Learns a metric in closed form.
 
     Notes
@@ -155,7 +157,7 @@ class HMRFKMeans(BaseKMeans):
         *,
         distortion: str | type[Geometry] = "euclidean",
         learn: bool = True,
-        prior: bool = True,
+        prior: bool | float = True,
         metric: Literal["diagonal", "full"] = "diagonal",
         per_cluster: bool = False,
         inference: Inference = "icm",
@@ -196,8 +198,9 @@ class HMRFKMeans(BaseKMeans):
         check_distortion(self.distortion)
         check_choice("metric", self.metric, ("diagonal", "full"))
         check_choice("bound", self.bound, ("tight", "published"))
-        check_choice("inference", self.inference, ("icm", "belief_propagation", "mean_field"))
+        check_choice("inference", self.inference, INFERENCES)
         check_number("width", self.width, Real, 1e-12)
+        check_number("prior", float(self.prior), Real, 0)
         check_number("smoothing", self.smoothing, Real, 0)
         if self.eta not in (None, "exact"):
             check_number("eta", self.eta, Real, 0)
@@ -211,7 +214,8 @@ class HMRFKMeans(BaseKMeans):
 
     def _preset(self, problem: Problem) -> Preset:
         problem, kind = labels_as_links(problem, MAX_ENTAILED), self.distortion
-        prior = Rayleigh(float(self.width)) if self.prior and self.learn else None
+        has_prior = self.prior and self.learn
+        prior = Rayleigh(float(self.width), float(self.prior)) if has_prior else None
         eta = self.eta if self.eta in (None, "exact") else float(self.eta)
         metric = self.metric if self.learn else "identity"
         learning = Learning(metric, prior, eta, float(self.smoothing), bool(self.per_cluster))

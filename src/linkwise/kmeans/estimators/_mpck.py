@@ -1,4 +1,4 @@
-"""MPCK-Means: soft constraints and a metric learnt with them."""
+"""MPCK-Means: soft constraints and a metric learned with them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SCREENED, _SCREENED_CELLS = 5_000, 20_000_000
 
 
 class MPCKMeans(BaseKMeans):
-    """k-means with pairwise constraints and metrics learnt from clusters and constraints.
+    """k-means with pairwise constraints and metrics learned from clusters and constraints.
 
     Minimizes equation (2.4) of [2]_: squared Mahalanobis distances to the centers, minus the log
     determinants of the metrics, plus the cost of violated links. A violated must-link costs its
@@ -89,7 +89,7 @@ class MPCKMeans(BaseKMeans):
 
     See Also
     --------
-    PCKMeans : The same without a learnt metric.
+    PCKMeans : The same without a learned metric.
     COPKMeans : Satisfies every constraint.
     AutoCluster : Chooses a method by constraints held back.
 

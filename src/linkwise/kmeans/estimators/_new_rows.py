@@ -1,11 +1,11 @@
 r"""New rows of a fitted k-means estimator: clusters, distances, probabilities.
 
-k-means with a learnt metric $A_h$ minimizes $d_h(x) - \log\det A_h$, which is minus twice the log
-likelihood of a Gaussian with covariance $A_h^{-1}$, up to a constant. What it lacks is the scale of
-that covariance: the pooled variance within clusters, $s^2$, the mean of $d_h(x) / D$ over the rows
-in their own clusters, with D features. Features that go together within clusters tell the same
-thing several times: log odds are those of E independent features, a share E / D of the sum. With
-equal shares of the clusters, Bayes' rule gives
+k-means with a learned metric $A_h$ minimizes $d_h(x) - \log\det A_h$, which is minus twice the log
+likelihood of a Gaussian with covariance $A_h^{-1}$, up to a constant. The scale of that
+covariance is not part of the model; it is estimated by the pooled variance within clusters, $s^2$,
+the mean of $d_h(x) / D$ over all rows, h being the cluster of the row and D the number of features.
+Correlated features would count several times: the D features count as E independent ones, which
+multiplies the log odds by E / D. With clusters of equal shares, Bayes' rule gives
 
     p(h | x) proportional to exp(-(E / D) (d_h(x) / s^2 - log det A_h) / 2).
 """
@@ -69,7 +69,7 @@ class NewRowsMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return map_blocks(X, _Call(self, method), dtype, width)
 
     def predict(self, X: MatrixLike) -> Labels:
-        """The nearest cluster of each row, under the learnt metric.
+        """The nearest cluster of each row, under the learned metric.
 
         Limits on sizes and the number of outliers are of the rows of the fit: a new row is never an
         outlier (-1), however far it is. `transform` gives its distances.
@@ -88,7 +88,7 @@ class NewRowsMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return self._nearest(self._check_new(X))
 
     def transform(self, X: MatrixLike) -> NDArray:
-        """Distance of each row to each center, under the learnt metric.
+        """Distance of each row to each center, under the learned metric.
 
         Parameters
         ----------
@@ -113,12 +113,12 @@ class NewRowsMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """How probable each cluster is for each row, under a stated model.
 
         The model is the mixture that k-means is the limit of: Gaussians of equal shares with the
-        learnt metric (or the unit metric) and one variance, `within_variance_`, the mean squared
+        learned metric (or the unit metric) and one variance, `within_variance_`, the mean squared
         distance within clusters per feature. Features that go together within clusters count as
         `effective_features_` independent ones. The probabilities are the softmax of minus half the
         squared distance in units of this variance, times the share of independent features. Links
-        have no part in it. They say how clear the choice among the clusters is, not whether the
-        clusters are right; `ConstrainedMixture` estimates weights and covariances too.
+        have no influence. The probabilities measure how clear the choice among the clusters is, not
+        whether the clusters are right; `ConstrainedMixture` estimates weights and covariances too.
 
         Parameters
         ----------
@@ -288,7 +288,7 @@ def effective_features(rows: LocalRows, geometry: Geometry, labels: Labels) -> f
 
 
 def _products(away: Floats, metrics: Floats, group: Ints | Labels) -> Floats:
-    """Products of all pairs of residuals, each under the metric of its own cluster.
+    """Products of all pairs of residuals, each under the metric of its cluster.
 
     The longest entry is 1, so that squares of products neither overflow nor vanish.
     """

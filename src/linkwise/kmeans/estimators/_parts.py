@@ -77,7 +77,7 @@ def excess_labels(seeds: Ints, k: int) -> int | None:
 
 
 class Learning(NamedTuple):
-    """How the metric is learnt, if at all."""
+    """How the metric is learned, if at all."""
 
     metric: Literal["identity", "diagonal", "full"] = "identity"
     prior: Rayleigh | None = None
@@ -103,7 +103,7 @@ def geometry_class(distortion: str | type[Geometry]) -> type[Geometry] | None:
 
 
 def euclidean(problem: Problem, learning: Learning = FIXED, **options: Any) -> Mahalanobis:
-    """The Euclidean distance, or a learnt metric."""
+    """The Euclidean distance, or a learned metric."""
     rows, full = problem.rows, learning.metric == "full"
     if full and rows.is_sparse:
         raise ValueError(FULL_NEEDS_DENSE)

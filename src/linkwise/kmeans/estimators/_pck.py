@@ -46,10 +46,10 @@ class PCKMeans(BaseKMeans):
         Number of clusters.
     penalty : {"scaled", "weight", "distance"}, default="scaled"
         What a violated link costs. "scaled": its weight times the mean squared distance of the
-        rows to their mean, so that the unit of the data does not matter (Euclidean distortion
-        only; others have a unit of their own). "weight": its weight, as published. "distance":
-        its weight times the squared distance of its rows (must-link) or the squared distance of
-        the farthest pair of rows minus that (cannot-link), as in MPCK-Means.
+        rows to their mean, so that the unit of the data does not matter (other distortions than
+        the Euclidean one have no unit: there it is "weight"). "weight": its weight, as published.
+        "distance": its weight times the squared distance of its rows (must-link) or the squared
+        distance of the farthest pair of rows minus that (cannot-link), as in MPCK-Means.
     distortion : {"euclidean", "cosine", "pearson", "divergence"} or Geometry class, \
             default="euclidean"
         Distance between rows and centers; see `HMRFKMeans`.

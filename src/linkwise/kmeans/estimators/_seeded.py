@@ -122,7 +122,7 @@ class ConstrainedKMeans(SeededKMeans):
     """k-means in which labeled rows keep their cluster.
 
     As `SeededKMeans`, but the seeds never leave. Without labels, groups of must-linked rows are
-    the seeds, each bound to a cluster of its own.
+    the seeds, each bound to a separate cluster.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ class PreIdentifiedKMeans(BaseKMeans):
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Centers; the known cluster's first.
     tag_ : object
-        Label of the known cluster; None if must-links tell it, or nothing does.
+        Label of the known cluster; None without labels.
     objective_ : float
         Sum of squared distances to the centers; links cost nothing.
     objective_path_ : ndarray of shape (n_iterations,)

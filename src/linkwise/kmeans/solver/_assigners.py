@@ -11,11 +11,10 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from linkwise import _core
 from linkwise._types import Bools, Floats, Ints, Labels, RandomState
 from linkwise.geometry import Cosine, Geometry
-from linkwise.kmeans.kernels import _dense_kernels, _group_kernels, _link_kernels, _row_kernels
-from linkwise.kmeans.kernels._link_kernels import Measure
-from linkwise.kmeans.kernels._row_kernels import Drift
+from linkwise.kmeans._kernel_arguments import Drift, Measure
 from linkwise.kmeans.rows._bounds import NO_DRIFT, Bounds, rounding_margin
 from linkwise.kmeans.rows._local_rows import LocalRows, dense_form
 from linkwise.kmeans.rows._protocols import RowStore
@@ -179,7 +178,7 @@ class ICM(Assigner):
         state = (*what, graph.dearest, labels, self._edge, self._moves, self._satisfied)
         now = order
         for _ in range(_MAX_SWEEPS):
-            moved, more = _link_kernels.icm(now, found.place, found.costs, *state)
+            moved, more = _core.icm(now, found.place, found.costs, *state)
             change += more
             if not moved:
                 break
@@ -196,7 +195,7 @@ class ICM(Assigner):
         if len(self._links.ends) or len(labels) < _MANY_ROWS:
             return graph.total
         slack = np.empty(len(labels))
-        _link_kernels.own_clique_costs(self._links.cliques, self._counts, labels, slack)
+        _core.own_clique_costs(self._links.cliques, self._counts, labels, slack)
         return slack
 
     def _move_groups(
@@ -204,7 +203,7 @@ class ICM(Assigner):
         paid: Floats,
     ) -> int:  # fmt: skip
         assert self._satisfied is not None
-        return _group_kernels.icm_groups(
+        return _core.icm_groups(
             order, self._groups, costs.of_all_rows(), *graph.costs, graph.measure,
             self._links.lists_of_cliques, self._counts, graph.total, paid, self._clashing, labels,
             self._edge, self._satisfied,
@@ -232,7 +231,7 @@ def _in_random_order(wanted: Bools, rng: RandomState) -> Ints:
         order = rng.permutation(number)
         return order[wanted[order]]
     out, runs = np.empty(number, dtype=np.int64), rng.permutation(-(-number // _RUN))
-    return out[: _link_kernels.rows_of_runs(runs, _RUN, wanted, out)]
+    return out[: _core.rows_of_runs(runs, _RUN, wanted, out)]
 
 
 class Undecided(NamedTuple):
@@ -244,7 +243,7 @@ class Undecided(NamedTuple):
 
 
 class ConstrainedCosts:
-    """Costs of the constrained rows; with bounds, only of those that might change their cluster.
+    """Costs of the constrained rows; with bounds, only of rows that might change their cluster.
 
     Parameters
     ----------
@@ -292,7 +291,7 @@ class ConstrainedCosts:
         return self._space
 
     def row_constant(self) -> float:
-        """What the costs of every row leave out, if it is one number."""
+        """The term that the costs of all rows lack, if it is one number."""
         if isinstance(self._geometry, Cosine):
             return float(self._geometry.row_terms(self._rows.X[self._chosen[:1]]))
         return -self._geometry.shared_log_det
@@ -327,7 +326,7 @@ class ConstrainedCosts:
     def _sifted(
         self, labels: Labels, slack: Floats, drift: Drift, upper: Floats, lower: Floats
     ) -> Undecided:
-        """Undecided rows among those that bounds and costs in the data's precision leave over."""
+        """Undecided rows, found by bounds and costs in the data's precision, then exactly."""
         local, chosen = (
             (self._local, self._chosen) if self._local else self._rows.in_memory(self._chosen)
         )
@@ -340,9 +339,7 @@ class ConstrainedCosts:
             X, shift.astype(X.dtype), chosen, form, bias, own, self._beyond(),
             rounding_margin(local.d, X.dtype), labels, slack, self._known, drift, upper, lower,
         )  # fmt: skip
-        self._threads.map(
-            lambda a, b: _dense_kernels.undecided_dense(*what, a, b, undecided), len(labels)
-        )
+        self._threads.map(lambda a, b: _core.undecided_dense(*what, a, b, undecided), len(labels))
         found = np.flatnonzero(undecided)
         self._mostly = 2 * len(found) > len(labels)
         costs = self._new_space()[: len(found)]
@@ -363,7 +360,7 @@ class ConstrainedCosts:
         what = (costs, slack, labels, beyond, _MARGIN)
 
         def work(start: int, stop: int) -> None:
-            _row_kernels.undecided_rows(*what, start, stop, *bounds, undecided)
+            _core.undecided_rows(*what, start, stop, *bounds, undecided)
 
         self._threads.map(work, len(labels))
 

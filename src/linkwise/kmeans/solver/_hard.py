@@ -12,10 +12,10 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array, vstack
 from scipy.sparse.csgraph import connected_components
 
+from linkwise import _core
 from linkwise._types import Floats, Ints, Labels, RandomState
 from linkwise.constraints import Closure, ConstraintError, Constraints, adjacency, clique_pairs
 from linkwise.engines import Threads
-from linkwise.kmeans.kernels import _hard_kernels, _link_kernels
 
 from ._assigners import Assigner, ConstrainedCosts, LinkCost
 from ._link_graph import LinkGraph, neighbors
@@ -76,7 +76,7 @@ class Hard(Assigner):
         else:
             cost = np.empty((len(self._starts), self._k))
             nearest = np.empty(len(cost), dtype=np.int32)
-            _hard_kernels.group_costs(costs.of_all_rows(), self._component, cost, nearest)
+            _core.group_costs(costs.of_all_rows(), self._component, cost, nearest)
         found = nearest
         if len(self._linked):
             found = self._assign_linked(cost, labels[self._order[self._starts]], nearest, rng)
@@ -86,13 +86,13 @@ class Hard(Assigner):
         return found[self._component], None
 
     def _assign_cliques(self, cost: Floats, nearest: Labels, found: Labels) -> None:
-        """Apart groups that touch no other: each is an assignment problem of its own."""
+        """Apart groups that share no row with others: each is a separate assignment problem."""
         starts, members = self._clique_starts, self._cliques
         n_cliques = len(starts) - 1
 
         def work(first: int, last: int) -> None:
             part = starts[first : last + 1]
-            _hard_kernels.assign_cliques(part, members, cost, nearest, found)
+            _core.assign_cliques(part, members, cost, nearest, found)
 
         with Threads(n_cliques, self._k * len(members) // n_cliques) as threads:
             threads.map(work)
@@ -134,7 +134,7 @@ class Hard(Assigner):
         urgency = self._degree + rng.random_sample(len(cost))
         for _ in range(_RESTARTS):
             order = np.argsort(-urgency)
-            stuck = _hard_kernels.greedy_hard(order, cost, labels, self._indptr, self._neighbor)
+            stuck = _core.greedy_hard(order, cost, labels, self._indptr, self._neighbor)
             if stuck < 0:
                 return labels
             urgency[stuck] = urgency.max() + 1
@@ -143,9 +143,7 @@ class Hard(Assigner):
     def _improved(self, cost: Floats, nearest: Labels, labels: Labels, rng: RandomState) -> Labels:
         labels = labels.astype(np.int32).copy()
         order = rng.permutation(self._linked)
-        _hard_kernels.improve_hard(
-            order, cost, nearest, labels, self._indptr, self._neighbor, _MAX_SWEEPS
-        )
+        _core.improve_hard(order, cost, nearest, labels, self._indptr, self._neighbor, _MAX_SWEEPS)
         return labels
 
     def _exactly(self, cost: Floats, labels: Labels) -> Labels:
@@ -288,7 +286,7 @@ def _local_search(links: LinkGraph, k: int) -> NDArray[np.int32]:
         order = rng.permutation(every)
         edge, moves = np.full(len(every), np.inf), np.zeros(len(every), dtype=np.uint16)
         for _ in range(_MAX_SWEEPS):
-            moved, _ = _link_kernels.icm(
+            moved, _ = _core.icm(
                 order,
                 every,
                 noise,

@@ -92,7 +92,7 @@ class Run:
             geometry.restore(state["geometry"])
         rows.scale(geometry)
         geometry.set_centers(geometry.centers if isinstance(start, dict) else start)
-        # The variance of outliers says nothing about how far centers move.
+        # The mean variance includes outliers, which may be far beyond all moves of centers.
         self._shift_tol = 0.0 if assign.trims else tol * geometry.mean_variance
         self.assignments = rows.new_assignments(assign.rows)
         self.moments = Moments.zeros(k, rows.d, geometry.squares_shape)
@@ -326,7 +326,7 @@ class Run:
         return float(self._paid(links.violated_links(labels), labels).sum()) + groups
 
     def _paid(self, violated: NDArray, labels: Labels) -> Floats:
-        """What violated links cost."""
+        """Costs of violated links."""
         entries = self.penalty.costs_of(violated, self.geometry)
         return self.problem.links.paid(violated, labels, entries)
 

@@ -1,4 +1,4 @@
-"""Links that may be wrong: what a violated one costs, how many are wrong, and which.
+"""Links that may be wrong: the cost of a violated one, the share and suspicion of wrong ones.
 
 Rows are as likely as the geometry says, and each link is wrong with probability p, independently of
 the others. Minus the logarithm of that likelihood is the objective: the cost of the rows, and for
@@ -67,7 +67,7 @@ class LogOddsPenalty(WeightPenalty):
         self._set(float(np.clip(share, LEAST, MOST)))
 
     def constant(self) -> float:
-        """What all links cost together, violated or not, and the prior of p."""
+        """The part of the likelihood that all links share, violated or not, and the prior of p."""
         if not self.learns:
             return 0.0
         wrong, right = PRIOR

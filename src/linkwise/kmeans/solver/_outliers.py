@@ -133,7 +133,7 @@ def judged_labels(labels: _Labels, closure: Closure, k: int) -> _Labels:
     closure : Closure
         Of the constraints, by row number.
     k : int
-        Number of clusters; larger numbers stand for groups of outliers.
+        Number of clusters; components of outliers get larger numbers.
     """
     found: Any = dict(labels) if isinstance(labels, Mapping) else np.array(labels, dtype=np.int64)
     every: Any = list(found.values()) if isinstance(labels, Mapping) else found
@@ -163,7 +163,7 @@ def estimated_outliers(rows: RowStore, k: int) -> int:
         sample.close()
     low, high = np.quantile(far, [0.25, 0.75])
     found = int((far > high + _FENCE * (high - low)).sum())
-    # Beyond half a cluster they are more likely to be clusters of their own.
+    # More than half a cluster of rows is more likely a cluster.
     most = max(1, int(sample.n * max(_MOST_SHARE, 0.5 / k)))
     return round(min(found, most) * rows.n / sample.n)
 

@@ -1,4 +1,4 @@
-"""What a violated link costs, and how violated links take part in the updates.
+"""Costs of violated links, and how violated links take part in the updates.
 
 A penalty turns links into costs: an array (n_links, 1), or (n_links, k) if every cluster has its
 own metric or center in it. A violated must-link between clusters a and b costs the mean of its
@@ -13,10 +13,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise import _core
 from linkwise._types import Floats, Ints, Labels, Matrix, is_sparse
 from linkwise.geometry import Geometry, Mahalanobis
-from linkwise.kmeans.kernels import _link_kernels
-from linkwise.kmeans.kernels._link_kernels import Measure
+from linkwise.kmeans._kernel_arguments import Measure
 from linkwise.kmeans.rows._local_rows import LocalRows
 from linkwise.kmeans.rows._protocols import RowStore, dense_blocks
 
@@ -24,7 +24,8 @@ from ._link_graph import LinkGraph
 
 _PAIR_BLOCK = 16_384  # pairs whose distances are computed at a time
 _SAMPLED_PAIRS = 1000  # pairs from which a missing bound on distances is estimated
-_MANY_LINKS = 4  # links per row from which on they are measured when they are needed
+# With at least 4 links per row, most are never looked at: they are measured when needed.
+_MANY_LINKS = 4
 _KEPT_CELLS = 8_000_000  # most numbers in differences that are kept between iterations
 
 
@@ -32,12 +33,12 @@ LinkNumbers = Ints | NDArray[np.uint32]
 
 
 class Penalty(Protocol):
-    """What the loop asks of a penalty; a subclass overrides `costs` and what else it needs.
+    """The interface of the loop to a penalty; a subclass overrides at least `costs`.
 
     Attributes
     ----------
     depends_on_metric : bool
-        Whether costs change when metrics are learnt.
+        Whether costs change when metrics are learned.
     is_zero : bool
         Whether violated links cost nothing.
     learns : bool
@@ -57,7 +58,7 @@ class Penalty(Protocol):
         return self.costs(geometry)[chosen]
 
     def total(self, geometry: Geometry) -> float:
-        """What all links would cost, or a bound on it; it scales a rounding error."""
+        """Cost of all links if violated, or a bound on it; it scales a rounding error."""
         return float(self.costs(geometry).sum())
 
     def measure(self, geometry: Geometry) -> Measure | None:
@@ -65,7 +66,7 @@ class Penalty(Protocol):
         return None
 
     def scatter_term(self, geometry: Geometry, labels: Labels) -> Floats | float:
-        """What violated links add to the scatter that a metric is learnt from."""
+        """Contribution of violated links to the scatter that a metric is learned from."""
         return 0.0
 
     def learn(self, labels: Labels) -> None:
@@ -252,7 +253,7 @@ class DistancePenalty(Penalty):
     def _dense_lengths(self, pairs: Ints, geometry: Mahalanobis) -> Floats:
         X, out = self._dense_pairs()[0], np.empty((len(pairs), geometry.n_groups))
         self.rows.threads.map(
-            lambda a, b: _link_kernels.link_lengths(X, pairs, geometry.metrics, a, b, out),
+            lambda a, b: _core.link_lengths(X, pairs, geometry.metrics, a, b, out),
             len(pairs),
         )
         return out
@@ -273,7 +274,7 @@ class DistancePenalty(Penalty):
         return known[2]
 
     def total(self, geometry: Geometry) -> float:
-        """What all links would cost if each were as long as the farthest pair."""
+        """Cost of all links if each were as long as the farthest pair."""
         assert isinstance(geometry, Mahalanobis)
         if self.pair is None:
             return super().total(geometry)
@@ -331,7 +332,7 @@ class DistancePenalty(Penalty):
         return known[2]
 
     def scatter_term(self, geometry: Geometry, labels: Labels) -> Floats | float:
-        """What violated links add to the scatters in (2.7): equations (2.8) and (2.9)."""
+        """Contribution of violated links to the scatters in (2.7): equations (2.8) and (2.9)."""
         assert isinstance(geometry, Mahalanobis)
         links = self.links
         violated = links.violated_links(labels)
@@ -357,7 +358,7 @@ class DistancePenalty(Penalty):
         """Add weighted squares (or products) of the differences of links to their groups."""
         if scatter.ndim == 2 and not self.rows.is_sparse:
             X, _, pairs = self._dense_pairs()
-            _link_kernels.add_squares(X, pairs[chosen], group, weight, scatter)
+            _core.add_squares(X, pairs[chosen], group, weight, scatter)
             return
         for part in dense_blocks(np.flatnonzero(weight), self.rows.d):
             _add(scatter, group[part], self._differences(chosen[part]), weight[part])

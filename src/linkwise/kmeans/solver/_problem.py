@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from linkwise._types import Floats, Ints
 from linkwise.constraints import Closure, Constraints, number_nodes
-from linkwise.kmeans.kernels._group_kernels import Groups
+from linkwise.kmeans._kernel_arguments import Groups
+from linkwise.kmeans.rows._local_rows import sample_rows
 from linkwise.kmeans.rows._protocols import RowStore
 
 from ._link_graph import LinkGraph
@@ -77,7 +78,7 @@ class Problem:
 
     @cached_property
     def _groups_stand_alone(self) -> bool:
-        """Whether there are apart groups, and no row of theirs has a must-link."""
+        """Whether there are apart groups, and none of their rows has a must-link."""
         closure = self.closure
         return self.known.n_apart > 0 and not (closure.sizes[closure.apart] > 1).any()
 
@@ -133,6 +134,12 @@ class Problem:
         if self.seeds is not None:
             ends.append(np.flatnonzero(self.seeds >= 0))
         return number_nodes(*(part.astype(np.int64, copy=False) for part in ends))[0]
+
+    @cached_property
+    def free_sample(self) -> Ints:
+        """Rows without constraints, or a sample of them that a resumed fit draws again."""
+        rng = np.random.RandomState(0)
+        return sample_rows(self.rows.n, self.rows.cells, self.k, rng, self.constrained)
 
     def costs_of_constraints(self, link_cost: Floats) -> Floats:
         """Cost of each constraint of `known`, given those of `links` and of their apart groups."""

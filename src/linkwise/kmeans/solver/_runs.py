@@ -31,10 +31,10 @@ from ._starts import Start
 
 _TIE = 1e-10  # share of an objective that may be rounding error
 _CELLS = 4_000_000  # costs that are held for one swap: 32 MB
-# With 1.0, PCK-Means ended .7 % above the objectives of five k-means++ starts on three sets, with
-# 1.3 below them (commit b163726); above 2, swaps take longer than the time that is allowed.
-_EFFORT = 1.9  # iterations of starts and swaps, in those of the runs that they replace
-_TRIAL = 3  # iterations after which a swap is rejected or followed to its end
+# Iterations of starts and swaps, in those of the runs that they replace (benchmarks/RESULTS.md,
+# "Default starts").
+_EFFORT = 2.5
+_TRIAL = 3  # iterations after which a start or a swap is rejected or followed to its end
 _HOPELESS = 0.01  # more than this share of the objective above the best after the trial
 _PATIENCE = 100  # failures in a row, besides one per cluster, that end the search
 
@@ -102,20 +102,40 @@ class Runs:
         self._progress, self._checkpoint = progress, checkpoint
         self._run, self._effort = 0, Effort()
         self._best: Solution | None = None
+        self._best_run: Run | None = None
 
     def best(self) -> Solution:
         """The best solution of all runs; ties by rounding go to the first."""
-        state = self._resume()
-        while self._run < self.preset.n_runs:
-            self._keep(self._solution(self._new_run(state)))
-            self._run, state = self._run + 1, None
+        state, preset = self._resume(), self.preset
+        # Where swaps follow, only the most promising start is run to its end.
+        is_trial = preset.n_replaced > 0 and preset.n_runs > 1
+        while self._run < preset.n_runs:
+            run, state = self._new_run(state), None
+            found = self._advanced(run, _TRIAL if is_trial else self._max_iter, saves=True)
+            self._effort.starts += found.n_iter
+            self._keep(found, run)
+            self._run += 1
             self._save()
-        if self.preset.n_replaced and self.preset.problem.k > 1:
+        if is_trial:
+            self._finish(state)
+        if preset.n_replaced and preset.problem.k > 1:
             self._swap_centers()
         assert self._best is not None
         if self._checkpoint is not None:
             self._checkpoint.remove()
         return self._best
+
+    def _finish(self, state: RunState | None) -> None:
+        """Run the best start to its end, from a saved state if there is one."""
+        best, run = self._best, self._best_run
+        assert best is not None
+        assert run is not None
+        if best.converged or best.n_iter >= self._max_iter:
+            return
+        run = run if state is None else self._new_run(state)
+        found = self._advanced(run, self._max_iter, saves=True)
+        self._effort.starts += found.n_iter - best.n_iter
+        self._best, self._best_run = found, run
 
     def _new_run(self, state: RunState | None = None) -> Run:
         """A run from centers of its start, or from a state."""
@@ -124,21 +144,15 @@ class Runs:
         start = preset.start(self._rng, self._run) if state is None else state
         return Run(preset.problem, geometry, penalty, assign, start, tol=self._tol, rng=self._rng)
 
-    def _solution(self, run: Run) -> Solution:
-        found = self._advanced(run, self._max_iter)
-        self._effort.starts += found.n_iter
-        return found
-
-    def _advanced(self, run: Run, max_iter: int) -> Solution:
-        is_start = self._run < self.preset.n_runs and self._checkpoint is not None
-        save = (lambda: self._save(run)) if is_start else None
+    def _advanced(self, run: Run, max_iter: int, saves: bool = False) -> Solution:
+        save = (lambda: self._save(run)) if saves and self._checkpoint is not None else None
         return run.advance(min(max_iter, self._max_iter), self._progress(self._run), save)
 
-    def _keep(self, found: Solution) -> bool:
+    def _keep(self, found: Solution, run: Run) -> bool:
         """Keep a solution if it is better than the best by more than rounding."""
         best = self._best
         if best is None or found.objective < best.objective - _TIE * abs(best.objective):
-            self._best = found
+            self._best, self._best_run = found, run
             return True
         return False
 
@@ -158,13 +172,13 @@ class Runs:
             problem.rows.scale(best.geometry)
             candidates = candidates or candidates_of(problem, best)
             swapped = swapped_geometry(best.geometry, candidates, self._rng)
-            if self._keep(self._tried(best, {"geometry": swapped})):
+            if self._keep(*self._tried(best, {"geometry": swapped})):
                 effort.failures, candidates = 0, None
             else:
                 effort.failures += 1
             self._save()
 
-    def _tried(self, best: Solution, state: RunState) -> Solution:
+    def _tried(self, best: Solution, state: RunState) -> tuple[Solution, Run]:
         """A few iterations from a swap, and all of them if that looks promising."""
         run = self._new_run(state)
         found = self._advanced(run, _TRIAL)
@@ -172,7 +186,7 @@ class Runs:
         if not hopeless and not found.converged:
             found = self._advanced(run, self._max_iter)
         self._effort.swaps += 1 + found.n_iter
-        return found
+        return found, run
 
     # ---------------------------------------------------------------- checkpoints
 
@@ -195,7 +209,8 @@ class Runs:
         if saved is None:
             return None
         if "best" in saved:  # no iterations: clusters and objective follow from the state
-            self._best = self._new_run(saved["best"]).advance(0)
+            self._best_run = self._new_run(saved["best"])
+            self._best = self._best_run.advance(0)
             self._best.converged = saved["best"]["converged"]
         self._run, self._effort = saved["run"], Effort(**saved["effort"])
         restore_seed(self._rng, saved["seed"])
@@ -206,7 +221,7 @@ class Runs:
 
 
 class Costs(NamedTuple):
-    """Costs of some rows in all clusters, the cluster of each, and how many rows each stands for.
+    """Costs of some rows in all clusters, the cluster of each, and the number it represents.
 
     `extra` is what violated links add to the cost of a row.
     """
@@ -261,8 +276,7 @@ def _free(problem: Problem, geometry: Geometry) -> Costs | None:
     n_free = problem.rows.n - len(problem.constrained)
     if not n_free:
         return None
-    # Always the same sample: a resumed fit draws the same rows.
-    some = problem.rows.sample(problem.k, np.random.RandomState(0), problem.constrained)
+    some = problem.rows.subset(problem.free_sample)
     if not some.n:  # of very many rows, only constrained ones were drawn
         return None
     step = -(-some.n * geometry.k // _CELLS)

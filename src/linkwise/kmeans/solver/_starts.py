@@ -11,10 +11,10 @@ from functools import partial
 
 import numpy as np
 
+from linkwise import _core
 from linkwise._types import Floats, Init, Ints, RandomState, is_sparse
 from linkwise.constraints import adjacency
 from linkwise.geometry import Mahalanobis, Moments
-from linkwise.kmeans.kernels import _dense_kernels
 from linkwise.kmeans.rows._local_rows import LocalRows
 from linkwise.kmeans.rows._protocols import RowStore, dense_blocks
 
@@ -30,7 +30,7 @@ _SOME = 2000  # rows by which starts are compared: 2 % standard error of a mean 
 
 
 def chosen_start(init: Init, problem: Problem, auto: Start) -> Start:
-    """The start that `init` stands for: `auto` if it is "auto"."""
+    """The start of the parameter `init`; `auto` if it is "auto"."""
     if isinstance(init, str):
         return auto if init == "auto" else named_start(init, problem)
     return partial(_from_given, init, problem)
@@ -162,7 +162,7 @@ def from_clustered_neighborhoods(problem: Problem, rng: RandomState) -> Floats |
 def from_contracted_rows(problem: Problem, rng: RandomState) -> Floats:
     """Centers of k-means on all rows, every must-link component contracted to its mean.
 
-    Unlike `from_clustered_neighborhoods` it covers what no link speaks about.
+    Unlike `from_clustered_neighborhoods` it covers rows far from all links.
     """
     large, means = neighborhoods(problem)
     closure = problem.closure
@@ -280,9 +280,7 @@ def _distances_to(rows: LocalRows) -> Callable[[Floats], Floats]:
 
     def to_dense(points: Floats) -> Floats:
         out = np.empty((len(points), rows.n))
-        rows.threads.map(
-            lambda a, b: _dense_kernels.point_distances(X, rows.shift, points, a, b, out)
-        )
+        rows.threads.map(lambda a, b: _core.point_distances(X, rows.shift, points, a, b, out))
         return out
 
     return to_sparse if is_sparse(X) else to_dense
