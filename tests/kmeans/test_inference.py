@@ -68,7 +68,7 @@ def test_belief_propagation_is_exact_on_trees(seed, per_cluster):
 
 
 @pytest.mark.parametrize(
-    ("kind", "gap"), [(BeliefPropagation, 0.15), (MeanField, 0.05), (LinearProgram, 0.2)]
+    ("kind", "gap"), [(BeliefPropagation, 0.15), (MeanField, 0.05), (LinearProgram, 0.3)]
 )
 def test_near_the_least_energy_on_loops(kind, gap):
     """Without ICM after it; short cycles of contradictory links are hard for messages."""
