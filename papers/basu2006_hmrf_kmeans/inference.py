@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from linkwise import Constraints, HMRFKMeans
 from papers import datasets
 
-KINDS = ("icm", "belief_propagation", "mean_field")
+KINDS = ("icm", "belief_propagation", "mean_field", "linear_program")
 SETS = ("iris", "wine", "seeds", "ecoli", "glass", "vehicle")
 
 

@@ -27,10 +27,10 @@ from linkwise import (
     MPCKMeans,
     SpectralLearning,
 )
+from linkwise.ensemble import PartitionalSingleLink
 
 from .._run import Cells, Experiment
 from .._trials import data_of, draws, measured
-from .single_link import GroupedSingleLink
 
 # Data sets of the paper's Table 1 and its number of eigenvectors s.
 SETS = {
@@ -66,7 +66,7 @@ def clusterer(name: str, k: int, d: int) -> Any:
     """The paper's clusterers as near as we have them."""
     if name == "SPEC":
         return SpectralClustering(k, gamma=1.0 / d)  # of standardized features
-    return KMeans(k, n_init=10) if name == "K-means" else GroupedSingleLink(k)
+    return KMeans(k, n_init=10) if name == "K-means" else PartitionalSingleLink(k)
 
 
 def methods(data: str, rows: str, X: Any, k: int) -> dict[str, Any]:

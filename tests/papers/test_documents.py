@@ -15,7 +15,6 @@ from papers.basu2006_hmrf_kmeans import experiments as basu
 from papers.beyond import baumann_hochbaum
 from papers.eaton2005_gpk_means import experiments as eaton
 from papers.liu2007_boostcluster import experiments as boost
-from papers.liu2007_boostcluster.single_link import GroupedSingleLink
 from papers.liu2011_recon import experiments as recon
 from papers.liu2011_recon.feasibility import _all_trees, naive_guard
 from papers.teja_slides.literal import cop_row_by_row
@@ -111,14 +110,6 @@ def test_all_trees_and_the_naive_guard():
     X = np.array([[0.0], [5.0], [10.0], [5.1]])
     assert naive_guard(X, [(0, 1, 2), (2, 3, 0)]) == 3
     assert naive_guard(X, []) == 1
-
-
-def test_grouped_single_link_is_not_drowned_by_one_outlier():
-    rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(0, 1, (50, 2)), rng.normal(9, 1, (50, 2))])
-    labels = GroupedSingleLink(2, random_state=0).fit(X).labels_
-    assert sorted(np.bincount(labels).tolist()) == [50, 50]
-    assert len(np.unique(GroupedSingleLink(3).fit(X[:4]).labels_)) == 3
 
 
 def test_the_listing_keeps_links_or_ends_without_a_clustering():
