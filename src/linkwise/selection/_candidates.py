@@ -210,6 +210,7 @@ class Comparison:
         self, X: Matrix, known: Constraints, pairs: Constraints, limits: tuple[int, int], seed: int
     ):
         self.spaces, self._limits, self._seed = Spaces(X, seed), limits, seed
+        self._known = known
         self.model: LinkModel | None = None
         closure, n_rows = known.closure(), X.shape[0]
         self.consistent = bool(closure.consistent)
@@ -226,7 +227,7 @@ class Comparison:
             self._add(Kind(base, "plain"))
             self._add(Kind(base, "plain", method="k-means"))
             self._add(Kind(base, "spectral", method="k-means"))
-        self._judge(known)
+        self._judge()
         if self.folds:
             self._use_links()
         self.best = self._n_unrefined + int(self.score[self._n_unrefined :].argmax())
@@ -239,7 +240,7 @@ class Comparison:
         self._add(Kind(base, "ITML", self.consistent))
         self._add(Kind(base, "RCA", self.consistent))
         self._add(Kind(base, "spectral", True, "k-means"))
-        self._score(self.candidates[n_free:])
+        self._learn_from(self.candidates[n_free:])
         self._n_unrefined = len(self.candidates)
         best: dict[Kind, int] = {}
         for place in np.argsort(-self.score, kind="stable").tolist():
@@ -279,15 +280,24 @@ class Comparison:
         shares = np.array([one.share for one in candidates])
         return np.array([one.counts.sum(axis=0) for one in candidates]), shares
 
-    def _judge(self, known: Constraints) -> None:
+    def _judge(self) -> None:
         """Prior and model of links by the clusterings that used none, and their scores."""
         counts, shares = self._table(self.candidates)
         together = np.array([one.together for one in self.candidates])
         self._plausible = plausibility(counts, shares), together
         if self.folds:
-            self.model = LinkModel(counts, shares, known)
-            n_must, n_cannot = known.n_must_link, known.n_cannot_link
+            self.model = LinkModel(counts, shares, self._known)
+            n_must, n_cannot = self._known.n_must_link, self._known.n_cannot_link
             self._n = 4 * n_must * n_cannot / (n_must + n_cannot)  # as if kinds were balanced
+        self._score(self.candidates)
+
+    def _learn_from(self, crossed: list[Candidate]) -> None:
+        """Estimate the share of wrong links again, and score all clusterings."""
+        counts, shares = self._table(self.candidates[: len(self.candidates) - len(crossed)])
+        spaces = dict.fromkeys(one.kind for one in crossed)
+        by_space = [self._table([one for one in crossed if one.kind == own])[0] for own in spaces]
+        self.model = LinkModel(counts, shares, self._known, by_space)
+        self.ari, self.score = np.zeros(0), np.zeros(0)
         self._score(self.candidates)
 
     def _score(self, some: list[Candidate]) -> None:

@@ -14,6 +14,7 @@ All clusterings share pi and p, which are estimated from all of them on a grid.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +34,7 @@ _MEAN_WRONG = 0.1  # of p beforehand, an exponential distribution: one answer in
 _QUALITY = np.linspace(0, 1, 20)  # ARI, as a share of the highest that s and pi allow
 _N_INDEPENDENT = 6.0  # clusterings of one list err together: they count as about one per space
 _FLOOR = 1e-3  # probability of what the model excludes, such as a fine cut that joins wrong pairs
+_RATES = np.linspace(_FLOOR, 1 - _FLOOR, 20)  # shares of equal and of other pairs together
 SOUND = 0.02  # share of wrong links up to which all links are taken as right
 CONSENSUS = 30.0  # links, that the agreement of clusterings with each other counts as much as
 _EM = 20  # steps; the likelihood hardly changes afterwards
@@ -88,9 +90,10 @@ class Expected:
 class LinkModel:
     """Posterior of the shares of equal pairs and of wrong links, and of any clustering's ARI.
 
-    Both shares are found by clusterings that used no links: where links were used, linked rows are
-    clustered better than others, held-out links are on rows that have others, and
-    s = pi t + (1 - pi) f does not hold.
+    The share of equal pairs is found by clusterings that used no links: where links were used,
+    linked rows are clustered better than others, held-out links are on rows that have others, and
+    s = pi t + (1 - pi) f does not hold. The share of wrong links is found by both: without the
+    others, links could not be told from noise where no clustering without links is good.
 
     Parameters
     ----------
@@ -101,6 +104,8 @@ class LinkModel:
         Share of all pairs that each clustering puts together.
     known : Constraints
         All links.
+    crossed : list of ndarrays of shape (n_clusterings, 4)
+        Counts of held-out links for clusterings that used other links, an array for each space.
 
     Attributes
     ----------
@@ -110,7 +115,9 @@ class LinkModel:
         Estimated share of pairs that belong together.
     """
 
-    def __init__(self, counts: Floats, shares: Floats, known: Constraints):
+    def __init__(
+        self, counts: Floats, shares: Floats, known: Constraints, crossed: Sequence[Floats] = ()
+    ):
         shares = np.clip(shares, 1e-6, 1 - 1e-6)
         must, cannot = counts[0, :2].sum(), counts[0, 2:].sum()
         self._must_share = must / (must + cannot)
@@ -120,13 +127,16 @@ class LinkModel:
         if not known.closure().consistent and self._wrong[-1] > SOUND:
             self._wrong = self._wrong[np.searchsorted(self._wrong, SOUND, "right") :]
         self._equal = np.geomspace(_EQUAL[0], _EQUAL[1], _N_EQUAL)
-        told = triangles(known, self._wrong)[:, None]
-        evidence = self._evidence(counts, shares) + self._prior(must, cannot) + told
+        of_wrong = triangles(known, self._wrong)
+        for each in crossed:
+            of_wrong += self._evidence_of_rates(each)
+        prior = of_wrong[:, None]
+        evidence = self._evidence(counts, shares) + self._prior(must, cannot) + prior
         # Once more, where the posterior is.
         inside = np.flatnonzero(evidence.max(axis=0) > evidence.max() - _NEGLIGIBLE)
         low, high = self._equal[np.clip([inside[0] - 1, inside[-1] + 1], 0, _N_EQUAL - 1)]
         self._equal = np.geomspace(low, high, _N_EQUAL)
-        evidence = self._evidence(counts, shares) + self._prior(must, cannot) + told
+        evidence = self._evidence(counts, shares) + self._prior(must, cannot) + prior
         self._weight = np.exp(evidence - logsumexp(evidence))
         self.noise = float(self._wrong[int((self._weight.sum(axis=1) / self._width()).argmax())])
         self.equal = float(np.exp(self._weight.sum(axis=0) @ np.log(self._equal)))
@@ -157,6 +167,17 @@ class LinkModel:
         ]
         return np.array(found) * min(_N_INDEPENDENT, len(shares))
 
+    def _evidence_of_rates(self, counts: Floats) -> Floats:
+        """Log likelihood of each p if t and f may be any rates, with f at most t."""
+        pairs = [(t, f) for t in _RATES for f in _RATES if f <= t]
+        t, f = np.array(pairs).T[:, :, None]
+        found = np.zeros(len(self._wrong))
+        for place, p in enumerate(self._wrong):
+            a, b = self.purity(p)
+            logs = _log_likelihood(counts, f + a * (t - f), f + b * (t - f))
+            found[place] = (logsumexp(logs, axis=0) - np.log(len(t))).mean()
+        return found
+
     def _prior(self, must: float, cannot: float) -> Floats:
         """Log prior of each (p, pi): small p; pi uniform; links at random or chosen by people.
 
@@ -182,11 +203,9 @@ class LinkModel:
         s, pi = shares[None, :, None], self._equal[:, None, None]
         lift = _QUALITY * np.minimum(s / pi, (1 - s) / (1 - pi))
         ari = 2 * pi * (1 - pi) * lift / (pi + s - 2 * pi * s)
-        kept, broken, joined, apart = counts.T[:, None, :, None]
-        t = np.clip(s + (a - pi) * lift, _FLOOR * s, 1 - _FLOOR)
-        f = np.clip(s + (b - pi) * lift, _FLOOR * s, 1 - _FLOOR)
-        logs = xlogy(kept, t) + xlog1py(broken, -t) + xlogy(joined, f) + xlog1py(apart, -f)
-        return logs, ari
+        must = np.clip(s + (a - pi) * lift, _FLOOR * s, 1 - _FLOOR)
+        cannot = np.clip(s + (b - pi) * lift, _FLOOR * s, 1 - _FLOOR)
+        return _log_likelihood(counts[None, :, None], must, cannot), ari
 
     def purity(self, p: float) -> tuple[float, float]:
         """Share of must-links, and of cannot-links, on pairs that belong together."""
@@ -242,6 +261,13 @@ class LinkModel:
         like_right = np.where(must, if_equal, if_not) * right
         like_wrong = np.where(must, if_not, if_equal) * (1 - right)
         return np.asarray(like_wrong / (like_right + like_wrong))
+
+
+def _log_likelihood(counts: Floats, must: Floats, cannot: Floats) -> Floats:
+    """Of counts along the last axis, with probabilities that links of a kind are together."""
+    kept, broken, joined, apart = np.moveaxis(counts, -1, 0)
+    of_must = xlogy(kept, must) + xlog1py(broken, -must)
+    return np.asarray(of_must + xlogy(joined, cannot) + xlog1py(apart, -cannot))
 
 
 def triangles(known: Constraints, wrong: Floats) -> Floats:
