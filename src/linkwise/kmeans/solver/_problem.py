@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from linkwise._types import Floats, Ints, Labels
 from linkwise.constraints import Closure, Constraints, number_nodes
 from linkwise.geometry import Geometry, Moments
-from linkwise.kmeans.kernels._group_kernels import Groups
+from linkwise.kmeans._kernel_arguments import Groups
 from linkwise.kmeans.rows._protocols import Assignments, RowStore
 
 from ._link_graph import LinkGraph
