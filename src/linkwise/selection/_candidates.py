@@ -235,12 +235,11 @@ class Comparison:
     def _use_links(self) -> None:
         """Add spaces that use links, from the columns with the best clusters, and refine."""
         base = self.candidates[int(self.score.argmax())].kind.base
-        n_free = len(self.candidates)
         # Must-linked rows are contracted if no links contradict.
         self._add(Kind(base, "ITML", self.consistent))
         self._add(Kind(base, "RCA", self.consistent))
         self._add(Kind(base, "spectral", True, "k-means"))
-        self._learn_from(self.candidates[n_free:])
+        self._judge()
         self._n_unrefined = len(self.candidates)
         best: dict[Kind, int] = {}
         for place in np.argsort(-self.score, kind="stable").tolist():
@@ -281,22 +280,16 @@ class Comparison:
         return np.array([one.counts.sum(axis=0) for one in candidates]), shares
 
     def _judge(self) -> None:
-        """Prior and model of links by the clusterings that used none, and their scores."""
+        """Prior and model of links by all clusterings so far, and their scores."""
         counts, shares = self._table(self.candidates)
         together = np.array([one.together for one in self.candidates])
         self._plausible = plausibility(counts, shares), together
         if self.folds:
-            self.model = LinkModel(counts, shares, self._known)
+            kinds = dict.fromkeys(one.kind for one in self.candidates)
+            spaces = [[one for one in self.candidates if one.kind == kind] for kind in kinds]
+            self.model = LinkModel([self._table(some) for some in spaces], self._known)
             n_must, n_cannot = self._known.n_must_link, self._known.n_cannot_link
             self._n = 4 * n_must * n_cannot / (n_must + n_cannot)  # as if kinds were balanced
-        self._score(self.candidates)
-
-    def _learn_from(self, crossed: list[Candidate]) -> None:
-        """Estimate the share of wrong links again, and score all clusterings."""
-        counts, shares = self._table(self.candidates[: len(self.candidates) - len(crossed)])
-        spaces = dict.fromkeys(one.kind for one in crossed)
-        by_space = [self._table([one for one in crossed if one.kind == own])[0] for own in spaces]
-        self.model = LinkModel(counts, shares, self._known, by_space)
         self.ari, self.score = np.zeros(0), np.zeros(0)
         self._score(self.candidates)
 
