@@ -132,7 +132,10 @@ class LocalRows:
 
     def sample(self, k: int, rng: RandomState, without: Ints | None = None) -> LocalRows:
         """The rows that starts are drawn from; see `sample_rows`."""
-        chosen = sample_rows(self.n, self.cells, k, rng, without)
+        return self.subset(sample_rows(self.n, self.cells, k, rng, without))
+
+    def subset(self, chosen: Ints) -> LocalRows:
+        """Some rows as rows of their own."""
         if len(chosen) == self.n:
             return self
         weight = self.weight[chosen] if self.weighted else None

@@ -1,16 +1,18 @@
 """Initial centers: from neighborhoods, contracted rows, k-means++, random rows or labeled rows.
 
+A `Start` gives the centers of each run; `chosen_start` makes one from the parameter `init`.
 Everything random is drawn from `RowStore.sample`: all rows, or a random sample of very many.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from linkwise import _core
-from linkwise._types import Floats, Ints, RandomState, is_sparse
+from linkwise._types import Floats, Init, Ints, RandomState, is_sparse
 from linkwise.constraints import adjacency
 from linkwise.geometry import Mahalanobis, Moments
 from linkwise.kmeans.rows._local_rows import LocalRows
@@ -18,11 +20,82 @@ from linkwise.kmeans.rows._protocols import RowStore, dense_blocks
 
 from ._problem import Problem
 
-_MEANS = 20_000_000  # most numbers in the means of components
-_TOLERANCE = 1e-4  # share of the variance below which moves of these centers do not matter
-_TRIES = 4  # rows drawn per center; the best is kept
-_ROUGH = 30  # iterations of k-means on the means of neighborhoods
-_SOME = 2000  # rows by which starts are compared
+Start = Callable[[RandomState, int], Floats]  # centers of a run, by its number
+
+_MEANS = 20_000_000  # numbers in the means of components: 160 MB
+_TOLERANCE = 1e-4  # scikit-learn's tol: share of the variance below which moves do not matter
+_TRIES = 4  # rows drawn per center; the best is kept, as scikit-learn's 2 + log(k) do
+_ROUGH = 30  # iterations of k-means on the means of neighborhoods; most runs end before
+_SOME = 2000  # rows by which starts are compared: 2 % standard error of a mean cost
+
+
+def chosen_start(init: Init, problem: Problem, auto: Start) -> Start:
+    """The start of the parameter `init`; `auto` if it is "auto"."""
+    if isinstance(init, str):
+        return auto if init == "auto" else named_start(init, problem)
+    return partial(_from_given, init, problem)
+
+
+def named_start(name: str, problem: Problem) -> Start:
+    """A start by its name; labeled rows replace neighborhoods."""
+    rows, k = problem.rows, problem.k
+    if name == "k-means++":
+        return lambda rng, run: from_kmeans_plusplus(rows, k, rng)
+    if name == "random":
+        return lambda rng, run: from_random_rows(rows, k, rng)
+    if problem.has_seeds:
+        return lambda rng, run: from_seeds(problem, rng)
+    return lambda rng, run: from_neighborhoods(problem, rng)
+
+
+def _from_given(init: Init, problem: Problem, rng: RandomState, run: int) -> Floats:
+    """Centers as a user gives them, as an array or by a function."""
+    rows = problem.rows
+    if callable(init):
+        # Remote rows cannot be passed on: the callable gets a sample of them.
+        X = rows.X if isinstance(rows, LocalRows) else rows.sample(problem.k, rng).X
+        init = init(X, problem.k, rng)
+    centers = np.asarray(init, dtype=float)
+    # scikit-learn's messages.
+    shape = f"The shape of the initial centers {centers.shape} does not match the number of"
+    if centers.ndim != 2 or len(centers) != problem.k:
+        raise ValueError(f"{shape} clusters {problem.k}.")
+    if centers.shape[1] != rows.d:
+        raise ValueError(f"{shape} features of the data {rows.d}.")
+    if not np.isfinite(centers).all():
+        raise ValueError("init has NaN or infinite values; centers must be finite numbers")
+    return centers - rows.shift
+
+
+def soft_start(problem: Problem) -> Start:
+    """init="auto" of soft methods: clusters of neighborhoods and of contracted rows in turn."""
+    if problem.has_seeds:
+        return named_start("neighborhoods", problem)
+
+    def start(rng: RandomState, run: int) -> Floats:
+        if run % 2:
+            return from_contracted_rows(problem, rng)
+        found = from_clustered_neighborhoods(problem, rng)
+        if found is None and run == 0:
+            return from_neighborhoods(problem, rng)
+        drawn = from_kmeans_plusplus(problem.rows, problem.k, rng)
+        # Drawn centers are rows, about twice as far (squared) from other rows as means are: if
+        # even they are nearer, the neighborhoods do not cover the data.
+        return drawn if found is None or uncovered(problem.rows, found, drawn) else found
+
+    return start
+
+
+def hard_start(problem: Problem) -> Start:
+    """init="auto" of COP-KMeans: contracted rows, clusters of neighborhoods, k-means++ in turn."""
+
+    def start(rng: RandomState, run: int) -> Floats:
+        if run % 3 == 2:
+            return from_kmeans_plusplus(problem.rows, problem.k, rng)
+        found = from_clustered_neighborhoods(problem, rng) if run % 3 else None
+        return from_contracted_rows(problem, rng) if found is None else found
+
+    return start
 
 
 def from_neighborhoods(problem: Problem, rng: RandomState) -> Floats:
@@ -89,7 +162,7 @@ def from_clustered_neighborhoods(problem: Problem, rng: RandomState) -> Floats |
 def from_contracted_rows(problem: Problem, rng: RandomState) -> Floats:
     """Centers of k-means on all rows, every must-link component contracted to its mean.
 
-    Unlike `from_clustered_neighborhoods` it covers what no link speaks about.
+    Unlike `from_clustered_neighborhoods` it covers rows far from all links.
     """
     large, means = neighborhoods(problem)
     closure = problem.closure
