@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from ._claims import Finding
 
-PACKAGES = ("linkwise", "numpy", "scipy", "scikit-learn", "numba", "matplotlib")
+PACKAGES = ("linkwise", "numpy", "scipy", "scikit-learn", "matplotlib")
 Cells = dict[str, Any]
 
 

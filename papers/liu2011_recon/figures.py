@@ -84,5 +84,5 @@ def _times(run: Run, rows: list[Cells]) -> None:
     run.save(
         figure,
         "figure_5",
-        "one draw; seconds of computing on one core, Python and numba (the paper: 15 to 400 s)",
+        "one draw; seconds of computing on one core (the paper: 15 to 400 s)",
     )

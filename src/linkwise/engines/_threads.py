@@ -21,8 +21,6 @@ _LEAST_WORK = 1_000_000  # cells per thread; below this a second thread costs mo
 @cache
 def _thread_pools() -> ThreadpoolController:
     """The libraries whose threads can be limited; to find them takes some milliseconds."""
-    import scipy.linalg.cython_blas  # noqa: F401  (compiled products use this one)
-
     return ThreadpoolController()
 
 
