@@ -189,7 +189,8 @@ METHODS: list[Method] = [
         cost="25 x its base", rows="as its base",
         options=(
             Option("base", "clusterer inside",
-                   choices=("kmeans", "single", "average", "ward", "spectral", "mixture")),
+                   choices=("kmeans", "single", "partitional", "average", "ward", "spectral",
+                            "mixture")),
             Option("n_rounds", "maximum number of rounds; 25", "integer", least=1),
         ),
     ),
@@ -219,7 +220,8 @@ METHODS: list[Method] = [
                    choices=("full", "tied", "diag", "spherical")),
             Option("sampling", "whether a group of must-linked rows counts once, or each row",
                    choices=("chunklets", "points")),
-            Option("strength", "cost of a violated cannot-link; infinite", "number", least=0),
+            Option("strength", "cost of a violated link; if not given, none is violated",
+                   "number", least=0),
         ),
     ),
     Method(

@@ -24,7 +24,9 @@ _ELSEWHERE = {
 }
 _GIVEN = ("n_clusters", "random_state", "callback", "engine")  # set by other options, or by nobody
 _GPK_BASES = ("mpck", "pck", "cop", "hmrf")
-_BASES = ("kmeans", "single", "average", "complete", "ward", "spectral", "mixture")
+_BASES = (
+    "kmeans", "single", "partitional", "average", "complete", "ward", "spectral", "mixture",
+)  # fmt: skip
 
 
 def find_algorithm(name: str | None) -> Method:
@@ -142,4 +144,9 @@ def _base(name: str, method: Method, k: int | tuple[int, int] | None, seed: int)
         return KMeans(k, n_init=10)
     if name == "spectral":
         return SpectralClustering(k, affinity="nearest_neighbors")
+    if name == "partitional":
+        from linkwise.ensemble import PartitionalSingleLink
+
+        assert isinstance(k, int), "boosting has no range of k"
+        return PartitionalSingleLink(k)
     return GaussianMixture(k) if name == "mixture" else AgglomerativeClustering(k, linkage=name)
