@@ -65,32 +65,6 @@ def test_one_tree(seed):
         assert not alive.any()
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_moves_across_a_cut(seed):
-    rng = np.random.default_rng(seed)
-    triplets, weight = random_triplets(seed, 9, 20), rng.random(20)
-    side = rng.integers(0, 2, 9)
-    side[:2] = 0, 1
-
-    def worth(side):
-        a, b, c = side[triplets].T
-        return float((weight * (a == b) * np.where(a != c, 1.0, 0.4)).sum())
-
-    wanted = side.copy()
-    moved = True
-    while moved:
-        moved = False
-        for v in range(9):
-            if (wanted == wanted[v]).sum() > 1:
-                other = wanted.copy()
-                other[v] = 1 - other[v]
-                if worth(other) > worth(wanted) + 1e-12:
-                    wanted, moved = other, True
-    found = _core.improve_cut(triplets, weight, side, 0.4, 100)
-    np.testing.assert_array_equal(side, wanted)
-    assert found == pytest.approx(worth(side))
-
-
 def test_items_that_are_not_there_are_refused():
     for triplets, n in (([[0, 1, 2]], 2), ([[0, 0, 1]], 3), ([[0, 1, -1]], 3), ([[0, 1, 2]], 0)):
         with pytest.raises(ValueError, match="linkwise._core"):
