@@ -18,7 +18,7 @@ from sklearn.cluster import KMeans
 from sklearn.preprocessing import StandardScaler
 
 from linkwise import ComparisonMetric, Constraints, ReCon
-from linkwise.evaluation import pair_scores
+from linkwise.evaluation import score
 from papers.datasets import load
 
 from .._run import Cells, Run
@@ -102,7 +102,7 @@ def cluster(data: str, scaled: bool, kind: str, constraints: int, draw: int) -> 
     for method, labels in found.items():
         yield {
             "method": method,
-            "f": pair_scores(y, labels).f,
+            "f": score(y, labels).pair_f,
             "kept": known.satisfied(labels).share,  # by the partition, Definition 4.2
             "hierarchy_kept": recon.report_.satisfaction.share,
         }
