@@ -148,7 +148,7 @@ METHODS: list[Method] = [
         options=(
             _METRIC, _PER_CLUSTER, _DISTORTION,
             Option("inference", "how constrained rows get their clusters",
-                   choices=("icm", "belief_propagation", "mean_field")),
+                   choices=("icm", "belief_propagation", "mean_field", "linear_program")),
         ),
     ),
     Method(
