@@ -15,7 +15,6 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.preprocessing import normalize
 
 from linkwise._types import Floats, Ints
-from linkwise.selection._spaces import neighbor_graph
 
 ALL_ROWS = 2_000  # rows up to which each is a part: trees of 2,000 parts take 30 ms per answer
 _PARTS = 1_500  # one agglomeration of them takes 20 ms
@@ -60,6 +59,8 @@ def neighbor_walk(X: Floats) -> tuple[sparse.csr_array, Floats]:
     """Normalized affinities D^-1/2 W D^-1/2 of neighboring rows, and the diagonal of D^1/2."""
     if len(X) < 2:
         return sparse.csr_array((len(X), len(X))), np.ones(len(X))
+    from linkwise.selection._spaces import neighbor_graph  # loads all methods, which takes long
+
     graph = neighbor_graph(X)
     root = np.sqrt(np.maximum(np.asarray(graph.sum(axis=1)).ravel(), 1e-12))
     scale = sparse.diags_array(1.0 / root)

@@ -16,7 +16,6 @@ import numpy as np
 
 from linkwise._core import follow
 from linkwise._types import Floats, Ints, Matrix, is_sparse
-from linkwise.selection._spaces import MainDirections
 
 from ._incremental_closure import IncrementalClosure
 from ._merge_tree import (
@@ -49,6 +48,8 @@ class RepairModel:
     """States for growing answers; keeps the stages of the answers it saw last."""
 
     def __init__(self, X: Matrix, seed: int = 0, noise: float | str = "auto"):
+        from linkwise.selection._spaces import MainDirections  # loads all methods: takes long
+
         if is_sparse(X) and X.shape[1] <= _MAPPED_FEATURES:  # the same as dense rows
             X = X.toarray()
         self._directions = MainDirections(scale=False, random_state=seed).fit_transform(X)

@@ -14,6 +14,7 @@ All clusterings share pi and p, which are estimated from all of them on a grid.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,10 +29,9 @@ _EQUAL, _N_EQUAL = (1e-4, 0.9), 40  # grid of pi: from 10,000 clusters of equal 
 _NEGLIGIBLE = 10.0  # below the highest log posterior
 _WRONG = np.array(
     [0, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4]
-)  # p; near .5 links carry no information
-_MEAN_WRONG = 0.1  # mean of the exponential prior of p: one answer in ten
+)  # p; near .5 links say nothing
+_MEAN_WRONG = 0.1  # of p beforehand, an exponential distribution: one answer in ten
 _QUALITY = np.linspace(0, 1, 20)  # ARI, as a share of the highest that s and pi allow
-_N_INDEPENDENT = 6.0  # clusterings of one list err together: they count as about one per space
 _FLOOR = 1e-3  # probability of what the model excludes, such as a fine cut that joins wrong pairs
 SOUND = 0.02  # share of wrong links up to which all links are taken as right
 CONSENSUS = 30.0  # links, that the agreement of clusterings with each other counts as much as
@@ -43,6 +43,13 @@ _INTERVAL = 0.9  # probability of the interval
 class Expected:
     """The quality that held-out links let one expect; NaN if none could be held out.
 
+    Attributes
+    ----------
+    ari : float
+        Expected adjusted Rand index of the clustering against the truth.
+    interval : tuple of two floats
+        Where it is with 90 % probability.
+
     Examples
     --------
     >>> from linkwise.selection import Expected
@@ -50,8 +57,7 @@ class Expected:
     expected ARI 0.80 (0.70 to 0.90)
     """
 
-    ari: float = float("nan")  # expected adjusted Rand index of the clustering against the truth
-    # where it is with 90 % probability
+    ari: float = float("nan")
     interval: tuple[float, float] = (float("nan"), float("nan"))
 
     @property
@@ -82,14 +88,28 @@ class Expected:
 class LinkModel:
     """Posterior of the shares of equal pairs and of wrong links, and of any clustering's ARI.
 
-    Both shares are found by clusterings that used no links: where links were used, linked rows are
-    clustered better than others, held-out links are on rows that have others, and
-    s = pi t + (1 - pi) f does not hold.
+    Both shares are found by all clusterings. Those that used links count by links held out of them:
+    without them, links could not be told from noise where columns as given have no good clusters.
+
+    Parameters
+    ----------
+    spaces : list of (counts, shares)
+        For the clusterings of one space, which err together and count as one: must-links together
+        and apart, cannot-links together and apart, of shape (n_clusterings, 4), and the share of
+        all pairs that each puts together.
+    known : Constraints
+        All links.
+
+    Attributes
+    ----------
+    noise : float
+        Estimated share of wrong links: the mode of its posterior.
+    equal : float
+        Estimated share of pairs that belong together.
     """
 
-    def __init__(self, counts: Floats, shares: Floats, known: Constraints):
-        shares = np.clip(shares, 1e-6, 1 - 1e-6)
-        must, cannot = counts[0, :2].sum(), counts[0, 2:].sum()
+    def __init__(self, spaces: Sequence[tuple[Floats, Floats]], known: Constraints):
+        must, cannot = spaces[0][0][0, :2].sum(), spaces[0][0][0, 2:].sum()
         self._must_share = must / (must + cannot)
         # More wrong links than links of one kind are impossible.
         most = 0.95 * min(self._must_share, 1 - self._must_share)
@@ -97,13 +117,13 @@ class LinkModel:
         if not known.closure().consistent and self._wrong[-1] > SOUND:
             self._wrong = self._wrong[np.searchsorted(self._wrong, SOUND, "right") :]
         self._equal = np.geomspace(_EQUAL[0], _EQUAL[1], _N_EQUAL)
-        told = triangles(known, self._wrong)[:, None]
-        evidence = self._evidence(counts, shares) + self._prior(must, cannot) + told
+        of_wrong = triangles(known, self._wrong)[:, None]
+        evidence = self._evidence(spaces) + self._prior(must, cannot) + of_wrong
         # Once more, where the posterior is.
         inside = np.flatnonzero(evidence.max(axis=0) > evidence.max() - _NEGLIGIBLE)
         low, high = self._equal[np.clip([inside[0] - 1, inside[-1] + 1], 0, _N_EQUAL - 1)]
         self._equal = np.geomspace(low, high, _N_EQUAL)
-        evidence = self._evidence(counts, shares) + self._prior(must, cannot) + told
+        evidence = self._evidence(spaces) + self._prior(must, cannot) + of_wrong
         self._weight = np.exp(evidence - logsumexp(evidence))
         self.noise = float(self._wrong[int((self._weight.sum(axis=1) / self._width()).argmax())])
         self.equal = float(np.exp(self._weight.sum(axis=0) @ np.log(self._equal)))
@@ -114,7 +134,7 @@ class LinkModel:
         for own, p in zip(self._weight, self._wrong, strict=True):
             if own.sum() < _FLOOR:
                 continue
-            logs, ari = self._posteriors(p, counts, np.clip(shares, 1e-6, 1 - 1e-6))
+            logs, ari = self._posteriors(p, counts, shares)
             each = np.exp(logs - logsumexp(logs, axis=-1, keepdims=True))
             found += own @ (each * ari).sum(axis=-1)
         return found
@@ -126,19 +146,22 @@ class LinkModel:
         pi = self.equal
         return np.asarray(2 * pi * (1 - pi) * lift / (pi + shares - 2 * pi * shares))
 
-    def _evidence(self, counts: Floats, shares: Floats) -> Floats:
-        """Log likelihood of each (p, pi)."""
+    def _evidence(self, spaces: Sequence[tuple[Floats, Floats]]) -> Floats:
+        """Log likelihood of each (p, pi): the mean of the clusterings of a space."""
         found = [
-            logsumexp(self._posteriors(p, counts, shares)[0], axis=-1).mean(axis=1)
+            sum(
+                logsumexp(self._posteriors(p, counts, shares)[0], axis=-1).mean(axis=1)
+                for counts, shares in spaces
+            )
             for p in self._wrong
         ]
-        return np.array(found) * min(_N_INDEPENDENT, len(shares))
+        return np.array(found)
 
     def _prior(self, must: float, cannot: float) -> Floats:
         """Log prior of each (p, pi): small p; pi uniform; links at random or chosen by people.
 
         Among pairs drawn at random, the share of must-links tells pi; among pairs that people
-        chose it does not. Both have the same prior probability.
+        chose it does not. Both are equally probable beforehand.
         """
         p, pi = self._wrong[:, None], self._equal[None]
         rate = pi * (1 - p) + (1 - pi) * p
@@ -156,14 +179,12 @@ class LinkModel:
     def _posteriors(self, p: float, counts: Floats, shares: Floats) -> tuple[Floats, Floats]:
         """Log likelihoods and ARI of shape (n_shares, n_clusterings, n_qualities)."""
         a, b = self.purity(p)
-        s, pi = shares[None, :, None], self._equal[:, None, None]
+        s, pi = np.clip(shares, 1e-6, 1 - 1e-6)[None, :, None], self._equal[:, None, None]
         lift = _QUALITY * np.minimum(s / pi, (1 - s) / (1 - pi))
         ari = 2 * pi * (1 - pi) * lift / (pi + s - 2 * pi * s)
-        kept, broken, joined, apart = counts.T[:, None, :, None]
-        t = np.clip(s + (a - pi) * lift, _FLOOR * s, 1 - _FLOOR)
-        f = np.clip(s + (b - pi) * lift, _FLOOR * s, 1 - _FLOOR)
-        logs = xlogy(kept, t) + xlog1py(broken, -t) + xlogy(joined, f) + xlog1py(apart, -f)
-        return logs, ari
+        must = np.clip(s + (a - pi) * lift, _FLOOR * s, 1 - _FLOOR)
+        cannot = np.clip(s + (b - pi) * lift, _FLOOR * s, 1 - _FLOOR)
+        return _log_likelihood(counts[None, :, None], must, cannot), ari
 
     def purity(self, p: float) -> tuple[float, float]:
         """Share of must-links, and of cannot-links, on pairs that belong together."""
@@ -179,7 +200,7 @@ class LinkModel:
         """
         values, weights = [], []
         for own, p in zip(self._weight, self._wrong, strict=True):
-            logs, ari = self._posteriors(p, counts[None], np.clip([share], 1e-6, 1 - 1e-6))
+            logs, ari = self._posteriors(p, counts[None], np.array([share]))
             each = np.exp(logs - logsumexp(logs, axis=-1, keepdims=True))
             values.append(ari.ravel())
             weights.append((own[:, None, None] * each).ravel())
@@ -204,7 +225,14 @@ class LinkModel:
     def wrong_probabilities(
         self, ari: float, share: float, must: NDArray[np.bool_], together: NDArray[np.bool_]
     ) -> Floats:
-        """Probability of each link to be wrong, by its kind and whether its rows are together."""
+        """Probability of each link to be wrong, by its kind and by whether its rows are together.
+
+        Parameters
+        ----------
+        ari, share : float
+            Expected ARI of the clustering, and its share of pairs together.
+        must, together : boolean ndarrays of shape (n_links,)
+        """
         t, f = self.rates(ari, share)
         a, b = self.purity(self.noise)
         right = np.where(must, a, 1 - b)  # before the clustering is seen
@@ -212,6 +240,13 @@ class LinkModel:
         like_right = np.where(must, if_equal, if_not) * right
         like_wrong = np.where(must, if_not, if_equal) * (1 - right)
         return np.asarray(like_wrong / (like_right + like_wrong))
+
+
+def _log_likelihood(counts: Floats, must: Floats, cannot: Floats) -> Floats:
+    """Of counts along the last axis, with probabilities that links of a kind are together."""
+    kept, broken, joined, apart = np.moveaxis(counts, -1, 0)
+    of_must = xlogy(kept, must) + xlog1py(broken, -must)
+    return np.asarray(of_must + xlogy(joined, cannot) + xlog1py(apart, -cannot))
 
 
 def triangles(known: Constraints, wrong: Floats) -> Floats:
@@ -261,7 +296,7 @@ def _log_binomial(a: float, b: float) -> float:
 
 
 def plausibility(counts: Floats, shares: Floats) -> Floats:
-    """How probable it is that the truth is like each of some clusterings that used no links.
+    """How probable it is that the truth is like each of some clusterings.
 
     The truth puts the same share s of all pairs together as the clustering, and agrees with it up
     to an unknown ARI q: of the pairs that belong together, the clustering has t = s + q (1 - s)
@@ -269,6 +304,18 @@ def plausibility(counts: Floats, shares: Floats) -> Floats:
     probability m t / (m t + (1 - m) f), if m is the share of must-links: s itself if pairs were
     drawn at random, any number if people chose them. So few must-links among many random pairs
     speak for many clusters, and cannot-links alone, given on purpose, do not.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_clusterings, 4)
+        Of held-out links, or of all links for clusterings that used none; may be zero.
+    shares : ndarray of shape (n_clusterings,)
+
+    Returns
+    -------
+    weight : ndarray of shape (n_clusterings,)
+        They sum to 1. Beforehand, a clustering counts by its share s: two clusters that are each
+        halved are half as probable.
     """
     s, q = np.clip(shares, 1e-6, 1 - 1e-6)[:, None], _QUALITY
     t, f = s + q * (1 - s), s * (1 - q)
@@ -290,7 +337,17 @@ def _believed(probability: Floats) -> Floats:
 
 
 def consensus(together: NDArray[np.bool_], models: NDArray[np.bool_], weight: Floats) -> Floats:
-    """Mean ARI of each clustering with plausible clusterings."""
+    """Mean ARI of each clustering with those that the truth may be like.
+
+    Parameters
+    ----------
+    together : boolean ndarray of shape (n_clusterings, n_pairs)
+        Which of some random pairs of rows each clustering puts together.
+    models : boolean ndarray of shape (n_models, n_pairs)
+        The same for the clusterings that the truth may be like.
+    weight : ndarray of shape (n_models,)
+        How probable each is.
+    """
     own, other = together.astype(np.float32), models.astype(np.float32)
     share, shares = own.mean(axis=1)[:, None], other.mean(axis=1)[None]
     both = own @ other.T / own.shape[1]
