@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from linkwise._types import Names, SampleIds
 
 from ._builder import KINDS, Kind, Parts, is_integer
-from ._closure import number_nodes
 from ._errors import ConstraintError, complain
-from ._links import Links, Rows
+from ._links import Links, Rows, number_nodes
 
 if TYPE_CHECKING:
     from ._constraints import Constraints

@@ -27,10 +27,10 @@ from . import (
 from ._arguments import GroupsLike, WeightsLike, add_group_argument, add_groups, add_rows
 from ._builder import KINDS, Builder, IdMode, Kind, LinksLike, Parts
 from ._cliques import Cliques
-from ._closure import Closure, close, number_nodes
+from ._closure import Closure, close
 from ._errors import ConstraintError
 from ._labels import add_labels, row_names
-from ._links import Links, Rows, Source
+from ._links import Links, Rows, Source, number_nodes
 from ._store import ConstraintStore
 from ._tree import Tree, TreeLike
 from ._triplets import build_tree
@@ -220,7 +220,7 @@ class Constraints(ConstraintStore):
     def from_tree(
         cls,
         tree: TreeLike,
-        how: Literal["minimal", "sample"] = "minimal",
+        how: Literal["minimal", "sample", "all"] = "minimal",
         n: int | None = None,
         *,
         random_state: Seed = None,
@@ -232,9 +232,10 @@ class Constraints(ConstraintStore):
         tree : Tree, Newick text, path to it, nested lists, taxonomy or linkage matrix
             The hierarchy; see the constructors of `Tree`. Class labels are the tree of two levels
             that `Tree.from_labels` makes.
-        how : {"minimal", "sample"}
+        how : {"minimal", "sample", "all"}
             The triplets that determine the tree (n - 2 for a binary one, O(n) if nodes have a
-            bounded number of children), or `n` random triplets that the tree induces.
+            bounded number of children), `n` random triplets that the tree induces, or all of them
+            (one for every three leaves of a binary tree).
         n : int, default=None
             Number of triplets to draw with ``how="sample"``.
         random_state : int, RandomState instance or None, default=None

@@ -127,7 +127,7 @@ def diagnosis_lines(diagnosis: Diagnosis, wording: Wording = in_python) -> list[
     )
     spare = diagnosis.redundant.n_constraints
     if spare:
-        lines.append(f"{count(spare, 'pairwise constraint')} would follow from the others")
+        lines.append(f"{count(spare, 'constraint')} would follow from the others")
     least = diagnosis.clusters.least
     lines.append(f"at least {count(least, 'cluster')} {'is' if least == 1 else 'are'} needed")
     if diagnosis.clusters.status is not None:

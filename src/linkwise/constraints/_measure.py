@@ -17,9 +17,8 @@ from sklearn.utils import check_array, check_random_state
 
 from linkwise._types import Estimator, Matrix, MatrixLike, SampleIds, Seed, is_sparse
 
-from ._closure import number_nodes
 from ._labels import row_names
-from ._links import Rows
+from ._links import Rows, number_nodes
 
 if TYPE_CHECKING:
     from ._constraints import Constraints

@@ -7,6 +7,7 @@ O(log depth) numpy passes for any number of triplets.
 
 from __future__ import annotations
 
+import heapq
 import os
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -17,6 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from linkwise._errors import InputError
 from linkwise._types import LabelsLike
 
 from ._builder import INTEGER
@@ -289,6 +291,65 @@ class Tree:
         for node in range(self.n_leaves, len(self.parent)):
             first[node] = first[self.children[node][0]]
         return first
+
+    def cut(self, n_clusters: int) -> NDArray[np.int64]:
+        """Clusters of the leaves: the tree is cut from the root downwards, level by level.
+
+        Of nodes on one level, the one with the most leaves is split first. Where a node has more
+        children than clusters are left, the smallest ones stay together. The result satisfies every
+        triplet that the tree induces [1]_.
+
+        Parameters
+        ----------
+        n_clusters : int
+            Number of clusters, at most the number of leaves.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_leaves,)
+            Cluster of each leaf, in the order of `leaves`; numbered by their first leaf.
+
+        References
+        ----------
+        .. [1] E. Y. Liu, Z. Zhang, W. Wang. Clustering with relative constraints. KDD 2011, section
+           4.1.2.
+
+        Examples
+        --------
+        >>> from linkwise import Tree
+        >>> Tree.from_newick("(wren,(eel,trout),(bat,(cat,dog)));").cut(2).tolist()
+        [0, 0, 0, 1, 1, 1]
+        """
+        if not 1 <= n_clusters <= self.n_leaves:
+            raise InputError(
+                f"{{n_clusters={n_clusters}}} must be between 1 and the number of leaves, "
+                f"{self.n_leaves}"
+            )
+        size = np.ones(len(self.parent), dtype=np.int64)
+        size[self.n_leaves :] = 0
+        for node, up in enumerate(self.parent[:-1].tolist()):
+            size[up] += size[node]
+        root = len(self.parent) - 1
+        parts = [[root]]  # each part is some siblings with all that is below them
+        waiting = [(0, -int(size[root]), root)]  # nodes that can be split, by level and size
+        while len(parts) < n_clusters:
+            node = heapq.heappop(waiting)[-1]
+            parts.remove([node])
+            children = sorted(self.children[node], key=lambda child: (-size[child], child))
+            # Siblings may share a part: no triplet below their parent separates them from others.
+            n_alone = min(len(children), n_clusters - len(parts)) - 1
+            parts += [[child] for child in children[:n_alone]] + [children[n_alone:]]
+            for child in children[:n_alone] + (children[n_alone:] if len(parts[-1]) == 1 else []):
+                if child >= self.n_leaves:
+                    heapq.heappush(waiting, (int(self.depth[child]), -int(size[child]), child))
+        label = np.full(len(self.parent), -1)
+        for number, part in enumerate(parts):
+            label[part] = number
+        for node in range(root - 1, -1, -1):
+            if label[node] < 0:
+                label[node] = label[self.parent[node]]
+        first, place = np.unique(label[: self.n_leaves], return_index=True, return_inverse=True)[1:]
+        return np.argsort(np.argsort(first))[place]
 
     # ---------------------------------------------------------------- other forms
 
