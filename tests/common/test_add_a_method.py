@@ -13,18 +13,30 @@ from typer.testing import CliRunner
 from linkwise import Constraints, ReCon, _methods, open_blocks
 from linkwise._methods import Method
 from linkwise.cli import build
-from linkwise.kmeans.estimators._soft_base import SoftKMeans
+from linkwise.kmeans.estimators._base import BaseKMeans
+from linkwise.kmeans.estimators._parts import euclidean, labels_as_links, soft_runs
+from linkwise.kmeans.solver._assigners import ICM
 from linkwise.kmeans.solver._penalties import WeightPenalty
+from linkwise.kmeans.solver._runs import Preset
+from linkwise.kmeans.solver._starts import chosen_start, soft_start
 from tests import methods, tables
 from tests.common.test_estimators import expected
 from tests.engines.test_blocks import assert_same
 
 
-class ToyKMeans(SoftKMeans):
+class ToyKMeans(BaseKMeans):
     """k-means in which a violated link costs its weight."""
 
-    def _penalty(self, problem):
-        return WeightPenalty(problem.links)
+    def _preset(self, problem):
+        problem = labels_as_links(problem, max_entailed=1_000_000)
+        return Preset(
+            problem,
+            geometry=lambda: euclidean(problem),
+            penalty=lambda: WeightPenalty(problem.links),
+            assigner=lambda: ICM(problem),
+            start=chosen_start(self.init, problem, soft_start(problem)),
+            n_runs=soft_runs(self.n_init, self.init, problem),
+        )
 
 
 TOY = Method(

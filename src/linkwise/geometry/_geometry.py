@@ -285,7 +285,8 @@ class Geometry:
 class Rayleigh:
     """Rayleigh distribution of each weight: a / s^2 exp(-a^2 / 2 s^2) (Basu et al., 3.10, 3.26).
 
-    The width s is the mode, the most likely weight.
+    The width s is the mode, the most likely weight. `weight` is that of minus the log density in
+    the objective.
 
     Examples
     --------
@@ -296,25 +297,26 @@ class Rayleigh:
     [[-0.75, 0.0, 0.75]]
     """
 
-    def __init__(self, width: float):
-        self.width = width
+    def __init__(self, width: float, weight: float = 1.0):
+        self.width, self.weight = width, weight
 
     def cost(self, metrics: Floats) -> float:
-        """Minus the log density; of matrices, only the diagonal has a prior."""
+        """Minus the log density, weighted; of matrices, only the diagonal has a prior."""
         a = _diagonals(metrics)
         s = self.width
-        return float((a**2 / (2 * s**2) - np.log(a) + 2 * np.log(s)).sum())
+        return self.weight * float((a**2 / (2 * s**2) - np.log(a) + 2 * np.log(s)).sum())
 
     def slope(self, metrics: Floats) -> Floats:
         """Derivative of `cost`, in the shape of the metrics."""
         a = _diagonals(metrics)
-        slope = a / self.width**2 - 1 / a
+        slope = self.weight * (a / self.width**2 - 1 / a)
         return slope if metrics.ndim == 2 else slope[:, :, None] * np.eye(a.shape[1])
 
     def minimum(self, linear: Floats, count: Floats | float) -> Floats:
         """The weights at which linear a - count log a + cost(a) is least."""
-        half = 0.5 * self.width**2 * linear
-        product = self.width**2 * (np.asarray(count) + 1.0)
+        scale = self.width**2 / self.weight
+        half = 0.5 * scale * linear
+        product = scale * (np.asarray(count) + self.weight)
         root = np.sqrt(half**2 + product)
         # Two forms of one root of the quadratic: each is free of cancellation for its sign.
         return np.where(half > 0, product / (root + np.abs(half)), root - half)
