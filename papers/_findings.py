@@ -44,17 +44,26 @@ class Part:
     @classmethod
     def of(
         cls, what: str, holds: bool, figures: str, why: str = "", leaves: str = "",
-        pairs: int = ENOUGH,
+        missing: str = "",
     ) -> Part:  # fmt: skip
-        """Reproduced if it holds; if not, undecided where the document leaves something open."""
-        if pairs < ENOUGH:
-            missing = f"{pairs} trial{'s' * (pairs > 1)} so far; `--full` adds the others."
+        """Reproduced if it holds; if not, undecided where the document leaves something open.
+
+        With `missing`, the trials that lack, it is not yet decided.
+        """
+        if missing:
             return cls(what, "not yet decided", figures, missing)
         if holds:
             return cls(what, "reproduced", figures)
         if leaves:
             return cls(what, "cannot be decided", figures, f"The document leaves open {leaves}.")
         return cls(what, "not reproduced", figures, why)
+
+
+def too_few(trials: int, least: int = ENOUGH) -> str:
+    """What is missing for a verdict, in words; empty if there are enough trials."""
+    if trials >= least:
+        return ""
+    return f"{trials} trial{'s' * (trials > 1)} so far; `--full` adds the others."
 
 
 def split(what: str, holds: Mapping[str, bool], figures: str, why: str) -> list[Part]:
