@@ -109,9 +109,9 @@ nobody asked about, where a metric is learnt from the answers (H5). ReCon beats 
 learnt metric (R3), and well chosen triplets beat random ones unless random ones already give \
 nearly everything (R4). BoostCluster improves weak clusterers and hurt none of them, even with a \
 fifth of the links wrong, whereas MPCK-Means, which believes every link, gets worse with more of \
-those (B1 to B3). **What not to count on.** That propagated links gain over MPCK-Means: they do \
-on Protein with one metric (.03 to .04 of F), not on Iris, and on Digits389 with many metrics \
-most of the gain is that of running MPCK-Means again without them (E1 to E3). That learnt weights \
+those (B1 to B3). **What not to count on.** That propagated links gain over MPCK-Means: \
+not on Iris, and on Protein and Digits389 much of the gain is that of running MPCK-Means again \
+without them (E1 to E3). That learnt weights \
 help on text: without a prior they lose a lot, with one they end where constraints alone do (H3, \
 H7). That more constraints hurt Spectral Learning: it depends on an affinity that the paper does \
 not give (B2, B3). And figures of a single run (S1). **Trials.** Each claim states how many were \
