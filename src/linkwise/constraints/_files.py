@@ -8,9 +8,11 @@ error names every wrong line.
 from __future__ import annotations
 
 import csv
+import difflib
 import json
 import os
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
 
     from ._constraints import Constraints
 
-_BLOCK_ROWS = 65_536
+_BLOCK_ROWS = 65_536  # some 10 MB of cells; larger blocks are no faster
 # What columns may be called. The first name of each is the one we write.
 _NAMES: dict[str, tuple[str, ...]] = {
     "i": ("i", "id1", "id_1", "row1", "row_1", "first", "left", "source"),
@@ -111,7 +113,7 @@ def _layout(header: Iterable[object], columns: dict[str, str] | None, where: str
     missing = [name for name in ("i", "j") if name not in role]
     if missing or ("link" not in role and "c" not in role):
         raise ConstraintError(
-            f"{where}: the columns {quoted(names)} do not say what is linked; "
+            f"{where}: the columns {quoted(names)} do not define links; "
             f"{_EXPECTED_COLUMNS}, or name them with {{name_columns}}",
             topic="files",
         )
@@ -124,7 +126,7 @@ def _layout(header: Iterable[object], columns: dict[str, str] | None, where: str
 
 
 def _roles(names: list[str], columns: dict[str, str], where: str) -> dict[str, int]:
-    """Which position plays which role; every column must play one."""
+    """Which position plays which role; other columns are comments."""
     role: dict[str, int] = {}
     for key, name in columns.items():
         if key not in _NAMES:
@@ -146,7 +148,9 @@ def _roles(names: list[str], columns: dict[str, str], where: str) -> dict[str, i
             unknown.append(name)
         else:
             role[known] = position
-    if unknown and not columns:
+    if unknown and not columns and _are_comments(unknown, role):
+        warnings.warn(f"{where}: columns {quoted(unknown)} are ignored", UserWarning, stacklevel=2)
+    elif unknown and not columns:
         raise ConstraintError(
             f"{where}: unknown column{'s' if len(unknown) > 1 else ''} "
             f"{quoted(unknown)}; {_EXPECTED_COLUMNS}, or name the columns to use "
@@ -154,6 +158,14 @@ def _roles(names: list[str], columns: dict[str, str], where: str) -> dict[str, i
             topic="files",
         )
     return role
+
+
+def _are_comments(unknown: list[str], role: dict[str, int]) -> bool:
+    """Whether no role is missing, and no name may be a misspelled weight or annotator."""
+    if not ({"i", "j", "link"} <= role.keys() or {"a", "b", "c"} <= role.keys()):
+        return False
+    words = [name for names in _NAMES.values() for name in names]
+    return not any(difflib.get_close_matches(name.lower(), words, 1, 0.7) for name in unknown)
 
 
 def _to_copy(names: list[str], role: dict[str, int]) -> str:
@@ -410,7 +422,7 @@ def _read_csv(
     n_rows, number = 0, n_before + skip
     for block in chain([lines[skip:]], blocks):
         if any('"' in line for line in block):
-            # A quoted cell may span lines and blocks: from here on line by line.
+            # A quoted cell may span lines and blocks, so that the rest is read line by line.
             rest = chain(block, chain.from_iterable(blocks))
             n_rows += _read_quoted(rest, number, delimiter, reader)
             break
@@ -425,7 +437,7 @@ def _from_first_text(blocks: Iterator[list[str]]) -> tuple[list[str], int]:
     n_before = 0
     for block in blocks:
         for place, line in enumerate(block):
-            # Spreadsheets may say in a line of its own which separator they use.
+            # Spreadsheets may write a first line "sep=;".
             if line.strip() and not re.fullmatch(r"sep=.", line.strip(), re.IGNORECASE):
                 return block[place:], n_before + place
         n_before += len(block)
