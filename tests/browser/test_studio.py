@@ -365,7 +365,7 @@ def test_merge_and_split(visit, serve):
     dialog = me.page.locator(".lw-dialog")
     dialog.get_by_text("There will be 3 clusters").wait_for()
     dialog.get_by_text("Part B").wait_for()
-    wait_until(lambda: dialog.locator(".lw-preview li").count() == 10)
+    wait_until(lambda: dialog.locator(".lw-preview li").count() == 6)
     dialog.get_by_role("button", name="Split").click()
     me.page.locator(".lw-cluster").nth(2).wait_for()
     assert [one.kind for one in session.snapshot().corrections] == ["split"]
