@@ -390,6 +390,7 @@ def test_clusters_show_whole_records(visit, small):
     me = visit(small.url)
     cluster = me.page.locator(".lw-cluster").first
     cluster.get_by_text("Typical:").click()
+    wait_until(lambda: cluster.locator("thead th").count() == 4)
     told = cluster.locator("table").inner_text().split()
     typical = small.controller.clusters.profiles()[0].typical
     assert told == [

@@ -102,6 +102,8 @@ class Columns:
         """A value of a column: a date, a share in percent or a number."""
         if self.names[column] in self._dates:
             return str(date(1970, 1, 1) + timedelta(days=round(value)))
+        if abs(value) < 1e-9 * self.deviation[column]:  # rounding of a mean of standardized values
+            value = 0.0
         is_share = self.is_share is not None and self.is_share[column]
         return f"{value:.0%}" if is_share else f"{value:.3g}"
 
