@@ -39,11 +39,6 @@ def move_parts(
 def split_down(triplets: NDArray, n_items: int) -> tuple[NDArray, NDArray]:
     """OneTree: the set above each item and each set (none if inconsistent), living triplets."""
 
-def improve_cut(
-    triplets: NDArray, weight: NDArray, side: NDArray, open_worth: float, max_rounds: int
-) -> float:
-    """Move single items across a cut while it gains; returns its worth."""
-
 # -------------------------------------------------------------------- density
 
 def spanning_tree(
@@ -395,9 +390,6 @@ def priced_labels(
 ) -> float:
     """Cheapest cluster of each unit at prices per unit of size; returns the total, prices included."""
 
-def margins(cost: NDArray, size: NDArray, price: NDArray, cluster: int, out: NDArray) -> None:
-    """Rise of a cluster's price, per unit of size, at which each unit prefers another cluster."""
-
 def ship(
     cost: NDArray, labels: NDArray, low: NDArray, high: NDArray, potential: NDArray, links: tuple
 ) -> bool:
@@ -425,6 +417,7 @@ def link_costs(
     out: NDArray,
 ) -> None:
     """What links and apart groups cost each constrained row in each cluster, (n, k)."""
+
 # -------------------------------------------------------------------- hierarchy
 
 def merge_clusters(

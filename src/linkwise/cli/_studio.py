@@ -226,26 +226,7 @@ def _serve_start(host: str | None, port: int | None, browser: bool, who: str | N
     start = Start(elsewhere=(Path.cwd(),), reopen=reopen)
     with Studio(host=host, port=port, start=start) as running:
         _tell(running.url, start.folder, browser)
-        _warm_up()
         threading.Event().wait()
-
-
-def _warm_up() -> None:
-    """Compile what the first fit needs, while people choose their data."""
-
-    def compile_loops() -> None:
-        import numpy as np
-
-        from linkwise import Session
-
-        rows = np.random.default_rng(0).normal(size=(300, 3))
-        with Session(rows, n_clusters=2) as session:
-            session.tell("same", (0, 1))
-            session.tell("different", (0, 2))
-            session.ask()
-            session.refit()
-
-    threading.Thread(target=compile_loops, name="linkwise-warm-up", daemon=True).start()
 
 
 def _tell(url: str, session: Path, browser: bool) -> None:

@@ -98,11 +98,11 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
     **Score.** A clustering puts a known share s of all pairs together. Given the share pi of pairs
     that belong together, and the share p of wrong links, its ARI determines how many must-links and
     cannot-links it has together, so that held-out links have a likelihood. pi and p are common to
-    all clusterings and estimated from those that used no links; p also from links that contradict
-    each other. The score is the posterior mean of the ARI.
+    all clusterings and estimated from all of them; p also from links that contradict each other.
+    The score is the posterior mean of the ARI.
     Where links are few, it is combined with the mean ARI of the clustering with those clusterings
-    of the list that the truth may be like; that counts as much as 30 balanced links. Without links
-    it is all there is.
+    of the list that the truth may be like, by their held-out links; that counts as much as 30
+    balanced links. Without links it is all there is.
 
     **Trees.** Ward's hierarchy gives a clustering for every k. Must-linked rows are contracted if
     links do not contradict each other.

@@ -210,6 +210,7 @@ class Comparison:
         self, X: Matrix, known: Constraints, pairs: Constraints, limits: tuple[int, int], seed: int
     ):
         self.spaces, self._limits, self._seed = Spaces(X, seed), limits, seed
+        self._known = known
         self.model: LinkModel | None = None
         closure, n_rows = known.closure(), X.shape[0]
         self.consistent = bool(closure.consistent)
@@ -226,7 +227,7 @@ class Comparison:
             self._add(Kind(base, "plain"))
             self._add(Kind(base, "plain", method="k-means"))
             self._add(Kind(base, "spectral", method="k-means"))
-        self._judge(known)
+        self._judge()
         if self.folds:
             self._use_links()
         self.best = self._n_unrefined + int(self.score[self._n_unrefined :].argmax())
@@ -234,12 +235,11 @@ class Comparison:
     def _use_links(self) -> None:
         """Add spaces that use links, from the columns with the best clusters, and refine."""
         base = self.candidates[int(self.score.argmax())].kind.base
-        n_free = len(self.candidates)
         # Must-linked rows are contracted if no links contradict.
         self._add(Kind(base, "ITML", self.consistent))
         self._add(Kind(base, "RCA", self.consistent))
         self._add(Kind(base, "spectral", True, "k-means"))
-        self._score(self.candidates[n_free:])
+        self._judge()
         self._n_unrefined = len(self.candidates)
         best: dict[Kind, int] = {}
         for place in np.argsort(-self.score, kind="stable").tolist():
@@ -279,15 +279,18 @@ class Comparison:
         shares = np.array([one.share for one in candidates])
         return np.array([one.counts.sum(axis=0) for one in candidates]), shares
 
-    def _judge(self, known: Constraints) -> None:
-        """Prior and model of links by the clusterings that used none, and their scores."""
+    def _judge(self) -> None:
+        """Prior and model of links by all clusterings so far, and their scores."""
         counts, shares = self._table(self.candidates)
         together = np.array([one.together for one in self.candidates])
         self._plausible = plausibility(counts, shares), together
         if self.folds:
-            self.model = LinkModel(counts, shares, known)
-            n_must, n_cannot = known.n_must_link, known.n_cannot_link
+            kinds = dict.fromkeys(one.kind for one in self.candidates)
+            spaces = [[one for one in self.candidates if one.kind == kind] for kind in kinds]
+            self.model = LinkModel([self._table(some) for some in spaces], self._known)
+            n_must, n_cannot = self._known.n_must_link, self._known.n_cannot_link
             self._n = 4 * n_must * n_cannot / (n_must + n_cannot)  # as if kinds were balanced
+        self.ari, self.score = np.zeros(0), np.zeros(0)
         self._score(self.candidates)
 
     def _score(self, some: list[Candidate]) -> None:
