@@ -39,11 +39,6 @@ def move_parts(
 def split_down(triplets: NDArray, n_items: int) -> tuple[NDArray, NDArray]:
     """OneTree: the set above each item and each set (none if inconsistent), living triplets."""
 
-def improve_cut(
-    triplets: NDArray, weight: NDArray, side: NDArray, open_worth: float, max_rounds: int
-) -> float:
-    """Move single items across a cut while it gains; returns its worth."""
-
 # -------------------------------------------------------------------- density
 
 def spanning_tree(
