@@ -22,7 +22,6 @@ def run() -> Iterator[Row]:
     X, y = load("letters_ijlt", return_X_y=True)
     random = Constraints.from_labels(y, 3000, "triplets", random_state=0)
     informative = Constraints.from_labels(y, kind="informative")
-    ReCon().fit(X[:50], constraints=Constraints(relative=[(0, 1, 2)]))  # compile first
     yield _recon("Letters-IJLT, no constraints", X, y, Constraints(), None)
     yield _recon("Letters-IJLT, 3,000 random triplets", X, y, random, 5.0)
     n = informative.n_relative
@@ -89,7 +88,6 @@ def _large() -> Iterator[Row]:
         f"{took:.0f} s, {megabytes:.0f} MB",
         f"about n^2 float32 = {limit:.0f} MB",
         megabytes < 1.2 * limit,
-        "the compiler's own memory included",
     )
 
 
