@@ -115,8 +115,9 @@ without them (E1 to E3). That learnt weights \
 help on text: without a prior they lose a lot, with one they end where constraints alone do (H3, \
 H7). That more constraints hurt Spectral Learning: it depends on an affinity that the paper does \
 not give (B2, B3). And figures of a single run (S1). **Trials.** Each claim states how many were \
-run and how many the document has. *Not yet decided* means that fewer than five were: the machine \
-was shared; `python -m papers.claims --full` adds the others and judges again."""
+run and how many the document has. *Not yet decided* means that fewer than five were, or \
+that a difference of the claimed sign may become significant with all of them: the machine was \
+shared. `python -m papers.claims --full` adds the others and judges again."""
 
 
 def ledger(chapters: dict[str, Sequence[Finding]], about: dict[str, dict[str, Any]]) -> str:
