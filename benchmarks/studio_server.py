@@ -43,9 +43,8 @@ def main(n_rows: int, n_features: int) -> None:
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     meter = Meter()
     warnings.simplefilter("ignore")
-    from linkwise.cli._studio import _import_everything
 
-    _import_everything()
+    import linkwise.studio._page  # noqa: F401
     from linkwise import Studio
     from linkwise.studio._start import Start
     from linkwise.studio._state import look

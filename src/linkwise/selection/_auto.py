@@ -285,18 +285,7 @@ class AutoCluster(ConstrainedClusterMixin, BaseEstimator):
 
 
 class Final:
-    """The last fit: the chosen kind with all links, on all rows.
-
-    Parameters
-    ----------
-    spaces : Spaces
-        Of the rows compared.
-    kind : Kind
-    k : int
-    seed : int
-    noise : float
-        Estimated share of wrong links.
-    """
+    """The last fit: the chosen kind with all links, on all rows."""
 
     def __init__(self, spaces: Spaces, kind: Kind, k: int, seed: int, noise: float):
         self._spaces, self._kind, self._k = spaces, kind, k
@@ -391,7 +380,7 @@ def _table(found: Comparison) -> list[dict[str, Any]]:
 
 
 def _reasons(found: Comparison, expected: Expected, n_links: int) -> tuple[str, ...]:
-    """What was compared and what was chosen, in sentences."""
+    """Summary of the comparison and the choice."""
     chosen, numbers = found.chosen, [one.n_clusters for one in found.candidates]
     n_spaces = len({one.kind.name for one in found.candidates})
     low, high = min(numbers), max(numbers)

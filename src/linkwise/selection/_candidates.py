@@ -30,7 +30,7 @@ from ._trees import WardTree, contracted
 Numbers = NDArray[np.int64]
 Labels = NDArray[np.int32]
 
-_STEP, _STEP_KMEANS = 1.15, 1.25  # ratio of the numbers compared; each k-means is a fit of its own
+_STEP, _STEP_KMEANS = 1.15, 1.25  # ratio of the numbers compared; each k-means needs a separate fit
 _ROWS_PER_CLUSTER, _ROWS_PER_VECTOR = 4, 10  # at least, on average; Ward is cheap for every k
 _REFINED = 3  # spaces whose best clusters are refined and compared again
 _HELD_OUT = 0.632  # weight of held-out links in what is expected (Efron and Tibshirani 1997)
@@ -38,26 +38,15 @@ _N_PAIRS = 4000  # random pairs of rows by which clusterings are compared with e
 
 
 class Kind(NamedTuple):
-    """A space and a method that clusters in it.
+    """A space and a method that clusters in it."""
 
-    Attributes
-    ----------
-    base : {"as given", "scaled", "words"}
-        Columns that the space starts from.
-    space : {"plain", "ITML", "RCA", "spectral"}
-    linked : bool
-        Whether links are used: must-linked rows contracted, or links written into the graph.
-        Metrics are learned from links in any case.
-    method : {"Ward", "k-means"}
-    refined : bool
-        Whether PCK-Means continues from the clusters, with all links.
-    """
-
-    base: str
+    base: str  # columns that the space starts from
     space: str
+    # whether links are used: must-linked rows contracted, or links written into the graph.
+    # Metrics are learned from links in any case
     linked: bool = False
     method: str = "Ward"
-    refined: bool = False
+    refined: bool = False  # whether PCK-Means continues from the clusters, with all links
 
     @property
     def uses_links(self) -> bool:
@@ -66,7 +55,7 @@ class Kind(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The space in words."""
+        """Name of the space."""
         own = "linked spectral" if self.linked and self.space == "spectral" else self.space
         return f"{own}, {self.base}"
 
@@ -75,25 +64,13 @@ class Kind(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """One clustering of the list, and what held-out links say about it.
-
-    Attributes
-    ----------
-    kind : Kind
-    n_clusters : int
-    counts : ndarray of shape (n_folds, 4)
-        See `Fold.counts`.
-    share : float
-        Share of all pairs that it puts together.
-    together : ndarray of shape (n_pairs,)
-        Whether it puts each of some random pairs together.
-    """
+    """One clustering of the list, with its counts of held-out links."""
 
     kind: Kind
     n_clusters: int
-    counts: Floats
-    share: float
-    together: NDArray[np.bool_]
+    counts: Floats  # see `Fold.counts`
+    share: float  # share of all pairs that it puts together
+    together: NDArray[np.bool_]  # whether it puts each of some random pairs together
 
 
 def numbers_of_clusters(least: int, most: int, step: float = _STEP) -> Numbers:
@@ -103,13 +80,7 @@ def numbers_of_clusters(least: int, most: int, step: float = _STEP) -> Numbers:
 
 
 class Spaces:
-    """Clusterings of some rows by any kind, with any links; what folds share is computed once.
-
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n_samples, n_features)
-    seed : int
-    """
+    """Clusterings of some rows by any kind, with any links; shared results are computed once."""
 
     def __init__(self, X: Matrix, seed: int):
         self._seed = seed
@@ -182,29 +153,7 @@ _NOTHING = Constraints()
 
 
 class Comparison:
-    """All clusterings of the list, scored by held-out links.
-
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n_samples, n_features)
-    known : Constraints
-        By row number.
-    pairs : Constraints
-        The same with all pairs of labeled rows.
-    limits : pair of int
-        The least and the most clusters.
-    seed : int
-
-    Attributes
-    ----------
-    candidates : list of Candidate
-    score : ndarray of shape (n_candidates,)
-        What the choice is made by.
-    model : LinkModel or None
-        What held-out links say; None if there are too few to hold some out.
-    best : int
-        Place of the choice in the list.
-    """
+    """All clusterings of the list, scored by held-out links."""
 
     def __init__(
         self, X: Matrix, known: Constraints, pairs: Constraints, limits: tuple[int, int], seed: int
