@@ -10,7 +10,7 @@ from scipy.cluster.hierarchy import linkage
 from sklearn.datasets import make_blobs
 
 from linkwise import ComparisonMetric, ConstrainedCompleteLink, Constraints, ReCon, Tree
-from linkwise.evaluation import pair_scores
+from linkwise.evaluation import score
 from papers.datasets import load
 
 from ._harness import Row, in_turn, peak_megabytes, seconds
@@ -44,7 +44,7 @@ def _recon(work: str, X: Any, y: Any, known: Constraints, bar: float | None) -> 
         lambda: model.fit(X, constraints=known), lambda: linkage(X, "centroid"), REPEAT
     )
     ratio = ours / theirs
-    f = pair_scores(y, model.labels_).f
+    f = score(y, model.labels_).pair_f
     return Row(
         f"ReCon, {work}",
         f"{ratio:.2f}x scipy.cluster.hierarchy.linkage ({ours:.2f} s)",
@@ -103,7 +103,7 @@ def _complete_link(X: Any, y: Any) -> Iterator[Row]:
         f"{ours / theirs:.1f}x SciPy's complete link ({ours:.1f} s)",
         "-",
         None,
-        f"F {pair_scores(y, model.labels_).f:.3f}, {model.report_.satisfaction.share:.0%} kept",
+        f"F {score(y, model.labels_).pair_f:.3f}, {model.report_.satisfaction.share:.0%} kept",
     )
 
 

@@ -44,17 +44,26 @@ class Part:
     @classmethod
     def of(
         cls, what: str, holds: bool, figures: str, why: str = "", leaves: str = "",
-        pairs: int = ENOUGH,
+        missing: str = "",
     ) -> Part:  # fmt: skip
-        """Reproduced if it holds; if not, undecided where the document leaves something open."""
-        if pairs < ENOUGH:
-            missing = f"{pairs} trial{'s' * (pairs > 1)} so far; `--full` adds the others."
+        """Reproduced if it holds; if not, undecided where the document leaves something open.
+
+        With `missing`, the trials that lack, it is not yet decided.
+        """
+        if missing:
             return cls(what, "not yet decided", figures, missing)
         if holds:
             return cls(what, "reproduced", figures)
         if leaves:
             return cls(what, "cannot be decided", figures, f"The document leaves open {leaves}.")
         return cls(what, "not reproduced", figures, why)
+
+
+def too_few(trials: int, least: int = ENOUGH) -> str:
+    """What is missing for a verdict, in words; empty if there are enough trials."""
+    if trials >= least:
+        return ""
+    return f"{trials} trial{'s' * (trials > 1)} so far; `--full` adds the others."
 
 
 def split(what: str, holds: Mapping[str, bool], figures: str, why: str) -> list[Part]:
@@ -100,13 +109,15 @@ nobody asked about, where a metric is learnt from the answers (H5). ReCon beats 
 learnt metric (R3), and well chosen triplets beat random ones unless random ones already give \
 nearly everything (R4). BoostCluster improves weak clusterers and hurt none of them, even with a \
 fifth of the links wrong, whereas MPCK-Means, which believes every link, gets worse with more of \
-those (B1 to B3). **What not to count on.** That propagated links gain over MPCK-Means: on Iris \
-the control, MPCK-Means run again without them, has what they have (E1, E2). That learnt weights \
+those (B1 to B3). **What not to count on.** That propagated links gain over MPCK-Means: \
+not on Iris, and on Protein and Digits389 much of the gain is that of running MPCK-Means again \
+without them (E1 to E3). That learnt weights \
 help on text: without a prior they lose a lot, with one they end where constraints alone do (H3, \
 H7). That more constraints hurt Spectral Learning: it depends on an affinity that the paper does \
 not give (B2, B3). And figures of a single run (S1). **Trials.** Each claim states how many were \
-run and how many the document has. *Not yet decided* means that fewer than five were: the machine \
-was shared; `python -m papers.claims --full` adds the others and judges again."""
+run and how many the document has. *Not yet decided* means that fewer than five were, or \
+that a difference of the claimed sign may become significant with all of them: the machine was \
+shared. `python -m papers.claims --full` adds the others and judges again."""
 
 
 def ledger(chapters: dict[str, Sequence[Finding]], about: dict[str, dict[str, Any]]) -> str:

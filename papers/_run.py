@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -152,9 +153,14 @@ class Table:
 
 
 def read(path: Path) -> list[Cells]:
-    """The rows of a CSV file, numbers as numbers."""
+    """The rows of a CSV file, numbers as numbers; not to be changed."""
     if not path.exists():
         raise MissingResults(f"{path.name} is missing")
+    return _parsed(path, path.stat().st_mtime_ns, path.stat().st_size)
+
+
+@lru_cache(maxsize=4)  # findings look at one table many times
+def _parsed(path: Path, changed: int, size: int) -> list[Cells]:
     with path.open(newline="", encoding="utf-8") as file:
         return [{name: _value(cell) for name, cell in row.items()} for row in csv.DictReader(file)]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .._findings import Finding, Part
+from .._findings import Finding, Part, too_few
 from .._run import Cells, MissingResults, read
 from .._trials import Gain, Scores, holm
 from .experiments import BASES, NOISE, NOISY, SETS, TITLES, TRIALS
@@ -74,7 +74,7 @@ def improves(results: Path) -> Finding:
                 f"{_means(both['nmi'], method)}.",
                 "Where the base puts nearly all rows into one cluster, a round violates almost "
                 "every cannot-link, alpha is not positive, and the base's own result is returned.",
-                pairs=gains["nmi"].pairs,
+                missing=too_few(gains["nmi"].pairs),
             )
         )
     return Finding(
@@ -96,7 +96,7 @@ def hurts(results: Path) -> Finding:
                 changes[data].below,
                 f"{changes[data]}; NMI {_means({data: curves[data]}, method)}.",
                 leaves=OPEN,
-                pairs=curves[data].n_trials,
+                missing=too_few(curves[data].n_trials),
             )
             for data in HURT
         ]
@@ -145,7 +145,7 @@ def wrong_links(results: Path) -> Finding:
                 f"{gain} from {0 if sign > 0 else 100} constraints; NMI {_means(curves, method)}.",
                 "Where the base puts nearly all rows into one cluster, its own result is returned.",
                 leaves=OPEN if "Spectral" in method else "",
-                pairs=gain.pairs,
+                missing=too_few(gain.pairs),
             )
         )
     return Finding(
@@ -205,7 +205,7 @@ def larger_sets(results: Path) -> Finding:
                 bool(large < small),
                 f"{large:+.3f} against {small:+.3f}; {words(changes)}",
                 "See the single sets.",
-                pairs=min(scores.n_trials for scores in curves.values()),
+                missing=too_few(min(scores.n_trials for scores in curves.values())),
             )
         )
     return Finding(

@@ -18,7 +18,7 @@ from sklearn.cluster import KMeans
 from sklearn.preprocessing import StandardScaler
 
 from linkwise import ComparisonMetric, Constraints, ReCon
-from linkwise.evaluation import pair_scores
+from linkwise.evaluation import score
 
 from .._run import Cells, Experiment
 from .._trials import load
@@ -90,7 +90,7 @@ def cluster(data: str, scaled: bool, kind: str, constraints: int, trial: int) ->
     labels["K-Means"] = _unconstrained(data, scaled, seed)
     with_metric = ReCon(k, **CUTS["ReCon"]).fit(learnt, constraints=known)
     labels["ReCon + SVM"] = with_metric.labels_
-    f = {method: pair_scores(y, found).f for method, found in labels.items()}
+    f = {method: score(y, found).pair_f for method, found in labels.items()}
     yield {"score": "f", **f, "hierarchy satisfied": satisfied}
 
 

@@ -6,9 +6,9 @@ from numpy.typing import NDArray
 
 def agglomerate(
     H: NDArray, size: NDArray, family: NDArray, apart: NDArray, nearest: NDArray, distance: NDArray,
-    pairs: NDArray, crossing: NDArray, merges: NDArray, most: int,
+    pairs: NDArray, crossing: NDArray, merges: NDArray,
 ) -> int:
-    """Merge the closest allowed nodes, at most so many times; returns how many merged.
+    """Merge the closest allowed nodes; returns how many merged.
 
     IN/OUT  H (m, m); size, family, nearest, distance (m,); apart (n_families, n_families)
     OUT     crossing (n_pairs,): height at which each pair merged, or would have; merges (m, 6)

@@ -212,7 +212,7 @@ def test_the_screen_is_drawn_again_when_the_window_changes(tmp_path, beans):
 def test_a_question_fits_the_screen(height, width):
     shown = Console(file=io.StringIO(), force_terminal=True, height=height, width=width)
     record = {f"field {number}": number for number in range(30)}
-    why = "these two stand for two groups, of 20 and 20 records, that look alike and may be one"
+    why = "these two represent two groups, of 20 and 20 records, that look alike and may be one"
     keys = Keys(io.StringIO("q"))
     with Session([[0.0], [0.1], [5.0]]) as work, TerminalOracle(
         lambda row: {**record, "row": row}, progress=lambda: work.progress,

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from papers import claims
-from papers._findings import Finding, Part, ledger
+from papers._findings import Finding, Part, ledger, split, too_few
 from papers._run import Experiment, MissingResults, Table, read, run
 
 
@@ -66,6 +66,24 @@ def test_what_falls_short_states_its_cause():
         Part("It works", "maybe", "NMI .1", "much")
     assert Part.of("It works", True, "NMI .9", "unused").why == ""
     assert Part.of("It works", False, "NMI .1", leaves="the scaling").verdict == "cannot be decided"
+
+
+def test_too_few_trials_decide_nothing():
+    part = Part.of("It works", True, "NMI .9", missing=too_few(4))
+    assert (part.verdict, part.why) == (
+        "not yet decided", "4 trials so far; `--full` adds the others.",
+    )  # fmt: skip
+    assert too_few(5) == ""
+    assert too_few(1, 50).startswith("1 trial so far")
+
+
+def test_a_part_is_split_where_sets_differ():
+    parts = split("It works", {"iris": True, "wine": False}, "+.1, -.1", "the scaling")
+    assert [(part.what, part.verdict) for part in parts] == [
+        ("It works, on iris", "reproduced"), ("It works, on wine", "not reproduced"),
+    ]  # fmt: skip
+    assert len(split("It works", {"iris": True}, "+.1", "")) == 1
+    assert split("It works", {"iris": False}, "-.1", "the scaling")[0].why == "the scaling"
 
 
 def test_a_finding_is_as_its_parts():

@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from ._constraints import Constraints
 
 
-_COMPARED = 5_000_000  # pairs of apart groups up to which those in two groups are found
+_COMPARED = 5_000_000  # pairs of apart groups that are written out to find repeated ones: 80 MB
 
 
 @dataclass(frozen=True, eq=False)
 class Closure:
     """Everything that follows from must-links and cannot-links, held as components.
 
-    Rows that must be together form a component; a row that only has cannot-links is a component
-    of its own. Two components are cannot-linked when any of their rows are.
+    Rows that must be together form a component; so does each row without must-links. Two components
+    are cannot-linked when any of their rows are.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Closure:
     weight : ndarray of shape (n_pairs,)
         Largest weight among the given cannot-links between the two components.
     witness : ndarray of shape (n_pairs,)
-        Position of a given cannot-link that says so.
+        Position of the heaviest given cannot-link between the two components.
     clashes : ndarray of int
         Positions of the given cannot-links that lie inside one component: contradictions.
     apart_starts, apart : ndarrays of int
@@ -335,11 +335,6 @@ class Closure:
         apart = {frozenset((members[a], members[b])) for a, b in self.pairs()[0].tolist()}
         return frozenset(members), frozenset(apart), self.consistent
 
-    def _repr_html_(self) -> str:
-        from ._display import closure_html
-
-        return closure_html(self)
-
     def __repr__(self) -> str:
         n_clashes = len(self.clashes) + len(self.apart_clashes)
         state = f", {n_clashes} contradictions" if n_clashes else ""
@@ -405,11 +400,11 @@ def _components(pairs: Rows, n_nodes: int) -> Rows:
 
 
 def most_wrong(known: Constraints) -> float:
-    """The largest plausible share (5 %) of wrong links, by links alone; 1 if they do not tell.
+    """Upper 95 % confidence limit of the share of wrong links; 1 if no links confirm each other.
 
     A link that follows from two others or more would contradict them if one of these, or it, were
     wrong. If n such links contradict nothing, (1 - p)^(2 n) should not be below 0.05: more than a
-    share of 1.5 / n are hardly wrong. (At least three links take part each time; since they share
+    share of 1.5 / n is implausible. (At least three links take part each time; since they share
     some, only two are counted.)
     """
     closure = known.closure()

@@ -17,7 +17,6 @@ from . import (
     _binding,
     _combine,
     _diagnosis,
-    _display,
     _files,
     _measure,
     _proofs,
@@ -484,8 +483,8 @@ class Constraints(ConstraintStore):
     def flip(self, share: float, *, random_state: Seed = None) -> Constraints:
         """Make a share of the constraints wrong, to see what noise does.
 
-        Must-links become cannot-links and the other way round; in ab|c, c changes places with
-        a or b. The number is rounded to the nearest integer.
+        Must-links become cannot-links and the reverse; in ab|c, c is exchanged with a or b. The
+        number is rounded to the nearest integer.
 
         Parameters
         ----------
@@ -530,7 +529,7 @@ class Constraints(ConstraintStore):
     # ---------------------------------------------------------------- analysis
 
     def closure(self) -> Closure:
-        """What follows from the must- and cannot-links, held as components.
+        """Components of the must-links and the cannot-links between them.
 
         Linear in the number of links. See `Closure`.
         """
@@ -679,16 +678,11 @@ class Constraints(ConstraintStore):
         """
         return _measure.coherence(self, X, sample_ids, max_pairs, random_state)
 
-    # ---------------------------------------------------------------- display
-
     def __repr__(self) -> str:
         kinds = ("must_link", self.n_must_link), ("cannot_link", self.n_cannot_link)
         more = ("relative", self.n_relative), ("apart", self.n_apart)
         shown = [f"{name}={n}" for name, n in (*kinds, *more) if n]
         return f"Constraints({', '.join(shown)})"
-
-    def _repr_html_(self) -> str:
-        return _display.constraints_html(self)
 
 
 def _unpickle(parts: Parts) -> Constraints:

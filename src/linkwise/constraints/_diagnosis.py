@@ -17,7 +17,7 @@ from linkwise._types import JsonDict
 
 from ._closure import Closure, redundant
 from ._coloring import Status
-from ._display import chain, diagnosis_html, diagnosis_text, explain_count, places, shorten
+from ._display import chain, diagnosis_text, explain_count, places, shorten
 from ._errors import ConstraintError
 from ._links import Rows, Source
 
@@ -309,16 +309,13 @@ class Diagnosis:
     def __str__(self) -> str:
         return diagnosis_text(self)
 
-    def _repr_html_(self) -> str:
-        return diagnosis_html(self)
-
 
 def plain(value: Hashable) -> Hashable:
     """An id as a value that JSON can hold."""
     return value if isinstance(value, (int, float, str)) else str(value)
 
 
-LONG_PROOF = 1000
+LONG_PROOF = 1000  # links; longer proofs are shortened, nobody reads them link by link
 
 
 def _contradiction_dict(contradiction: Contradiction) -> JsonDict:

@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 USUAL_CONFIDENCE = 0.85  # of a link of weight 1: the share of right answers of annotators
-_SUREST = 0.999  # keeps the log odds of a confidence of 1 finite
+_SUREST = 0.999  # caps log odds at 4 times the usual ones: nobody is right more often
 
 
 def number_nodes(*ends: Rows) -> tuple[Rows, list[Rows]]:
@@ -55,8 +55,8 @@ class Source(NamedTuple):
 class Links:
     """Constraints of one kind: pairs (i, j), or triplets (a, b, c) read as ab|c.
 
-    The two ends that may be swapped stand in ascending order, so that equal constraints are
-    equal rows.
+    The two ends that may be swapped are in ascending order, so that equal constraints are equal
+    rows.
     """
 
     ends: Rows  # row numbers, or positions in the table of ids
@@ -81,7 +81,7 @@ class Links:
         *,
         arity: int = 2,
     ) -> Links:
-        """Build links from ends in any order; scalars stand for all links."""
+        """Build links from ends in any order; a scalar is the value of all links."""
         ends = np.array(ends, dtype=np.int64).reshape(-1, arity)
         ends[:, :2].sort(axis=1)
         shape = len(ends)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 from ._diagnosis import LONG_PROOF, ClusterCount, Contradiction, Diagnosis, Given
 
-_MOST_MEMBERS = 20  # must-linked rows of one apart group between which chains are compared
+_MOST_MEMBERS = 20  # must-linked rows of one apart group: 190 searches for the shortest chain
 
 
 def diagnose(
@@ -48,7 +48,7 @@ def diagnose(
         _check_count(n_clusters, n_rows)
     if n_rows is not None and given.n_touched > n_rows:
         raise ValueError(
-            f"the constraints speak of {given.n_touched:,} different rows, but n_rows={n_rows:,}"
+            f"the constraints name {given.n_touched:,} different rows, but n_rows={n_rows:,}"
         )
     closure = given.closure()
     prover = _Prover(given, closure)
@@ -198,7 +198,7 @@ def bound_groups(given: Constraints) -> tuple[Rows, Rows]:
 
 
 class _Horn:
-    """Pairs and relative constraints together: what partitions must do, step by step.
+    """Pairs and relative constraints together: what follows for partitions, step by step.
 
     A partition keeps ab|c when c is with both of a, b or with neither (Definition 4.2). So once
     c must be with one of them, all three must be together, which may bind more rows, and so on.

@@ -239,7 +239,7 @@ def _induced(tree: Tree, n: int, rng: RandomState) -> Rows:
 
 
 def _all_induced(tree: Tree) -> Rows:
-    """The triplet of every three leaves, but for those that the tree leaves unresolved."""
+    """The triplet of every three leaves that the tree resolves."""
     total = math.comb(tree.n_leaves, 3)
     if total > _MOST_TRIPLETS:
         raise ConstraintError(

@@ -35,7 +35,7 @@ class Tree:
     """A rooted, unordered tree whose leaves carry ids.
 
     Nodes are numbered with the leaves first, every child before its parent and the root last.
-    Inner nodes with a single child say nothing about the leaves and are left out.
+    Inner nodes with a single child are left out.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class Tree:
         Parameters
         ----------
         merges : array-like of shape (n - 1, 4) or (n - 1, 2)
-            Row t says which two nodes are merged into node n + t.
+            Row t holds the two nodes that are merged into node n + t.
         leaves : sequence of n hashables, default=None
             Ids of the leaves; row numbers if not given.
         """
@@ -286,7 +286,7 @@ class Tree:
 
     @cached_property
     def first_leaf(self) -> NDArray[np.int64]:
-        """The first leaf below each node, which stands for the node."""
+        """The first leaf below each node."""
         first = np.arange(len(self.parent))
         for node in range(self.n_leaves, len(self.parent)):
             first[node] = first[self.children[node][0]]
@@ -432,11 +432,6 @@ class Tree:
         inner = len(self.parent) - self.n_leaves
         return f"Tree({self.n_leaves} leaves, {inner} inner nodes)"
 
-    def _repr_html_(self) -> str:
-        from ._display import tree_html
-
-        return tree_html(self.to_nested(), self.n_leaves)
-
 
 def as_tree(tree: TreeLike) -> Tree:
     """Turn Newick text, a path to it, nested lists, a taxonomy or linkage matrix into a `Tree`."""
@@ -467,7 +462,7 @@ def as_tree(tree: TreeLike) -> Tree:
 def _ranks(
     table: Taxonomy, ids: Sequence[Hashable] | None
 ) -> tuple[list[list[Hashable]], list[Hashable]]:
-    """The columns of a taxonomy, None where a cell says nothing, and the leaves."""
+    """The columns of a taxonomy with None for empty cells, and the leaves."""
     if hasattr(table, "columns"):
         columns = [list(table[name]) for name in table.columns]
     elif isinstance(table, Mapping):
@@ -479,7 +474,7 @@ def _ranks(
         raise ConstraintError(
             f"a taxonomy needs columns of one length with at least one row, not {sorted(sizes)}"
         )
-    ranks = [[None if _says_nothing(cell) else cell for cell in column] for column in columns]
+    ranks = [[None if _is_empty(cell) else cell for cell in column] for column in columns]
     last = ranks[-1]
     if ids is None and None not in last and len(set(last)) == len(last):
         return ranks[:-1], list(last)
@@ -489,7 +484,7 @@ def _ranks(
     return ranks, leaves
 
 
-def _says_nothing(cell: object) -> bool:
+def _is_empty(cell: object) -> bool:
     return cell is None or cell != cell or (isinstance(cell, str) and not cell.strip())
 
 

@@ -73,9 +73,9 @@ def entails(triplets: Rows, triplet: Rows) -> bool:
 
 
 def redundant(triplets: Rows, time_limit: float = 5.0) -> Mask:
-    """Triplets that follow from those that are left, the last ones first.
+    """Triplets that the others entail; later ones are left out first.
 
-    Those that were not tested in time count as needed.
+    Triplets that cannot be tested within the time limit count as needed.
     """
     deadline = time.monotonic() + time_limit
     left = np.ones(len(triplets), dtype=bool)

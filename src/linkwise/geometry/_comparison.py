@@ -177,7 +177,7 @@ class ComparisonMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if not self.weights_.any():
             warnings.warn(
                 "ComparisonMetric: no feature meets the comparisons better than chance, so that "
-                "all weights are 0; the comparisons say nothing that these features show",
+                "all weights are 0; these features do not explain the comparisons",
                 UserWarning,
                 stacklevel=3,
             )
@@ -310,8 +310,8 @@ def _judge(gains: Floats, cost: Floats, w: Floats, alpha: Floats, step: int) -> 
 def _step(Z: Floats, Q: Floats, cost: Floats, p: _Point) -> _Point:
     """One step of Mehrotra's predictor and corrector.
 
-    The predictor aims at products of 0; how far it gets tells how much to center, and what it
-    leaves out (the products of its own moves) is put right by the corrector.
+    The predictor aims at products of 0. The products that remain after its step set the centering;
+    the corrector adds the second-order terms that the predictor neglects.
     """
     D = p.xi / p.eta + p.r / p.alpha
     system = cho_factor((Z.T / D) @ Z + np.diag(Q + p.beta / p.v))
@@ -339,7 +339,7 @@ def _direction(
 ) -> _Point:
     """Newton's direction towards products v beta, xi eta, r alpha of `goals`.
 
-    Everything but v is eliminated; what is left is a system of n_features equations.
+    All unknowns but v are eliminated, which leaves a system of n_features equations.
     """
     of_v, of_xi, of_r = goals
     r_dual = Q * p.v - Z.T @ p.alpha - p.beta

@@ -59,7 +59,7 @@ class Geometry:
         Step of the gradient, or "exact" for the minimum in closed form if there is one. None: the
         geometry's default.
     per_cluster : bool, default=False
-        Whether every cluster has weights of its own.
+        Whether each cluster has separate weights.
 
     Attributes
     ----------
@@ -177,7 +177,7 @@ class Geometry:
         return 0.0 if self.per_cluster else float(self.log_det[0])
 
     def offsets(self) -> Floats:
-        """What is subtracted from distances in the costs of each cluster, (k,)."""
+        """Log determinants that are subtracted from the distances to each cluster, (k,)."""
         return self.log_det[self.group(np.arange(self.k))] - self.shared_log_det
 
     def distance_forms(self) -> tuple[Floats, Floats, Floats] | None:

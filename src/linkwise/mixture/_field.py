@@ -1,7 +1,7 @@
 """Label inference under links (a pairwise Markov random field).
 
 Hard links: rows connected by must-links form a chunklet with one label, and a cannot-link between
-two chunklets forbids equal labels. Soft links: every linked row has a label of its own, and a
+two chunklets forbids equal labels. Soft links: every linked row has a separate label, and a
 violated link of weight w divides the probability of a labeling by exp(strength w). For a must-link
 this is, but for a constant, a cost of -strength w if the labels are equal, so that one kind of edge
 serves both. Connected components of that graph are summed over exactly if `MAX_TERMS` terms

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Hashable
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.mixture._gaussian_mixture import _compute_precision_cholesky
 from sklearn.utils.validation import check_is_fitted
 
-from linkwise._types import SampleIds
+from linkwise._types import FitCallback, Floats, Ints, MatrixLike, SampleIds, Seed
 from linkwise._validation import (
     ConstrainedClusterMixin,
     Knowable,
@@ -28,9 +28,6 @@ from linkwise.report import Report
 
 from ._field import Field
 from ._linked import LinkedGaussians
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class ConstrainedMixture(ConstrainedClusterMixin, DensityMixin, BaseEstimator):
@@ -148,13 +145,13 @@ class ConstrainedMixture(ConstrainedClusterMixin, DensityMixin, BaseEstimator):
         sampling: Literal["chunklets", "points"] = "chunklets",
         strength: float = np.inf,
         reg_covar: float = 1e-6,
-        init: Any = "auto",
+        init: str | ArrayLike = "auto",
         n_init: int = 1,
         max_iter: int = 100,
         tol: float = 1e-3,
         verbose: int = 0,
-        callback: Callable[[int, int, float], None] | None = None,
-        random_state: Any = None,
+        callback: FitCallback | None = None,
+        random_state: Seed = None,
     ):
         self.n_clusters = n_clusters
         self.covariance_type = covariance_type
@@ -173,7 +170,7 @@ class ConstrainedMixture(ConstrainedClusterMixin, DensityMixin, BaseEstimator):
 
     def fit(
         self,
-        X: Any,
+        X: MatrixLike,
         y: ArrayLike | None = None,
         *,
         constraints: Knowable = None,
@@ -244,10 +241,10 @@ class ConstrainedMixture(ConstrainedClusterMixin, DensityMixin, BaseEstimator):
         if isinstance(self.init, str):
             check_choice("init", self.init, ("auto", "k-means"))
 
-    def _seeds(self, y: Any, n_samples: int) -> Ints | None:
+    def _seeds(self, y: ArrayLike | None, n_samples: int) -> Ints | None:
         return read_labels(y, n_samples)
 
-    def _refuse_impossible(self, pairs: Constraints, ids: Any, n: int) -> None:
+    def _refuse_impossible(self, pairs: Constraints, ids: list[Hashable] | None, n: int) -> None:
         """Raise if links are hard and no labeling satisfies them."""
         if not pairs or np.isfinite(self.strength):
             return
@@ -335,7 +332,7 @@ class ConstrainedMixture(ConstrainedClusterMixin, DensityMixin, BaseEstimator):
         """
         return self._mixture().score_samples(self._rows(X))
 
-    def score(self, X: ArrayLike, y: Any = None) -> float:
+    def score(self, X: ArrayLike, y: object = None) -> float:
         """Mean log likelihood per row.
 
         Parameters
