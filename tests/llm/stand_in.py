@@ -44,7 +44,12 @@ class StandIn:
         delay=0.0, faults: Iterable = (), refuses="", echo_key=False, seed=0,
     ):  # fmt: skip
         self.labels, self.rates, self.bias = labels, (false_same, false_different), bias
-        self.delay, self.faults, self.refuses, self.echo_key = delay, list(faults), refuses, echo_key
+        self.delay, self.faults, self.refuses, self.echo_key = (
+            delay,
+            list(faults),
+            refuses,
+            echo_key,
+        )
         self.seed = seed
         self.bodies: list[dict] = []
         self.delivered = Counter()  # replies that were sent completely, by request
@@ -126,7 +131,9 @@ class StandIn:
         records = list(content["records"].values())
         if "name" in content:
             numbers = [
-                n for n, text in enumerate(records, 1) if f"kind {self.labels[text]}" == content["name"]
+                n
+                for n, text in enumerate(records, 1)
+                if f"kind {self.labels[text]}" == content["name"]
             ]
             return json.dumps({"members": numbers})
         groups: list[list[int]] = []
