@@ -12,7 +12,7 @@ from linkwise.llm._rates import triangles
 from linkwise.llm._replies import Reply
 
 
-def slow_posterior(seen, steps=24):
+def slow_posterior(seen, steps=14):
     """Means of a, b, e, f, written out; see the docstring of `_rates`."""
     total, sums = 0.0, np.zeros(4)
     for a in (np.arange(steps) + 0.5) / steps / 2:
@@ -45,7 +45,7 @@ def slow_posterior(seen, steps=24):
 def test_the_posterior_is_the_slow_one(seen):
     found = ErrorRates.estimate(seen)
     rates = (found.false_same, found.false_different, found.wrong_same, found.wrong_different)
-    assert [one.mean for one in rates] == pytest.approx(slow_posterior(seen), abs=0.012)
+    assert [one.mean for one in rates] == pytest.approx(slow_posterior(seen), abs=0.02)
     assert all(one.low < one.mean < one.high for one in rates)
 
 
