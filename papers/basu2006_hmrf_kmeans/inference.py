@@ -12,11 +12,11 @@ import time
 import warnings
 
 import numpy as np
+from linkwise.kmeans.kernels import _link_kernels
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.preprocessing import StandardScaler
 
 from linkwise import Constraints, HMRFKMeans
-from linkwise.kmeans.kernels import _link_kernels
 from linkwise.kmeans.solver._inference import BeliefPropagation, MeanField
 from linkwise.kmeans.solver._link_graph import LinkGraph
 from papers import datasets

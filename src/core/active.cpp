@@ -241,6 +241,7 @@ void move_parts(Array<i64> label, Array<const i64> told, const Scores &answers, 
 // Both nodes of every merge are parts that are not merged into another yet.
 template <class A> void check_merges(const A &merges, i64 n_parts) {
     const i64 n = merges.shape(0);
+    check(n_parts >= 0, "n_parts is negative");
     check_shape(merges, n, 6, "merges");
     std::vector<char> gone(n_parts);
     for (i64 q = 0; q < n; q++) {

@@ -277,6 +277,7 @@ double improve_cut(Array<const Triplet> triplets, Array<const double> weight, Ar
 }
 
 Array<const Triplet> triplets_of(const In2<i64> &triplets, i64 n_items) {
+    check(n_items > 0, "there are no items");
     check_shape(triplets, i64(triplets.shape(0)), 3, "triplets");
     check_indices(triplets, n_items, "triplets");
     return {reinterpret_cast<const Triplet *>(triplets.data()), i64(triplets.shape(0))};

@@ -430,6 +430,8 @@ void bind_hierarchy(nb::module_ &m) {
               check(0 <= linkage && linkage < 5, "no such linkage");
               check_shape(cannot, cannot.shape(0), 2, "cannot");
               check_indices(cannot, n, "cannot");
+              for (const i64 *t = cannot.data(); t != cannot.data() + cannot.size(); t += 2)
+                  check(t[0] != t[1], "cannot links a row to itself");
               check_length(color, n, "color");
               if (limit > 0) check_indices(color, limit, "color", -1);
               check_shape(children, n - 1, 2, "children");

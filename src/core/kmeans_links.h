@@ -1,4 +1,4 @@
-// Links between constrained rows as kernels take them; see linkwise/kmeans/kernels/_link_kernels.py
+// Links between constrained rows as kernels take them; see linkwise/kmeans/_kernel_arguments.py
 // for what the tuples mean. Rows are positions among the constrained rows.
 #pragma once
 #include <cmath>

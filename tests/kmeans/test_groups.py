@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from linkwise import ConstraintError, Constraints, COPKMeans, MPCKMeans, PCKMeans
-from linkwise.kmeans.kernels._hard_kernels import assign_cliques
+from linkwise import ConstraintError, Constraints, COPKMeans, MPCKMeans, PCKMeans, _core
 from linkwise.kmeans.solver._link_graph import LinkGraph
 
 
@@ -32,7 +31,7 @@ def test_a_clique_is_an_assignment_problem(seed, size, k):
     cost = rng.random((3 * size, k)).round(1)  # with ties
     starts, members = np.arange(0, 3 * size + 1, size), rng.permutation(3 * size)
     labels = np.full(3 * size, -1, np.int32)
-    assign_cliques(starts, members, cost, cost.argmin(axis=1).astype(np.int32), labels)
+    _core.assign_cliques(starts, members, cost, cost.argmin(axis=1).astype(np.int32), labels)
     for g in range(3):
         rows = members[starts[g] : starts[g + 1]]
         assert len(set(labels[rows])) == size

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from scipy import sparse
 
-from linkwise import Constraints, MPCKMeans, PCKMeans
+from linkwise import Constraints, MPCKMeans, PCKMeans, _core
 from linkwise.geometry import Mahalanobis, Moments
-from linkwise.kmeans.kernels import _link_kernels
 from linkwise.kmeans.rows._local_rows import LocalRows
 from linkwise.kmeans.solver import _penalties
 from linkwise.kmeans.solver._link_graph import LinkGraph
@@ -184,7 +183,7 @@ def test_contribution_of_a_row_in_the_e_step(metric, per_cluster):
         for t, row in enumerate(links.rows):
             new = labels[links.rows]
             nothing = (np.full(n, np.inf), np.zeros(n, dtype=np.uint16), np.zeros(n, dtype=bool))
-            moved, change = _link_kernels.icm(
+            moved, change = _core.icm(
                 np.array([t]),
                 np.arange(n),
                 distance,

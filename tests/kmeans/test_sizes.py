@@ -13,9 +13,9 @@ from linkwise import (
     Constraints,
     COPKMeans,
     PCKMeans,
+    _core,
 )
 from linkwise.engines import open_blocks
-from linkwise.kmeans.kernels import _flow_kernels
 from linkwise.kmeans.solver import _transport
 
 
@@ -78,7 +78,7 @@ def test_prices_prove_the_optimum():
     low, high = np.full(k, 3000.0), np.full(k, 3600.0)
     labels, price = _transport.transport(cost, low, high)
     size, load = np.ones(len(cost)), np.empty(k)
-    lowest = _flow_kernels.priced_labels(cost, size, price, np.empty(len(cost), np.int32), load)
+    lowest = _core.priced_labels(cost, size, price, np.empty(len(cost), np.int32), load)
     bound = lowest - np.where(price > 0, price * high, price * low).sum()
     assert cost[np.arange(len(cost)), labels].sum() == pytest.approx(bound)
 

@@ -66,13 +66,15 @@ from linkwise.kmeans.solver._outliers import (
 )
 from linkwise.kmeans.solver._penalties import Penalty, WeightPenalty
 from linkwise.kmeans.solver._problem import Problem, RunState, Solution
-from linkwise.kmeans.solver._swaps import Effort, better, improved
+from linkwise.kmeans.solver._swaps import TRIAL, Effort, better, improved
 from linkwise.report import Report
 
 StateSaver = Callable[[Callable[[], RunState]], None]
 _INITS = ("auto", "neighborhoods", "k-means++", "random")
 N_STARTS = 3  # of different kinds, before centers are swapped
-_SWAP_EFFORT = 1.9  # iterations of starts and swaps, in those of the runs that they replace
+# Iterations of starts and swaps, in those of the runs that they replace (benchmarks/RESULTS.md,
+# "Default starts").
+_SWAP_EFFORT = 2.5
 _LIMITED_RUNS = 5  # with limits on sizes or outliers, at least
 
 
@@ -260,19 +262,29 @@ class BaseKMeans(
             saved = checkpoint.load()
         best, first, resume_from = self._resumed(problem, saved, rng)
         n_runs, effort = self._all_runs(problem), _effort(saved)
+        # Swaps look at the costs of rows alone, not at limits on sizes or at outliers.
+        n_replaced = self._n_replaced(problem) if self._limits is None else 0
+        # Where swaps follow, only the most promising start is run to its end.
+        is_trial = n_replaced > 0 and n_runs > 1
         for run in range(first, n_runs):
             save_state = self._saver(checkpoint, run, best, rng, effort)
-            found = self._run(problem, rng, run, save_state, resume_from)
+            found = self._run(
+                problem, rng, run, save_state, resume_from, max_iter=TRIAL if is_trial else None
+            )
             resume_from = None
             effort.starts += found.n_iter
             # Runs with equal results differ by rounding only: keep the first.
             if better(found, best):
                 best = found
-            if checkpoint is not None and run + 1 < n_runs:
+            if checkpoint is not None and (is_trial or run + 1 < n_runs):
                 checkpoint.save(_progress(run + 1, best, rng, effort))
         assert best is not None
-        # Swaps look at the costs of rows alone, not at limits on sizes or at outliers.
-        n_replaced = self._n_replaced(problem) if self._limits is None else 0
+        if is_trial and not best.converged and best.n_iter < self.max_iter:
+            save_state = self._saver(checkpoint, n_runs, best, rng, effort)
+            state = best.state if resume_from is None else resume_from
+            found = self._run(problem, rng, n_runs, save_state, state)
+            effort.starts += found.n_iter - best.n_iter
+            best = found
         if problem.k > 1 and n_replaced:
             mean = max(effort.starts / n_runs, _usual_iterations(problem.k))
             effort.limit = _SWAP_EFFORT * n_replaced * mean

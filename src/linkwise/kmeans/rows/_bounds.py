@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from linkwise.geometry import Geometry
-from linkwise.kmeans.kernels._row_kernels import Drift, RowBounds
+from linkwise.kmeans._kernel_arguments import Drift, RowBounds
 
 NO_DRIFT = Drift(1.0, 1.0, np.zeros(0), 0.0, 0.0, 0)  # of no bounds
 _UP = 1 + 1e-6  # rounds a bound to the safe side: float32 is exact to 1e-7

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from sklearn.utils.random import sample_without_replacement
 
+from linkwise import _core
 from linkwise._types import Bools, Floats, Ints, Labels, Matrix, RandomState, is_sparse
 from linkwise._validation import check_range
 from linkwise.engines import Threads
 from linkwise.geometry import Geometry, Mahalanobis, Moments
-from linkwise.kmeans.kernels import _dense_kernels
-from linkwise.kmeans.kernels import _row_kernels as _kernels
-from linkwise.kmeans.kernels._row_kernels import CostForm
+from linkwise.kmeans._kernel_arguments import CostForm
 
 from . import _by_cluster
 from ._bounds import Bounds
@@ -133,7 +132,10 @@ class LocalRows:
 
     def sample(self, k: int, rng: RandomState, without: Ints | None = None) -> LocalRows:
         """The rows that starts are drawn from; see `sample_rows`."""
-        chosen = sample_rows(self.n, self.cells, k, rng, without)
+        return self.subset(sample_rows(self.n, self.cells, k, rng, without))
+
+    def subset(self, chosen: Ints) -> LocalRows:
+        """Some rows as rows of their own."""
         if len(chosen) == self.n:
             return self
         weight = self.weight[chosen] if self.weighted else None
@@ -166,7 +168,7 @@ class LocalRows:
 
         def work(start: int, stop: int) -> Floats:
             out = np.zeros((3, self.d))
-            _kernels.column_sums(self.X, pilot, self.weight, start, stop, out[0], out[1], out[2])
+            _core.column_sums(self.X, pilot, self.weight, start, stop, out[0], out[1], out[2])
             return out
 
         parts = self.threads.map(work)
@@ -252,7 +254,7 @@ class LocalRows:
         if is_sparse(X):
             form = cost_form(geometry)
             self.threads.map(
-                lambda a, b: _kernels.costs_sparse(
+                lambda a, b: _core.costs_sparse(
                     X.data, X.indices, X.indptr, rows[a:b], form, out[a:b]
                 ),
                 len(rows),
@@ -260,7 +262,7 @@ class LocalRows:
         else:
             dense = dense_form(geometry, np.float64)
             self.threads.map(
-                lambda a, b: _dense_kernels.costs_dense(X, shift, rows[a:b], *dense, out[a:b]),
+                lambda a, b: _core.costs_dense(X, shift, rows[a:b], *dense, out[a:b]),
                 len(rows),
             )
         return out
@@ -271,9 +273,7 @@ class LocalRows:
         if geometry.per_cluster:
             form = geometry.factors()
             self.threads.map(
-                lambda a, b: _dense_kernels.costs_mixed(
-                    self.X, self.shift, rows[a:b], *form, out[a:b]
-                ),
+                lambda a, b: _core.costs_mixed(self.X, self.shift, rows[a:b], *form, out[a:b]),
                 len(rows),
             )
             return out
@@ -295,7 +295,7 @@ class LocalRows:
         form, bias, own = dense_form(geometry, np.float64)
         X, shift = self.X, self.shift
         self.threads.map(
-            lambda a, b: _dense_kernels.own_costs_dense(
+            lambda a, b: _core.own_costs_dense(
                 X, shift, rows[a:b], labels[a:b], form, bias, own, out[a:b]
             ),
             len(rows),
@@ -347,7 +347,7 @@ class LocalRows:
 
         def work(start: int, stop: int) -> Ints:
             ends = np.empty((2, self.d), dtype=np.int64)
-            _kernels.outermost(self.X, self.shift, scale, start, stop, norm, ends[0], ends[1])
+            _core.outermost(self.X, self.shift, scale, start, stop, norm, ends[0], ends[1])
             return ends
 
         ends = np.array(self.threads.map(work))  # (parts, 2, d)
@@ -381,7 +381,7 @@ class LocalRows:
         else:
             kernel, data = self._tiled(geometry, closed)
         rest: tuple[object, ...] = (labels, pinned, self.weight)
-        if kernel is _dense_kernels.assign_dense:
+        if kernel is _core.assign_dense:
             rest = (*rest, None if bounds is None else bounds.arguments(geometry))
 
         def work(start: int, stop: int) -> tuple[int, Moments]:
@@ -402,13 +402,13 @@ class LocalRows:
         if closed is not None:
             bias[closed] = np.inf
         data = (self.X, self.shift.astype(dtype), form, bias)
-        return _dense_kernels.assign_dense, data
+        return _core.assign_dense, data
 
     def _sparse(self, geometry: Geometry, closed: Bools | None) -> KernelCall:
         form = cost_form(geometry, self.precision(geometry))
         if closed is not None:
             form.bias[closed] = np.inf
-        return _kernels.assign_sparse, (*self.arrays(), form)
+        return _core.assign_sparse, (*self.arrays(), form)
 
     def _mixed(self, geometry: Geometry, closed: Bools | None) -> KernelCall:
         """Full metrics per cluster have mixed terms."""
@@ -416,7 +416,7 @@ class LocalRows:
         factors, offsets, bias = geometry.factors()
         if closed is not None:
             bias[closed] = np.inf
-        return _dense_kernels.assign_mixed, (self.X, self.shift, factors, offsets, bias)
+        return _core.assign_mixed, (self.X, self.shift, factors, offsets, bias)
 
     def similarity_squares(self, labels: Labels, directions: Floats) -> Floats:
         """Per feature, the sum over rows of (x . direction of its cluster) times x squared."""
@@ -426,9 +426,7 @@ class LocalRows:
             )
         data = self.arrays() if self.is_sparse else (self.X,)
         kernel: Callable[..., None] = (
-            _kernels.similarity_squares_sparse
-            if self.is_sparse
-            else _kernels.similarity_squares_dense
+            _core.similarity_squares_sparse if self.is_sparse else _core.similarity_squares_dense
         )
 
         def work(start: int, stop: int) -> Floats:
@@ -456,7 +454,7 @@ class LocalRows:
         if self.by_cluster is not None:
             _by_cluster.move(self.X, self.by_cluster, rows, old, new, self.weight, moments)
             return
-        move: Callable[..., None] = _kernels.move_sparse if self.is_sparse else _kernels.move_dense
+        move: Callable[..., None] = _core.move_sparse if self.is_sparse else _core.move_dense
         move(*self.arrays(), rows, old, new, self.weight, moments)
 
 
@@ -553,7 +551,7 @@ def cost_form(geometry: Geometry, dtype: DTypeLike = np.float64) -> CostForm:
 def dense_form(
     geometry: Geometry, dtype: DTypeLike = np.float64
 ) -> tuple[NDArray, NDArray, NDArray]:
-    """Costs without mixed terms as `_dense_kernels` takes them: form, bias, own."""
+    """Costs without mixed terms as dense kernels take them: form, bias, own."""
     forms, own = geometry.forms(), geometry.own()
     assert forms is not None
     return *stacked(forms, dtype), own.astype(dtype)

@@ -138,7 +138,11 @@ class RemoteRows:
 
     def sample(self, k: int, rng: RandomState, without: Ints | None = None) -> LocalRows:
         """The rows that starts are drawn from; see `sample_rows`."""
-        X, weight = self._fetch(sample_rows(self.n, self.cells, k, rng, without))
+        return self.subset(sample_rows(self.n, self.cells, k, rng, without))
+
+    def subset(self, chosen: Ints) -> LocalRows:
+        """Some rows, in ascending order, as local rows of their own."""
+        X, weight = self._fetch(chosen)
         some = LocalRows.in_coordinates(X, self.shift, weight)
         if self._scaling is not None:
             some.scale(self._scaling)

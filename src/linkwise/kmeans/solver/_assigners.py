@@ -12,11 +12,11 @@ from typing import Protocol
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
+from linkwise import _core
 from linkwise._types import Bools, Floats, Ints, Labels, RandomState
 from linkwise.constraints import Closure, ConstraintError, adjacency, clique_pairs
 from linkwise.engines import Threads
-from linkwise.kmeans.kernels import _group_kernels, _hard_kernels, _link_kernels
-from linkwise.kmeans.kernels._link_kernels import Measure
+from linkwise.kmeans._kernel_arguments import Measure
 
 from ._constrained_costs import ConstrainedCosts, Undecided
 from ._exact_assignment import solve_exactly
@@ -215,7 +215,7 @@ class ICM:
         state = (*what, graph.dearest, labels, self._edge, self._moves, self._satisfied)
         now = order
         for _ in range(_MAX_SWEEPS):
-            moved, more = _link_kernels.icm(now, found.place, found.costs, *state)
+            moved, more = _core.icm(now, found.place, found.costs, *state)
             change += more
             if not moved:
                 break
@@ -232,7 +232,7 @@ class ICM:
         if len(self._links.ends) or len(labels) < _MANY_ROWS:
             return graph.total
         slack = np.empty(len(labels))
-        _link_kernels.own_clique_costs(self._links.cliques, self._counts, labels, slack)
+        _core.own_clique_costs(self._links.cliques, self._counts, labels, slack)
         return slack
 
     def _move_groups(
@@ -240,7 +240,7 @@ class ICM:
         paid: Floats,
     ) -> int:  # fmt: skip
         assert self._satisfied is not None
-        return _group_kernels.icm_groups(
+        return _core.icm_groups(
             order, self._groups, costs.of_all_rows(), *graph.costs, graph.measure,
             self._links.lists_of_cliques, self._counts, graph.total, paid, self._clashing, labels,
             self._edge, self._satisfied,
@@ -268,7 +268,7 @@ def _in_random_order(wanted: Bools, rng: RandomState) -> Ints:
         order = rng.permutation(number)
         return order[wanted[order]]
     out, runs = np.empty(number, dtype=np.int64), rng.permutation(-(-number // _RUN))
-    return out[: _link_kernels.rows_of_runs(runs, _RUN, wanted, out)]
+    return out[: _core.rows_of_runs(runs, _RUN, wanted, out)]
 
 
 def _disjoint_cliques(closure: Closure) -> tuple[Ints, Ints, Ints]:
@@ -345,7 +345,7 @@ class Hard(StatelessAssigner):
         else:
             cost = np.empty((len(self._starts), self._k))
             nearest = np.empty(len(cost), dtype=np.int32)
-            _hard_kernels.group_costs(costs.of_all_rows(), self._component, cost, nearest)
+            _core.group_costs(costs.of_all_rows(), self._component, cost, nearest)
         found = nearest
         if len(self._linked):
             found = self._assign_linked(cost, labels[self._order[self._starts]], nearest, rng)
@@ -361,7 +361,7 @@ class Hard(StatelessAssigner):
 
         def work(first: int, last: int) -> None:
             part = starts[first : last + 1]
-            _hard_kernels.assign_cliques(part, members, cost, nearest, found)
+            _core.assign_cliques(part, members, cost, nearest, found)
 
         with Threads(n_cliques, self._k * len(members) // n_cliques) as threads:
             threads.map(work)
@@ -403,7 +403,7 @@ class Hard(StatelessAssigner):
         urgency = self._degree + rng.random_sample(len(cost))
         for _ in range(_RESTARTS):
             order = np.argsort(-urgency)
-            stuck = _hard_kernels.greedy_hard(order, cost, labels, self._indptr, self._neighbor)
+            stuck = _core.greedy_hard(order, cost, labels, self._indptr, self._neighbor)
             if stuck < 0:
                 return labels
             urgency[stuck] = urgency.max() + 1
@@ -412,9 +412,7 @@ class Hard(StatelessAssigner):
     def _improved(self, cost: Floats, nearest: Labels, labels: Labels, rng: RandomState) -> Labels:
         labels = labels.astype(np.int32).copy()
         order = rng.permutation(self._linked)
-        _hard_kernels.improve_hard(
-            order, cost, nearest, labels, self._indptr, self._neighbor, _MAX_SWEEPS
-        )
+        _core.improve_hard(order, cost, nearest, labels, self._indptr, self._neighbor, _MAX_SWEEPS)
         return labels
 
     def _exactly(self, cost: Floats, labels: Labels) -> Labels:

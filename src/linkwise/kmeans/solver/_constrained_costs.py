@@ -6,11 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linkwise import _core
 from linkwise._types import Bools, Floats, Ints, Labels
 from linkwise.geometry import Cosine, Geometry
-from linkwise.kmeans.kernels import _dense_kernels
-from linkwise.kmeans.kernels import _row_kernels as _kernels
-from linkwise.kmeans.kernels._row_kernels import Drift
+from linkwise.kmeans._kernel_arguments import Drift
 from linkwise.kmeans.rows._bounds import NO_DRIFT, Bounds, rounding_margin
 from linkwise.kmeans.rows._local_rows import LocalRows, dense_form
 from linkwise.kmeans.rows._protocols import RowStore
@@ -125,9 +124,7 @@ class ConstrainedCosts:
             X, shift.astype(X.dtype), chosen, form, bias, own, self._beyond(),
             rounding_margin(local.d, X.dtype), labels, slack, self._known, drift, upper, lower,
         )  # fmt: skip
-        self._threads.map(
-            lambda a, b: _dense_kernels.undecided_dense(*what, a, b, undecided), len(labels)
-        )
+        self._threads.map(lambda a, b: _core.undecided_dense(*what, a, b, undecided), len(labels))
         found = np.flatnonzero(undecided)
         self._mostly = 2 * len(found) > len(labels)
         costs = self._new_space()[: len(found)]
@@ -148,7 +145,7 @@ class ConstrainedCosts:
         what = (costs, slack, labels, beyond, _MARGIN)
 
         def work(start: int, stop: int) -> None:
-            _kernels.undecided_rows(*what, start, stop, *bounds, undecided)
+            _core.undecided_rows(*what, start, stop, *bounds, undecided)
 
         self._threads.map(work, len(labels))
 

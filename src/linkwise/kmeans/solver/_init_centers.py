@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from linkwise import _core
 from linkwise._types import Floats, Ints, RandomState, is_sparse
 from linkwise.constraints import adjacency
 from linkwise.geometry import Mahalanobis, Moments
-from linkwise.kmeans.kernels import _dense_kernels
 from linkwise.kmeans.rows._local_rows import LocalRows
 from linkwise.kmeans.rows._protocols import RowStore, dense_blocks
 
@@ -207,9 +207,7 @@ def _distances_to(rows: LocalRows) -> Callable[[Floats], Floats]:
 
     def to_dense(points: Floats) -> Floats:
         out = np.empty((len(points), rows.n))
-        rows.threads.map(
-            lambda a, b: _dense_kernels.point_distances(X, rows.shift, points, a, b, out)
-        )
+        rows.threads.map(lambda a, b: _core.point_distances(X, rows.shift, points, a, b, out))
         return out
 
     return to_sparse if is_sparse(X) else to_dense

@@ -20,10 +20,10 @@ from typing import cast
 
 import numpy as np
 
+from linkwise import _core
 from linkwise._types import Bools, Floats, Ints, Labels, RandomState
 from linkwise.constraints import ConstraintError
-from linkwise.kmeans.kernels import _flow_kernels
-from linkwise.kmeans.kernels._flow_kernels import UnitLinks
+from linkwise.kmeans._kernel_arguments import UnitLinks
 
 from . import _transport
 from ._assigners import ICM, Assigner, LinkCost
@@ -191,7 +191,7 @@ class Limited:
     def _inside(self, cost: Floats, price: Floats, link_cost: Floats, rng: RandomState) -> Labels:
         """Cheapest clusters at these prices; those of constrained rows by the assigner inside."""
         labels, load = np.empty(len(cost), dtype=np.int32), np.empty(self._k)
-        _flow_kernels.priced_labels(cost, np.ones(len(cost)), price, labels, load)
+        _core.priced_labels(cost, np.ones(len(cost)), price, labels, load)
         # At the right prices some rows are indifferent: rounding must not decide for them.
         guided = (self._guide >= 0) & (self._guide < self._k)
         labels[guided] = self._guide[guided]
@@ -265,7 +265,7 @@ class Limited:
         own[place[graph.rows] < 0] = -1  # outliers pull nobody
         counts = graph.clique_counts(own, self._k)
         pull = np.empty((len(graph.rows), self._k))
-        _flow_kernels.link_costs(*weighted, graph.cliques, counts, own, pull)
+        _core.link_costs(*weighted, graph.cliques, counts, own, pull)
         cost = cost.copy()
         cost[graph.rows] += pull
         one = np.where(graph.is_must, -1.0, 1.0) * link_cost.mean(axis=1)

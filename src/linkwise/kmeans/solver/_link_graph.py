@@ -8,11 +8,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise import _core
 from linkwise._types import Bools, Floats, Ints
 from linkwise.constraints import Cliques, Constraints, number_nodes
 from linkwise.engines import Threads
-from linkwise.kmeans.kernels import _link_kernels
-from linkwise.kmeans.kernels._link_kernels import CliqueLists, LinkCosts, LinkLists, Measure
+from linkwise.kmeans._kernel_arguments import CliqueLists, LinkCosts, LinkLists, Measure
 
 _WORK = 8  # cost of one end of a link for `Threads`, in cells
 
@@ -77,7 +77,7 @@ class LinkGraph:
         """Members per cluster of each apart group, (n_cliques, k)."""
         counts = np.zeros((self.n_cliques, k), dtype=np.int32)
         if len(counts):
-            _link_kernels.count_members(self.cliques, labels, counts)
+            _core.count_members(self.cliques, labels, counts)
         return counts
 
     def clique_costs(self, labels: NDArray, k: int) -> Floats:
@@ -124,7 +124,7 @@ class LinkGraph:
         what = (self.indptr, self.link, self.n_must, cost)
 
         def work(start: int, stop: int) -> None:
-            _link_kernels.signed_costs(*what, start, stop, signed, total, dearest)
+            _core.signed_costs(*what, start, stop, signed, total, dearest)
 
         with Threads(len(total), _WORK * len(self.link) // max(len(total), 1)) as threads:
             threads.map(work)
@@ -212,7 +212,7 @@ class LinkGraph:
             return graph.cost[chosen]
         length = np.empty((len(chosen), 1))
         pairs = measure.at[self.ends[chosen]]
-        _link_kernels.link_lengths(measure.X, pairs, measure.metric[None], 0, len(pairs), length)
+        _core.link_lengths(measure.X, pairs, measure.metric[None], 0, len(pairs), length)
         missing = np.maximum(measure.farthest - length, 0.0)
         cost = np.where(self.is_must[chosen][:, None], length, missing)
         return np.asarray(cost * self.weight[chosen][:, None])
@@ -227,7 +227,7 @@ class LinkGraph:
         what = (self.ends, self.is_must, labels)
 
         def work(start: int, stop: int) -> NDArray[np.uint32]:
-            number = _link_kernels.list_violated(*what, start, stop, out)
+            number = _core.list_violated(*what, start, stop, out)
             return out[start : start + number]
 
         with Threads(len(self.ends), _WORK) as threads:
@@ -318,5 +318,5 @@ def neighbors(
     indptr = np.zeros(n_vertices + 1, dtype=np.uint32)
     neighbor = np.empty(2 * len(ends), dtype=np.uint32)
     edge = np.empty(len(neighbor) if edges else 0, dtype=np.uint32)
-    _link_kernels.list_neighbors(ends, indptr, neighbor, edge)
+    _core.list_neighbors(ends, indptr, neighbor, edge)
     return indptr, neighbor, edge

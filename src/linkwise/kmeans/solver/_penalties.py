@@ -12,10 +12,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwise import _core
 from linkwise._types import Floats, Ints, Labels, Matrix, is_sparse
 from linkwise.geometry import Geometry, Mahalanobis, Moments
-from linkwise.kmeans.kernels import _link_kernels
-from linkwise.kmeans.kernels._link_kernels import Measure
+from linkwise.kmeans._kernel_arguments import Measure
 from linkwise.kmeans.rows._local_rows import LocalRows
 from linkwise.kmeans.rows._protocols import RowStore, dense_blocks
 
@@ -282,7 +282,7 @@ class DistancePenalty(Penalty):
     def _dense_lengths(self, pairs: Ints, geometry: Mahalanobis) -> Floats:
         X, out = self._dense_pairs()[0], np.empty((len(pairs), geometry.n_groups))
         self.rows.threads.map(
-            lambda a, b: _link_kernels.link_lengths(X, pairs, geometry.metrics, a, b, out),
+            lambda a, b: _core.link_lengths(X, pairs, geometry.metrics, a, b, out),
             len(pairs),
         )
         return out
@@ -387,7 +387,7 @@ class DistancePenalty(Penalty):
         """Add weighted squares (or products) of the differences of links to their groups."""
         if scatter.ndim == 2 and not self.rows.is_sparse:
             X, _, pairs = self._dense_pairs()
-            _link_kernels.add_squares(X, pairs[chosen], group, weight, scatter)
+            _core.add_squares(X, pairs[chosen], group, weight, scatter)
             return
         for part in dense_blocks(np.flatnonzero(weight), self.rows.d):
             _add(scatter, group[part], self._differences(chosen[part]), weight[part])

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from linkwise._types import Floats, Ints, Labels
 from linkwise.constraints import Closure, Constraints, number_nodes
 from linkwise.geometry import Geometry, Moments
-from linkwise.kmeans.kernels._group_kernels import Groups
+from linkwise.kmeans._kernel_arguments import Groups
+from linkwise.kmeans.rows._local_rows import sample_rows
 from linkwise.kmeans.rows._protocols import Assignments, RowStore
 
 from ._link_graph import LinkGraph
@@ -129,6 +130,12 @@ class Problem:
         if self.seeds is not None:
             ends.append(np.flatnonzero(self.seeds >= 0))
         return number_nodes(*(part.astype(np.int64, copy=False) for part in ends))[0]
+
+    @cached_property
+    def free_sample(self) -> Ints:
+        """Rows without constraints, or a sample of them that a resumed fit draws again."""
+        rng = np.random.RandomState(0)
+        return sample_rows(self.rows.n, self.rows.cells, self.k, rng, self.constrained)
 
 
 @dataclass

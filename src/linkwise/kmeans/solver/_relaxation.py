@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array, vstack
 
+from linkwise import _core
 from linkwise.constraints import Constraints
-from linkwise.kmeans.kernels import _link_kernels
 
 from ._link_graph import LinkGraph
 
@@ -53,7 +53,7 @@ def _local_search(links: LinkGraph, k: int) -> NDArray[np.int32]:
         order = rng.permutation(every)
         edge, moves = np.full(len(every), np.inf), np.zeros(len(every), dtype=np.uint16)
         for _ in range(_MAX_SWEEPS):
-            moved, _ = _link_kernels.icm(
+            moved, _ = _core.icm(
                 order,
                 every,
                 noise,

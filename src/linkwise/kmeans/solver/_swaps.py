@@ -25,7 +25,7 @@ from ._problem import Problem, RunState, Solution
 
 TIE = 1e-10  # share of an objective that may be rounding error
 _CELLS = 4_000_000  # most costs that are held for one swap
-_TRIAL = 3  # iterations after which a swap is rejected or followed to its end
+TRIAL = 3  # iterations after which a start or a swap is rejected or followed to its end
 _MARGIN = 0.01  # of the objective; more above the best after the trial is hopeless
 _PATIENCE = 100  # failures in a row, besides one per cluster, that end the search
 
@@ -122,7 +122,7 @@ def improved(
 
 def _tried(best: Solution, start: RunState, rerun: Rerun, effort: Effort) -> Solution:
     """A few iterations from a swap, and all of them if that looks promising."""
-    found = rerun(start=start, max_iter=_TRIAL)
+    found = rerun(start=start, max_iter=TRIAL)
     effort.swaps += 1 + found.n_iter
     if found.objective > best.objective + _MARGIN * abs(best.objective) or found.converged:
         return found
@@ -163,8 +163,7 @@ def _free(problem: Problem, geometry: Geometry) -> Costs | None:
     n_free = problem.rows.n - len(problem.constrained)
     if not n_free:
         return None
-    # Always the same sample: a resumed fit draws the same rows.
-    some = problem.rows.sample(problem.k, np.random.RandomState(0), problem.constrained)
+    some = problem.rows.subset(problem.free_sample)
     if not some.n:  # of very many rows, only constrained ones were drawn
         return None
     step = -(-some.n * geometry.k // _CELLS)

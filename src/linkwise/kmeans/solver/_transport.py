@@ -16,9 +16,9 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array, vstack
 
+from linkwise import _core
 from linkwise._types import Floats, Ints, Labels
-from linkwise.kmeans.kernels import _flow_kernels as kernels
-from linkwise.kmeans.kernels._flow_kernels import UnitLinks
+from linkwise.kmeans._kernel_arguments import UnitLinks
 
 _UPDATES = 40  # changes of one price, per cluster
 _SAMPLE = 8_000  # units from which prices are found
@@ -49,7 +49,7 @@ def transport(
     # A cluster that no number of rows fills has no price.
     price = np.where((price > 0) & (high >= n) | (price < 0) & (low <= 0), 0.0, price)
     labels, load = np.empty(n, dtype=np.int32), np.empty(k)
-    kernels.priced_labels(cost, np.ones(n), price, labels, load)
+    _core.priced_labels(cost, np.ones(n), price, labels, load)
     found = shipped(cost, labels, low, high, price, no_links(n))
     return None if found is None else (labels, found)
 
@@ -72,7 +72,7 @@ def shipped(
     """Bring sizes within limits by cheapest paths, in place; returns prices, None if impossible."""
     potential = np.append(-price, 0.0)
     limits = low.astype(np.int64), np.minimum(high, _NO_LIMIT).astype(np.int64)
-    if not kernels.ship(cost, labels, *limits, potential, links):
+    if not _core.ship(cost, labels, *limits, potential, links):
         return None
     return potential[-1] - potential[:-1]
 
@@ -81,7 +81,7 @@ def settled(
     cost: Floats, size: Floats, low: Floats, high: Floats, labels: Labels, links: UnitLinks
 ) -> bool:
     """Bring the sizes of units of different size within limits, in place; whether it worked."""
-    return not kernels.settle(cost, size, low, high, labels, links, _MOVES)
+    return not _core.settle(cost, size, low, high, labels, links, _MOVES)
 
 
 def by_program(
