@@ -11,10 +11,11 @@ from linkwise._version import __version__
 
 from . import _output as out
 from ._check import check
-from ._cluster import as_command, cluster
+from ._cluster import cluster
 from ._demo import demo
 from ._help import show_help
 from ._label import label
+from ._options import as_command
 from ._predict import predict
 from ._score import score
 from ._sessions import sessions
@@ -46,9 +47,8 @@ def build() -> typer.Typer:
         rich_markup_mode="rich",
     )
     app.callback()(_root)
-    app.command()(as_command(cluster))
-    for command in (predict, update, check, score, label, studio, sessions, demo):
-        app.command()(command)
+    for run in (cluster, predict, update, check, score, label, studio, sessions, demo):
+        app.command()(as_command(run))
     app.command("help")(show_help)
     return app
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +13,7 @@ from rich.table import Table as RichTable
 
 from . import _options as opt
 from . import _output as out
-from ._input import Reading, constraints_on, read_constraints, read_ids
+from ._input import Measuring, constraints_on, read_constraints, read_ids
 from ._options import DATA, METHOD, option
 
 if TYPE_CHECKING:
@@ -20,42 +21,36 @@ if TYPE_CHECKING:
     from linkwise.constraints import Constraints, Diagnosis
     from linkwise.tables import Features
 
-_MAX_NAMES = 8
 
+@dataclass(frozen=True, kw_only=True)
+class Check(Measuring):
+    """The options of the command."""
 
-def check(
     links: Annotated[
         Path,
         typer.Argument(
             help="File of constraints: CSV, JSON lines, Parquet, Excel; .nwk is a tree."
         ),
-    ],
+    ]
     data: Annotated[
         Path | None, option(DATA, about="The data: rows and ids are checked against it.")
-    ] = None,
-    id_column: opt.IdColumn = None,
-    features: opt.FeatureNames = None,
-    text_column: opt.TextColumn = None,
-    embedding: opt.Embedding = None,
-    no_scale: opt.NoScale = False,
-    missing: opt.Missing = None,
-    encoding: opt.Encoding = None,
-    sheet: opt.Sheet = None,
-    column: opt.ColumnRoles = None,
-    clusters: Annotated[int | None, opt.count_option("Number of clusters you want.")] = None,
+    ] = None
+    column: opt.ColumnRoles = None
+    clusters: Annotated[int | None, opt.count_option("Number of clusters you want.")] = None
     time_limit: Annotated[
         float,
         option(METHOD, about="Seconds to search whether -k clusters suffice.", min=0.0, rare=True),
-    ] = 10.0,
-    as_json: opt.Json = False,
-    help_all: opt.HelpAll = False,
-) -> None:
-    """Tell whether constraints are consistent, what follows from them and what they are worth.
+    ] = 10.0
+    as_json: opt.Json = False
+
+
+def check(request: Check) -> None:
+    """Check whether constraints are consistent, and show what follows from them.
 
     LINKS has columns i, j, link[, weight] with link one of must/cannot, same/different,
     yes/no or 1/-1, or a, b, c[, weight] for "a and b are closer to each other than to c".
 
-    What they are worth is measured on the columns that `linkwise cluster` would use.
+    With --data, informativeness is measured on the columns that `linkwise cluster` would use.
 
     Exit code: 0 consistent, 1 contradiction, 2 wrong usage, 70 a fault in linkwise.
 
@@ -66,39 +61,47 @@ def check(
         linkwise check pairs.csv --data beans.csv --id-column bean -k 3
     """
     with out.plain_errors():
-        how = Reading(
-            id_column, features, text_column, embedding, no_scale, tuple(missing or ()), encoding,
-            sheet,
-        )  # fmt: skip
         worth: JsonDict = {}
         n_rows = None
-        if data is None:
-            if id_column is not None:
-                raise ValueError("--id-column names a column of --data; give --data too")
-            known = read_constraints(links, "auto", column or [], encoding)
-            if not known.has_ids:
-                known.to_rows(None)
+        if request.data is None:
+            known = _read_alone(request)
         else:
-            table = how.table(data)
-            n_rows = table.n_rows
-            known, id_column = constraints_on(table, links, how, column or [])
-            by_row = known.to_rows(n_rows, read_ids(table, id_column))
-            if clusters is not None and clusters > n_rows:
-                known.diagnose(clusters, n_rows=n_rows)  # says what is wrong
-            if by_row:
-                try:
-                    made = how.rows(table, [] if id_column is None else [id_column])
-                    worth = {"worth": _worth(by_row, made, clusters)}
-                except ValueError as error:  # consistency does not need columns
-                    if features is not None:
-                        raise
-                    worth = {"worth": {"not_measured": out.in_words(error)}}
-        diagnosis = known.diagnose(clusters, n_rows=n_rows, time_limit=time_limit)
-    if as_json:
-        out.print_json({"file": str(links), **diagnosis.to_dict(), **worth})
+            known, n_rows, worth = _read_with(request, request.data)
+        diagnosis = known.diagnose(request.clusters, n_rows=n_rows, time_limit=request.time_limit)
+    if request.as_json:
+        result = {"worth": worth} if worth else {}
+        out.print_json({"file": str(request.links), **diagnosis.to_dict(), **result})
     else:
-        _show(links, diagnosis, worth)
+        _show(request.links, diagnosis, worth)
     raise typer.Exit(out.CONSISTENT if diagnosis.consistent else out.CONTRADICTION)
+
+
+def _read_alone(request: Check) -> Constraints:
+    if request.id_column is not None:
+        raise ValueError("--id-column names a column of --data; give --data too")
+    known = read_constraints(request.links, "auto", request.column or [], request.encoding)
+    if not known.has_ids:
+        known.to_rows(None)
+    return known
+
+
+def _read_with(request: Check, data: Path) -> tuple[Constraints, int, JsonDict]:
+    """The constraints, the number of rows of the data, and the measures on it."""
+    table = request.table(data)
+    known, id_column = constraints_on(table, request.links, request, request.column or [])
+    by_row = known.to_rows(table.n_rows, read_ids(table, id_column))
+    if request.clusters is not None and request.clusters > table.n_rows:
+        known.diagnose(request.clusters, n_rows=table.n_rows)  # raises
+    worth: JsonDict = {}
+    if by_row:
+        try:
+            made = request.rows(table, [] if id_column is None else [id_column])
+            worth = _worth(by_row, made, request.clusters)
+        except ValueError as error:  # consistency does not need columns
+            if request.features is not None:
+                raise
+            worth = {"not_measured": out.in_words(error)}
+    return known, table.n_rows, worth
 
 
 def _worth(known: Constraints, made: Features, clusters: int | None) -> JsonDict:
@@ -106,8 +109,11 @@ def _worth(known: Constraints, made: Features, clusters: int | None) -> JsonDict
     import numpy as np
     from sklearn.cluster import KMeans
 
-    X = made.X
-    worth: JsonDict = {"features": X.shape[1], "columns": _columns(made)}
+    assert made.preparation is not None
+    X, text = made.X, made.preparation.text
+    columns = [column.name for column in made.preparation.columns]
+    columns += [] if text is None else text.columns
+    worth: JsonDict = {"features": X.shape[1], "columns": columns}
     coherence = known.coherence(X)
     if np.isfinite(coherence):
         worth["coherence"] = round(coherence, 4)
@@ -117,30 +123,22 @@ def _worth(known: Constraints, made: Features, clusters: int | None) -> JsonDict
     return worth
 
 
-def _columns(made: Features) -> list[str]:
-    assert made.preparation is not None
-    text = made.preparation.text
-    names = [own.name for own in made.preparation.columns]
-    return names + ([] if text is None else text.columns)
-
-
 def _show(links: Path, diagnosis: Diagnosis, worth: JsonDict) -> None:
     from linkwise.constraints import contradiction_lines, diagnosis_lines, verdict
 
-    good = diagnosis.consistent
     title = escape(f"{links.name}: {verdict(diagnosis)}")
     body = RichTable.grid(padding=(0, 1))
     for line in contradiction_lines(diagnosis):
         body.add_row("[red]✗[/red]", escape(line))
-    facts = diagnosis_lines(diagnosis, out.in_options)
-    for line in [*facts, *_worth_lines(worth.get("worth", {}))]:
+    for line in [*diagnosis_lines(diagnosis, out.in_options), *_worth_lines(worth)]:
         body.add_row("•", escape(line))
-    out.console.print(
-        Panel(body, title=title, title_align="left", border_style="green" if good else "red")
-    )
+    color = "green" if diagnosis.consistent else "red"
+    out.console.print(Panel(body, title=title, title_align="left", border_style=color))
 
 
 def _worth_lines(worth: JsonDict) -> list[str]:
+    from linkwise.tables import listed
+
     if "not_measured" in worth:
         return [f"informativeness and coherence are not measured: {worth['not_measured']}"]
     lines = []
@@ -154,11 +152,4 @@ def _worth_lines(worth: JsonDict) -> list[str]:
             f"coherence {worth['coherence']:.0%}: share of pairs of a must-link and a "
             "cannot-link that do not oppose each other; higher = easier to satisfy both"
         )
-    if lines:
-        lines.append(f"measured on {_some(worth['columns'])}")
-    return lines
-
-
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - _MAX_NAMES:,} more" if len(names) > _MAX_NAMES else ""
-    return ", ".join(names[:_MAX_NAMES]) + more
+    return [*lines, f"measured on {listed(worth['columns'])}"] if lines else []

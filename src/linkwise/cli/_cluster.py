@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,8 +14,8 @@ from linkwise._methods import Method
 
 from . import _options as opt
 from . import _output as out
-from ._input import Reading, column_names
-from ._method import AUTO, find_algorithm, make_estimator, parse_settings
+from ._input import Measuring, column_names
+from ._method import AUTO, Clusters, find_algorithm, make_estimator, parse_settings
 from ._options import DATA, KNOWLEDGE, METHOD, OUTPUT, Counts, option
 from ._write import CLUSTER, NAME, check_kind, check_target
 
@@ -26,8 +24,7 @@ if TYPE_CHECKING:
 
     from linkwise.constraints import Diagnosis
 
-    from ._knowledge import Given
-    from ._out_of_core import GivenBlocks
+    from ._knowledge import Input
 
 
 def _algorithm_help() -> str:
@@ -35,19 +32,11 @@ def _algorithm_help() -> str:
     return f"Run exactly this method: {names}; see `linkwise help methods`.  [default: auto]"
 
 
-@dataclass(frozen=True)
-class Request:
-    """What the user asked for; the fields are the options."""
+@dataclass(frozen=True, kw_only=True)
+class Request(Measuring):
+    """The options of the command."""
 
     data: opt.Data
-    id_column: opt.IdColumn = None
-    features: opt.FeatureNames = None
-    text_column: opt.TextColumn = None
-    embedding: opt.Embedding = None
-    no_scale: opt.NoScale = False
-    missing: opt.Missing = None
-    encoding: opt.Encoding = None
-    sheet: opt.Sheet = None
     memory_limit: Annotated[
         str | None,
         option(
@@ -124,17 +113,10 @@ class Request:
         Path | None,
         option(OUTPUT, about="CSV file for links that are probably wrong.", rare=True),
     ] = None
-    newick: Annotated[
-        Path | None, option(OUTPUT, about="File for the hierarchy (recon).", rare=True)
-    ] = None
-    dendrogram: Annotated[
-        Path | None, option(OUTPUT, about="Picture of the hierarchy (recon).", rare=True)
-    ] = None
     explain: Annotated[
         bool, option(OUTPUT, "--explain", about="Show what was compared (auto).")
     ] = False
     as_json: opt.Json = False
-    help_all: opt.HelpAll = False
 
     @cached_property
     def method(self) -> Method:
@@ -142,23 +124,21 @@ class Request:
         return find_algorithm(self.algorithm)
 
     @cached_property
-    def parameters(self) -> dict[str, Any]:
-        """Parameters of the method that were given."""
+    def parameters(self) -> dict[str, object]:
+        """Parameters of the method."""
         return parse_settings(self.method, self.settings or [])
 
     @property
-    def k(self) -> int | tuple[int, int] | None:
+    def k(self) -> Clusters:
         """The number of clusters, or the least and the most."""
         if self.clusters is None:
             return None
         return self.clusters.one or (self.clusters.least, self.clusters.most)
 
     @property
-    def reading(self) -> Reading:
-        """How the data is to be read."""
-        names = (own.name for own in fields(Reading))
-        given = {name: getattr(self, name) for name in names}
-        return Reading(**{**given, "missing": tuple(self.missing or ())})
+    def by_blocks(self) -> bool:
+        """Whether rows stay on disk, or on a Dask cluster."""
+        return self.memory_limit is not None or self.scheduler is not None
 
     @property
     def no_features(self) -> list[str]:
@@ -169,47 +149,42 @@ class Request:
         return [name for name in columns if name is not None]
 
     @property
-    def files(self) -> dict[str, Path | None]:
+    def files(self) -> dict[str, Path]:
         """Files to write, by option."""
-        names = ("output", "report", "save", "suspects", "newick", "dendrogram")
-        return {name: getattr(self, name) for name in names}
+        names = ("output", "report", "save", "suspects")
+        return {name: path for name in names if (path := getattr(self, name)) is not None}
 
     def check(self) -> None:
-        """Refuse options that do not go together, before any file is read."""
+        """Refuse options that cannot be combined, before any file is read."""
+        _ = self.parameters
+        if self.id_column is not None and self.id_column == self.label_column:
+            raise ValueError(f"--id-column and --label-column are both {self.label_column!r}")
+        if self.column and self.constraints is None:
+            raise ValueError("--column names columns of --constraints; give --constraints too")
+        if self.explain and self.method.short != AUTO:
+            raise ValueError("--explain shows what auto compared; leave out --algorithm")
+        self._check_files()
+
+    def _check_files(self) -> None:
         earlier = [self.data, self.constraints]
         for name, path in self.files.items():
             check_target(path, "-o" if name == "output" else f"--{name}", earlier)
             earlier.append(path)
         check_kind(self.output)
-        _ = self.parameters
         for flag in ("probabilities", "append"):
             if getattr(self, flag) and (self.output is None or self.output.suffix == ".npy"):
                 raise ValueError(f"--{flag} needs -o with a .csv, .tsv, .xlsx or .parquet file")
-        if self.append and self.by_blocks:
-            raise ValueError(
-                "--append is for data in memory, not for --memory-limit or --scheduler; join the "
-                "clusters by id instead"
-            )
-        if (self.newick or self.dendrogram) and not self.method.merges:
-            raise ValueError("--newick and --dendrogram need --algorithm recon or complete-link")
-        if self.explain and self.method.short != AUTO:
-            raise ValueError("--explain shows what auto compared; leave out --algorithm")
         if self.id_column in (CLUSTER, NAME) and self.output is not None:
             raise ValueError(
                 f"--id-column {self.id_column}: a column of the result has this name; rename yours"
             )
-
-    @property
-    def by_blocks(self) -> bool:
-        """Whether rows stay on disk, or on a Dask cluster."""
-        return self.memory_limit is not None or self.scheduler is not None
 
 
 def cluster(request: Request) -> None:
     """Cluster the rows of a table, with or without constraints.
 
     Columns are recognized: numbers are scaled, categories and texts become numbers, ids are left
-    out; notes say what was done. Without --algorithm, AutoCluster chooses the number of clusters
+    out; notes report what was done. Without --algorithm, AutoCluster chooses the number of clusters
     (unless -k is given) and the space by held-out links. The last lines compare the result with
     plain k-means.
 
@@ -249,8 +224,8 @@ def cluster(request: Request) -> None:
     given.close()
 
 
-def _read(request: Request) -> Given | GivenBlocks:
-    """The rows, and what is known about them."""
+def _read(request: Request) -> Input:
+    """Rows, with constraints and labels."""
     if request.by_blocks:
         from ._out_of_core import read_blocks
 
@@ -260,14 +235,21 @@ def _read(request: Request) -> Given | GivenBlocks:
     return read(request)
 
 
-def _fit(request: Request, given: Given | GivenBlocks) -> tuple[BaseEstimator, Diagnosis | None]:
+def _fit(request: Request, given: Input) -> tuple[BaseEstimator, Diagnosis | None]:
     """The fitted estimator; with a diagnosis if the constraints cannot all be satisfied."""
+    from threadpoolctl import threadpool_limits
+
     from linkwise.constraints import ConstraintError
 
     method = request.method
     settings = {name: value for name, value in request.parameters.items() if name != "tag"}
-    model = make_estimator(method, request.k, request.seed, settings, checkpoint=request.checkpoint)
-    with out.warnings_as_notes(), out.errors.status("clustering ..."):
+    model = make_estimator(method, request.k, request.seed, settings, request.checkpoint)
+    # Threads of BLAS wait for each other by spinning; on matrices as small as those of a table,
+    # this is most of their time.
+    with (
+        out.warnings_as_notes(), out.errors.status("clustering ..."),
+        threadpool_limits(1, "blas"),
+    ):  # fmt: skip
         try:
             model.fit(given.X, given.y, constraints=given.known, sample_ids=given.ids)
         except ConstraintError:
@@ -284,7 +266,7 @@ def _fit(request: Request, given: Given | GivenBlocks) -> tuple[BaseEstimator, D
     return model, None
 
 
-def _note_contradictions(request: Request, given: Given | GivenBlocks) -> None:
+def _note_contradictions(request: Request, given: Input) -> None:
     """Note that not all constraints can be satisfied, for methods that try all the same."""
     from linkwise.constraints import contradiction_lines
 
@@ -306,7 +288,7 @@ def _note_contradictions(request: Request, given: Given | GivenBlocks) -> None:
     )
 
 
-def _refuse(request: Request, diagnosis: Diagnosis, given: Given | GivenBlocks) -> None:
+def _refuse(request: Request, diagnosis: Diagnosis, given: Input) -> None:
     """Show the proof that the constraints cannot all be satisfied, and exit with 1."""
     from linkwise.constraints import ConstraintError
 
@@ -323,7 +305,7 @@ def _refuse(request: Request, diagnosis: Diagnosis, given: Given | GivenBlocks) 
     raise typer.Exit(out.CONTRADICTION)
 
 
-def _continue(request: Request, given: Given | GivenBlocks, model: BaseEstimator) -> dict[int, str]:
+def _continue(request: Request, given: Input, model: BaseEstimator) -> dict[int, str]:
     """Names of clusters that are taken over from an earlier model, with their numbers."""
     if request.continues is None:
         return {}
@@ -336,20 +318,3 @@ def _continue(request: Request, given: Given | GivenBlocks, model: BaseEstimator
     out.print_note(f"compared with {request.continues}: {changes}")
     there = set(model.labels_.tolist())
     return {number: name for number, name in saved.names.items() if number in there}
-
-
-def as_command(run: Callable[[Request], None]) -> Callable[..., None]:
-    """A function with one parameter per option, which typer can read, around `run`."""
-
-    def command(**given: Any) -> None:
-        run(Request(**given))
-
-    hints = get_type_hints(Request, include_extras=True)
-    found = [
-        own.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)
-        for name, own in inspect.signature(Request).parameters.items()
-    ]
-    command.__signature__ = inspect.Signature(found)  # type: ignore[attr-defined]
-    command.__annotations__ = {own.name: own.annotation for own in found}
-    command.__doc__, command.__name__ = run.__doc__, run.__name__
-    return command

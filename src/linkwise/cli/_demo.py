@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,15 +23,18 @@ if TYPE_CHECKING:
 _SAMPLE = ("beans.csv", "tastings.csv")
 
 
-def demo(
-    folder: Annotated[Path, option(OUTPUT, "--folder", about="Where the sample goes.")] = Path(
-        "linkwise-demo"
-    ),
-    as_json: opt.Json = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Demo:
+    """The options of the command."""
+
+    folder: Annotated[Path, option(OUTPUT, about="Folder for the sample.")] = Path("linkwise-demo")
+    as_json: opt.Json = False
+
+
+def demo(request: Demo) -> None:
     """Show what linkwise does, on a small sample.
 
-    Coffee beans with their acidity and roast; tasters said of 40 pairs whether the two come from
+    Coffee beans with their acidity and roast; tasters decided for 40 pairs whether both come from
     the same place.
 
     Examples:
@@ -40,11 +44,11 @@ def demo(
         linkwise demo --folder .
     """
     with out.plain_errors():
-        found, known = _run(folder)
-        if as_json:
-            out.print_json(found)
+        result, known = _run(request.folder)
+        if request.as_json:
+            out.print_json(result)
         else:
-            _show(found, known, folder)
+            _show(result, known, request.folder)
 
 
 def _run(folder: Path) -> tuple[JsonDict, Constraints]:
@@ -56,70 +60,64 @@ def _run(folder: Path) -> tuple[JsonDict, Constraints]:
     from linkwise.tables import read_table, table_features
 
     folder.mkdir(parents=True, exist_ok=True)
-    source = resources.files("linkwise.datasets") / "sample"
     for name in _SAMPLE:
-        with resources.as_file(source / name) as path:
+        with resources.as_file(resources.files("linkwise.datasets") / "sample" / name) as path:
             shutil.copyfile(path, folder / name)
     table = read_table(folder / "beans.csv")
     known = Constraints.read(folder / "tastings.csv")
     by_row = known.to_rows(table.n_rows, table.text("bean").tolist())
     X = table_features(table, ["acidity", "roast"]).X
-    results = {
-        "without_constraints": KMeans(3, n_init=10, random_state=0).fit_predict(X),
-        "with_constraints": AutoCluster(n_clusters=3, random_state=0)
-        .fit(X, constraints=by_row)
-        .labels_,
-    }
-    origin = table.text("origin").tolist()
-    found: JsonDict = {"n_rows": table.n_rows, "diagnosis": known.diagnose(3).to_dict()}
-    for name, labels in results.items():
-        n_satisfied = by_row.satisfied(labels).n_satisfied
-        found[name] = {"ari": score(origin, labels).ari, "n_satisfied": n_satisfied}
-    return found, known
+    auto = AutoCluster(n_clusters=3, random_state=0).fit(X, constraints=by_row)
+    result: JsonDict = {"n_rows": table.n_rows, "diagnosis": known.diagnose(3).to_dict()}
+    for name, labels in (
+        ("without_constraints", KMeans(3, n_init=10, random_state=0).fit_predict(X)),
+        ("with_constraints", auto.labels_),
+    ):
+        ari = score(table.text("origin").tolist(), labels).ari
+        result[name] = {"ari": ari, "n_satisfied": by_row.satisfied(labels).n_satisfied}
+    return result, known
 
 
-def _show(found: JsonDict, known: Constraints, folder: Path) -> None:
-    def say(text: str) -> None:
-        out.console.print(text, soft_wrap=True, highlight=False)
-
-    total = known.n_constraints
-    without, using = found["without_constraints"], found["with_constraints"]
-    say(f"[bold]The data[/bold]: {found['n_rows']} coffee beans, acidity and roast.")
-    say(f"[bold]The constraints[/bold]: {escape(str(known.diagnose(3)))}\n")
-    say(
-        f"[bold]Plain k-means[/bold] finds the origins with an ARI of {without['ari']:z.2f} and "
-        f"satisfies {without['n_satisfied']} of the {total} constraints."
-    )
-    say(
-        f"[bold]With constraints[/bold], AutoCluster reaches an ARI of {using['ari']:z.2f} and "
-        f"satisfies {using['n_satisfied']} of {total}."
-    )
-    _show_contradiction(known)
-    say("\nNow try it yourself:")
+def _show(result: JsonDict, known: Constraints, folder: Path) -> None:
+    total, diagnosis = known.n_constraints, known.diagnose(3)
+    without, using = result["without_constraints"], result["with_constraints"]
     beans, tastings, clusters, page = (
         shlex.quote(str(folder / name)) for name in (*_SAMPLE, "clusters.csv", "report.html")
     )
     # `make demo` runs the program inside .venv, where a person's shell does not look.
     program = "linkwise" if shutil.which("linkwise") else shlex.quote(sys.argv[0])
     features = "--features acidity,roast"
-    for command in (
-        f"check {tastings} --data {beans} {features} -k 3",
-        f"cluster {beans} --constraints {tastings} {features} -o {clusters} --report {page}",
-        f"score {clusters} {beans} --truth-column origin --id-column bean",
-    ):
-        say(escape(f"  {program} {command}"))
+    lines = [
+        f"[bold]The data[/bold]: {result['n_rows']} coffee beans, acidity and roast.",
+        f"[bold]The constraints[/bold]: {escape(str(diagnosis))}\n",
+        f"[bold]Plain k-means[/bold] finds the origins with an ARI of {without['ari']:z.2f} and "
+        f"satisfies {without['n_satisfied']} of the {total} constraints.",
+        f"[bold]With constraints[/bold], AutoCluster reaches an ARI of {using['ari']:z.2f} and "
+        f"satisfies {using['n_satisfied']} of {total}.",
+        _contradiction(known),
+        "\nNow try it yourself:",
+        *(
+            escape(f"  {program} {command}")
+            for command in (
+                f"check {tastings} --data {beans} {features} -k 3",
+                f"cluster {beans} --constraints {tastings} {features} -o {clusters} "
+                f"--report {page}",
+                f"score {clusters} {beans} --truth-column origin --id-column bean",
+            )
+        ),
+    ]
+    out.console.print("\n".join(lines), soft_wrap=True, highlight=False)
 
 
-def _show_contradiction(known: Constraints) -> None:
-    """A wrong answer is found, with the chain that proves it."""
+def _contradiction(known: Constraints) -> str:
+    """A wrong answer, with the links that prove it."""
     from linkwise.constraints import Constraints
 
     group = max(known.closure().components, key=len)
-    given = {frozenset(pair) for pair in known.must_link.tolist()}
-    wrong = next((a, b) for a in group for b in group if a < b and frozenset((a, b)) not in given)
+    linked = {frozenset(pair) for pair in known.must_link.tolist()}
+    wrong = next((a, b) for a in group for b in group if a < b and frozenset((a, b)) not in linked)
     diagnosis = (known + Constraints(cannot_link=[wrong])).diagnose()
-    out.console.print(
+    return (
         f"[bold]A wrong answer[/bold], that {wrong[0]} and {wrong[1]} differ, is detected:\n  "
-        f"{escape(str(diagnosis.contradictions[0]))}",
-        soft_wrap=True,
+        f"{escape(str(diagnosis.contradictions[0]))}"
     )

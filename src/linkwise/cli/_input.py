@@ -6,7 +6,6 @@ import csv
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from rich.markup import escape
 from linkwise._errors import fill
 from linkwise._help import see
 
+from . import _options as opt
 from . import _output as out
 
 if TYPE_CHECKING:
@@ -23,56 +23,73 @@ if TYPE_CHECKING:
 
 TREES = (".nwk", ".newick", ".tree", ".tre")
 _TEXT = (".csv", ".tsv", ".tab", ".txt", ".jsonl", ".ndjson", ".gz")
-_LARGE_FILE = 20_000_000  # bytes; above this, reading shows that it goes on
+_LARGE_FILE = 20_000_000  # bytes; reading more takes about a second, so a spinner is shown
 _PAIR_COLUMNS = {"i", "j", "link"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Reading:
-    """How a table becomes rows: the options of the panel "Data"."""
+    """How a file becomes a table: options of the panel "Data"."""
 
-    id_column: str | None = None
-    features: str | None = None
-    text_column: str | None = None
-    embedding: str | None = None
-    no_scale: bool = False
-    missing: tuple[str, ...] = ()
-    encoding: str | None = None
-    sheet: str | None = None
+    id_column: opt.IdColumn = None
+    missing: opt.Missing = None
+    encoding: opt.Encoding = None
+    sheet: opt.Sheet = None
+    help_all: opt.HelpAll = False
 
     def table(self, path: Path) -> Table:
         """The table in a file."""
         from linkwise.tables import read_table
 
         with busy(f"reading {path.name}", path):
-            found = read_table(path, missing=self.missing, encoding=self.encoding, sheet=self.sheet)
+            table = read_table(
+                path, missing=self.missing or (), encoding=self.encoding, sheet=self.sheet
+            )
         if self.id_column is not None:
-            found.column(self.id_column)  # says what is wrong
-        return found
+            table.column(self.id_column)  # raises if there is none
+        return table
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measuring(Reading):
+    """How a table becomes rows of numbers: the other options of the panel "Data"."""
+
+    features: opt.FeatureNames = None
+    text_column: opt.TextColumn = None
+    embedding: opt.Embedding = None
+    no_scale: opt.NoScale = False
 
     def rows(self, table: Table, leave_out: Sequence[str] = ()) -> Features:
-        """The columns of a table as numbers; notes say how."""
+        """The columns of a table as numbers; notes report how."""
         from linkwise.tables import table_features
 
-        named = None if self.features is None else column_names(self.features)
-        texts = (
-            None if self.text_column is None else column_names(self.text_column, "--text-column")
-        )
-        if named is not None and texts is not None:
-            named = [*named, *(name for name in texts if name not in named)]
-        known = (None, "auto", "words", "wordllama")
-        if self.embedding not in known and "sentence-transformers/" not in str(self.embedding):
+        columns, texts = self.columns, self.texts
+        if columns is not None and texts is not None:
+            columns = [*columns, *(name for name in texts if name not in columns)]
+        names = (None, "auto", "words", "wordllama")
+        if self.embedding not in names and "sentence-transformers/" not in str(self.embedding):
             raise ValueError(
                 f"--embedding {self.embedding}: expected words, wordllama or "
                 "sentence-transformers/NAME"
             )
         made = table_features(
-            table, named, texts=texts, leave_out=leave_out, scale=not self.no_scale,
+            table, columns, texts=texts, leave_out=leave_out, scale=not self.no_scale,
             embedding=self.embedding or "auto",
         )  # fmt: skip
         for note in made.templates:
             out.print_note(fill(note, out.in_options))
         return made
+
+    @property
+    def columns(self) -> list[str] | None:
+        """Names of the features."""
+        return None if self.features is None else column_names(self.features)
+
+    @property
+    def texts(self) -> list[str] | None:
+        """Names of the columns of texts."""
+        text = self.text_column
+        return None if text is None else column_names(text, "--text-column")
 
 
 @contextmanager
@@ -86,7 +103,7 @@ def busy(doing: str, path: Path) -> Iterator[None]:
 
 
 def column_names(text: str, option: str = "--features") -> list[str]:
-    """Names between commas; one with a comma in it stands in quotes."""
+    """Names between commas; a name with a comma is in quotes."""
     names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
     if not names or "" in names:
         raise ValueError(f"{option} {text!r}: expected names of columns, such as a,b,c")
@@ -97,7 +114,7 @@ def column_names(text: str, option: str = "--features") -> list[str]:
 
 
 def read_ids(table: Table, id_column: str | None) -> list[str] | None:
-    """The ids of the rows as text; None when rows go by their number."""
+    """The ids of the rows as text; None if rows are named by number."""
     if id_column is None:
         return None
     names = [name.strip() for name in table.text(id_column).tolist()]
@@ -117,14 +134,16 @@ def read_ids(table: Table, id_column: str | None) -> list[str] | None:
     return names
 
 
-def recognized_ids(table: Table, spoken: set[str] | None = None) -> str | None:
-    """A column of ids; with `spoken`, the first that has all of these ids."""
+def id_columns(table: Table) -> list[str]:
+    """Columns that hold ids, by the rule of `table_features`."""
     from linkwise.tables import column_kinds
 
-    found = [name for name, kind in column_kinds(table).items() if kind.kind == "id"]
-    if spoken is None:
-        return found[0] if found else None
-    return next((own for own in found if spoken <= set(map(str.strip, table.text(own)))), None)
+    return [name for name, kind in column_kinds(table).items() if kind.kind == "id"]
+
+
+def recognized_ids(table: Table) -> str | None:
+    """The first column of ids."""
+    return next(iter(id_columns(table)), None)
 
 
 # -------------------------------------------------------------------- constraints
@@ -133,22 +152,15 @@ def recognized_ids(table: Table, spoken: set[str] | None = None) -> str | None:
 def read_constraints(
     path: Path, ids: str, columns: list[str], encoding: str | None = None
 ) -> Constraints:
-    """Read constraints; for large files, show that it goes on."""
+    """Read constraints; for large files, with a spinner."""
     from linkwise.constraints import Constraints
 
     if path.suffix.lower() in TREES:
         return Constraints.from_tree(path)
     roles = dict(_role(text) for text in columns) or None
     encoding = encoding if path.suffix.lower() in _TEXT else None
-    read = partial(
-        Constraints.read,
-        path,
-        ids=ids,  # type: ignore[arg-type]
-        columns=roles,
-        encoding=encoding,
-    )
-    with busy(f"reading {path.name}", path):
-        return read()
+    with busy(f"reading {path.name}", path), out.warnings_as_notes():
+        return Constraints.read(path, ids=ids, columns=roles, encoding=encoding)  # type: ignore[arg-type]
 
 
 def _role(text: str) -> tuple[str, str]:
@@ -163,33 +175,34 @@ def constraints_on(
 ) -> tuple[Constraints, str | None]:
     """The constraints in a file on the rows of a table, and the column of ids that they name.
 
-    Without --id-column, the column of ids is one that has every id in the constraints; if there is
-    none, constraints name rows by number.
+    Without --id-column, it is the first column of ids that has every id in the constraints; if
+    there is none, numbers in the constraints are row numbers.
     """
-    if how.id_column is not None:
-        known = _read_or_explain(table, path, "text", columns, how)
-        ids = read_ids(table, how.id_column)
-        return _bound(known, table, ids, ignore_unknown), how.id_column
-    known = _read_or_explain(table, path, "auto", columns, how)
-    found = recognized_ids(table, {str(row) for row in known.rows}) if known else None
-    if found is not None:
-        known = read_constraints(path, "text", columns, how.encoding)
-        out.print_note(f"rows are named by {found!r} (--id-column changes it)")
-        return _bound(known, table, read_ids(table, found), ignore_unknown), found
-    if known.has_ids:
-        column = recognized_ids(table)
-        if column is None:
-            known.to_rows(table.n_rows)  # says what is wrong
-        return _bound(known, table, read_ids(table, column), ignore_unknown), column
-    return _bound(known, table, None, ignore_unknown), None
+    ids_are = "auto" if how.id_column is None else "text"
+    known = _read_or_explain(table, path, ids_are, columns, how)
+    column = how.id_column
+    if column is None:
+        names = {str(row) for row in known.rows}
+        candidates = id_columns(table)
+        texts = {own: set(map(str.strip, table.text(own).tolist())) for own in candidates}
+        column = next((own for own in candidates if names and names <= texts[own]), None)
+        if column is not None:
+            known = read_constraints(path, "text", columns, how.encoding)
+            out.print_note(f"rows are named by {column!r} (--id-column changes it)")
+        elif known.has_ids and candidates:
+            column = candidates[0]
+        elif candidates and names:
+            out.print_note(
+                f"rows are named by their number, from 0: column {candidates[0]!r} does not have "
+                f"all ids of {path.name}; if they are ids, give --id-column {candidates[0]}"
+            )
+    return _bound(known, table, read_ids(table, column), ignore_unknown), column
 
 
 def _read_or_explain(
     table: Table, path: Path, ids: str, columns: list[str], how: Reading
 ) -> Constraints:
     """Read constraints; recognize files that were swapped, and labels."""
-    from linkwise.tables import read_table
-
     try:
         return read_constraints(path, ids, columns, how.encoding)
     except ValueError:
@@ -198,20 +211,28 @@ def _read_or_explain(
                 f"the files seem to be swapped; type: linkwise cluster {path} "
                 f"--constraints {table.path}"
             ) from None
-        if columns or path.suffix.lower() in TREES:
-            raise
-        try:
-            other = read_table(path, encoding=how.encoding)
-        except ValueError:
-            other = None
-        shared = [] if other is None else [own for own in other.columns if own in table.columns]
-        if other is not None and len(other.columns) == 2 and shared:
-            label = next(own for own in other.columns if own != shared[0])
-            raise ValueError(
-                f"{path} has labels ({shared[0]!r} and {label!r}), not constraints; add the column "
-                f"{label!r} to {table.path.name} and give --label-column {label}"
-            ) from None
+        if not columns and path.suffix.lower() not in TREES and (hint := _labels_in(path, table)):
+            raise ValueError(hint) from None
         raise
+
+
+def _labels_in(path: Path, table: Table) -> str | None:
+    """What to do with a file of an id and a label per row."""
+    from linkwise.tables import read_table
+
+    try:
+        other = read_table(path)
+    except ValueError:
+        return None
+    names = list(other.columns)
+    shared = [name for name in names if name in table.columns]
+    if len(names) != 2 or not shared:
+        return None
+    label = next(name for name in names if name != shared[0])
+    return (
+        f"{path} has labels ({shared[0]!r} and {label!r}), not constraints; add the column "
+        f"{label!r} to {table.path.name} and give --label-column {label}"
+    )
 
 
 def _bound(
@@ -221,15 +242,15 @@ def _bound(
     if not ignore_unknown:
         try:
             known.to_rows(table.n_rows, ids)
-        except ValueError as error:
-            if hint := _near_misses(known, ids):
-                raise ValueError(f"{out.in_words(error)}\n{hint}") from None
+        except ValueError:
+            if ids is not None and (hint := _near_misses(known, ids)):
+                raise ValueError(hint) from None
             raise
         return known
     names = list(range(table.n_rows)) if ids is None else ids
-    found = known.to_rows(table.n_rows, names, missing="drop")
-    n_left_out = known.n_constraints - found.n_constraints
-    if known and not found:
+    left = known.to_rows(table.n_rows, names, missing="drop")
+    n_left_out = known.n_constraints - left.n_constraints
+    if known and not left:
         raise ValueError(
             f"no constraint is left: the data has none of the rows that they name{see('ids')}"
         )
@@ -238,27 +259,31 @@ def _bound(
             f"{n_left_out:,} of {known.n_constraints:,} constraints are left out: the data lacks "
             "rows that they name"
         )
-    return found._by_id(ids)
+    return left._by_id(ids)
 
 
-def _near_misses(known: Constraints, ids: list[str] | None) -> str | None:
-    """What to say if ids are the same but for case, leading zeros or ``.0``."""
-    if ids is None:
-        return None
+def _near_misses(known: Constraints, ids: list[str]) -> str | None:
+    """The error if ids are equal but for case, zeros or ``.0``."""
     there = set(ids)
-    spoken = [str(row) for row in known.rows if str(row) not in there]
-    plain = {_plain_id(own) for own in ids}
-    alike = [own for own in spoken if _plain_id(own) in plain]
-    if not alike:
+    unknown = [str(row) for row in known.rows if str(row) not in there]
+    plain = {_plain_id(name) for name in ids}
+    n_alike = sum(_plain_id(name) in plain for name in unknown)
+    if not n_alike:
         return None
-    of_data = ", ".join(map(repr, ids[:3]))
-    of_links = ", ".join(map(repr, spoken[:3]))
+    of_data, of_links = (", ".join(map(repr, names[:3])) for names in (ids, unknown))
     return (
-        f"{len(alike):,} of these ids are in the data but for case, leading zeros or '.0': the "
-        f"data has {of_data}, the constraints {of_links}; write them alike in both files"
+        f"{n_alike:,} of {len(unknown):,} ids in the constraints that the data does not have are "
+        f"there but for case, leading zeros or '.0': the data has {of_data}, the constraints "
+        f"{of_links}; write them the same way in both files{see('ids')}"
     )
 
 
 def _plain_id(name: str) -> str:
-    name = name.strip().lower()
-    return name.removesuffix(".0").lstrip("0") or "0"
+    """An id without what spreadsheets change: case, ``.0``, zeros before a number."""
+    head, digits = _split_digits(name.strip().lower().removesuffix(".0"))
+    return head + (digits.lstrip("0") or "0")
+
+
+def _split_digits(name: str) -> tuple[str, str]:
+    head = name.rstrip("0123456789")
+    return head, name[len(head) :]

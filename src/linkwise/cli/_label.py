@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,20 +13,11 @@ from . import _options as opt
 from . import _output as out
 from ._options import METHOD, OUTPUT, option
 from ._session_options import (
-    DataChanged,
-    Known,
-    NClusters,
-    Options,
-    Seed,
-    SessionFile,
     SessionInput,
-    Shown,
-    StrategyName,
-    Who,
+    SessionRequest,
     kept_settings,
     open_session,
     read_session_input,
-    session_file,
 )
 from ._write import check_target
 
@@ -33,50 +25,38 @@ if TYPE_CHECKING:
     from linkwise.active import Session
 
 
-def label(
-    data: opt.Data,
-    id_column: opt.IdColumn = None,
-    features: opt.FeatureNames = None,
-    text_column: opt.TextColumn = None,
-    embedding: opt.Embedding = None,
-    no_scale: opt.NoScale = False,
-    missing: opt.Missing = None,
-    encoding: opt.Encoding = None,
-    sheet: opt.Sheet = None,
-    show: Shown = None,
-    data_changed: DataChanged = None,
-    constraints: Known = None,
-    who: Who = None,
-    clusters: NClusters = None,
-    strategy: StrategyName = None,
+@dataclass(frozen=True, kw_only=True)
+class Label(SessionRequest):
+    """The options of the command."""
+
+    data: opt.Data
     questions: Annotated[
-        int | None, option(METHOD, about="Stop after so many answers.", min=1)
-    ] = None,
+        int | None, option(METHOD, about="Stop after this number of answers.", min=1)
+    ] = None
     set_size: Annotated[
         int | None,
         option(
             METHOD,
-            about="Show cards of so many records, to be put into groups: one answer, many links.",
+            about="Show cards of this many records, to be put into groups: one answer, many links.",
             min=2,
             max=12,
         ),
-    ] = None,
-    seed: Seed = None,
-    session: SessionFile = None,
+    ] = None
     constraints_out: Annotated[
         Path | None,
         option(OUTPUT, about="File for the answers as constraints: .csv, .jsonl or .parquet."),
-    ] = None,
-    help_all: opt.HelpAll = False,
-) -> None:
-    """Say of two records whether they belong together; one key per answer.
+    ] = None
+
+
+def label(request: Label) -> None:
+    """Decide for two records at a time whether they belong together; one key per answer.
 
     Keys: s same, d different, u unsure, z undo, q quit, and m for all fields where they do not fit
     on the screen. Fields that differ are marked with a star. With --set-size, letters of records
     that belong together are typed, with a space between groups.
-    Every answer is on the disk before the next question appears; the same command goes on where
-    you stopped, with the options it was begun with. Several people may label at once, each in a
-    terminal of their own.
+    Every answer is on the disk before the next question appears; the same command continues where
+    you stopped, with the options of the first time. Several people can label at the same time,
+    each in another terminal.
 
     Without a terminal, answers are read
     from standard input, one a line: a key, or its word.
@@ -92,25 +72,25 @@ def label(
     if out.console.is_terminal:
         out.console.print("loading ...", style="dim")
     with out.plain_errors():
-        session = session_file(data, session)
-        kept = kept_settings(session)
-        given = Options(
-            id_column, features, text_column, embedding, no_scale or None, missing or None,
-            encoding, sheet, show,
-        ).filled(kept)  # fmt: skip
-        check_target(constraints_out, "--constraints-out", [data, session, constraints])
-        task = read_session_input(data, given)
-        begun = {"n_clusters": clusters, "strategy": strategy, "random_state": seed}
-        work = open_session(session, kept, task, begun, constraints, who, given, data_changed)
+        session = request.session_file(request.data)
+        settings = kept_settings(session)
+        request = request.continued(settings)
+        check_target(
+            request.constraints_out, "--constraints-out",
+            [request.data, session, request.constraints],
+        )  # fmt: skip
+        image_column = settings.get("about", {}).get("image_column")
+        task = read_session_input(request.data, request, image_column)
+        work = open_session(session, settings, task, request)
     with work:
         with out.plain_errors():
-            _interview(work, task, questions, set_size)
-            if constraints_out is not None:
-                work.constraints.write(constraints_out)
-        _tell(work, session, constraints_out)
+            _interview(work, task, request)
+            if request.constraints_out is not None:
+                work.constraints.write(request.constraints_out)
+        _show_progress(work, session, request.constraints_out)
 
 
-def _interview(work: Session, task: SessionInput, n: int | None, set_size: int | None) -> None:
+def _interview(work: Session, task: SessionInput, request: Label) -> None:
     from linkwise.active import SetQuestion, TerminalOracle
 
     warnings.simplefilter("ignore")  # a refit in the background must not write over a question
@@ -122,26 +102,23 @@ def _interview(work: Session, task: SessionInput, n: int | None, set_size: int |
         console=out.console,
     )
     with oracle:
-        work.run(oracle, n, set_size=set_size)
+        work.run(oracle, request.questions, set_size=request.set_size)
 
 
-def _tell(work: Session, path: Path, written: Path | None) -> None:
+def _show_progress(work: Session, path: Path, written: Path | None) -> None:
     now = work.progress
-    out.console.print(
+    lines = [
         f"answers in [bold]{escape(str(path))}[/bold]: {now.n_answers} in all, {now.n_same} same, "
-        f"{now.n_different} different, {now.n_unsure} unsure.",
-        soft_wrap=True,
-        highlight=False,
-    )
+        f"{now.n_different} different, {now.n_unsure} unsure."
+    ]
     if now.n_covered < now.n_rows and work.ask() is None:
-        out.console.print("nothing is left to ask", highlight=False)
-    out.console.print(now.hint, soft_wrap=True, highlight=False)
+        lines.append("nothing is left to ask")
+    lines.append(escape(now.hint))
     if written is not None:
-        out.console.print(f"constraints: [bold]{escape(str(written))}[/bold]", soft_wrap=True)
+        lines.append(f"constraints: [bold]{escape(str(written))}[/bold]")
     else:
-        out.console.print(
-            "the same command goes on from here; with --constraints-out FILE it also writes the "
-            "answers for linkwise cluster",
-            soft_wrap=True,
-            highlight=False,
+        lines.append(
+            "the same command continues here; with --constraints-out FILE it also writes the "
+            "answers for linkwise cluster"
         )
+    out.console.print("\n".join(lines), soft_wrap=True, highlight=False)

@@ -1,16 +1,21 @@
-"""Options that commands share: one word means one thing, wherever it stands.
+"""Options that commands share: the same word has the same meaning in every command.
 
-Options are shown in panels. Rare ones are hidden from ``--help`` and shown by ``--help-all``.
+Options are shown in panels. Rare ones are hidden from ``--help`` and shown by ``--help-all``. The
+options of a command are the fields of a dataclass, see `as_command`.
 """
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeVar, get_type_hints
 
 import typer
 
 from . import _output as out
+
+Request = TypeVar("Request")
 
 DATA, KNOWLEDGE, METHOD, OUTPUT = "Data", "Knowledge", "Method", "Output"
 
@@ -20,11 +25,30 @@ def option(panel: str, *flags: str, about: str, rare: bool = False, **more: Any)
     return typer.Option(*flags, help=about, rich_help_panel=panel, hidden=rare, **more)
 
 
+def as_command(run: Callable[[Request], None]) -> Callable[..., None]:
+    """A function for typer, with one parameter per field of the dataclass that `run` takes."""
+    hints = get_type_hints(run)
+    (request,) = (hints[name] for name in inspect.signature(run).parameters)
+
+    def command(**options: Any) -> None:
+        run(request(**options))
+
+    types = get_type_hints(request, include_extras=True)
+    fields = [
+        field.replace(annotation=types[name])
+        for name, field in inspect.signature(request).parameters.items()
+    ]
+    command.__signature__ = inspect.Signature(fields)  # type: ignore[attr-defined]
+    command.__annotations__ = {field.name: field.annotation for field in fields}
+    command.__doc__, command.__name__ = run.__doc__, run.__name__
+    return command
+
+
 def _show_all(context: typer.Context, wanted: bool) -> None:
     if not wanted:
         return
-    for own in context.command.params:
-        own.hidden = False  # type: ignore[attr-defined]
+    for parameter in context.command.params:
+        parameter.hidden = False  # type: ignore[attr-defined]
     typer.echo(context.get_help())
     raise typer.Exit
 

@@ -1,33 +1,129 @@
-"""`linkwise cluster` on files that are too large for memory, or with the help of a cluster."""
+"""`linkwise cluster` on files that are too large for memory, or on a Dask cluster."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from linkwise import _methods
 
 from . import _output as out
-from ._input import column_names, read_constraints
-from ._write import write_label_parts
+from ._input import read_constraints
+from ._knowledge import Input
 
 if TYPE_CHECKING:
-    from linkwise._types import JsonDict
-    from linkwise.constraints import Constraints
+    import numpy as np
+    from distributed import Client
+    from numpy.typing import NDArray
+
+    from linkwise._types import Matrix
     from linkwise.engines import Blocks
+    from linkwise.report import Report
 
     from ._cluster import Request
 
-_ROWS_PER_WRITE = 1_000_000
+_ROWS_PER_WRITE = 1_000_000  # 8 MB of labels
 
 
-def read_blocks(request: Request) -> GivenBlocks:
+class _Names(Sequence[Hashable]):
+    """The ids of the constrained rows, in place of a list of all ids."""
+
+    def __init__(self, n_rows: int, names: dict[int, Hashable]):
+        self._n_rows, self._names = n_rows, names
+
+    def __len__(self) -> int:
+        return self._n_rows
+
+    def __getitem__(self, row: int) -> Hashable:  # type: ignore[override]
+        return self._names[row]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlocksInput(Input):
+    """Rows on disk or on Dask workers, with constraints by row number."""
+
+    blocks: Blocks
+    scheduler: str | None
+    called: _Names | None = None
+    clients: list[Client] = field(default_factory=list)
+
+    @property
+    def X(self) -> Matrix:
+        """The rows: read here block by block, or by the workers of the cluster."""
+        blocks = self.blocks.numbered()  # constraints are by row number
+        if self.scheduler is None:
+            return blocks
+        self.clients.append(connect(self.scheduler))
+        return blocks.to_dask()
+
+    def described(self, report: Report, clusters: NDArray[np.integer]) -> Report:
+        """The report with ids; the rows are not read again for descriptions."""
+        return report.named(self.called)
+
+    def close(self) -> None:
+        """Leave the cluster."""
+        for client in self.clients:
+            client.close()  # type: ignore[no-untyped-call]
+
+    def parts(self, labels: NDArray[np.integer]) -> Iterator[tuple[Sequence[object], NDArray[np.integer]]]:
+        """Ids (or row numbers) and clusters, part by part."""
+        from linkwise.engines import drop_pages
+
+        first = 0
+        for cells in self._ids():
+            yield cells, labels[first : first + len(cells)]
+            first += len(cells)
+            drop_pages(labels)
+
+    def _ids(self) -> Iterator[Sequence[object]]:
+        if self.id_column is not None:
+            yield from self.blocks.column_text(self.id_column)  # type: ignore[attr-defined]
+            return
+        for first in range(0, self.n_rows, _ROWS_PER_WRITE):
+            yield range(first, min(first + _ROWS_PER_WRITE, self.n_rows))
+
+
+def read_blocks(request: Request) -> BlocksInput:
     """The input from a file that is read block by block; refuses what needs all rows in memory."""
     from linkwise.engines import open_blocks
 
+    _check(request)
+    request.method.estimator  # noqa: B018 (imported before the memory of the process is measured)
+    id_column = request.id_column
+    blocks = open_blocks(
+        request.data, columns=request.columns, id_column=id_column,
+        memory_limit=request.memory_limit,
+    )  # fmt: skip
+    if id_column is not None and not hasattr(blocks, "id_column"):
+        raise ValueError("--id-column: an NPY file has no columns of ids; use Parquet")
+    n_rows = int(blocks.shape[0])
+    if isinstance(request.k, int) and request.k > n_rows:
+        raise ValueError(f"-k {request.k} is larger than the number of rows, {n_rows:,}")
+    if not request.no_scale:
+        blocks.standardize()
+    features = blocks.names or [f"x{place}" for place in range(blocks.shape[1])]
+    made = BlocksInput(
+        n_rows=n_rows, features=features, id_column=id_column, blocks=blocks,
+        scheduler=request.scheduler,
+    )  # fmt: skip
+    if request.constraints is None:
+        out.print_note("no constraints are given (--constraints): this is plain clustering")
+        return made
+    known = read_constraints(
+        request.constraints, "text" if id_column else "auto", request.column or [],
+        request.encoding,
+    )  # fmt: skip
+    ids = blocks.locate(known.rows)
+    names = None if ids is None else _Names(n_rows, {row: name for name, row in ids.items()})
+    drop = request.ignore_unknown and ids is not None
+    by_row = known.to_rows(n_rows, ids, missing="drop" if drop else "raise")
+    return replace(made, known=by_row, called=names)
+
+
+def _check(request: Request) -> None:
     option = "--memory-limit" if request.scheduler is None else "--scheduler"
     if not request.method.blocks or not isinstance(request.k, int):
         names = ", ".join(method.short for method in _methods.on_blocks())
@@ -35,142 +131,27 @@ def read_blocks(request: Request) -> GivenBlocks:
             f"{option} is for -k and --algorithm {names}; {request.method.short} needs all rows in "
             "memory"
         )
-    for flag in ("text_column", "label_column", "together_column", "apart_column",
-                 "taxonomy_columns"):  # fmt: skip
-        if getattr(request, flag) is not None:
+    for name in (
+        "text_column", "label_column", "together_column", "apart_column", "taxonomy_columns"
+    ):  # fmt: skip
+        if getattr(request, name) is not None:
             raise ValueError(
-                f"--{flag.replace('_', '-')} needs the whole file in memory; leave out {option}, "
-                "or give what is known as --constraints"
+                f"--{name.replace('_', '-')} needs the whole file in memory; leave out {option}, "
+                "or give --constraints"
             )
-    request.method.estimator  # noqa: B018 (imported before the memory of the process is taken)
-    k, id_column = request.k, request.id_column
-    chosen = None if request.features is None else column_names(request.features)
-    blocks = open_blocks(
-        request.data, columns=chosen, id_column=id_column, memory_limit=request.memory_limit
-    )
-    if id_column is not None and not hasattr(blocks, "id_column"):
-        raise ValueError("--id-column: an NPY file has no columns of ids; use Parquet")
-    if k > blocks.shape[0]:
-        raise ValueError(f"-k {k} is larger than the number of rows, {blocks.shape[0]:,}")
-    if not request.no_scale:
-        blocks.standardize()
-    features = blocks.names or [f"x{place}" for place in range(blocks.shape[1])]
-    given = GivenBlocks(blocks, features, id_column, request.scheduler)
-    if request.constraints is None:
-        out.print_note("no constraints are given (--constraints): this is plain clustering")
-        return given
-    known = read_constraints(
-        request.constraints, "text" if id_column else "auto", request.column or [],
-        request.encoding,
-    )  # fmt: skip
-    ids = blocks.locate(known.rows)
-    named = None if ids is None else Names(given.n_rows, {row: n for n, row in ids.items()})
-    drop = request.ignore_unknown and ids is not None
-    found = known.to_rows(given.n_rows, ids, missing="drop" if drop else "raise")
-    return replace(given, known=found, called=named)
+    if request.append:
+        raise ValueError(
+            f"--append needs the whole file in memory; leave out {option}, or join the clusters "
+            "by id"
+        )
 
 
-class Names(Sequence[Any]):
-    """The ids of some rows, in the place of a list of all."""
-
-    def __init__(self, n_rows: int, names: dict[int, Any]):
-        self._n_rows, self._names = n_rows, names
-
-    def __len__(self) -> int:
-        return self._n_rows
-
-    def __getitem__(self, row: Any) -> Any:
-        return self._names[row]
-
-
-@dataclass(frozen=True)
-class GivenBlocks:
-    """Rows on disk or on Dask workers, with constraints by row number."""
-
-    blocks: Blocks
-    features: list[str]
-    id_column: str | None
-    scheduler: str | None
-    known: Constraints | None = None
-    y: None = None
-    ids: None = None
-    classes: tuple[str, ...] = ()
-    called: Names | None = None  # ids of the constrained rows
-    clients: list[Any] = field(default_factory=list)
-
-    def names(self, found: Any) -> None:
-        """Clusters have no names."""
-
-    def described(self, report: Any, labels: Any) -> Any:
-        """The report, with rows called by their ids."""
-        return report.named(self.called)
-
-    def compared(self, model: Any) -> None:
-        """Not compared with k-means: every fit reads the whole file many times."""
-
-    def all_known(self) -> Constraints:
-        """The constraints, or none."""
-        from linkwise.constraints import Constraints
-
-        return self.known or Constraints()
-
-    def in_lines(self, text: str) -> str:
-        """What is said of `all_known`; it has no labels."""
-        return text
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.blocks.shape[0])
-
-    @property
-    def X(self) -> Any:
-        """The rows: read here block by block, or by the workers of the cluster."""
-        blocks = self.blocks.numbered()  # constraints speak of row numbers by now
-        if self.scheduler is None:
-            return blocks
-        self.clients.append(connect(self.scheduler))
-        return blocks.to_dask()
-
-    def close(self) -> None:
-        """Leave the cluster."""
-        for client in self.clients:
-            client.close()
-
-    @property
-    def legend(self) -> JsonDict:
-        """No cluster is seeded with a label."""
-        return {}
-
-    def write(self, path: Path, labels: Any) -> None:
-        """Write the cluster of each row, part by part."""
-        import numpy as np
-
-        labels = labels if isinstance(labels, np.ndarray) else labels.compute()
-        write_label_parts(path, self._parts(labels), labels, self.id_column)
-
-    def _parts(self, labels: Any) -> Iterator[tuple[Any, Any]]:
-        from linkwise.engines import drop_pages
-
-        if self.id_column is None:
-            for first in range(0, len(labels), _ROWS_PER_WRITE):
-                last = min(first + _ROWS_PER_WRITE, len(labels))
-                yield range(first, last), labels[first:last]
-                drop_pages(labels)
-            return
-        first = 0
-        for cells in self.blocks.column_text(self.id_column):  # type: ignore[attr-defined]
-            yield cells, labels[first : first + len(cells)]
-            first += len(cells)
-            drop_pages(labels)
-
-
-def connect(address: str) -> Any:
+def connect(address: str) -> Client:
     """A client of a running Dask scheduler."""
     from linkwise._optional import optional
 
     distributed = optional("distributed", extra="dask", need="--scheduler")
-    # A lost scheduler is told by `ClusterError`; the client's log would add its traceback to that.
+    # `ClusterError` reports a lost scheduler; the client's log would add its traceback.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     try:
         return distributed.Client(address, timeout="10s")
@@ -179,3 +160,11 @@ def connect(address: str) -> Any:
             f"--scheduler {address}: no Dask scheduler answers there ({error}); start one with "
             "`dask scheduler`, and workers with `dask worker ADDRESS`"
         ) from None
+
+
+def write_parts(path: Path, given: BlocksInput, labels: NDArray[np.integer]) -> None:
+    """Write the cluster of each row, part by part."""
+    from ._write import write_columns
+
+    labels = labels.compute() if hasattr(labels, "compute") else labels
+    write_columns(path, [given.id_column or "row", "cluster"], given.parts(labels), labels)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +15,7 @@ from ._input import Reading, read_constraints, read_ids
 from ._options import DATA, option
 
 if TYPE_CHECKING:
-    from linkwise.tables import Table
+    from linkwise._types import JsonDict
 
 _LABEL_NAMES = ("cluster", "label", "labels", "class", "target", "truth", "y")
 _WORDS = {
@@ -29,35 +30,56 @@ _WORDS = {
 }
 
 
-def score(
-    labels: Annotated[Path, typer.Argument(help="A clustering: one row a line.")],
+@dataclass(frozen=True, kw_only=True)
+class Score(Reading):
+    """The options of the command."""
+
+    labels: Annotated[Path, typer.Argument(help="A clustering: one row a line.")]
     truth: Annotated[
         Path, typer.Argument(help="The true classes, or an earlier clustering: one row a line.")
-    ],
+    ]
     label_column: Annotated[
         str | None, option(DATA, about="Column of LABELS with the clusters; found if absent.")
-    ] = None,
+    ] = None
     truth_column: Annotated[
         str | None, option(DATA, about="Column of TRUTH with the classes; found if absent.")
-    ] = None,
-    id_column: Annotated[
-        str | None, option(DATA, about="Column of ids, by which rows of both files are matched.")
-    ] = None,
-    missing: opt.Missing = None,
-    encoding: opt.Encoding = None,
-    sheet: opt.Sheet = None,
-    constraints: opt.ConstraintsFile = None,
-    column: opt.ColumnRoles = None,
+    ] = None
+    constraints: opt.ConstraintsFile = None
+    column: opt.ColumnRoles = None
     changes: Annotated[
         bool,
         option(
             opt.OUTPUT, "--changes",
             about="Show what changed since TRUTH: clusters split, merged, new or gone.",
         ),
-    ] = False,
-    as_json: opt.Json = False,
-    help_all: opt.HelpAll = False,
-) -> None:  # fmt: skip
+    ] = False  # fmt: skip
+    as_json: opt.Json = False
+
+
+@dataclass(frozen=True)
+class _Column:
+    """The label of each row of a file, and its id."""
+
+    path: Path
+    labels: list[str]
+    ids: list[str] | None
+
+    @classmethod
+    def read(cls, how: Reading, path: Path, name: str | None, flag: str) -> _Column:
+        """The label column of a file, recognized by its name if none is given."""
+        table = how.table(path)
+        name = name or _find(list(table.columns), how.id_column, str(path), flag)
+        cells = table.text(name).tolist()
+        if "" in cells:
+            row = cells.index("")
+            raise ValueError(
+                f"{path}: {table.place_of(row)} has no {name!r}; remove this row, or give another "
+                f"column with {flag}"
+            )
+        return cls(path, cells, read_ids(table, how.id_column))
+
+
+def score(request: Score) -> None:
     """Compare a clustering with the true classes, or with an earlier clustering.
 
     Rows are matched by --id-column, or by their order when it is not given; rows of TRUTH without
@@ -71,38 +93,23 @@ def score(
         linkwise score friday.csv monday.csv --id-column bean --changes
     """
     with out.plain_errors():
-        how = Reading(id_column, missing=tuple(missing or ()), encoding=encoding, sheet=sheet)
-        found, true = how.table(labels), how.table(truth)
-        clusters = read_label_column(found, label_column, id_column)
-        other = truth_column or (label_column if changes else None)
-        classes = read_label_column(true, other, id_column, "--truth-column")
-        names, others = read_ids(found, id_column), read_ids(true, id_column)
-        if names is None and len(clusters) != len(classes):
+        truth_column = request.truth_column or (request.label_column if request.changes else None)
+        new = _Column.read(request, request.labels, request.label_column, "--label-column")
+        old = _Column.read(request, request.truth, truth_column, "--truth-column")
+        if new.ids is None and len(new.labels) != len(old.labels):
             raise ValueError(
-                f"{labels} has {len(clusters):,} rows, {truth} has {len(classes):,}; give both "
-                "the same rows, or match them with --id-column"
+                f"{new.path} has {len(new.labels):,} rows, {old.path} has {len(old.labels):,}; "
+                "give both the same rows, or match them with --id-column"
             )
-        if changes:
-            _show_changes(classes, clusters, others, names, as_json)
+        if request.changes:
+            _show_changes(old, new, request.as_json)
             return
-        n_without = 0
-        if names is not None:
-            assert others is not None
-            classes = _matched(names, others, classes, labels, truth)
-            n_without = _note_unlabeled(names, others, labels, truth)
-        known = None
-        if constraints is not None:
-            ids = "text" if names else "rows"
-            known = read_constraints(constraints, ids, column or [], encoding)
-        from linkwise.evaluation import score as compare
-
-        scores = compare(classes, _numbered(clusters), constraints=known, sample_ids=names)
-        result = {**scores.to_dict(), "rows_without_label": n_without}
-    if as_json:
+        result = _scores(request, new, old)
+    if request.as_json:
         out.print_json(result)
         return
-    table = RichTable(title=f"{labels.name} against {truth.name}, {result['n_rows']:,} rows")
-    table.add_column("score")
+    title = f"{new.path.name} against {old.path.name}, {result['n_rows']:,} rows"
+    table = RichTable("score", title=title)
     table.add_column("value", justify="right")
     for name, words in _WORDS.items():
         if name in result:
@@ -110,21 +117,34 @@ def score(
     out.console.print(table)
 
 
-def _show_changes(
-    old: list[str], new: list[str], old_ids: list[str] | None, new_ids: list[str] | None,
-    as_json: bool,
-) -> None:  # fmt: skip
+def _scores(request: Score, new: _Column, old: _Column) -> JsonDict:
+    """The scores, with rows matched by id."""
+    from linkwise.evaluation import score as compare
+
+    classes, n_without = old.labels, 0
+    if new.ids is not None and old.ids is not None:
+        classes = _matched(new, old)
+        n_without = _note_unlabeled(new, old)
+    known = None
+    if request.constraints is not None:
+        ids = "rows" if new.ids is None else "text"
+        known = read_constraints(request.constraints, ids, request.column or [], request.encoding)
+    scores = compare(classes, _numbered(new.labels), constraints=known, sample_ids=new.ids)
+    return {**scores.to_dict(), "rows_without_label": n_without}
+
+
+def _show_changes(old: _Column, new: _Column, as_json: bool) -> None:
     """What became of the clusters of an earlier clustering."""
     from linkwise.evaluation import compare_clusterings
 
-    before, after = ([_number(cell) for cell in cells] for cells in (old, new))
-    found = compare_clusterings(before, after, old_ids=old_ids, new_ids=new_ids)
-    if not found.n_rows:
+    before, after = ([_number(cell) for cell in column.labels] for column in (old, new))
+    changes = compare_clusterings(before, after, old_ids=old.ids, new_ids=new.ids)
+    if not changes.n_rows:
         raise ValueError("the files have no row in common; is --id-column the right one?")
     if as_json:
-        out.print_json(found.to_dict())
+        out.print_json(changes.to_dict())
     else:
-        out.console.print(str(found), markup=False, highlight=False, soft_wrap=True)
+        out.console.print(str(changes), markup=False, highlight=False, soft_wrap=True)
 
 
 def _number(cell: str) -> int | str:
@@ -135,67 +155,49 @@ def _number(cell: str) -> int | str:
         return cell
 
 
-def read_label_column(
-    table: Table, column: str | None, id_column: str | None, option: str = "--label-column"
-) -> list[str]:
-    """The label column as text, found by name when it is not given."""
-    if column is None:
-        column = _find(list(table.columns), id_column, str(table.path), option)
-    cells = table.text(column).tolist()
-    for row, cell in enumerate(cells):
-        if not cell:
-            raise ValueError(f"{table.path}: row {row + 1} has no {column!r}")
-    return cells
-
-
 def _numbered(clusters: list[str]) -> list[int]:
-    """The clusters by number; -1 stays -1, which the library knows as no cluster."""
+    """The clusters by number; -1 stays -1, which the library reads as no cluster."""
     number: dict[str, int] = {}
-    return [-1 if _is_noise(name) else number.setdefault(name, len(number)) for name in clusters]
+    return [
+        -1 if _number(name) == -1 else number.setdefault(name, len(number)) for name in clusters
+    ]
 
 
-def _is_noise(name: str) -> bool:
-    try:
-        return float(name) == -1  # "-1.0" too, where a column was saved as floats
-    except ValueError:
-        return False
-
-
-def _find(names: list[str], id_column: str | None, path: str, option: str) -> str:
+def _find(names: list[str], id_column: str | None, path: str, flag: str) -> str:
     others = [name for name in names if name != id_column]
-    if len(others) == 1:
-        return others[0]
-    known = [name for name in others if name.lower() in _LABEL_NAMES]
-    if len(known) == 1:
-        return known[0]
-    raise ValueError(f"{path}: which column holds the labels? Give {option}: {', '.join(names)}")
+    usual = [name for name in others if name.lower() in _LABEL_NAMES]
+    for candidates in (others, usual):
+        if len(candidates) == 1:
+            return candidates[0]
+    raise ValueError(f"{path}: which column holds the labels? Give {flag}: {', '.join(names)}")
 
 
-def _matched(
-    names: list[str], others: list[str], classes: list[str], labels: Path, truth: Path
-) -> list[str]:
-    """The classes in the order of `names`; each id must have a class."""
-    by_id = dict(zip(others, classes, strict=True))
-    missing = [name for name in names if name not in by_id]
-    if len(missing) == len(names):
+def _matched(new: _Column, old: _Column) -> list[str]:
+    """The classes in the order of the clustering; each id must have a class."""
+    assert new.ids is not None
+    assert old.ids is not None
+    by_id = dict(zip(old.ids, old.labels, strict=True))
+    missing = [name for name in new.ids if name not in by_id]
+    if len(missing) == len(new.ids):
         raise ValueError(
-            f"no row of {labels} is in {truth}: one has ids such as {names[0]!r}, the other such "
-            f"as {others[0]!r}; is --id-column the right one?"
+            f"no row of {new.path} is in {old.path}: one has ids such as {new.ids[0]!r}, the other "
+            f"such as {old.ids[0]!r}; is --id-column the right one?"
         )
     if missing:
         raise ValueError(
-            f"{len(missing):,} rows of {labels} are not in {truth}, the first {missing[0]!r}"
+            f"{len(missing):,} rows of {new.path} are not in {old.path}, the first {missing[0]!r}; "
+            "add them, or remove them from the clustering"
         )
-    return [by_id[name] for name in names]
+    return [by_id[name] for name in new.ids]
 
 
-def _note_unlabeled(names: list[str], others: list[str], labels: Path, truth: Path) -> int:
-    """How many rows of the truth have no label; says so when there are any."""
-    labeled = set(names)
-    without = [name for name in others if name not in labeled]
+def _note_unlabeled(new: _Column, old: _Column) -> int:
+    """Number of rows of the truth without a cluster; with a note if there are any."""
+    labeled = set(new.ids or ())
+    without = [name for name in old.ids or () if name not in labeled]
     if without:
         out.print_note(
-            f"rows of {truth} that {labels} lacks are not scored: {len(without):,} of "
-            f"{len(others):,}, the first {without[0]!r}"
+            f"rows of {old.path} that {new.path} lacks are not scored: {len(without):,} of "
+            f"{len(old.labels):,}, the first {without[0]!r}"
         )
     return len(without)

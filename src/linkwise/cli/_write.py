@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
     from numpy.typing import NDArray
+
+Column: TypeAlias = "Sequence[object] | NDArray[np.generic]"
 
 CLUSTER, NAME = "cluster", "cluster_name"
 PROBABILITY = "probability"
@@ -26,7 +28,8 @@ def check_target(path: Path | None, option: str, inputs: Iterable[Path | None]) 
         raise ValueError(f"{option} {path}: there is no folder {path.parent}")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise ValueError(f"{option} {path}: no permission to write there")
-    if any(source is not None and _same(path, source) for source in inputs):
+    # `Path.resolve` raises on loops of links
+    if any(own is not None and os.path.realpath(path) == os.path.realpath(own) for own in inputs):
         raise ValueError(f"{option} {path} is read from or written to already; name another file")
 
 
@@ -46,23 +49,19 @@ def write_labels(
     called: Sequence[str] | None = None,
     probabilities: NDArray[np.floating] | None = None,
 ) -> None:
-    """Write one line per row: its id or number, its cluster, the cluster's name, how sure it is.
+    """Write one line per row: id or number, cluster, name of the cluster, probability.
 
-    Probabilities of shape (n_rows,) are of the row's own cluster; of shape (n_rows, n_clusters), of
+    Probabilities of shape (n_rows,) are of the row's cluster; of shape (n_rows, n_clusters), of
     all clusters, a column each.
     """
-    columns: list[Any] = [range(len(labels)) if ids is None else ids, labels]
-    names = [id_column or "row", CLUSTER]
+    columns: dict[str, Column] = {id_column or "row": ids or range(len(labels)), CLUSTER: labels}
     if called is not None:
-        columns.append(["" if label < 0 else called[label] for label in labels.tolist()])
-        names.append(NAME)
+        columns[NAME] = _names(labels, called)
     if probabilities is not None and probabilities.ndim == 1:
-        columns.append(probabilities)
-        names.append(PROBABILITY)
+        columns[PROBABILITY] = probabilities
     elif probabilities is not None:
-        columns.extend(probabilities.T)
-        names.extend(f"{PROBABILITY}_{c}" for c in range(probabilities.shape[1]))
-    _write(path, names, [columns], labels)
+        columns |= {f"{PROBABILITY}_{c}": column for c, column in enumerate(probabilities.T)}
+    write_columns(path, list(columns), [list(columns.values())], labels)
 
 
 def write_appended(
@@ -78,32 +77,30 @@ def write_appended(
     """
     import numpy as np
 
-    added: dict[str, Any] = {CLUSTER: labels}
+    added: dict[str, Column] = {CLUSTER: labels}
     if called is not None:
-        added[NAME] = ["" if label < 0 else called[label] for label in labels.tolist()]
+        added[NAME] = _names(labels, called)
     if probabilities is not None:
-        own = probabilities
-        if own.ndim == 2:
-            own = np.where(labels < 0, 0.0, own[np.arange(len(labels)), np.maximum(labels, 0)])
-        added[PROBABILITY] = np.round(own, 4)
-    names = [f"{name}_before" if name in added else str(name) for name in frame]
-    columns = [_plain_cells(frame[name].tolist()) for name in frame]
-    _write(path, [*names, *added], [[*columns, *added.values()]], labels)
+        if probabilities.ndim == 2:
+            highest = probabilities[np.arange(len(labels)), np.maximum(labels, 0)]
+            probabilities = np.where(labels < 0, 0.0, highest)
+        added[PROBABILITY] = np.round(probabilities, 4)
+    cells = frame.astype(object).where(frame.notna(), None)
+    columns: dict[str, Column] = {
+        f"{name}_before" if name in added else str(name): cells[name].tolist() for name in frame
+    }
+    columns |= added
+    write_columns(path, list(columns), [list(columns.values())], labels)
 
 
-def _plain_cells(cells: list[Any]) -> list[Any]:
-    """A missing value as an empty cell."""
-    return [None if isinstance(c, float) and c != c else c for c in cells]
+def _names(labels: NDArray[np.integer], called: Sequence[str]) -> list[str]:
+    return ["" if label < 0 else called[label] for label in labels.tolist()]
 
 
-def write_label_parts(
-    path: Path, parts: Iterable[tuple[Any, Any]], labels: Any, id_column: str | None
+def write_columns(
+    path: Path, names: list[str], blocks: Iterable[Sequence[Column]], labels: NDArray[np.integer]
 ) -> None:
-    """`write_labels` for rows that come in parts: ids (or numbers) and clusters of each."""
-    _write(path, [id_column or "row", CLUSTER], parts, labels)
-
-
-def _write(path: Path, names: list[str], blocks: Iterable[Sequence[Any]], labels: Any) -> None:
+    """Write blocks of columns; an NPY file has the labels alone."""
     from linkwise.tables import atomic_write, write_table
 
     if path.suffix.lower() != ".npy":
@@ -113,9 +110,3 @@ def _write(path: Path, names: list[str], blocks: Iterable[Sequence[Any]], labels
 
     with atomic_write(path) as file:
         np.save(file, labels, allow_pickle=False)
-
-
-def _same(path: Path, other: Path) -> bool:
-    if path.exists() and other.exists():
-        return path.samefile(other)
-    return os.path.realpath(path) == os.path.realpath(other)  # `resolve` raises on loops of links

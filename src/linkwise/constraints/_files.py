@@ -8,9 +8,11 @@ error names every wrong line.
 from __future__ import annotations
 
 import csv
+import difflib
 import json
 import os
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -124,7 +126,7 @@ def _layout(header: Iterable[object], columns: dict[str, str] | None, where: str
 
 
 def _roles(names: list[str], columns: dict[str, str], where: str) -> dict[str, int]:
-    """Which position plays which role; every column must play one."""
+    """Which position plays which role; other columns are comments."""
     role: dict[str, int] = {}
     for key, name in columns.items():
         if key not in _NAMES:
@@ -146,7 +148,9 @@ def _roles(names: list[str], columns: dict[str, str], where: str) -> dict[str, i
             unknown.append(name)
         else:
             role[known] = position
-    if unknown and not columns:
+    if unknown and not columns and _are_comments(unknown, role):
+        warnings.warn(f"{where}: columns {quoted(unknown)} are ignored", UserWarning, stacklevel=2)
+    elif unknown and not columns:
         raise ConstraintError(
             f"{where}: unknown column{'s' if len(unknown) > 1 else ''} "
             f"{quoted(unknown)}; {_EXPECTED_COLUMNS}, or name the columns to use "
@@ -154,6 +158,14 @@ def _roles(names: list[str], columns: dict[str, str], where: str) -> dict[str, i
             topic="files",
         )
     return role
+
+
+def _are_comments(unknown: list[str], role: dict[str, int]) -> bool:
+    """Whether no role is missing, and no name may be a misspelled weight or annotator."""
+    if not ({"i", "j", "link"} <= role.keys() or {"a", "b", "c"} <= role.keys()):
+        return False
+    words = [name for names in _NAMES.values() for name in names]
+    return not any(difflib.get_close_matches(name.lower(), words, 1, 0.7) for name in unknown)
 
 
 def _to_copy(names: list[str], role: dict[str, int]) -> str:
