@@ -68,7 +68,9 @@ class BlocksInput(Input):
         for client in self.clients:
             client.close()  # type: ignore[no-untyped-call]
 
-    def parts(self, labels: NDArray[np.integer]) -> Iterator[tuple[Sequence[object], NDArray[np.integer]]]:
+    def parts(
+        self, labels: NDArray[np.integer]
+    ) -> Iterator[tuple[Sequence[object], NDArray[np.integer]]]:
         """Ids (or row numbers) and clusters, part by part."""
         from linkwise.engines import drop_pages
 
