@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import numpy as np
@@ -73,7 +74,7 @@ def test_an_agent_works_over_stdio(tmp_path):
 
     async def work():
         command = mcp.StdioServerParameters(
-            command=sys.executable, args=["-m", "linkwise", "mcp", str(path)]
+            command=sys.executable, args=["-m", "linkwise", "mcp", str(path)], env=dict(os.environ)
         )
         info = mcp.types.Implementation(name="tester", version="1")
         async with mcp.Client(command, client_info=info) as client:

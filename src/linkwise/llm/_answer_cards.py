@@ -47,6 +47,19 @@ def answer_cards(
     n_cards : int
         Cards that were answered. If a call fails for good, its error is raised after the answers
         that were under way have been stored.
+
+    Examples
+    --------
+    >>> from linkwise import Session
+    >>> from linkwise.llm import ChatOracle, answer_cards
+    >>> texts = ["cannot log in", "password rejected", "card charged twice"]
+    >>> oracle = ChatOracle(
+    ...     "qwen3:8b", records=texts, goal="report the same problem",
+    ...     base_url="http://localhost:11434/v1",
+    ... )
+    >>> with Session([[0.0], [0.1], [5.0]]) as session:
+    ...     answer_cards(session, oracle, 1)  # doctest: +SKIP
+    1
     """
     if n is not None:
         check_number("n", n, Integral, 0)
@@ -83,12 +96,15 @@ def answer_cards(
 
 
 def _tell(session: Session, card: SetQuestion, groups: Groups, author: str) -> bool:
-    """Store an answer; what it leaves open is unsure. False if all of it was known."""
+    """Store an answer; what it leaves open is unsure. False if all of it was there already."""
     before = len(session.answers)
     session.tell_set(groups, who=author)
-    placed = {row for group in groups for row in group}
-    repeats = len(session.answers) == before
+    place = {row: number for number, group in enumerate(groups) for row in group}
+    confirms = len(session.answers) == before  # says what follows from earlier answers
     for question in card.pairs:
-        if repeats or not set(question) <= placed:
+        i, j = question
+        if i not in place or j not in place:
             session.tell("unsure", question, who=author)
+        elif confirms:
+            session.tell(place[i] == place[j], question, who=author)
     return len(session.answers) > before

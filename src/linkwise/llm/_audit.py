@@ -34,6 +34,16 @@ def audit_sample(session: Session, model: str, n: int = 30, random_state: int = 
     -------
     answers : list of Answer
         Those that nobody has checked yet.
+
+    Examples
+    --------
+    >>> from linkwise import Session
+    >>> from linkwise.llm import audit_sample
+    >>> with Session([[0.0], [0.1], [5.0]], who="ana") as session:
+    ...     _ = session.tell("same", (0, 1), who="qwen3:8b")
+    ...     for answer in audit_sample(session, "qwen3:8b"):
+    ...         print(answer.question, answer.said)
+    Question(i=0, j=1) same
     """
     drawn = session.snapshot().metadata.get(_KEY, {})
     if model not in drawn:
@@ -154,6 +164,17 @@ def weighted_links(session: Session, rates: Mapping[str, ErrorRates]) -> Constra
     constraints : Constraints
         For methods that allow for wrong links, such as ``PCKMeans(noise=0.15)``, for which a link
         of weight 1 is right with probability 0.85.
+
+    Examples
+    --------
+    >>> from linkwise import Session
+    >>> from linkwise.llm import Count, ErrorRates, Evidence, weighted_links
+    >>> seen = Evidence(Count(100, 400), audit_same=Count(1, 15), audit_different=Count(5, 15))
+    >>> with Session([[0.0], [0.1], [5.0]]) as session:
+    ...     _ = session.tell("same", (0, 1), who="qwen3:8b")
+    ...     links = weighted_links(session, {"qwen3:8b": ErrorRates.estimate(seen)})
+    >>> links
+    Constraints(must_link=1)
     """
     least = max((rates[who].weight(said) for who in rates for said in _KINDS), default=0.0)
     total: dict[tuple[int, int], float] = {}

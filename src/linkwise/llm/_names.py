@@ -99,6 +99,14 @@ def name_clusters(session: Session, oracle: ChatOracle) -> list[ClusterName]:
     -------
     names : list of ClusterName
         Of all clusters that have one, in order. There are fewer if the budget was spent.
+
+    Examples
+    --------
+    >>> from linkwise.llm import name_clusters
+    >>> for one in name_clusters(session, oracle):  # doctest: +SKIP
+    ...     print(one.cluster, one)
+    0 login problems (1.00)
+    1 payments (0.75, doubtful)
     """
     labels = session.labels_.astype(np.int64)
     names = session.snapshot().cluster_names

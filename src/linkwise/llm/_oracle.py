@@ -118,8 +118,8 @@ class ChatOracle:
     ...     goal="report the same problem",
     ...     base_url="http://localhost:11434/v1",
     ... )
-    >>> oracle.estimate(2, size=3).calls
-    3
+    >>> oracle.estimate(100, size=3).calls
+    110
     """
 
     def __init__(

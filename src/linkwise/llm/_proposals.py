@@ -126,6 +126,15 @@ def take_back(session: Session, who: str) -> int:
     -------
     n_answers : int
         Answers that were taken back.
+
+    Examples
+    --------
+    >>> from linkwise import Session
+    >>> from linkwise.llm import take_back
+    >>> with Session([[0.0], [0.1], [5.0]]) as session:
+    ...     _ = session.tell("same", (0, 1), who="qwen3:8b")
+    ...     take_back(session, "qwen3:8b")
+    1
     """
     undone = []
     while step := session.undo(1 + len(session.answers), who=who):
