@@ -162,8 +162,8 @@ def weighted_links(session: Session, rates: Mapping[str, ErrorRates]) -> Constra
     Returns
     -------
     constraints : Constraints
-        For methods that allow for wrong links, such as ``PCKMeans(noise=0.15)``, for which a link
-        of weight 1 is right with probability 0.85.
+        For methods that allow for wrong links, such as ``PCKMeans(noise="auto")``. Log odds are in
+        the unit of `confidence_weight`.
 
     Examples
     --------

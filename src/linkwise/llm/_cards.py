@@ -87,7 +87,7 @@ def _disagreements(
 
 
 def evidence_of(cards: Sequence[Reply]) -> Evidence:
-    """What the replies show without an audit."""
+    """What the replies show by themselves: both orders, and triangles."""
     groups = {
         reply.records: [
             [reply.records[place] for place in group]
@@ -110,10 +110,8 @@ def evidence_of(cards: Sequence[Reply]) -> Evidence:
                 share = len(_disagreements(first, second, both)) / n_pairs
                 decisions += len(both) - 1
                 differing += share * (len(both) - 1)
-    said = [link[2] for link in links]
     after_same, after_different = triangles(links)
     return Evidence(
-        said_same=Count(said.count("same"), len(said)),
         orders=Count(round(differing), decisions),
         after_same=after_same,
         after_different=after_different,

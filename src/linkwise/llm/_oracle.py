@@ -21,7 +21,7 @@ from linkwise.active import Session
 from ._audit import audit_counts
 from ._cards import INSTRUCTIONS, PROMPT, SCHEMA, agreement, digest, evidence_of, read_groups
 from ._chat import ChatServer, n_tokens
-from ._rates import ErrorRates
+from ._rates import Count, ErrorRates
 from ._replies import Replies, Reply, Spending
 
 _SECONDS_PER_CALL = 1.0  # in an estimate, until a call was timed
@@ -301,7 +301,11 @@ class ChatOracle:
             The session it has answered, with the answers of an audit if there was one.
         """
         seen = evidence_of(self.replies.cards(self.model, self._prompt))
-        return ErrorRates.estimate(replace(seen, **audit_counts(session, self.model)))
+        given = {a.question.pair: a.said for a in session.answers if a.who == self.model}
+        said = list(given.values())
+        said_same = Count(said.count("same"), said.count("same") + said.count("different"))
+        audit = audit_counts(session, self.model)
+        return ErrorRates.estimate(replace(seen, said_same=said_same, **audit))
 
     def close(self) -> None:
         """Close the file of the replies."""
